@@ -1,0 +1,62 @@
+import type { DataType } from '@sluice/contracts'
+
+/** One column as a source understands it. Sources know no warehouse: `dataType` is the neutral list of the contracts. */
+export interface FeedColumn {
+  /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */
+  name: string
+  /** What the source calls it. */
+  label: string
+  dataType: DataType
+  /** Total digits and digits after the point; DECIMAL only. */
+  precision?: number
+  scale?: number
+  primaryKey?: boolean
+}
+
+/**
+ * One table of a source: its shape, then its rows as bytes that a warehouse can take.
+ * `copy-text` is PostgreSQL's COPY text format (UTF-8, tab, `\N`, backslash escapes), the interchange every warehouse understands.
+ */
+export interface Feed {
+  /** Empty for a source that has a single table; then the pipeline's own target table is meant. */
+  table: string
+  columns: FeedColumn[]
+  content: { format: 'copy-text'; chunks: AsyncIterable<Uint8Array> }
+}
+
+/** A row that does not fit, kept for people to look at. */
+export interface RejectedRow {
+  /** 1-based physical line of the record's first byte, as an editor counts it. */
+  line: number
+  /** The column's label, where one column is to blame. */
+  column?: string
+  reason: string
+  /** The record as it stood in the source, cut to 4 KB. */
+  raw: string
+}
+
+/** Where a source tells how far it is. Counts are totals since the start, so a lost call costs nothing. */
+export interface Report {
+  progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
+  reject(row: RejectedRow): void
+  log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
+}
+
+/**
+ * A place data comes from. Knows nothing of warehouses, runs or schedules.
+ * Throws `SourceProblem` for what a person can mend; anything else is a bug.
+ */
+export interface Source<Config> {
+  read(config: Config, report: Report, signal: AbortSignal): AsyncIterable<Feed>
+}
+
+/** The source cannot be read, and why, in a sentence for the person who configured it: what, where, what to do. */
+export class SourceProblem extends Error {
+  override readonly name = 'SourceProblem'
+  readonly code: string
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

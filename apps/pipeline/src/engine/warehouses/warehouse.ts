@@ -1,0 +1,100 @@
+import type { DataType } from '@sluice/contracts'
+
+/** A column to be created. Structurally what a source's feed offers, so neither room imports the other. */
+export interface TargetColumn {
+  name: string
+  label: string
+  dataType: DataType
+  precision?: number
+  scale?: number
+  primaryKey?: boolean
+}
+
+/** What is being loaded, where to, and on whose behalf. `run` and `attempt` name the staging table. */
+export interface LoadTarget {
+  schema: string
+  table: string
+  columns: readonly TargetColumn[]
+  run: string
+  attempt: number
+}
+
+/** What one publication did. Kept in the warehouse's own ledger, so that a retry can find it. */
+export interface Publication {
+  run: string
+  attempt: number
+  rows: number
+  bytes: number
+  publishedAt: Date
+}
+
+/** A staging table being filled. Nobody sees the rows until `publish`; disposing without it drops them. */
+export interface Load extends AsyncDisposable {
+  readonly stagingTable: string
+  /** Streams COPY text into the staging table with back-pressure. Resolves to the rows the warehouse counted. */
+  write(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  /**
+   * Makes the staging table the table, in one transaction with its ledger row: readers see the old rows or the new.
+   * `stillOurs` is asked inside that transaction, just before the swap; false rolls everything back with `LostRun`.
+   * A run that finds its ledger row already there does nothing and answers that row.
+   */
+  publish(stillOurs: () => Promise<boolean>): Promise<Publication>
+}
+
+export interface WarehouseColumn {
+  name: string
+  label: string
+  dataType: DataType
+  length?: number
+  primaryKey: boolean
+}
+
+export interface WarehouseTable {
+  schema: string
+  name: string
+  columns: WarehouseColumn[]
+  rowCount: number
+  /** Bytes on disk, indexes included. */
+  size: number
+}
+
+/** Rows as they go to a client: strings for what JavaScript cannot hold exactly (BIGINT, DECIMAL, dates). */
+export type Cell = string | number | boolean | null | object
+
+export interface Rows {
+  columns: WarehouseColumn[]
+  rows: Cell[][]
+}
+
+/** One client's warehouse. Every statement runs as that client's own LOGIN roles. */
+export interface Warehouse extends AsyncDisposable {
+  ensureSchema(schema: string): Promise<void>
+  /** Refuses while tables are in it. */
+  dropSchema(schema: string): Promise<void>
+  beginLoad(target: LoadTarget, signal: AbortSignal): Promise<Load>
+  findPublication(run: string): Promise<Publication | undefined>
+  findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
+  /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
+  readTable(schema: string, table: string, page: { limit: number; offset: number }): Promise<Rows>
+  dropTable(schema: string, table: string): Promise<void>
+  /** Drops staging tables of runs that are not in `alive`; answers how many. */
+  sweepStaging(alive: ReadonlySet<string>): Promise<number>
+}
+
+/** The run was taken over, cancelled or already finished by another attempt. */
+export class LostRun extends Error {
+  override readonly name = 'LostRun'
+}
+
+/** The warehouse refused, in a sentence for people. `retryable` when waiting may help (restart, lock time-out). */
+export class WarehouseProblem extends Error {
+  override readonly name = 'WarehouseProblem'
+  readonly code: string
+  readonly retryable: boolean
+
+  constructor(code: string, message: string, options: ErrorOptions & { retryable?: boolean } = {}) {
+    super(message, options)
+    this.code = code
+    this.retryable = options.retryable ?? false
+  }
+}
