@@ -1,0 +1,19 @@
+import type { Static, TSchema } from 'typebox'
+
+declare const described: unique symbol
+
+/** A JSON Schema that carries the TypeScript type it describes. */
+export type Contract<T> = object & { readonly [described]?: T }
+
+/** The type that a contract describes. */
+export type TypeOf<C> = C extends Contract<infer T> ? T : never
+
+/** Names a schema. The title is what OpenAPI, validation problems and people call it. */
+export function contract<S extends TSchema>(title: string, schema: S): S & Contract<Static<S>> {
+  return Object.assign(schema, { title })
+}
+
+/** Arrays answer at most one page, so one page is their bound. */
+export function listOf<T>(item: Contract<T>): Contract<T[]> {
+  return { type: 'array', items: item, maxItems: 1000 } as Contract<T[]>
+}

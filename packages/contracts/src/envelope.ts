@@ -1,0 +1,22 @@
+import { Type } from 'typebox'
+import { contract, type TypeOf } from './contract.ts'
+
+/** The answer of an operation that reports a result: a bad result is still an answer. */
+export const ResultEnvelope = contract(
+  'ResultEnvelope',
+  Type.Object(
+    {
+      status: Type.Enum(['OK', 'WARNING', 'ERROR']),
+      httpStatus: Type.String({ maxLength: 100 }),
+      httpStatusCode: Type.Integer(),
+      statusCode: Type.Integer(),
+      errorCode: Type.String({ maxLength: 100 }),
+      message: Type.String({ maxLength: 2000 }),
+      messageKey: Type.Optional(Type.String({ maxLength: 200 })),
+      devMessage: Type.Optional(Type.String({ maxLength: 4000 })),
+      data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    },
+    { additionalProperties: false },
+  ),
+)
+export type ResultEnvelope = TypeOf<typeof ResultEnvelope>

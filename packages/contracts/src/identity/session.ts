@@ -1,0 +1,72 @@
+import { Type } from 'typebox'
+import { contract, type TypeOf } from '../contract.ts'
+import { Line, Uid } from '../named.ts'
+import { Roles } from '../roles.ts'
+import { Client, clientDomains } from './client.ts'
+import { User, UserGroupSummary } from './user.ts'
+
+const closed = { additionalProperties: false }
+
+export const SessionUser = contract(
+  'SessionUser',
+  Type.Object(
+    {
+      id: Uid,
+      client: Line,
+      username: Line,
+      email: Line,
+      name: Line,
+      createdBy: Type.Optional(Line),
+      lastUpdatedBy: Type.Optional(Line),
+      twoFactorAuth: Type.Boolean(),
+      /** The roles when the token was issued, where they differ from `auths`. */
+      preUpdateAuths: Type.Optional(Roles),
+      auths: Roles,
+      userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),
+      pipelinesEnabled: Type.Boolean(),
+      hasIntegrationRouteAccess: Type.Boolean(),
+      hasAnalyticsPlatformAccess: Type.Boolean(),
+      hasManagerAccess: Type.Boolean(),
+      hasUserAccess: Type.Boolean(),
+      hasClientAccess: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+
+export const SessionClient = contract(
+  'SessionClient',
+  Type.Object(
+    {
+      id: Uid,
+      code: Line,
+      name: Line,
+      disabled: Type.Boolean(),
+      domain: Type.Enum([...clientDomains]),
+      managerEnabled: Type.Boolean(),
+      integrationRoutesEnabled: Type.Boolean(),
+      analyticsPlatformEnabled: Type.Boolean(),
+      enterpriseEnabled: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+
+export const forwardTargets = ['SERVICE_MANAGER', 'SERVICE_INTEGRATION', 'SERVICE_DATA_PIPELINE'] as const
+
+/** Who is signed in, for which client, and where they go first. */
+export const Session = contract(
+  'Session',
+  Type.Object(
+    {
+      activeUser: User,
+      user: SessionUser,
+      activeClient: Client,
+      client: SessionClient,
+      config: Type.Object({ serviceIntro: Type.Boolean() }, closed),
+      forwardTo: Type.Optional(Type.Enum([...forwardTargets])),
+    },
+    closed,
+  ),
+)
+export type Session = TypeOf<typeof Session>

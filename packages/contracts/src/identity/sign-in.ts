@@ -1,0 +1,47 @@
+import { Type } from 'typebox'
+import { contract, type TypeOf } from '../contract.ts'
+import { Timestamp } from '../named.ts'
+
+const closed = { additionalProperties: false }
+const RefreshToken = Type.String({ minLength: 20, maxLength: 200 })
+
+export const LoginBody = contract(
+  'LoginBody',
+  Type.Object({ username: Type.String({ minLength: 1, maxLength: 100 }), password: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
+)
+export type LoginBody = TypeOf<typeof LoginBody>
+
+export const RefreshBody = contract('RefreshBody', Type.Object({ refreshToken: RefreshToken }, closed))
+export type RefreshBody = TypeOf<typeof RefreshBody>
+
+/** An access token to be sent as `Authorization: Bearer …`, and the single-use token that gets the next one. */
+export const Tokens = contract(
+  'Tokens',
+  Type.Object(
+    {
+      accessToken: Type.String({ maxLength: 10_000 }),
+      tokenType: Type.Enum(['Bearer']),
+      /** Seconds until the access token ends. */
+      expiresIn: Type.Integer({ minimum: 1 }),
+      refreshToken: RefreshToken,
+      refreshTokenExpires: Timestamp,
+    },
+    closed,
+  ),
+)
+export type Tokens = TypeOf<typeof Tokens>
+
+export const accessTokenAudience = 'sluice'
+
+/** The claims of an access token (RFC 9068) beyond iss, aud, exp, iat and jti. */
+export interface AccessTokenClaims {
+  /** The user's uid. */
+  sub: string
+  /** Who the token was issued to: the first-party sign-in or a registered application. */
+  client_id: string
+  /** The uid of the client (organisation) that the user acts for. */
+  tenant: string
+  /** The session: the family of refresh tokens. */
+  sid: string
+}
+

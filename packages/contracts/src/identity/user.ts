@@ -1,0 +1,66 @@
+import { Type } from 'typebox'
+import { contract, type TypeOf } from '../contract.ts'
+import { authored, body, Line, named, recorded, Reference } from '../named.ts'
+import { Roles } from '../roles.ts'
+import { Client } from './client.ts'
+
+export const userStatuses = ['INVITATION', 'ACTIVE', 'INACTIVE'] as const
+export const startPages = ['DEFAULT', 'MANAGER', 'INTEGRATION', 'DATA_PIPELINE'] as const
+
+const fields = {
+  ...named,
+  username: Type.String({ minLength: 2, maxLength: 100 }),
+  email: Type.String({ format: 'email', maxLength: 254 }),
+  ssoAuth: Type.Boolean(),
+  ssoId: Type.Optional(Line),
+  auths: Type.Optional(Roles),
+  fileAccessInstances: Type.Optional(Type.Array(Line, { uniqueItems: true, maxItems: 1000 })),
+  startPage: Type.Enum([...startPages]),
+  analyticsPlatformEnabled: Type.Optional(Type.Boolean()),
+}
+
+const derived = {
+  twoFactorAuth: Type.Boolean(),
+  status: Type.Enum([...userStatuses]),
+  hasManagerAccess: Type.Boolean(),
+  hasRouteAccess: Type.Boolean(),
+  hasDataPipelineAccess: Type.Boolean(),
+  hasUserAccess: Type.Boolean(),
+  hasClientAccess: Type.Boolean(),
+}
+
+export const UserBody = contract(
+  'UserBody',
+  body(
+    {
+      ...fields,
+      /** 12 to 128 characters; taken for oneself, or for others where a deployment allows it. */
+      password: Type.Optional(Type.String({ minLength: 12, maxLength: 128 })),
+      client: Type.Optional(Reference),
+      userGroups: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 1000 })),
+    },
+    [...Object.keys(derived), 'existingAuths'],
+  ),
+)
+export type UserBody = TypeOf<typeof UserBody>
+
+export const UserGroupSummary = Type.Object({ id: Line, client: Line, name: Line, code: Line }, { additionalProperties: false, title: 'UserGroupSummary' })
+
+export const User = contract(
+  'User',
+  Type.Object(
+    {
+      ...recorded,
+      ...authored,
+      ...fields,
+      auths: Roles,
+      /** The roles before an update; only in the answer to one. */
+      existingAuths: Type.Optional(Roles),
+      client: Client,
+      userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),
+      ...derived,
+    },
+    { additionalProperties: false },
+  ),
+)
+export type User = TypeOf<typeof User>

@@ -1,0 +1,74 @@
+import { Type, type TProperties, type TSchema } from 'typebox'
+
+export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
+
+/** The identifier of an object on the wire. */
+export const Uid = Type.String({ format: 'uuid', maxLength: 36 })
+
+/** One line of text, for names and the like. */
+export const Line = Type.String({ maxLength: 255 })
+
+/** Prose. */
+export const Text = Type.String({ maxLength: 10_000 })
+
+/** Empty or an absolute http(s) address. */
+export const Link = Type.String({ maxLength: 2000, pattern: '^($|https?://)' })
+
+export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { uniqueItems: true, maxItems: 50 })
+
+export const Translation = Type.Object(
+  {
+    locale: Type.String({ minLength: 2, maxLength: 35 }),
+    property: Type.String({ minLength: 1, maxLength: 64 }),
+    value: Type.String({ maxLength: 10_000 }),
+  },
+  { additionalProperties: false, title: 'Translation' },
+)
+
+/** Fields that every named object may carry on input. */
+export const named = {
+  name: Type.String({ minLength: 1, maxLength: 255, pattern: '\\S' }),
+  translations: Type.Optional(Type.Array(Translation, { uniqueItems: true, maxItems: 500 })),
+}
+
+/** Fields that the service assigns and every response of a named object carries. */
+export const recorded = {
+  id: Uid,
+  created: Timestamp,
+  lastUpdated: Timestamp,
+  displayName: Type.String({ maxLength: 10_000 }),
+}
+
+/** Who made and last changed it, by username. */
+export const authored = {
+  createdBy: Type.Optional(Line),
+  lastUpdatedBy: Type.Optional(Line),
+}
+
+/** The names a response adds, which a client may send back unchanged: accepted and not looked at. */
+export const assigned = [
+  'id',
+  'created',
+  'lastUpdated',
+  'createdBy',
+  'lastUpdatedBy',
+  'createdByLastUpdatedBy',
+  'displayName',
+] as const
+
+/**
+ * A request body: `fields` are read, `ignored` are accepted so that what was read with GET can be sent with PUT, and
+ * any other name is refused.
+ */
+export function body<Fields extends TProperties>(fields: Fields, ignored: readonly string[] = []) {
+  const accepted: Record<string, TSchema> = {}
+  for (const name of [...assigned, ...ignored])
+    accepted[name] = Type.Unsafe<unknown>({ description: 'Accepted and ignored.' })
+  return Type.Object(fields, {
+    additionalProperties: false,
+    properties: { ...accepted, ...fields },
+  })
+}
+
+/** An object with a life of its own, named inside another: only its id is read. */
+export const Reference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })

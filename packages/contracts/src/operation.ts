@@ -1,0 +1,56 @@
+import type { Contract } from './contract.ts'
+import type { Role } from './roles.ts'
+
+export type Method = 'get' | 'post' | 'put' | 'delete'
+
+/** Who may ask: anybody, whoever is signed in, the other service, or a holder of any one of these roles. */
+export type Guard = 'anyone' | 'signed-in' | 'service' | readonly Role[]
+
+/** `/views/:uid` gives `{ uid: string }`. */
+export type PathParameters<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? { [K in Name]: string } & PathParameters<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? { [K in Name]: string }
+    : {}
+
+/**
+ * One thing that a service can be asked, without how it answers. Routes, validation, authorisation, OpenAPI and the
+ * typed client all come from this value, so none of them can drift from it.
+ */
+export interface Signature<Path extends string = string, Query = any, Body = any, Response = any> {
+  /** `noun.verb`: the operationId, and its name in the audit, the logs and the metrics. */
+  id: string
+  summary: string
+  description?: string
+  method: Method
+  /** Below `/api/v1`, with `:name` for parameters. */
+  path: Path
+  guard: Guard
+  /** A write runs in one transaction and leaves an audit row; a read does neither. */
+  effect: 'read' | 'write'
+  status: number
+  query?: Contract<Query>
+  body?: Contract<Body>
+  /** Absent: the answer has no body (204). */
+  response?: Contract<Response>
+  /** The answer is a bare array, with its totals in headers. */
+  paged?: boolean
+  /** The body is not JSON: this media type, streamed. */
+  upload?: string
+}
+
+type Given<Path extends string, Query, Body, Response> = Omit<
+  Signature<Path, Query, Body, Response>,
+  'effect' | 'status'
+> &
+  Partial<Pick<Signature, 'effect' | 'status'>>
+
+export function signature<const Path extends string, Query = undefined, Body = undefined, Response = undefined>(
+  given: Given<Path, Query, Body, Response>,
+): Signature<Path, Query, Body, Response> {
+  return {
+    effect: given.method === 'get' ? 'read' : 'write',
+    status: given.response ? 200 : 204,
+    ...given,
+  }
+}

@@ -1,0 +1,119 @@
+import { Type } from 'typebox'
+import { Access, AccessPart } from '../../access.ts'
+import { authored, Line, Link, named, recorded, Tags, Text, Uid } from '../../named.ts'
+import { scheduled } from '../../schedule.ts'
+import { DataPipelineStatus } from '../run.ts'
+import { Schema } from '../schema.ts'
+
+export const pipelineTypes = [
+  'CLOUD_BLOB_STORAGE',
+  'SOURCE_SYSTEM_A',
+  'SOURCE_SYSTEM_B',
+  'CSV_UPLOAD',
+  'SOURCE_SYSTEM_C',
+  'FUNCTION',
+  'FHIR',
+  'ONLINE_SPREADSHEET',
+  'SOURCE_SYSTEM_D',
+  'SOURCE_SYSTEM_E',
+  'SOURCE_SYSTEM_F',
+  'SQL_DATABASE_A',
+  'SQL_DATABASE_B',
+  'SOURCE_SYSTEM_G',
+  'SOURCE_SYSTEM_H',
+  'SQL_DATABASE_C',
+  'PARQUET_UPLOAD',
+  'SQL_DATABASE_D',
+  'PUBLIC_DATASET',
+  'WAREHOUSE_A',
+  'OBJECT_STORAGE_BUCKET',
+  'SOURCE_SYSTEM_I',
+] as const
+export type PipelineType = (typeof pipelineTypes)[number]
+
+const closed = { additionalProperties: false }
+
+const AnonymousAccess = Type.Object({ metadata: Type.Boolean(), data: Type.Boolean() }, { ...closed, title: 'AnonymousAccess' })
+
+const Transformation = Type.Object(
+  {
+    sqlStatements: Type.Array(
+      Type.Object({ description: Type.Optional(Text), statement: Type.String({ minLength: 1, maxLength: 100_000 }) }, closed),
+      // Transformation SQL comes with its engine; until then an empty list is all that can be kept truthfully.
+      { maxItems: 0 },
+    ),
+  },
+  { ...closed, title: 'Transformation' },
+)
+
+const described = {
+  description: Type.Optional(Text),
+  owner: Type.Optional(Line),
+  url: Type.Optional(Link),
+  reference: Type.Optional(Text),
+  source: Type.Optional(Text),
+  termsOfUse: Type.Optional(Text),
+  tags: Type.Optional(Tags),
+}
+
+const fields = { ...named, ...described, ...scheduled, transformation: Type.Optional(Transformation) }
+
+const TableName = Type.String({ minLength: 1, maxLength: 63 })
+
+/** What every kind of pipeline takes. */
+export const baseFields = {
+  ...fields,
+  anonymousAccess: Type.Optional(AnonymousAccess),
+  access: Type.Optional(AccessPart),
+  dataWarehouseTarget: Type.Object(
+    {
+      schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
+      /** Made from the pipeline's name when absent. */
+      tableName: Type.Optional(TableName),
+      stagingTableName: Type.Optional(Type.Unsafe<unknown>({ description: 'Accepted and ignored.' })),
+      tableSchema: Type.Optional(Type.Unsafe<unknown>({ description: 'Accepted and ignored.' })),
+    },
+    { ...closed, title: 'DataWarehouseTargetBody' },
+  ),
+}
+
+/** What a response adds, which a client may send back. */
+export const baseIgnored = [
+  'client',
+  'status',
+  'typeName',
+  'typeKey',
+  'dataWarehouseTargetSchemaName',
+  'dataWarehouseTargetTableName',
+  'dataPipelineSourceName',
+  'triggerExpression',
+  'displayDescription',
+  'tagString',
+  'dataDownload',
+  'scheduleable',
+]
+
+/** What every kind of pipeline answers. */
+export const baseResponse = {
+  ...recorded,
+  ...authored,
+  client: Line,
+  ...fields,
+  anonymousAccess: AnonymousAccess,
+  access: Access,
+  dataWarehouseTarget: Type.Object(
+    { schema: Schema, tableName: Line, stagingTableName: Type.Optional(Line), tableSchema: Line },
+    { ...closed, title: 'DataWarehouseTarget' },
+  ),
+  status: DataPipelineStatus,
+  typeName: Line,
+  typeKey: Line,
+  dataWarehouseTargetSchemaName: Line,
+  dataWarehouseTargetTableName: Line,
+  dataPipelineSourceName: Type.Optional(Line),
+  triggerExpression: Type.Optional(Line),
+  displayDescription: Type.Optional(Text),
+  tagString: Type.Optional(Text),
+  dataDownload: Type.Boolean(),
+  scheduleable: Type.Boolean(),
+}

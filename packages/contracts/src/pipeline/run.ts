@@ -1,0 +1,133 @@
+import { Type } from 'typebox'
+import { contract, type TypeOf } from '../contract.ts'
+import { Line, Text, Timestamp, Uid } from '../named.ts'
+import { TableSummary, Table } from './table.ts'
+
+const closed = { additionalProperties: false }
+
+export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CANCELLED', 'NEVER_RUN'] as const
+export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
+export const logImportances = ['LOW', 'MEDIUM', 'HIGH'] as const
+
+const status = {
+  lastRunStatus: Type.Enum([...runStatuses]),
+  lastRunSuccess: Type.Optional(Timestamp),
+  lastRun: Type.Optional(Timestamp),
+  nextFullReplaceRun: Type.Optional(Timestamp),
+  /** ISO 8601 duration. */
+  lastRunDuration: Type.Optional(Line),
+  jobId: Type.Optional(Line),
+}
+
+export const RunStatus = contract('RunStatus', Type.Object(status, closed))
+export type RunStatus = TypeOf<typeof RunStatus>
+
+/** Where a running load is. Totals since its start; absent where they are not known. */
+export const Progress = contract(
+  'Progress',
+  Type.Object(
+    {
+      bytesRead: Type.Number(),
+      bytesTotal: Type.Optional(Type.Number()),
+      rowsRead: Type.Number(),
+      rowsRejected: Type.Number(),
+      /** 0 to 100. */
+      percentage: Type.Optional(Type.Number()),
+      rowsPerSecond: Type.Number(),
+      bytesPerSecond: Type.Number(),
+    },
+    closed,
+  ),
+)
+export type Progress = TypeOf<typeof Progress>
+
+export const DataPipelineStatus = contract(
+  'DataPipelineStatus',
+  Type.Object(
+    { ...status, taskId: Type.Optional(Line), tables: Type.Array(TableSummary, { maxItems: 1000 }), mainTableAsTable: Type.Optional(Table) },
+    closed,
+  ),
+)
+export type DataPipelineStatus = TypeOf<typeof DataPipelineStatus>
+
+export const Run = contract(
+  'Run',
+  Type.Object(
+    {
+      taskId: Uid,
+      status: Type.Enum([...runStatuses]),
+      trigger: Type.Enum(['MANUAL', 'SCHEDULE', 'WORKFLOW']),
+      attempt: Type.Integer(),
+      created: Timestamp,
+      started: Type.Optional(Timestamp),
+      finished: Type.Optional(Timestamp),
+      duration: Type.Optional(Line),
+      startedBy: Type.Optional(Line),
+      progress: Progress,
+      rowsWritten: Type.Optional(Type.Number()),
+      bytesWritten: Type.Optional(Type.Number()),
+      /** What a person needs to know about how it ended: what, where, why, what to do. */
+      message: Type.Optional(Text),
+      errorCode: Type.Optional(Line),
+    },
+    closed,
+  ),
+)
+export type Run = TypeOf<typeof Run>
+
+export const RunBody = contract(
+  'RunBody',
+  Type.Object({ mode: Type.Optional(Type.Enum(['FULL'])) }, closed),
+)
+export type RunBody = TypeOf<typeof RunBody>
+
+export const LogEntry = contract(
+  'LogEntry',
+  Type.Object(
+    {
+      id: Line,
+      created: Timestamp,
+      lastUpdated: Timestamp,
+      client: Line,
+      dataPipeline: Line,
+      taskId: Line,
+      logLevel: Type.Enum([...logLevels]),
+      logImportance: Type.Enum([...logImportances]),
+      message: Text,
+    },
+    closed,
+  ),
+)
+export type LogEntry = TypeOf<typeof LogEntry>
+
+const pages = {
+  page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+  pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+}
+
+export const LogQuery = contract(
+  'LogQuery',
+  Type.Object(
+    {
+      taskId: Type.Optional(Uid),
+      logLevel: Type.Optional(Type.Enum([...logLevels])),
+      logImportance: Type.Optional(Type.Enum([...logImportances])),
+      order: Type.Optional(Type.Enum(['ASC', 'DESC'])),
+      ...pages,
+    },
+    closed,
+  ),
+)
+export type LogQuery = TypeOf<typeof LogQuery>
+
+export const PageQuery = contract('PageQuery', Type.Object(pages, closed))
+export type PageQuery = TypeOf<typeof PageQuery>
+
+export const RejectedRow = contract(
+  'RejectedRow',
+  Type.Object(
+    { line: Type.Number(), column: Type.Optional(Line), reason: Text, raw: Type.String({ maxLength: 8192 }) },
+    closed,
+  ),
+)
+export type RejectedRow = TypeOf<typeof RejectedRow>

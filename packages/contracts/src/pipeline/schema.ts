@@ -1,0 +1,41 @@
+import { Type } from 'typebox'
+import { Access, AccessPart } from '../access.ts'
+import { contract, type TypeOf } from '../contract.ts'
+import { authored, body, Line, named, recorded, Tags, Text } from '../named.ts'
+
+export const providerSchemas = ['WAREHOUSE_A', 'SQL_DATABASE_D', 'WAREHOUSE_B', 'WAREHOUSE_C', 'SQL_DATABASE_A', 'NA'] as const
+
+const fields = {
+  ...named,
+  /** The schema in the warehouse; made from the name when absent, and fixed from then on. */
+  schemaName: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
+  description: Type.Optional(Text),
+  tags: Type.Optional(Tags),
+  permanent: Type.Boolean(),
+  providerSchema: Type.Enum([...providerSchemas]),
+}
+
+export const SchemaBody = contract(
+  'SchemaBody',
+  body({ ...fields, access: Type.Optional(AccessPart) }, ['client', 'statistics', 'displayDescription', 'tagString']),
+)
+export type SchemaBody = TypeOf<typeof SchemaBody>
+
+export const Schema = contract(
+  'Schema',
+  Type.Object(
+    {
+      ...recorded,
+      ...authored,
+      client: Line,
+      ...fields,
+      schemaName: Line,
+      access: Access,
+      statistics: Type.Object({ dataPipelines: Type.Integer(), views: Type.Integer() }, { additionalProperties: false }),
+      displayDescription: Type.Optional(Text),
+      tagString: Type.Optional(Text),
+    },
+    { additionalProperties: false },
+  ),
+)
+export type Schema = TypeOf<typeof Schema>

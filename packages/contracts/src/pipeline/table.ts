@@ -1,0 +1,107 @@
+import { Type } from 'typebox'
+import { contract, type TypeOf } from '../contract.ts'
+import { dataTypes } from '../data-type.ts'
+import { Line, Text, Timestamp } from '../named.ts'
+
+const closed = { additionalProperties: false }
+const many = { maxItems: 1600 }
+
+export const ForeignKey = contract(
+  'ForeignKey',
+  Type.Object({ column: Line, referencedSchema: Line, referencedTable: Line, referencedColumn: Line }, closed),
+)
+
+export const Column = contract(
+  'Column',
+  Type.Object(
+    {
+      label: Line,
+      name: Line,
+      tableAlias: Type.Optional(Line),
+      dataType: Type.Enum([...dataTypes]),
+      primaryKey: Type.Boolean(),
+      id: Type.Optional(Type.Boolean()),
+      sortKey: Type.Optional(Type.Boolean()),
+      deleted: Type.Optional(Type.Boolean()),
+      created: Type.Optional(Timestamp),
+      length: Type.Optional(Type.Number()),
+      distinctValues: Type.Optional(Type.Number()),
+      nullValues: Type.Optional(Type.Number()),
+      minValue: Type.Optional(Type.Number()),
+      maxValue: Type.Optional(Type.Number()),
+      valueExpression: Type.Optional(Line),
+      dataTypeLabel: Type.Optional(Line),
+    },
+    closed,
+  ),
+)
+export type Column = TypeOf<typeof Column>
+
+const table = {
+  schema: Line,
+  name: Line,
+  displayName: Type.Optional(Line),
+  description: Type.Optional(Text),
+  /** Bytes on disk. */
+  size: Type.Number(),
+  rowCount: Type.Number(),
+  columnCount: Type.Number(),
+  sizeMb: Type.Number(),
+  sizePretty: Line,
+  qualifiedTableName: Line,
+  tableName: Line,
+  columns: Type.Array(Column, many),
+  foreignKeys: Type.Array(ForeignKey, many),
+}
+
+export const Table = contract('Table', Type.Object(table, closed))
+export type Table = TypeOf<typeof Table>
+
+export const TableSummary = contract(
+  'TableSummary',
+  Type.Object(
+    {
+      schema: Line,
+      id: Line,
+      name: Line,
+      displayName: Type.Optional(Line),
+      description: Type.Optional(Text),
+      size: Type.Number(),
+      sizeMb: Type.Number(),
+      rowCount: Type.Number(),
+      foreignKeys: Type.Array(ForeignKey, many),
+    },
+    closed,
+  ),
+)
+export type TableSummary = TypeOf<typeof TableSummary>
+
+export const QueryResult = contract(
+  'QueryResult',
+  Type.Object(
+    {
+      ...table,
+      queryStartTime: Timestamp,
+      /** Milliseconds. */
+      queryDuration: Type.Number(),
+      rows: Type.Array(Type.Array(Type.Unknown(), many), { maxItems: 10_000 }),
+      /** Rows and columns of `rows`. */
+      height: Type.Integer(),
+      width: Type.Integer(),
+    },
+    closed,
+  ),
+)
+export type QueryResult = TypeOf<typeof QueryResult>
+
+export const DataQuery = contract(
+  'DataQuery',
+  Type.Object(
+    {
+      page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+      pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+    },
+    closed,
+  ),
+)
+export type DataQuery = TypeOf<typeof DataQuery>

@@ -1,0 +1,27 @@
+import { Type } from 'typebox'
+import { contract, type TypeOf } from './contract.ts'
+
+export const Violation = Type.Object(
+  { pointer: Type.String({ maxLength: 1000 }), detail: Type.String({ maxLength: 1000 }) },
+  { additionalProperties: false, title: 'Violation' },
+)
+
+/** RFC 9457, with a stable `code` and every violation at once. */
+export const ProblemDocument = contract(
+  'Problem',
+  Type.Object(
+    {
+      type: Type.String({ maxLength: 200, description: 'urn:problem:<code>' }),
+      title: Type.String({ maxLength: 200 }),
+      status: Type.Integer({ minimum: 400, maximum: 599 }),
+      detail: Type.Optional(Type.String({ maxLength: 2000 })),
+      instance: Type.Optional(Type.String({ maxLength: 2000 })),
+      code: Type.String({ maxLength: 100 }),
+      requestId: Type.Optional(Type.String({ maxLength: 200 })),
+      errors: Type.Optional(Type.Array(Violation, { maxItems: 1000 })),
+    },
+    { additionalProperties: false },
+  ),
+)
+export type ProblemDocument = TypeOf<typeof ProblemDocument>
+export type Violation = NonNullable<ProblemDocument['errors']>[number]

@@ -1,0 +1,108 @@
+import { AccessBody } from './access.ts'
+import { listOf, type Contract } from './contract.ts'
+import { signature } from './operation.ts'
+import type { Role } from './roles.ts'
+import { ListQuery, SearchRequest } from './search.ts'
+
+interface Resource<Path extends string, R, B> {
+  /** Singular, as people say it: `data pipeline`. */
+  noun: string
+  /** As in operation ids: `dataPipelines`. */
+  plural: string
+  path: Path
+  see: readonly Role[]
+  manage: readonly Role[]
+  resource: Contract<R>
+  body: Contract<B>
+}
+
+/** List, search, create, read, update, delete: the six operations that every resource shares. */
+export function recordSignatures<const Path extends string, R, B>({
+  noun,
+  plural,
+  path,
+  see,
+  manage,
+  resource,
+  body,
+}: Resource<Path, R, B>) {
+  const one = `${path}/:uid` as const
+  return {
+    list: signature({
+      id: `${plural}.list`,
+      summary: `List ${noun}s`,
+      method: 'get',
+      path,
+      guard: see,
+      query: ListQuery,
+      response: listOf(resource),
+      paged: true,
+    }),
+    search: signature({
+      id: `${plural}.search`,
+      summary: `Search ${noun}s`,
+      method: 'post',
+      path: `${path}/search` as const,
+      guard: see,
+      effect: 'read',
+      body: SearchRequest,
+      response: listOf(resource),
+      paged: true,
+    }),
+    create: signature({
+      id: `${plural}.create`,
+      summary: `Create a ${noun}`,
+      method: 'post',
+      path,
+      guard: manage,
+      status: 201,
+      body,
+      response: resource,
+    }),
+    read: signature({
+      id: `${plural}.read`,
+      summary: `Read a ${noun}`,
+      method: 'get',
+      path: one,
+      guard: see,
+      response: resource,
+    }),
+    update: signature({
+      id: `${plural}.update`,
+      summary: `Replace a ${noun}`,
+      method: 'put',
+      path: one,
+      guard: manage,
+      body,
+      response: resource,
+    }),
+    delete: signature({
+      id: `${plural}.delete`,
+      summary: `Delete a ${noun}`,
+      method: 'delete',
+      path: one,
+      guard: manage,
+    }),
+  }
+}
+
+/** Who else may see or change a record. */
+export function sharingSignatures<const Path extends string, R, B>({
+  noun,
+  plural,
+  path,
+  manage,
+  resource,
+}: Resource<Path, R, B>) {
+  return {
+    share: signature({
+      id: `${plural}.share`,
+      summary: `Share a ${noun}`,
+      method: 'put',
+      path: `${path}/:uid/access` as const,
+      guard: manage,
+      body: AccessBody,
+      response: listOf(resource),
+    }),
+  }
+}

@@ -1,0 +1,58 @@
+import { Type } from 'typebox'
+
+/** Every authority a user can hold. */
+export const roles = [
+  'ROLE_MANAGE_CLIENT',
+  'ROLE_SUPER_ADMIN',
+  'ROLE_MANAGE_USER',
+  'ROLE_MANAGE_USER_GROUP',
+  'ROLE_MANAGE_SSO_PROVIDER_CONFIG',
+  'ROLE_MANAGE_SSO_CLIENT_CONFIG',
+  'ROLE_SEE_INSTANCE',
+  'ROLE_MANAGE_INSTANCE',
+  'ROLE_GET_FILE',
+  'ROLE_GET_FILE_INDIVIDUAL',
+  'ROLE_SEE_AUDIT_LOG',
+  'ROLE_MANAGE_HOSTING_PLAN',
+  'ROLE_SEE_ROUTE',
+  'ROLE_MANAGE_ROUTE',
+  'ROLE_SEE_DATA_PIPELINE',
+  'ROLE_MANAGE_DATA_PIPELINE',
+  'ROLE_SEE_VIEW',
+  'ROLE_MANAGE_VIEW',
+  'ROLE_SEE_SCHEMA',
+  'ROLE_MANAGE_SCHEMA',
+  'ROLE_SEE_DESTINATION',
+  'ROLE_MANAGE_DESTINATION',
+  'ROLE_SEE_WORKFLOW',
+  'ROLE_MANAGE_WORKFLOW',
+  'ROLE_SEE_VARIABLE',
+  'ROLE_MANAGE_VARIABLE',
+  'ROLE_MANAGE_SETTING',
+  'ROLE_SEE_DATA_QUALITY_CHECK',
+  'ROLE_MANAGE_DATA_QUALITY_CHECK',
+  'ROLE_SEE_DATA_QUALITY_CHECK_GROUP',
+  'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP',
+  'ROLE_SEE_FIREWALL_RULE',
+  'ROLE_MANAGE_FIREWALL_RULE',
+  'ROLE_VIEW_DATA_ANALYTICS_PLATFORM',
+  'ROLE_VIEW_DATA_ALL_DATA_PIPELINE',
+  'ROLE_SEE_DATA_PIPELINE_CONFIG',
+  'ROLE_MANAGE_DATA_PIPELINE_CONFIG',
+  'ROLE_MANAGE_PUBLIC_DATASET_CATALOG',
+] as const
+
+export type Role = (typeof roles)[number]
+
+export const RoleName = Type.Enum([...roles])
+
+/** A unique list of roles, as `auths` is. */
+export const Roles = Type.Array(RoleName, { uniqueItems: true, maxItems: roles.length })
+
+/**
+ * Does someone who holds `held` hold `wanted`? ROLE_SUPER_ADMIN holds everything, MANAGE_x includes SEE_x.
+ */
+export function holds(held: readonly Role[], wanted: Role): boolean {
+  if (held.includes(wanted) || held.includes('ROLE_SUPER_ADMIN')) return true
+  return wanted.startsWith('ROLE_SEE_') && held.includes(wanted.replace('_SEE_', '_MANAGE_') as Role)
+}

@@ -1,0 +1,57 @@
+import { Type } from 'typebox'
+import { contract, type TypeOf } from './contract.ts'
+
+const Filter = Type.String({ minLength: 1, maxLength: 1100, description: 'property:operator[:value]' })
+const Order = Type.String({ minLength: 1, maxLength: 100, description: 'property[:asc|desc|iasc|idesc]' })
+const Page = Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })
+const PageSize = Type.Integer({ minimum: 1, maximum: 1000, default: 50 })
+
+const search = {
+  query: Type.Optional(Type.String({ maxLength: 200 })),
+  filter: Type.Optional(Type.Array(Filter, { maxItems: 20 })),
+  order: Type.Optional(Type.Array(Order, { maxItems: 5 })),
+  rootJunction: Type.Optional(Type.Enum(['AND', 'OR'])),
+}
+
+export const PagingRequest = contract(
+  'PagingRequest',
+  Type.Object(
+    {
+      page: Type.Optional(Page),
+      pageSize: Type.Optional(PageSize),
+      paging: Type.Optional(Type.Boolean({ description: 'false: the first 1,000 rows as one page.' })),
+      total: Type.Optional(Type.Boolean({ description: 'false: do not count.' })),
+    },
+    { additionalProperties: false },
+  ),
+)
+export type PagingRequest = TypeOf<typeof PagingRequest>
+
+/** The body of a search operation. */
+export const SearchRequest = contract(
+  'SearchRequest',
+  Type.Object({ ...search, paging: PagingRequest }, { additionalProperties: false }),
+)
+export type SearchRequest = TypeOf<typeof SearchRequest>
+
+/** The same search as query parameters. */
+export const ListQuery = contract(
+  'ListQuery',
+  Type.Object(
+    {
+      ...search,
+      page: Type.Optional(Page),
+      pageSize: Type.Optional(PageSize),
+      paging: Type.Optional(Type.Boolean()),
+      total: Type.Optional(Type.Boolean()),
+      locale: Type.Optional(Type.String({ maxLength: 35 })),
+    },
+    { additionalProperties: false },
+  ),
+)
+export type ListQuery = TypeOf<typeof ListQuery>
+
+/** The query parameters of a list, as the search they stand for. */
+export function searchOf({ page, pageSize, paging, total, locale: _locale, ...rest }: ListQuery): SearchRequest {
+  return { ...rest, paging: { page, pageSize, paging, total } }
+}

@@ -1,0 +1,27 @@
+import type { Static } from 'typebox'
+import type { Translation } from './named.ts'
+
+type Translations = readonly Static<typeof Translation>[]
+
+/**
+ * The value of `property` in the first of `locales` that has one, else `plain`.
+ * `de-AT` also finds `de`; locales and property names compare without regard to case and to `-` or `_`.
+ */
+export function translated(
+  plain: string,
+  translations: Translations,
+  property: string,
+  locales: readonly string[],
+): string {
+  if (translations.length === 0) return plain
+  const wanted = normal(property)
+  for (const locale of locales) {
+    for (let tag = normal(locale); tag; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
+      const found = translations.find((entry) => normal(entry.property) === wanted && normal(entry.locale) === tag)
+      if (found) return found.value
+    }
+  }
+  return plain
+}
+
+const normal = (name: string) => name.toLowerCase().replaceAll('_', '-')
