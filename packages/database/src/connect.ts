@@ -1,0 +1,44 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+
+export interface Connection<DB> extends AsyncDisposable {
+  db: Kysely<DB>
+  pool: pg.Pool
+}
+
+interface ConnectOptions {
+  /** Shown in pg_stat_activity. */
+  name: string
+  max?: number
+  /** Milliseconds. */
+  statementTimeout?: number
+  /** Told of connections that break while idle, so that they never end the process. */
+  onError?(error: Error): void
+}
+
+/** A pool with time-outs on everything that could hang. bigint arrives as a number: our keys and counts stay below 2^53. */
+export function connect<DB>(
+  connectionString: string,
+  { name, max = 10, statementTimeout = 15_000, onError = () => {} }: ConnectOptions,
+): Connection<DB> {
+  const pool = new pg.Pool({
+    connectionString,
+    application_name: name,
+    max,
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    statement_timeout: statementTimeout,
+    lock_timeout: 10_000,
+    idle_in_transaction_session_timeout: 30_000,
+    types: { getTypeParser },
+  })
+  pool.on('error', onError)
+  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
+  return { db, pool, [Symbol.asyncDispose]: () => db.destroy() }
+}
+
+const bigint = 20
+
+const getTypeParser = ((oid: number, format: 'text') =>
+  oid === bigint ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser

@@ -1,0 +1,6 @@
+export * from './audit.ts'
+export * from './connect.ts'
+export * from './key-ring.ts'
+export * from './migrate.ts'
+export * from './problems.ts'
+export * from './transaction.ts'

@@ -1,0 +1,63 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+
+/** A sealed value names a key that the ring no longer holds, or was changed after it was sealed. */
+export class SealProblem extends Error {
+  override readonly name = 'SealProblem'
+}
+
+/**
+ * Seals secrets for storage with AES-256-GCM. The text is `<key id>.<nonce>.<ciphertext and tag>`, base64url.
+ * `purpose` is authenticated with it, so a value copied to another column or row does not open.
+ */
+export interface KeyRing {
+  seal(plain: string, purpose: string): string
+  open(sealed: string, purpose: string): string
+  /** Sealed with the newest key already? */
+  isCurrent(sealed: string): boolean
+}
+
+/** `id:base64,id:base64…`, newest first; each key 32 bytes. Throws a few words on what is wrong. */
+export function keyRing(text: string): KeyRing {
+  const keys = new Map(text.split(',').map((entry) => parseKey(entry.trim())))
+  const [newest] = keys.keys()
+  if (newest === undefined) throw new Error('holds no key')
+
+  return {
+    seal(plain, purpose) {
+      const nonce = randomBytes(12)
+      const cipher = createCipheriv('aes-256-gcm', keys.get(newest)!, nonce).setAAD(Buffer.from(purpose))
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      return `${newest}.${nonce.toString('base64url')}.${body.toString('base64url')}`
+    },
+    open(sealed, purpose) {
+      const [id = '', nonce = '', body = ''] = sealed.split('.')
+      const key = keys.get(id)
+      if (!key)
+        throw new SealProblem(
+          `A stored secret was sealed with key "${id}", which the key ring does not hold: add it to SECRET_KEYS.`,
+        )
+      const bytes = Buffer.from(body, 'base64url')
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url')).setAAD(
+          Buffer.from(purpose),
+        )
+        decipher.setAuthTag(bytes.subarray(-16))
+        return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
+      } catch (error) {
+        throw new SealProblem(
+          `A stored secret for ${purpose} does not open with key "${id}": it was changed, or the key is another one.`,
+          { cause: error },
+        )
+      }
+    },
+    isCurrent: (sealed) => sealed.startsWith(`${newest}.`),
+  }
+}
+
+function parseKey(entry: string): [string, Buffer] {
+  const [, id, encoded] = /^([A-Za-z0-9_-]{1,20}):([A-Za-z0-9+/_=-]+)$/.exec(entry) ?? []
+  if (!id || !encoded) throw new Error('must be a list of id:key, each key 32 bytes in base64')
+  const key = Buffer.from(encoded, 'base64')
+  if (key.length !== 32) throw new Error(`has a key "${id}" of ${key.length} bytes; 32 are needed`)
+  return [id, key]
+}

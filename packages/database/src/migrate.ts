@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+
+/** A migration that was applied is not what the folder holds now, or the folder is older than the database. */
+export class MigrationProblem extends Error {
+  override readonly name = 'MigrationProblem'
+}
+
+/** Any number that no other advisory lock of ours uses. */
+const lock = 7_314_501
+
+/**
+ * Applies the folder's `NNNN_name.sql` files that the database has not seen, in order, each in its own transaction.
+ * Forward only. Two processes may start at once: the second waits for the first. Answers the names it applied.
+ */
+export async function migrate(connectionString: string, folder: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString, application_name: 'migrate', connectionTimeoutMillis: 10_000 })
+  await client.connect()
+  try {
+    await client.query('select pg_advisory_lock($1)', [lock])
+    await client.query(
+      'create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())',
+    )
+    const { rows } = await client.query<{ name: string; checksum: string }>('select name, checksum from migrations')
+    const pending = pendingMigrations(migrationsIn(folder), new Map(rows.map((row) => [row.name, row.checksum])))
+    for (const { name, checksum, sql } of pending) await apply(client, name, checksum, sql)
+    return pending.map(({ name }) => name)
+  } finally {
+    await client.end()
+  }
+}
+
+interface Migration {
+  name: string
+  checksum: string
+  sql: string
+}
+
+function migrationsIn(folder: string): Migration[] {
+  return readdirSync(folder)
+    .filter((file) => /^\d{4}_[a-z0-9_]+\.sql$/.test(file))
+    .toSorted()
+    .map((name) => {
+      const sql = readFileSync(join(folder, name), 'utf8')
+      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') }
+    })
+}
+
+function pendingMigrations(present: Migration[], applied: ReadonlyMap<string, string>): Migration[] {
+  const unknown = [...applied.keys()].filter((name) => !present.some((migration) => migration.name === name))
+  if (unknown.length > 0) {
+    throw new MigrationProblem(
+      `The database was migrated by a newer version (${unknown.join(', ')} is not known here): run that version or a later one.`,
+    )
+  }
+  for (const { name, checksum } of present) {
+    const known = applied.get(name)
+    if (known && known !== checksum)
+      throw new MigrationProblem(
+        `Migration ${name} was changed after it was applied: restore the file, and write a new migration for the change.`,
+      )
+  }
+  return present.filter(({ name }) => !applied.has(name))
+}
+
+async function apply(client: pg.Client, name: string, checksum: string, sql: string): Promise<void> {
+  await client.query('begin')
+  try {
+    await client.query(sql)
+    await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])
+    await client.query('commit')
+  } catch (error) {
+    await client.query('rollback')
+    throw new MigrationProblem(`Migration ${name} failed: ${(error as Error).message}`, { cause: error })
+  }
+}

@@ -1,0 +1,35 @@
+import pg from 'pg'
+
+/** Which rule of the database a write broke, by the name that its migration gave the constraint. */
+export interface BrokenConstraint {
+  kind: 'unique' | 'foreign-key' | 'check' | 'not-null'
+  constraint: string
+}
+
+const kinds: Record<string, BrokenConstraint['kind']> = {
+  23505: 'unique',
+  23503: 'foreign-key',
+  23514: 'check',
+  23502: 'not-null',
+}
+
+/** Undefined for anything that is not a broken constraint. */
+export function brokenConstraint(error: unknown): BrokenConstraint | undefined {
+  if (!(error instanceof pg.DatabaseError)) return undefined
+  const kind = kinds[error.code ?? '']
+  return kind && { kind, constraint: error.constraint ?? error.column ?? '' }
+}
+
+/** Connection refused or lost, server starting, stopping or out of connections: trying again later may help. */
+export function isUnavailable(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string }
+  if (error instanceof pg.DatabaseError) return /^(57P0[123]|53300|08\d\d\d)$/.test(code ?? '')
+  return (
+    ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(
+      code ?? '',
+    ) ||
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+      message ?? '',
+    )
+  )
+}

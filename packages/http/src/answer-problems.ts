@@ -1,0 +1,59 @@
+import type { ErrorRequestHandler } from 'express'
+import type { Logger } from '@sluice/process'
+import { Problem, problems } from './problem.ts'
+
+/** Errors of express and its parsers, by their `type`. */
+interface ParserError extends Error {
+  type?: string
+  status?: number
+  limit?: number
+}
+
+/** The one place where a failure becomes an answer. `translate` knows the errors of the service's own parts. */
+export function answerProblems(
+  logger: Logger,
+  translate: (error: unknown) => Problem | undefined,
+): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error)
+    const requestId = String(response.locals.requestId ?? '')
+    const problem = error instanceof Problem ? error : (translate(error) ?? parserProblem(error) ?? problems.internal())
+    if (problem.status >= 500) {
+      logger.error(
+        {
+          err: problem === error ? (problem.cause ?? problem) : error,
+          requestId,
+          operation: response.locals.operation,
+          code: problem.code,
+        },
+        problem.title,
+      )
+    }
+    const instance = request.originalUrl.split('?')[0] ?? ''
+    response
+      .status(problem.status)
+      .set(problem.headers)
+      .type('application/problem+json')
+      .send(JSON.stringify(problem.document(instance.slice(0, 2000), requestId)))
+  }
+}
+
+function parserProblem(error: unknown): Problem | undefined {
+  const { type, limit, status, message } = error as ParserError
+  switch (type) {
+    case 'entity.parse.failed':
+      return problems.unreadableBody(`It is not valid JSON: ${message}.`)
+    case 'entity.too.large':
+      return problems.tooLarge(limit ?? 0)
+    case 'encoding.unsupported':
+    case 'charset.unsupported':
+      return problems.unsupportedMediaType('UTF-8, plain or compressed with gzip, deflate or br')
+    case 'request.aborted':
+    case 'request.size.invalid':
+      return problems.unreadableBody('It ended before its announced length.')
+    default:
+      return error instanceof URIError || status === 400
+        ? problems.unreadableBody('The address or body is not well formed.')
+        : undefined
+  }
+}

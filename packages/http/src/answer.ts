@@ -1,0 +1,20 @@
+/** What a handler may answer besides a plain body: the same body with headers. */
+export class Answer<T> {
+  readonly body: T
+  readonly headers: Record<string, string>
+
+  constructor(body: T, headers: Record<string, string> = {}) {
+    this.body = body
+    this.headers = headers
+  }
+}
+
+/** A strong validator of an object's version, as If-Match takes it. */
+export const etagOf = (version: number): string => `"${version}"`
+
+/** The version that an If-Match header names; undefined without one or with `*`, NaN for one that is not ours. */
+export function versionOf(header: string | undefined): number | undefined {
+  if (header === undefined || header.trim() === '*') return undefined
+  const [, version] = /^\s*"(\d+)"\s*$/.exec(header) ?? []
+  return version === undefined ? Number.NaN : Number(version)
+}

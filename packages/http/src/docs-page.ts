@@ -1,0 +1,42 @@
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+import express, { Router } from 'express'
+
+const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+
+const page = (title: string) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="stylesheet" href="docs/assets/swagger-ui.css">
+</head>
+<body>
+<div id="reference"></div>
+<script src="docs/assets/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`
+
+const start = `SwaggerUIBundle({
+  url: 'openapi.json', dom_id: '#reference', deepLinking: true, filter: true,
+  docExpansion: 'none', defaultModelsExpandDepth: 0, persistAuthorization: false, validatorUrl: null,
+})
+`
+
+/** `/docs`: the reference, browsable, from files of our own: nothing is asked of the internet. */
+export function docsRoutes(title: string): Router {
+  const routes = Router()
+  const policy =
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+  routes.get('/docs', (_request, response) => {
+    response.set('Content-Security-Policy', policy).type('html').send(page(title))
+  })
+  routes.get('/docs/start.js', (_request, response) => {
+    response.type('js').send(start)
+  })
+  routes.use('/docs/assets', express.static(assets, { index: false, maxAge: '1d', extensions: false }))
+  return routes
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import cors from 'cors'
+import express, { type Express, type RequestHandler, type Router } from 'express'
+import helmet from 'helmet'
+import { Histogram, type Logger, type Registry } from '@sluice/process'
+import { answerProblems } from './answer-problems.ts'
+import { tooDeep } from './depth.ts'
+import { docsRoutes } from './docs-page.ts'
+import { healthRoutes, type Part } from './health.ts'
+import { logRequests } from './log-requests.ts'
+import { openapi } from './openapi.ts'
+import type { Operation } from './operation.ts'
+import { problems, type Problem } from './problem.ts'
+import { router, type Surroundings } from './router.ts'
+
+export interface Door<Context> extends Surroundings<Context> {
+  operations: readonly Operation<Context>[]
+  info: { title: string; version: string; description: string }
+  logger: Logger
+  metrics: Registry
+  parts: readonly Part[]
+  isStopping(): boolean
+  /** Origins of browsers that may call. Empty: none. */
+  corsOrigins: readonly string[]
+  /** How many proxies in front are ours. */
+  trustedProxies: number
+  /** Turns the errors of the service's own parts into problems. */
+  translate(error: unknown): Problem | undefined
+  /** Express routes beside the operations, such as published keys. Below the root. */
+  sideDoors?: Router
+}
+
+const jsonLimit = 1_048_576
+
+/** A service's whole HTTP side: what every request passes on its way to an operation, and back. */
+export function door<Context>(service: Door<Context>): Express {
+  const app = express()
+  const document = openapi(service.operations, service.info)
+
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('trust proxy', service.trustedProxies)
+  app.set('query parser', 'simple')
+  app.use(identifyRequest, logRequests(service.logger), measure(service.metrics))
+  app.use(helmet({ strictTransportSecurity: { maxAge: 31_536_000 } }))
+  app.use(
+    cors({
+      origin: [...service.corsOrigins],
+      exposedHeaders: [
+        'ETag',
+        'Link',
+        'Location',
+        'Retry-After',
+        'X-Request-Id',
+        'X-Total-Count',
+        'X-Page',
+        'X-Page-Size',
+        'X-Page-Count',
+      ],
+      maxAge: 600,
+    }),
+  )
+
+  app.use(healthRoutes(service.parts, service.isStopping))
+  app.get('/metrics', async (_request, response) => {
+    response.type(service.metrics.contentType).send(await service.metrics.metrics())
+  })
+  app.get('/openapi.json', (_request, response) => {
+    response.json(document)
+  })
+  app.use(docsRoutes(service.info.title))
+  if (service.sideDoors) app.use(service.sideDoors)
+
+  const api = express.Router()
+  api.use((_request, response, next) => {
+    response.set('Cache-Control', 'no-store')
+    next()
+  })
+  api.use(express.json({ limit: jsonLimit, strict: false, type: 'application/json', verify: refuseDeep }))
+  api.use(router(service.operations, service))
+  app.use('/api/v1', api)
+
+  app.use(() => {
+    throw problems.notFound('address')
+  })
+  app.use(answerProblems(service.logger, service.translate))
+  return app
+}
+
+/** Takes the caller's request id where it is a plain one, else makes one; passes W3C trace context on as it came. */
+const identifyRequest: RequestHandler = (request, response, next) => {
+  const given = request.get('x-request-id')
+  response.locals.requestId = given && /^[\w.:-]{1,100}$/.test(given) ? given : randomUUID()
+  response.locals.traceparent = request.get('traceparent')
+  response.set('X-Request-Id', String(response.locals.requestId))
+  next()
+}
+
+function refuseDeep(_request: unknown, _response: unknown, body: Buffer): void {
+  if (body.includes(0)) throw problems.unreadableBody('It holds a NUL byte.')
+  if (tooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
+}
+
+function measure(registry: Registry): RequestHandler {
+  const durations = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time to answer, by operation and status.',
+    labelNames: ['operation', 'status'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  })
+  return (_request, response, next) => {
+    const stop = durations.startTimer()
+    response.once('close', () =>
+      stop({ operation: String(response.locals.operation ?? 'other'), status: response.statusCode }),
+    )
+    next()
+  }
+}

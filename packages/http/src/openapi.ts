@@ -1,0 +1,94 @@
+import { ProblemDocument, type Guard } from '@sluice/contracts'
+import type { Operation } from './operation.ts'
+
+type Json = any
+
+const pagedHeaders = {
+  'X-Total-Count': { description: 'Rows that match, on all pages.', schema: { type: 'integer' } },
+  'X-Page': { schema: { type: 'integer' } },
+  'X-Page-Size': { schema: { type: 'integer' } },
+  'X-Page-Count': { schema: { type: 'integer' } },
+  Link: { description: 'first, prev, next, last (RFC 8288).', schema: { type: 'string' } },
+}
+
+/** OpenAPI 3.1 is JSON Schema 2020-12, so a contract is already its own documentation. */
+export function openapi(
+  operations: readonly Operation[],
+  info: { title: string; version: string; description: string },
+) {
+  const schemas: Record<string, Json> = {}
+  const ref = (contract: Json): Json => lift(contract, schemas)
+  const paths: Record<string, Json> = {}
+
+  for (const { signature } of operations) {
+    const path = signature.path.replaceAll(/:(\w+)/g, '{$1}')
+    const content = (contract: object) => ({ 'application/json': { schema: ref(contract) } })
+    paths[path] = {
+      ...paths[path],
+      [signature.method]: {
+        operationId: signature.id,
+        summary: signature.summary,
+        ...(signature.description && { description: signature.description }),
+        tags: [signature.id.split('.')[0]],
+        security: securityOf(signature.guard),
+        ...(Array.isArray(signature.guard) && { 'x-roles': signature.guard }),
+        parameters: [...pathParameters(path), ...queryParameters(signature.query, ref)],
+        ...(signature.body && { requestBody: { required: true, content: content(signature.body) } }),
+        ...(signature.upload && {
+          requestBody: {
+            required: true,
+            content: { [signature.upload]: { schema: { type: 'string', format: 'binary' } } },
+          },
+        }),
+        responses: {
+          [signature.status]: {
+            description: signature.response ? 'Done.' : 'Done; no body.',
+            ...(signature.paged && { headers: pagedHeaders }),
+            ...(signature.response && { content: content(signature.response) }),
+          },
+          default: {
+            description: 'A problem.',
+            content: { 'application/problem+json': { schema: ref(ProblemDocument) } },
+          },
+        },
+      },
+    }
+  }
+
+  return {
+    openapi: '3.1.0',
+    info,
+    servers: [{ url: '/api/v1' }],
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    },
+  }
+}
+
+const securityOf = (guard: Guard) => (guard === 'anyone' ? [] : [{ bearer: [] }])
+
+const pathParameters = (path: string): Json[] =>
+  [...path.matchAll(/{(\w+)}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+
+function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
+  if (!query) return []
+  return Object.entries<Json>(query.properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: query.required?.includes(name) ?? false,
+    schema: ref(schema),
+  }))
+}
+
+/** Replaces every titled schema by a reference and files it under its title. */
+function lift(schema: Json, found: Record<string, Json>): Json {
+  if (Array.isArray(schema)) return schema.map((item) => lift(item, found))
+  if (schema === null || typeof schema !== 'object') return schema
+  const { title, ...rest } = schema
+  const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, lift(value, found)]))
+  if (typeof title !== 'string') return lifted
+  found[title] ??= lifted
+  return { $ref: `#/components/schemas/${title}` }
+}

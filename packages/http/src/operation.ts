@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http'
+import type { PathParameters, Role, Signature } from '@sluice/contracts'
+import type { Answer } from './answer.ts'
+
+/** Who is asking, as far as this service may rely on it. */
+export interface Caller {
+  uid: string
+  username: string
+  /** The uid of the client (organisation) that the session acts for. */
+  client: string
+  roles: readonly Role[]
+  userGroups: readonly string[]
+  session: string
+}
+
+/** The caller of operations that anyone may use. */
+export const nobody: Caller = { uid: '', username: '', client: '', roles: [], userGroups: [], session: '' }
+
+/** What handlers may know of the request itself. */
+export interface RequestFacts {
+  id: string
+  /** The peer's address, with trusted proxies taken into account. */
+  address: string
+  /** BCP 47 tags, most wanted first. */
+  locales: readonly string[]
+  /** The version that If-Match names; undefined when any will do. */
+  ifMatch: number | undefined
+  /** Path and query, as asked. */
+  url: string
+  /** The body of an upload, not yet read. */
+  stream: IncomingMessage
+  /** Adds to the audit row of this write: before and after, without secrets. */
+  audit(object: string, details?: object): void
+}
+
+export type Input<Context, Path extends string, Query, Body> = Context & {
+  caller: Caller
+  params: PathParameters<Path>
+  query: Query
+  body: Body
+  request: RequestFacts
+}
+
+/** A signature and how it is answered. */
+export interface Operation<Context = any> {
+  signature: Signature
+  handle(input: Input<Context, string, any, any>): Promise<unknown>
+}
+
+/** Each app calls this once, with what its handlers are given besides the request. */
+export function operationsWith<Context>() {
+  return function operation<Path extends string, Query, Body, Response>(
+    signature: Signature<Path, Query, Body, Response>,
+    handle: (input: Input<Context, Path, Query, Body>) => Promise<NoInfer<Response> | Answer<NoInfer<Response>>>,
+  ): Operation<Context> {
+    return { signature: signature as Signature, handle: handle as Operation<Context>['handle'] }
+  }
+}

@@ -1,0 +1,107 @@
+import type { ProblemDocument, Violation } from '@sluice/contracts'
+
+interface Extra {
+  detail?: string
+  errors?: Violation[]
+  /** Response headers, such as Retry-After. */
+  headers?: Record<string, string>
+  cause?: unknown
+}
+
+/** A request failed and the caller should be told why. Anything else that is thrown is a bug: 500. */
+export class Problem extends Error {
+  override readonly name = 'Problem'
+  readonly status: number
+  readonly code: string
+  readonly title: string
+  readonly errors: Violation[] | undefined
+  readonly headers: Record<string, string>
+
+  constructor(status: number, code: string, title: string, { detail, errors, headers = {}, cause }: Extra = {}) {
+    super(detail ?? title, { cause })
+    this.status = status
+    this.code = code
+    this.title = title
+    this.errors = errors
+    this.headers = headers
+  }
+
+  /** As RFC 9457 has it. */
+  document(instance: string, requestId: string): ProblemDocument {
+    return {
+      type: `urn:problem:${this.code}`,
+      title: this.title,
+      status: this.status,
+      detail: this.message,
+      instance,
+      code: this.code,
+      requestId,
+      ...(this.errors && { errors: this.errors }),
+    }
+  }
+}
+
+const retryAfter = (seconds: number) => ({ 'Retry-After': String(seconds) })
+
+/** Every problem that both services share. A service adds its own beside its nouns, by the same class. */
+export const problems = {
+  malformed: (errors: Violation[]) =>
+    new Problem(400, 'malformed', 'The request does not match its contract.', { detail: sentenceOf(errors), errors }),
+  unreadableBody: (detail: string) =>
+    new Problem(400, 'unreadable-body', 'The request body cannot be read.', { detail }),
+  unauthenticated: (detail = 'Sign in and send the access token as "Authorization: Bearer …".') =>
+    new Problem(401, 'unauthenticated', 'A valid access token is needed.', {
+      detail,
+      headers: { 'WWW-Authenticate': 'Bearer' },
+    }),
+  forbidden: (detail: string) => new Problem(403, 'forbidden', 'You are not allowed to do this.', { detail }),
+  notFound: (what: string) => new Problem(404, 'not-found', 'There is no such thing.', { detail: `No such ${what}.` }),
+  methodNotAllowed: (allowed: string[]) =>
+    new Problem(405, 'method-not-allowed', 'This address does not take this method.', {
+      detail: `Use ${allowed.join(' or ')}.`,
+      headers: { Allow: allowed.join(', ') },
+    }),
+  conflict: (pointer: string, detail: string) =>
+    new Problem(409, 'conflict', 'The change conflicts with what is stored.', {
+      detail,
+      errors: [{ pointer, detail }],
+    }),
+  stale: () =>
+    new Problem(412, 'stale', 'Somebody changed it first.', {
+      detail: 'The If-Match header names an older version: read it again, and apply your change to that.',
+    }),
+  tooLarge: (limit: number) =>
+    new Problem(413, 'too-large', 'The request body is too large.', {
+      detail: `At most ${limit} bytes are taken here.`,
+    }),
+  unsupportedMediaType: (wanted: string) =>
+    new Problem(415, 'unsupported-media-type', 'The request body has the wrong media type.', {
+      detail: `Send it as ${wanted}.`,
+    }),
+  misdirected: () =>
+    new Problem(421, 'misdirected', 'This host is not served here.', {
+      detail: 'The Host header names another server.',
+    }),
+  refused: (pointer: string, detail: string) =>
+    new Problem(422, 'refused', 'The request is well formed, but a rule refuses it.', {
+      detail,
+      errors: [{ pointer, detail }],
+    }),
+  tooManyRequests: (seconds: number, detail: string) =>
+    new Problem(429, 'too-many-requests', 'Too many tries.', { detail, headers: retryAfter(seconds) }),
+  internal: () =>
+    new Problem(500, 'internal', 'Something went wrong on our side.', {
+      detail: 'The request was not carried out. The log has the reason under this request id.',
+    }),
+  unavailable: (part: string, cause?: unknown) =>
+    new Problem(503, 'unavailable', 'A part that this needs is not available.', {
+      detail: `The ${part} cannot be reached just now. Try again in a moment.`,
+      headers: retryAfter(5),
+      cause,
+    }),
+}
+
+function sentenceOf(errors: Violation[]): string {
+  const shown = errors.slice(0, 3).map(({ pointer, detail }) => `${pointer} ${detail}`)
+  return `${shown.join('; ')}${errors.length > 3 ? `; and ${errors.length - 3} more` : ''}.`
+}

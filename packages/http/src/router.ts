@@ -1,0 +1,112 @@
+import { Router, type Request, type Response } from 'express'
+import { checker, holds, type Guard } from '@sluice/contracts'
+import { Answer, versionOf } from './answer.ts'
+import { nobody, type Caller, type Operation, type RequestFacts } from './operation.ts'
+import { problems } from './problem.ts'
+import { localesOf } from './locales.ts'
+
+export interface Surroundings<Context> {
+  /** Throws 401 for whoever cannot be recognised. Not asked where the guard is `anyone`. */
+  authenticate(request: Request, guard: Guard): Promise<Caller>
+  /** Refuses what is switched off for this caller's client, whatever their roles. */
+  admit?(operation: Operation<Context>, caller: Caller): void
+  /** Runs a handler with what it needs: the pool for a read, one audited transaction for a write. */
+  run<T>(
+    operation: Operation<Context>,
+    caller: Caller,
+    facts: RequestFacts & { audited: AuditNote[] },
+    work: (context: Context) => Promise<T>,
+  ): Promise<T>
+}
+
+export interface AuditNote {
+  object: string
+  details: object
+}
+
+/** The whole road from request to response, for every operation of a service. */
+export function router<Context>(
+  operations: readonly Operation<Context>[],
+  surroundings: Surroundings<Context>,
+): Router {
+  const routes = Router({ caseSensitive: true, strict: true })
+  for (const operation of operations) {
+    const { method, path } = operation.signature
+    routes[method](path, answerer(operation, surroundings))
+  }
+  refuseOtherMethods(routes, operations)
+  return routes
+}
+
+function answerer<Context>(operation: Operation<Context>, { authenticate, admit, run }: Surroundings<Context>) {
+  const { signature } = operation
+  const checkQuery = signature.query && checker(signature.query, 'query')
+  const checkBody = signature.body && checker(signature.body)
+
+  return async (request: Request, response: Response) => {
+    response.locals.operation = signature.id
+    const caller = signature.guard === 'anyone' ? nobody : await authenticate(request, signature.guard)
+    response.locals.caller = caller
+    authorize(signature.guard, caller)
+    admit?.(operation, caller)
+
+    const facts = factsOf(request, response)
+    const input = {
+      caller,
+      params: request.params as Record<string, string>,
+      query: checkQuery ? demand(checkQuery({ ...request.query })) : undefined,
+      body: checkBody ? demand(checkBody(bodyOf(request))) : undefined,
+      request: facts,
+    }
+    const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
+    const { body, headers } = result instanceof Answer ? result : new Answer(result)
+    response.status(signature.status).set(headers)
+    if (signature.response) response.json(body)
+    else response.end()
+  }
+}
+
+function demand<T>(checked: ReturnType<ReturnType<typeof checker<T>>>): T {
+  if ('violations' in checked) throw problems.malformed(checked.violations)
+  return checked.value
+}
+
+/** An operation whose fields are all optional may be asked without a body. */
+function bodyOf(request: Request): unknown {
+  if (request.body !== undefined) return request.body
+  const type = request.headers['content-type']
+  const empty = !request.headers['transfer-encoding'] && Number(request.headers['content-length'] ?? 0) === 0
+  if (!empty) throw problems.unsupportedMediaType(`application/json${type ? `, not ${type}` : ''}`)
+  return {}
+}
+
+function authorize(guard: Guard, caller: Caller): void {
+  if (typeof guard === 'string') return
+  if (!guard.some((role) => holds(caller.roles, role))) throw problems.forbidden(`This needs ${guard.join(' or ')}.`)
+}
+
+function factsOf(request: Request, response: Response): RequestFacts & { audited: AuditNote[] } {
+  const audited: AuditNote[] = []
+  const { locale } = request.query
+  return {
+    id: String(response.locals.requestId),
+    address: request.ip ?? '',
+    locales: localesOf(typeof locale === 'string' ? locale : undefined, request.headers['accept-language']),
+    ifMatch: versionOf(request.headers['if-match']),
+    url: request.originalUrl,
+    stream: request,
+    audited,
+    audit: (object, details = {}) => void audited.push({ object, details }),
+  }
+}
+
+/** After all routes: a path that exists but not for this method is a 405 that says which would do. */
+function refuseOtherMethods(routes: Router, operations: readonly Operation[]): void {
+  const methods = Map.groupBy(operations, ({ signature }) => signature.path)
+  for (const [path, there] of methods) {
+    const allowed = [...new Set(there.map(({ signature }) => signature.method.toUpperCase()))]
+    routes.all(path, () => {
+      throw problems.methodNotAllowed(allowed)
+    })
+  }
+}

@@ -1,0 +1,6 @@
+export * from './logger.ts'
+export * from './main.ts'
+export * from './metrics.ts'
+export * from './redaction.ts'
+export * from './settings.ts'
+export * from './shutdown.ts'

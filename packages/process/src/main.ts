@@ -1,0 +1,36 @@
+import { SettingsProblem } from './settings.ts'
+
+/** What went wrong at start, in a sentence, with what to do. */
+export class StartProblem extends Error {
+  override readonly name = 'StartProblem'
+}
+
+/** Runs a process's main function. What a person can mend ends as a sentence on standard error, anything else with its stack. */
+export async function main(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    process.stderr.write(`${sentence(error)}\n`)
+    process.exit(1)
+  }
+}
+
+function sentence(error: unknown): string {
+  if (error instanceof SettingsProblem || error instanceof StartProblem) return error.message
+  const { code, port, address, message } = error as NodeJS.ErrnoException & { port?: number; address?: string }
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Port ${port} on ${address} is in use: stop what listens there, or choose another port.`
+    case 'ENOSPC':
+      return 'The disk is full: free some space and start again.'
+    case 'ECONNREFUSED':
+    case 'ENOTFOUND':
+    case '57P03':
+      return `The database cannot be reached (${message || code}): start it, or correct the address in the settings.`
+    case '28P01':
+    case '28000':
+      return `The database refuses the user or password: ${message}.`
+    default:
+      return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  }
+}

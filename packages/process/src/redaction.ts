@@ -1,0 +1,37 @@
+const hidden = '[redacted]'
+
+/** Shapes of secrets that come and go: signed tokens, our refresh and API tokens, bearer headers, password hashes. */
+const shapes =
+  /\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]{5,}|\bslr_[\w-]{20,}|(?<=\bBearer )[\w.~+/=-]{8,}|\$argon2\w*\$[^\s"]+|(?<=\bpostgres(?:ql)?:\/\/[^:@\s"]{1,64}:)[^@\s"]+(?=@)/g
+
+/**
+ * Hides secrets by value: whatever stands in a line, wherever it came from. Registered values are hidden in their plain,
+ * JSON-escaped and percent-encoded spellings.
+ */
+export class Redaction {
+  #values = new Set<string>()
+  #pattern: RegExp | undefined
+
+  add(...values: string[]): void {
+    for (const value of values) {
+      if (value.length < 6) continue
+      for (const spelling of [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])
+        this.#values.add(spelling)
+      const password = passwordOf(value)
+      if (password) this.add(password)
+    }
+    const longestFirst = [...this.#values].toSorted((a, b) => b.length - a.length)
+    this.#pattern =
+      longestFirst.length > 0 ? new RegExp(longestFirst.map((value) => RegExp.escape(value)).join('|'), 'g') : undefined
+  }
+
+  apply(line: string): string {
+    const named = this.#pattern ? line.replace(this.#pattern, hidden) : line
+    return named.replace(shapes, hidden)
+  }
+}
+
+function passwordOf(value: string): string | undefined {
+  if (!/^[a-z]+:\/\//.test(value) || !URL.canParse(value)) return undefined
+  return decodeURIComponent(new URL(value).password) || undefined
+}

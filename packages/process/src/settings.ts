@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** How one variable is read: its text becomes a value, or throws a few words on what is wrong with it. */
+export interface Setting<T> {
+  parse(text: string): T
+  fallback?: T
+  secret?: boolean
+}
+
+type Values<Shape> = { [Name in keyof Shape]: Shape[Name] extends Setting<infer T> ? T : never }
+
+/** Every mistake in the environment, one line each. */
+export class SettingsProblem extends Error {
+  override readonly name = 'SettingsProblem'
+  readonly mistakes: string[]
+
+  constructor(mistakes: string[]) {
+    super(`The settings are not usable:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`)
+    this.mistakes = mistakes
+  }
+}
+
+/**
+ * Reads every variable of `shape` at once. `X_FILE` names a file whose trimmed content is the value of `X`.
+ * Throws `SettingsProblem` with all mistakes; answers the values and the texts of those that are secret.
+ */
+export function readSettings<Shape extends Record<string, Setting<unknown>>>(
+  environment: Environment,
+  shape: Shape,
+): { values: Values<Shape>; secrets: string[] } {
+  const mistakes: string[] = []
+  const secrets: string[] = []
+  const values: Record<string, unknown> = {}
+
+  for (const [name, setting] of Object.entries(shape)) {
+    try {
+      const text = textOf(environment, name)
+      if (text === undefined) {
+        if (!('fallback' in setting)) throw new Error('is required')
+        values[name] = setting.fallback
+      } else {
+        if (setting.secret) secrets.push(text)
+        values[name] = setting.parse(text)
+      }
+    } catch (error) {
+      mistakes.push(`${name} ${(error as Error).message}`)
+    }
+  }
+  if (mistakes.length > 0) throw new SettingsProblem(mistakes)
+  return { values: values as Values<Shape>, secrets }
+}
+
+function textOf(environment: Environment, name: string): string | undefined {
+  const text = environment[name]?.trim() || undefined
+  const file = environment[`${name}_FILE`]?.trim() || undefined
+  if (text !== undefined && file !== undefined)
+    throw new Error(`is given twice: as ${name} and as ${name}_FILE; keep one`)
+  if (file === undefined) return text
+  try {
+    return readFileSync(file, 'utf8').trim() || undefined
+  } catch (error) {
+    throw new Error(`cannot be read from ${file} (${(error as NodeJS.ErrnoException).code})`, { cause: error })
+  }
+}
+
+const optional = <T>(setting: Setting<T>, fallback: T | undefined): Setting<T> =>
+  fallback === undefined ? setting : { ...setting, fallback }
+
+export const text = (fallback?: string): Setting<string> => optional({ parse: (given) => given }, fallback)
+
+export const secret = ({ minLength = 24 } = {}): Setting<string> => ({
+  secret: true,
+  parse(given) {
+    if (given.length < minLength) throw new Error(`must have at least ${minLength} characters`)
+    return given
+  },
+})
+
+export const oneOf = <const T extends string>(allowed: readonly T[], fallback?: T): Setting<T> =>
+  optional(
+    {
+      parse(given) {
+        const found = allowed.find((value) => value === given)
+        if (!found) throw new Error(`must be one of ${allowed.join(', ')}, not "${given}"`)
+        return found
+      },
+    },
+    fallback,
+  )
+
+export const integer = ({ min, max, fallback }: { min: number; max: number; fallback?: number }): Setting<number> =>
+  optional(
+    {
+      parse(given) {
+        const value = Number(given)
+        if (!Number.isInteger(value) || value < min || value > max)
+          throw new Error(`must be a whole number from ${min} to ${max}, not "${given}"`)
+        return value
+      },
+    },
+    fallback,
+  )
+
+export const port = (fallback?: number): Setting<number> => integer({ min: 1, max: 65_535, fallback })
+
+export const url = (protocols: readonly string[], fallback?: string): Setting<string> =>
+  optional(
+    {
+      parse(given) {
+        const parsed = URL.canParse(given) ? new URL(given) : undefined
+        if (!parsed || !protocols.includes(parsed.protocol))
+          throw new Error(`must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`)
+        return given.replace(/\/+$/, '')
+      },
+    },
+    fallback,
+  )
+
+/** A database's address holds its password, so the whole text is a secret. */
+export const databaseUrl = (): Setting<string> => ({ ...url(['postgres:', 'postgresql:']), secret: true })
+
+export const list = (fallback: string[] = []): Setting<string[]> => ({
+  fallback,
+  parse: (given) =>
+    given
+      .split(',')
+      .map((item) => item.trim())
+      .filter(Boolean),
+})
