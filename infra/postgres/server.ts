@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { cleanEnvironment } from './environment.ts'
+import type { OsUser } from './os-user.ts'
+
+/** How a start ended: a server that takes connections, or what it said before it gave up. */
+export type Start = { server: ChildProcess } | { said: string }
+
+/** Recovery after a crash replays the write-ahead log before the first connection: minutes when it is long. */
+const PATIENCE = 300_000
+
+/**
+ * Starts one postmaster and waits until it takes connections, which it writes in the last line of postmaster.pid (what
+ * pg_ctl reads too). Its messages are appended to the file `log`.
+ */
+export const startServer = async (
+  native: string,
+  data: string,
+  flags: string[],
+  log: string,
+  user?: OsUser,
+): Promise<Start> => {
+  const before = (await readFile(log).catch(() => Buffer.alloc(0))).length
+  const output = openSync(log, 'a')
+  const server = spawn(join(native, 'bin/postgres'), ['-D', data, ...flags], {
+    ...(user && { uid: user.uid, gid: user.gid }),
+    env: cleanEnvironment(),
+    // A process group of its own: Ctrl-C in the terminal reaches us alone, and we stop it after everything that uses it.
+    detached: true,
+    stdio: ['ignore', output, output],
+  })
+  closeSync(output)
+  let failure: string | undefined
+  server.once('error', (error) => (failure = error.message))
+  for (const end = Date.now() + PATIENCE; Date.now() < end; await delay(15)) {
+    const gone = failure !== undefined || server.exitCode !== null || server.signalCode !== null
+    if (gone) return { said: `${(await readFile(log)).subarray(before).toString()}${failure ?? ''}` }
+    if (await isReady(data, server.pid)) return { server }
+  }
+  server.kill('SIGQUIT')
+  return { said: `It did not get ready within ${PATIENCE / 1000} s; see ${log}.` }
+}
+
+const isReady = async (data: string, pid: number | undefined): Promise<boolean> => {
+  const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+  return lines[0] === String(pid) && lines[7]?.trim() === 'ready'
+}

@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { state } from '../paths.ts'
+import { type Cluster, startCluster } from '../postgres/cluster.ts'
+import { demolish } from '../postgres/shelter.ts'
+import { sweep } from './sweep.ts'
+
+/**
+ * A PostgreSQL for one run of a command: new, fast instead of durable, deleted when it is disposed of. Runs at the same
+ * time do not meet; what killed runs left is removed here.
+ */
+export const throwAwayPostgres = async (): Promise<Cluster> => {
+  const all = join(state, 'test-postgres')
+  await sweep(all)
+  const folder = join(all, String(process.pid))
+  const cluster = await startCluster({
+    folder: join(folder, 'data'),
+    log: join(folder, 'postgres.log'),
+    password: randomBytes(24).toString('base64url'),
+    port: 16432,
+    durable: false,
+    settings: { max_connections: '200', log_min_messages: 'warning', log_min_error_statement: 'panic' },
+  })
+  const stop = async (): Promise<void> => {
+    await cluster.stop()
+    await demolish(join(folder, 'data'))
+    await rm(folder, { recursive: true, force: true })
+  }
+  return { ...cluster, stop, [Symbol.asyncDispose]: stop }
+}

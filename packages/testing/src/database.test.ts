@@ -1,0 +1,82 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { Client } from 'pg'
+import { testDatabase } from './database.ts'
+
+const folderWith = (sql: string): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-migrations-'))
+  writeFileSync(join(folder, '0001_first.sql'), sql)
+  return folder
+}
+
+const ask = async (connectionString: string, sql: string): Promise<Record<string, unknown>[]> => {
+  const client = new Client({ connectionString })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+const server = process.env['TEST_DATABASE_URL'] ?? ''
+const databases = (pattern: string) => ask(server, `select datname from pg_database where datname like '${pattern}'`)
+const nameOf = (url: string): string => new URL(url).pathname.slice(1)
+
+describe('a test database', () => {
+  afterEach(() => {
+    process.env['TEST_DATABASE_URL'] = server
+  })
+
+  it('is migrated and its own, also when many ask at the same time', async () => {
+    const migrations = folderWith('create table thing (name text); insert into thing values (gen_random_uuid())')
+    const all = await Promise.all(Array.from({ length: 6 }, () => testDatabase({ migrations })))
+    const names = await Promise.all(all.map(({ url }) => ask(url, 'select name from thing')))
+    // The migration ran once: every copy has the value that it drew.
+    expect(new Set(names.map(([row]) => row?.['name'])).size).toBe(1)
+    expect(new Set(all.map(({ url }) => url)).size).toBe(6)
+    await ask(all[0]!.url, 'drop table thing')
+    expect(await ask(all[1]!.url, 'select count(*)::int as things from thing')).toEqual([{ things: 1 }])
+    await Promise.all(all.map((database) => database.drop()))
+    for (const { url } of all) expect(await databases(nameOf(url))).toEqual([])
+  })
+
+  it('follows a change of the migrations', async () => {
+    const migrations = folderWith('create table before ()')
+    await (await testDatabase({ migrations })).drop()
+    writeFileSync(join(migrations, '0002_second.sql'), 'create table after ()')
+    await using database = await testDatabase({ migrations })
+    expect(await ask(database.url, 'select from after')).toEqual([])
+  })
+
+  it('is dropped while somebody is connected', async () => {
+    const database = await testDatabase()
+    const client = new Client({ connectionString: database.url })
+    client.on('error', () => {})
+    await client.connect()
+    await database.drop()
+    expect(await databases(nameOf(database.url))).toEqual([])
+  })
+
+  it('is removed by the next one when its owner died, and left alone while its owner lives', async () => {
+    await using alive = await testDatabase()
+    await ask(server, 'create database sluice_test_left_over')
+    await using next = await testDatabase()
+    expect(next.url).not.toBe(alive.url)
+    expect(await databases('sluice_test_left_over')).toEqual([])
+    expect(await databases(nameOf(alive.url))).toHaveLength(1)
+  })
+
+  it('lets a failing migration speak, and leaves no template of it', async () => {
+    const migrations = folderWith('create table broken (')
+    await expect(testDatabase({ migrations })).rejects.toThrow(/syntax error/)
+    await expect(testDatabase({ migrations })).rejects.toThrow(/syntax error/)
+  })
+
+  it('says what to do when there is no server to ask', async () => {
+    delete process.env['TEST_DATABASE_URL']
+    await expect(testDatabase()).rejects.toThrow(/npm test --/)
+  })
+})
