@@ -1,0 +1,42 @@
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { keyRing, type KeyRing } from '@sluice/database'
+import { databaseUrl, integer, list, logLevelNames, oneOf, port, readSettings, secret, text, url, type Setting } from '@sluice/process'
+
+const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
+
+const shape = {
+  PIPELINE_PORT: port(3002),
+  WORKER_PORT: port(3003),
+  LISTEN_HOST: text('127.0.0.1'),
+  PIPELINE_DATABASE_URL: databaseUrl(),
+  /** A role with CREATEDB and CREATEROLE in the warehouse's cluster, and no more. */
+  WAREHOUSE_DATABASE_URL: databaseUrl(),
+  /** Where this service reaches the identity service. */
+  IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),
+  /** How the identity service names itself in tokens. */
+  IDENTITY_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3001'),
+  PIPELINE_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3002'),
+  SECRET_KEYS: keys,
+  SERVICE_SECRET: secret(),
+  FILES_DIRECTORY: { parse: (given: string) => resolve(given) },
+  /** Bytes. */
+  UPLOAD_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
+  /** Loads at once in one worker. */
+  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: Math.max(2, availableParallelism()) }),
+  /** Loads at once of one client, in all workers together. */
+  CLIENT_CONCURRENCY: integer({ min: 1, max: 64, fallback: 2 }),
+  /** Days that finished runs, their logs and their rejected rows are kept. */
+  RUN_RETENTION_DAYS: integer({ min: 1, max: 3650, fallback: 90 }),
+  CORS_ORIGINS: list(),
+  TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
+  LOG_LEVEL: oneOf(logLevelNames, 'info'),
+}
+
+/** The settings of the pipeline service, API and worker alike. Throws `SettingsProblem` with every mistake. */
+export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
+  const { values, secrets } = readSettings(environment, shape)
+  return { ...values, secrets }
+}
+
+export type Config = ReturnType<typeof readConfig>

@@ -1,0 +1,52 @@
+import type { Kysely, Transaction } from 'kysely'
+import { recordAudit, transaction } from '@sluice/database'
+import { nobody, type AuditNote, type Caller, type Operation, type RequestFacts } from '@sluice/http'
+
+/** Runs the writing part of an operation: one transaction, with the audit rows of what was noted in it. */
+export type Write<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
+
+/** What every handler of both services is given. */
+export interface DatabaseContext<DB> {
+  db: Kysely<DB>
+  write: Write<DB>
+}
+
+/**
+ * The database as one operation may use it. What other services are asked stays outside of `write`, before or after, so
+ * that no transaction waits for a network. A write operation that answers without having written is a bug, and says so.
+ */
+export function auditedWrites<DB>(db: Kysely<DB>) {
+  return async <T, Context extends object>(
+    { signature }: Operation,
+    caller: Caller,
+    facts: RequestFacts & { audited: AuditNote[] },
+    more: Context,
+    work: (context: DatabaseContext<DB> & Context) => Promise<T>,
+  ): Promise<T> => {
+    let written = false
+    const write: Write<DB> = async (change) => {
+      const result = await transaction(db, async (trx) => {
+        const changed = await change(trx)
+        const notes = facts.audited.length > 0 ? facts.audited : [{ object: null, details: {} }]
+        for (const { object, details } of notes) {
+          await recordAudit(trx, {
+            operation: signature.id,
+            actor: caller === nobody ? null : caller.uid,
+            client: caller === nobody ? null : caller.client,
+            object,
+            requestId: facts.id,
+            address: facts.address,
+            details,
+          })
+        }
+        return changed
+      })
+      written = true
+      facts.audited.length = 0
+      return result
+    }
+    const answer = await work({ ...more, db, write })
+    if (signature.effect === 'write' && !written) throw new Error(`${signature.id} is declared a write, but nothing was written`)
+    return answer
+  }
+}

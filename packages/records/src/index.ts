@@ -1,0 +1,6 @@
+export * from './audited-writes.ts'
+export * from './columns.ts'
+export * from './records.ts'
+export * from './sharing.ts'
+export * from './translations.ts'
+export * from './visible-to.ts'

@@ -1,0 +1,102 @@
+import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
+import type { SearchRequest } from '@sluice/contracts'
+import { Answer, etagOf, problems, type Caller } from '@sluice/http'
+import type { Level } from './visible-to.ts'
+import { pageHeaders, searchPlan, type Properties } from './search.ts'
+
+/** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
+export interface RecordKind<Row, Resource, Context> {
+  noun: string
+  table: string
+  /** Where one of them is found, below `/api/v1`. */
+  path: string
+  properties: Properties
+  /** What the free-text `query` of a search looks at. */
+  matches(text: string): Expression<SqlBool>
+  scope(caller: Caller, level: Level): RawBuilder<SqlBool>
+  /** Rows as they go out, in the same order. May ask other services; never called inside a transaction. */
+  present(rows: Row[], context: Context): Promise<Resource[]>
+}
+
+interface Versioned {
+  uid: string
+  version: number
+}
+
+const uidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** The statements that all records share. Every one carries the caller's scope. */
+export function records<Row extends Versioned, Resource, Context extends { caller: Caller }>(kind: RecordKind<Row, Resource, Context>) {
+  const from = sql`${sql.table(kind.table)} as r`
+
+  /** One page of what the caller may see, with the totals in headers. */
+  async function search(db: Kysely<any>, context: Context & { request: { url: string } }, request: SearchRequest): Promise<Answer<Resource[]>> {
+    const plan = searchPlan(request, { properties: kind.properties, query: kind.matches, idColumn: 'r.id' })
+    const where = sql.join([kind.scope(context.caller, 'READ'), ...plan.where], sql` and `)
+    const [{ rows }, total] = await Promise.all([
+      sql<Row>`select r.* from ${from} where ${where} order by ${sql.join(plan.order)} limit ${plan.limit} offset ${plan.offset}`.execute(db),
+      plan.counted ? count(db, where) : undefined,
+    ])
+    const headers = pageHeaders({ page: plan.page, pageSize: plan.pageSize, total }, context.request.url)
+    return new Answer(await kind.present(rows, context), headers)
+  }
+
+  async function count(db: Kysely<any>, where: RawBuilder<unknown>): Promise<number> {
+    const { rows } = await sql<{ total: number }>`select count(*) as total from ${from} where ${where}`.execute(db)
+    return rows[0]?.total ?? 0
+  }
+
+  /** The row, or 404 when the caller may not know of it. */
+  async function read(db: Kysely<any>, caller: Caller, uid: string): Promise<Row> {
+    const row = uidPattern.test(uid) ? await one(db, caller, uid, sql``) : undefined
+    if (!row) throw problems.notFound(kind.noun)
+    return row
+  }
+
+  /** The row, locked until the transaction ends: 404 as above, 403 for one that may only be read, 412 for a stale If-Match. */
+  async function lock(trx: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
+    const row = uidPattern.test(uid) ? await one(trx, caller, uid, sql`for update of r`) : undefined
+    if (!row) throw problems.notFound(kind.noun)
+    if (!row.writable) throw problems.forbidden(`This ${kind.noun} is shared with you for reading only.`)
+    if (ifMatch !== undefined && ifMatch !== row.version) throw problems.stale()
+    return row
+  }
+
+  async function one(db: Kysely<any>, caller: Caller, uid: string, locking: RawBuilder<unknown>): Promise<(Row & { writable: boolean }) | undefined> {
+    const { rows } = await sql<Row & { writable: boolean }>`
+      select r.*, ${kind.scope(caller, 'READ_WRITE')} as writable from ${from}
+      where r.uid = ${uid} and ${kind.scope(caller, 'READ')} ${locking}`.execute(db)
+    return rows[0]
+  }
+
+  async function insert(trx: Kysely<any>, caller: Caller, columns: object): Promise<Row> {
+    const values = { ...columns, created_by: caller.uid, updated_by: caller.uid }
+    return (await trx.insertInto(kind.table).values(values).returningAll().executeTakeFirstOrThrow()) as Row
+  }
+
+  /** Writes columns of a row that `lock` answered, and counts its version up. */
+  async function update(trx: Kysely<any>, caller: Caller, row: Row, columns: object): Promise<Row> {
+    const values = { ...columns, version: sql`version + 1`, updated_at: sql`now()`, updated_by: caller.uid }
+    return (await trx.updateTable(kind.table).set(values).where('uid', '=', row.uid).returningAll().executeTakeFirstOrThrow()) as Row
+  }
+
+  async function remove(trx: Kysely<any>, row: Row): Promise<void> {
+    await trx.deleteFrom(kind.table).where('uid', '=', row.uid).execute()
+  }
+
+  /** One row as an answer, with the ETag that If-Match takes. */
+  async function answer(row: Row, context: Context): Promise<Answer<Resource>> {
+    const [resource] = await kind.present([row], context)
+    return new Answer(resource!, { ETag: etagOf(row.version) })
+  }
+
+  /** The same for a row that was just made. */
+  async function created(row: Row, context: Context): Promise<Answer<Resource>> {
+    const { body, headers } = await answer(row, context)
+    return new Answer(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
+  }
+
+  return { kind, search, read, lock, insert, update, remove, answer, created }
+}
+
+export type Records<Row extends Versioned, Resource, Context extends { caller: Caller }> = ReturnType<typeof records<Row, Resource, Context>>

@@ -1,0 +1,29 @@
+import type { Access, AccessBody, AccessObject, AccessPart } from '@sluice/contracts'
+
+interface Shared {
+  public_access: Access['publicAccess']
+  user_access: AccessObject[]
+  user_group_access: AccessObject[]
+}
+
+/** How a record is shared, as its response says it. */
+export function accessOf({ public_access, user_access, user_group_access }: Shared): Access {
+  const shared = user_access.length > 0 || user_group_access.length > 0
+  const hasPublicAccess = public_access !== 'NONE'
+  return {
+    publicAccess: public_access,
+    userAccess: user_access,
+    userGroupAccess: user_group_access,
+    accessLevel: hasPublicAccess ? 'PUBLIC' : shared ? 'SHARED' : 'PRIVATE',
+    hasPublicAccess,
+  }
+}
+
+/** The columns of whatever the body says about access; what it leaves out keeps its value. */
+export function accessColumns(access: AccessBody | AccessPart | undefined): Record<string, unknown> {
+  return {
+    ...(access?.publicAccess && { public_access: access.publicAccess }),
+    ...(access?.userAccess && { user_access: JSON.stringify(access.userAccess) }),
+    ...(access?.userGroupAccess && { user_group_access: JSON.stringify(access.userGroupAccess) }),
+  }
+}
