@@ -19,26 +19,41 @@ export interface LoadTarget {
   attempt: number
 }
 
-/** What one publication did. Kept in the warehouse's own ledger, so that a retry can find it. */
+/** How a table's shape had to move for what came in. `from` and `to` are the warehouse's own type names. */
+export interface TableChange {
+  kind: 'COLUMN_ADDED' | 'COLUMN_VANISHED' | 'TYPE_WIDENED'
+  column: string
+  from?: string
+  to?: string
+}
+
+/** One table of a publication. `changes` is empty for a new table. */
+export interface PublishedTable {
+  schema: string
+  table: string
+  rows: number
+  bytes: number
+  changes: TableChange[]
+}
+
+/** What one run published, in one transaction. Kept in the warehouse's own ledger, so that a retry can find it. */
 export interface Publication {
   run: string
   attempt: number
   rows: number
   bytes: number
   publishedAt: Date
+  tables: PublishedTable[]
 }
 
-/** A staging table being filled. Nobody sees the rows until `publish`; disposing without it drops them. */
+/** A staging table being filled. Nobody sees the rows until it is published; disposing an unpublished one drops it. */
 export interface Load extends AsyncDisposable {
   readonly stagingTable: string
-  /** Streams COPY text into the staging table with back-pressure. Resolves to the rows the warehouse counted. */
-  write(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
   /**
-   * Makes the staging table the table, in one transaction with its ledger row: readers see the old rows or the new.
-   * `stillOurs` is asked inside that transaction, just before the swap; false rolls everything back with `LostRun`.
-   * A run that finds its ledger row already there does nothing and answers that row.
+   * Streams COPY text into the staging table with back-pressure, once. Resolves to the rows the warehouse counted.
+   * An error of `chunks` comes out as it is; the signal's reason comes out when it aborts.
    */
-  publish(stillOurs: () => Promise<boolean>): Promise<Publication>
+  write(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
 }
 
 export interface WarehouseColumn {
@@ -46,6 +61,8 @@ export interface WarehouseColumn {
   label: string
   dataType: DataType
   length?: number
+  precision?: number
+  scale?: number
   primaryKey: boolean
 }
 
@@ -64,6 +81,8 @@ export type Cell = string | number | boolean | null | object
 export interface Rows {
   columns: WarehouseColumn[]
   rows: Cell[][]
+  /** True when the byte cap cut the page short; the next page starts at `offset + rows.length`. */
+  truncated: boolean
 }
 
 /** One client's warehouse. Every statement runs as that client's own LOGIN roles. */
@@ -72,13 +91,22 @@ export interface Warehouse extends AsyncDisposable {
   /** Refuses while tables are in it. */
   dropSchema(schema: string): Promise<void>
   beginLoad(target: LoadTarget, signal: AbortSignal): Promise<Load>
+  /**
+   * Makes the written loads of one run the tables, all in one transaction with its ledger row: readers see the old
+   * rows or the new. `stillOurs` is asked inside that transaction, just before the swap; false rolls everything back
+   * with `LostRun`. A run that finds its ledger row already there does nothing and answers that row.
+   */
+  publish(loads: readonly Load[], stillOurs: () => Promise<boolean>, signal: AbortSignal): Promise<Publication>
   findPublication(run: string): Promise<Publication | undefined>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
   readTable(schema: string, table: string, page: { limit: number; offset: number }): Promise<Rows>
   dropTable(schema: string, table: string): Promise<void>
-  /** Drops staging tables of runs that are not in `alive`; answers how many. */
-  sweepStaging(alive: ReadonlySet<string>): Promise<number>
+  /**
+   * Drops staging tables of runs that are not alive; answers how many. `alive` is asked after the tables were listed,
+   * so a run that starts meanwhile cannot lose its table.
+   */
+  sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
 }
 
 /** The run was taken over, cancelled or already finished by another attempt. */

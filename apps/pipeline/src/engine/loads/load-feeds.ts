@@ -1,0 +1,71 @@
+import type { Feed } from '../sources/source.ts'
+import type { Load, PublishedTable, Warehouse } from '../warehouses/warehouse.ts'
+
+/** One table of a finished run: where it is, how many rows and bytes of COPY text, how its shape moved. */
+export type LoadedTable = PublishedTable
+
+export interface FeedsToLoad {
+  feeds: AsyncIterable<Feed>
+  warehouse: Warehouse
+  /** `table` is meant by a feed that names none. */
+  target: { schema: string; table: string }
+  run: string
+  attempt: number
+  /** Whether this attempt may still publish; asked once more just before it does. */
+  stillOurs: () => Promise<boolean>
+  signal: AbortSignal
+  /** How many rows the source has set aside so far. */
+  rejected: () => number
+}
+
+/** The data is not fit to be published; the old data stays. In a sentence for the owner of the pipeline. */
+export class LoadProblem extends Error {
+  override readonly name = 'LoadProblem'
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** One in a hundred, once there are a hundred rows; of fewer, at least one has to fit. */
+const tolerated = { share: 0.01, fromRows: 100 }
+
+/**
+ * Carries every feed of a run into the warehouse and publishes all of them at once, or nothing. A run that was
+ * published before (by an attempt that died before it could say so) is answered from the ledger, without reading.
+ * Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason; no staging stays.
+ */
+export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
+  const { feeds, warehouse, target, run, attempt, signal } = job
+  const earlier = await warehouse.findPublication(run)
+  if (earlier) return earlier.tables
+
+  await using stack = new AsyncDisposableStack()
+  const loads = new Map<string, Load>()
+  let rows = 0
+  for await (const { table: named, columns, content } of feeds) {
+    signal.throwIfAborted()
+    const table = named || target.table
+    if (loads.has(table))
+      throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
+    const load = stack.use(await warehouse.beginLoad({ schema: target.schema, table, columns, run, attempt }, signal))
+    loads.set(table, load)
+    rows += (await load.write(content.chunks, signal)).rows
+  }
+  refuseTooManyRejected(rows, job.rejected())
+  if (loads.size === 0) return []
+  return (await warehouse.publish([...loads.values()], job.stillOurs, signal)).tables
+}
+
+function refuseTooManyRejected(loaded: number, rejected: number): void {
+  const total = loaded + rejected
+  const fits = total < tolerated.fromRows ? loaded > 0 : rejected <= total * tolerated.share
+  if (fits || rejected === 0) return
+  throw new LoadProblem(
+    'TOO_MANY_REJECTED_ROWS',
+    `${rejected} of ${total} rows do not fit and were set aside; at most ${tolerated.share * 100} % may be. ` +
+      'The old data stays. The run’s rejected rows say what is wrong with each; correct them in the source and run again.',
+  )
+}

@@ -1,0 +1,84 @@
+import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
+
+interface Login {
+  user: string
+  password: string
+}
+
+/** Where a client's warehouse is and how to get in. Kept encrypted by whoever stores it. */
+export interface WarehouseAccess {
+  host: string
+  port: number
+  database: string
+  /** `true` verifies the server's certificate against the system's authorities; an object goes to `tls.connect`. */
+  ssl?: boolean | { ca?: string; rejectUnauthorized?: boolean }
+  load: Login
+  read: Login
+}
+
+const connectTimeout = 5_000
+
+function settings(access: WarehouseAccess, login: Login): ClientConfig {
+  const { host, port, database, ssl } = access
+  const application_name = 'sluice'
+  return {
+    host,
+    port,
+    database,
+    ssl,
+    ...login,
+    application_name,
+    keepAlive: true,
+    connectionTimeoutMillis: connectTimeout,
+  }
+}
+
+/** Connections of role `load`, opened when first needed and closed after ten idle seconds. */
+export function loadPool(access: WarehouseAccess, max: number): Pool {
+  const pool = new Pool({ ...settings(access, access.load), max, idleTimeoutMillis: 10_000, allowExitOnIdle: true })
+  // A connection that dies while idle is replaced by the next caller; without a listener it would end the process.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+/** One connection of role `read`, to be thrown away after use. */
+export function readClient(access: WarehouseAccess): Client {
+  const client = new Client(settings(access, access.read))
+  client.on('error', () => {})
+  return client
+}
+
+/** Cuts the connection at the socket. The server notices at once in COPY, and within a second in a long statement. */
+export function cut(client: Client | PoolClient): void {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
+}
+
+/**
+ * Runs `work` on a connection of its own, which is cut when `signal` aborts: the signal's reason comes out.
+ * After any error the connection is closed, not reused, so nothing of a failed transaction reaches the next caller.
+ */
+export async function withClient<T>(
+  pool: Pool,
+  signal: AbortSignal | undefined,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  const client = await pool.connect()
+  const abort = () => cut(client)
+  signal?.addEventListener('abort', abort)
+  let failed = true
+  try {
+    signal?.throwIfAborted()
+    const result = await work(client)
+    failed = false
+    return result
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    client.release(failed)
+  }
+}

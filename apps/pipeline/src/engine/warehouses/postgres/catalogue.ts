@@ -1,0 +1,43 @@
+import type { ClientBase } from 'pg'
+import type { PublishedTable, Publication, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import { readShape, type ShapeColumn } from './shape.ts'
+import { describeType } from './types.ts'
+
+export async function findPublication(client: ClientBase, run: string): Promise<Publication | undefined> {
+  const { rows: entries } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [run])
+  if (!entries[0]) return undefined
+  const { rows } = await client.query(
+    `select schema_name as schema, table_name as "table", rows::float8, bytes::float8, changes
+     from sluice.ledger_table where run = $1 order by schema_name, table_name`,
+    [run],
+  )
+  const tables: PublishedTable[] = rows
+  return {
+    run,
+    attempt: entries[0].attempt,
+    publishedAt: entries[0].published_at,
+    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
+    tables,
+  }
+}
+
+/** Rows as the load that made the table counted them; for what we did not load, the planner's estimate. */
+export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
+  const shape = await readShape(client, schema, name)
+  if (!shape) return undefined
+  const { rows } = await client.query('select rows::float8 from sluice.ledger_table where partition_name = $1', [
+    shape.partition,
+  ])
+  const rowCount: number = rows[0]?.rows ?? shape.estimatedRows
+  return { schema, name, columns: shape.columns.map(describeColumn), rowCount, size: shape.size }
+}
+
+export function describeColumn({
+  name,
+  label,
+  type,
+  primaryKey,
+}: Pick<ShapeColumn, 'name' | 'label' | 'type' | 'primaryKey'>): WarehouseColumn {
+  return { name, label, ...describeType(type), primaryKey }
+}

@@ -1,0 +1,83 @@
+import { escapeIdentifier, type ClientBase } from 'pg'
+import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
+import { loadPool, withClient, type WarehouseAccess } from './access.ts'
+import { findPublication, findTable } from './catalogue.ts'
+import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
+import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { warehouseProblem } from './problems.ts'
+import { publish } from './publish.ts'
+import { readTable } from './read.ts'
+import { ensureSchema } from './schema.ts'
+import { readShape } from './shape.ts'
+import { sweepStaging } from './staging.ts'
+
+/** A client's PostgreSQL. Opens no connection before it is used; dispose it to close those that are open. */
+export function openPostgresWarehouse(access: WarehouseAccess): Warehouse {
+  const pools: Pools = { copies: loadPool(access, 4), statements: loadPool(access, 3) }
+
+  const run = async <T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
+    withClient(pools.statements, undefined, work).catch((error: unknown) => {
+      throw warehouseProblem(error, { place })
+    })
+
+  return {
+    async ensureSchema(schema) {
+      checkSchemaName(schema)
+      await ensureSchema(pools.statements, schema, access.read.user).catch((error: unknown) => {
+        throw warehouseProblem(error, { place: escapeIdentifier(schema) })
+      })
+    },
+
+    async dropSchema(schema) {
+      checkSchemaName(schema)
+      const place = escapeIdentifier(schema)
+      await run(place, (client) => client.query(`drop schema if exists ${place}`)).catch(
+        refusal(place, 'SCHEMA_NOT_EMPTY'),
+      )
+    },
+
+    beginLoad: (target, signal) => beginLoad(pools, target, signal),
+
+    publish(loads, stillOurs, signal) {
+      const ours = loads.filter((load) => load instanceof PostgresLoad)
+      if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
+      return publish(pools, ours, access.read.user, stillOurs, signal)
+    },
+
+    findPublication: (id) => run('the ledger', (client) => findPublication(client, id)),
+
+    async findTable(schema, table) {
+      checkSchemaName(schema)
+      checkTableName(table)
+      return run(qualified(schema, table), (client) => findTable(client, schema, table))
+    },
+
+    readTable: (schema, table, page) => readTable(access, schema, table, page),
+
+    async dropTable(schema, table) {
+      checkSchemaName(schema)
+      checkTableName(table)
+      const place = qualified(schema, table)
+      await run(place, async (client) => {
+        const shape = await readShape(client, schema, table)
+        if (shape && !shape.ours) throw notOurs({ place })
+        if (shape) await client.query(`begin; set local lock_timeout = '5s'; drop table if exists ${place}; commit`)
+      }).catch(refusal(place, 'VIEWS_DEPEND'))
+    },
+
+    sweepStaging: (alive) => sweepStaging(pools.statements, alive),
+
+    async [Symbol.asyncDispose]() {
+      await Promise.all([pools.copies.end(), pools.statements.end()])
+    },
+  }
+}
+
+/** Something hangs on what was to be dropped: say what. */
+function refusal(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
+  return (error: unknown): never => {
+    const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
+    if (cause?.code !== '2BP01') throw error
+    throw new WarehouseProblem(code, `${place} is still in use: ${cause.detail ?? ''}. Drop that first.`, { cause })
+  }
+}

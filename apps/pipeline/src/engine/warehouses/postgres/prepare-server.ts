@@ -1,0 +1,57 @@
+import { Client, escapeIdentifier } from 'pg'
+
+/** What new client databases are copied from where it exists: PostgreSQL's own template0, hardened. */
+export const templateDatabase = 'sluice_client_template'
+
+/** Per database and harmless to others' data, but able to exhaust the server's shared lock table or write past READ ONLY. */
+const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowrite', 'pg_notify')
+  or proname like 'pg\\_advisory\\_%' or proname like 'pg\\_try\\_advisory\\_%'`
+
+/**
+ * The part of the isolation that only a superuser can give, once per server and any number of times:
+ * functions in pg_catalog belong to the superuser, so a client database's own owner cannot revoke them (it gets the
+ * warning «no privileges could be revoked»), and `temp_file_limit` is a superuser's setting unless granted.
+ * `admin` is the role `provisionWarehouse` runs as; without this call it works too, with those two fences missing.
+ * `close` names databases that client roles must not even connect to, such as the services' own on a shared server.
+ */
+export async function prepareWarehouseServer(
+  superuserUrl: string,
+  options: { admin: string; close?: readonly string[] },
+): Promise<void> {
+  const client = new Client({ connectionString: superuserUrl })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await client.query(`select pg_advisory_lock(hashtext('sluice warehouse template'))`)
+    const { rows } = await client.query('select datistemplate from pg_database where datname = $1', [templateDatabase])
+    if (!rows[0]?.datistemplate) await createTemplate(client, superuserUrl)
+    await client.query(`grant set on parameter temp_file_limit to ${escapeIdentifier(options.admin)}`)
+    for (const database of options.close ?? []) {
+      await client.query(`revoke connect, temporary on database ${escapeIdentifier(database)} from public`)
+    }
+  } finally {
+    await client.end()
+  }
+}
+
+/** Marked as a template last, so that a half-made one of a crash is made again. */
+async function createTemplate(client: Client, superuserUrl: string): Promise<void> {
+  await client.query(`drop database if exists ${templateDatabase}`)
+  await client.query(`create database ${templateDatabase} template template0 encoding 'UTF8'`)
+  const url = new URL(superuserUrl)
+  url.pathname = `/${templateDatabase}`
+  const inside = new Client({ connectionString: url.href })
+  await inside.connect()
+  try {
+    await inside.query(`do $$ declare f regprocedure; begin
+      for f in select oid from pg_proc where pronamespace = 'pg_catalog'::regnamespace and (${dangerousFunctions}) loop
+        execute format('revoke execute on function %s from public', f);
+      end loop;
+    end $$`)
+    await inside.query('revoke all on schema public from public')
+  } finally {
+    await inside.end()
+  }
+  await client.query(`revoke connect, temporary on database ${templateDatabase} from public`)
+  await client.query(`alter database ${templateDatabase} with is_template true allow_connections false`)
+}

@@ -1,0 +1,130 @@
+import { DatabaseError } from 'pg'
+import { LostRun, WarehouseProblem } from '../warehouse.ts'
+
+/** What people need to know about the place where it happened. */
+export interface Scene {
+  /** `"schema"."table"` or the warehouse, as it stands in a sentence. */
+  place: string
+  /** Column identifiers to labels, for naming the column in a bad row. */
+  labels?: ReadonlyMap<string, string>
+}
+
+type Verdict = [code: string, sentence: (scene: Scene, error: DatabaseError) => string, retryable?: 'retryable']
+
+const unavailable: Verdict = [
+  'WAREHOUSE_UNAVAILABLE',
+  () => 'The warehouse is not reachable just now. The run is tried again.',
+  'retryable',
+]
+const full: Verdict = [
+  'DISK_FULL',
+  () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+]
+const denied: Verdict = [
+  'WAREHOUSE_ACCESS_DENIED',
+  () => 'The warehouse did not accept our credentials. Provision the client’s warehouse again.',
+]
+const busy: Verdict = [
+  'TABLE_BUSY',
+  ({ place }) => `${place} is being read by a long query, so it could not be replaced yet. The old data stays.`,
+  'retryable',
+]
+
+/** By SQLSTATE; the first two characters are its class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
+const verdicts: Record<string, Verdict> = {
+  '08': unavailable,
+  '57P01': unavailable,
+  '57P02': unavailable,
+  '57P03': unavailable,
+  '57P05': unavailable,
+  '25P03': unavailable,
+  '58': [
+    'WAREHOUSE_UNAVAILABLE',
+    () => 'The warehouse reports a fault of its own storage. Look at its log.',
+    'retryable',
+  ],
+  '53100': full,
+  '53400': full,
+  '53200': ['WAREHOUSE_BUSY', () => 'The warehouse is out of memory just now. The run is tried again.', 'retryable'],
+  '53300': [
+    'WAREHOUSE_BUSY',
+    () => 'The warehouse has no free connection just now. The run is tried again.',
+    'retryable',
+  ],
+  '28': denied,
+  '3D000': ['WAREHOUSE_MISSING', () => 'The client’s warehouse database does not exist. Provision it again.'],
+  '3F000': ['SCHEMA_MISSING', ({ place }) => `The schema of ${place} does not exist. Create it first.`],
+  '42P01': ['TABLE_MISSING', ({ place }) => `${place} does not exist. Load it first.`],
+  '42501': [
+    'WAREHOUSE_FORBIDDEN',
+    ({ place }, error) => `The warehouse does not allow this on ${place}: ${error.message}.`,
+  ],
+  '55P03': busy,
+  '40P01': busy,
+  '55006': busy,
+  '57014': ['QUERY_TIMEOUT', ({ place }) => `The query on ${place} took longer than is allowed and was stopped.`],
+  '25P04': ['QUERY_TIMEOUT', ({ place }) => `The transaction on ${place} took longer than is allowed and was stopped.`],
+  '54011': [
+    'TOO_MANY_COLUMNS',
+    ({ place }) => `${place} would have more than 1,600 columns, counting those that vanished from the source.`,
+  ],
+  '23505': [
+    'DUPLICATE_KEY',
+    ({ place }, error) => `Two rows of ${place} have the same primary key: ${error.detail ?? error.message}`,
+  ],
+  '23502': [
+    'NULL_KEY',
+    ({ place }, error) => `A row of ${place} has no value in primary key column "${error.column ?? ''}".`,
+  ],
+  '22': ['BAD_VALUE', badValue],
+  '54': ['BAD_VALUE', badValue],
+}
+
+const networkErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+])
+
+/** What went wrong, for people; what is not the warehouse's saying comes back as it is. */
+export function warehouseProblem(error: unknown, scene: Scene): unknown {
+  if (error instanceof WarehouseProblem || error instanceof LostRun || !(error instanceof Error)) return error
+  const verdict = verdictOn(error)
+  if (!verdict) return error
+  const [code, sentence, retryable] = verdict
+  const problem = { cause: error, retryable: retryable === 'retryable' }
+  return new WarehouseProblem(code, sentence(scene, error as DatabaseError), problem)
+}
+
+function verdictOn(error: Error): Verdict | undefined {
+  const code = String((error as NodeJS.ErrnoException).code ?? '')
+  if (error instanceof DatabaseError) {
+    return (
+      verdicts[code] ??
+      verdicts[code.slice(0, 2)] ?? ['WAREHOUSE_REFUSED', (_, refusal) => `The warehouse refused: ${refusal.message}.`]
+    )
+  }
+  if (networkErrors.has(code)) return unavailable
+  if (
+    /^timeout exceeded when trying to connect|^Connection terminated|^Client has encountered a connection error|server does not support SSL/.test(
+      error.message,
+    )
+  ) {
+    return unavailable
+  }
+  return undefined
+}
+
+/** The server's CONTEXT reads `COPY table, line 3, column age: "abc"`; its line is the row, as COPY text has no line breaks. */
+function badValue({ place, labels }: Scene, error: DatabaseError): string {
+  const [, line, column] = /line (\d+)(?:, column ("(?:[^"]|"")*"|[^:]+))?/.exec(error.where ?? '') ?? []
+  const where = line
+    ? `Row ${line}${column ? `, column "${labels?.get(column) ?? column}"` : ''}`
+    : `A value for ${place}`
+  return `${where} does not fit: ${error.message}.`
+}

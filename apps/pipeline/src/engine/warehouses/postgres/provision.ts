@@ -1,0 +1,135 @@
+import { Client, escapeIdentifier, escapeLiteral } from 'pg'
+import { WarehouseProblem } from '../warehouse.ts'
+import type { WarehouseAccess } from './access.ts'
+import { createLedger } from './ledger-schema.ts'
+import { templateDatabase } from './prepare-server.ts'
+import { loadSettings, readSettings, type RoleSettings } from './role-settings.ts'
+import { scramVerifier } from './scram.ts'
+
+/** `key` is the client's short, lower-case name in the warehouse; it never changes. Passwords are printable ASCII. */
+export interface WarehouseClient {
+  key: string
+  loadPassword: string
+  readPassword: string
+}
+
+/**
+ * Makes a client's warehouse, or mends it: database `c_<key>` with its hidden schema `sluice`, role `c_<key>_owner`
+ * (owns the database and the ledger, cannot log in), `c_<key>_load` (makes and fills schemas and tables) and
+ * `c_<key>_read` (reads what is published). Idempotent; callers wait for each other; sets the passwords each time.
+ *
+ * `adminUrl`'s role needs CREATEDB and CREATEROLE, no more. PostgreSQL 16 gives it ADMIN on the roles it creates;
+ * of the owner it also takes SET (to create a database owned by it), never INHERIT, and nothing of load and read.
+ * `prepareWarehouseServer` adds what only a superuser can.
+ */
+export async function provisionWarehouse(adminUrl: string, client: WarehouseClient): Promise<WarehouseAccess> {
+  if (!/^[a-z0-9]{1,40}$/.test(client.key))
+    throw new WarehouseProblem('INVALID_NAME', 'A client’s key is 1 to 40 lower-case letters and digits.')
+  const names = namesOf(client.key)
+  const admin = new Client({ connectionString: adminUrl })
+  admin.on('error', () => {})
+  await admin.connect()
+  try {
+    await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${client.key}`])
+    await ensureRole(admin, names.owner, 'nologin')
+    await ensureRole(
+      admin,
+      names.load,
+      `login connection limit 30 password '${await scramVerifier(client.loadPassword)}'`,
+    )
+    await ensureRole(
+      admin,
+      names.read,
+      `login connection limit 20 password '${await scramVerifier(client.readPassword)}'`,
+    )
+    await admin.query(`grant ${names.owner} to current_user with inherit false, set true`)
+    await applySettings(admin, names.load, loadSettings)
+    await applySettings(admin, names.read, readSettings)
+    await ensureDatabase(admin, names)
+    await lockDown(adminUrl, names)
+  } catch (error) {
+    throw explained(error, names.database)
+  } finally {
+    await admin.end()
+  }
+  const { host, port, ssl } = admin as unknown as Pick<WarehouseAccess, 'host' | 'port' | 'ssl'>
+  return {
+    host,
+    port,
+    database: names.database,
+    ...(ssl && { ssl }),
+    load: { user: names.load, password: client.loadPassword },
+    read: { user: names.read, password: client.readPassword },
+  }
+}
+
+type Names = ReturnType<typeof namesOf>
+
+/** Letters, digits and underscores only: safe in SQL text without quotes. */
+function namesOf(key: string) {
+  return { database: `c_${key}`, owner: `c_${key}_owner`, load: `c_${key}_load`, read: `c_${key}_read` }
+}
+
+async function ensureRole(admin: Client, role: string, attributes: string): Promise<void> {
+  const { rowCount } = await admin.query('select from pg_roles where rolname = $1', [role])
+  await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} with ${attributes}`)
+}
+
+/** A setting that this server or this administrator does not have is left out: the others still hold. */
+async function applySettings(admin: Client, role: string, settings: RoleSettings): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) {
+    await admin.query(`alter role ${role} set ${name} = ${escapeLiteral(value)}`).catch((error: { code?: string }) => {
+      if (!['42501', '42704', '22023'].includes(error.code ?? '')) throw error
+    })
+  }
+}
+
+/** Closed to everyone from its first moment: nobody slips in between its creation and the REVOKE. */
+async function ensureDatabase(admin: Client, { database, owner, load, read }: Names): Promise<void> {
+  const { rows } = await admin.query('select pg_get_userbyid(datdba) as owner from pg_database where datname = $1', [
+    database,
+  ])
+  if (rows.length > 0 && rows[0].owner !== owner) throw new WarehouseProblem('WAREHOUSE_NOT_OURS', notOurs(database))
+  if (rows.length === 0) {
+    const { rowCount: hardened } = await admin.query('select from pg_database where datname = $1 and datistemplate', [
+      templateDatabase,
+    ])
+    const template = hardened ? templateDatabase : 'template0'
+    await admin.query(
+      `create database ${database} owner ${owner} template ${template} encoding 'UTF8' allow_connections false`,
+    )
+  }
+  const { rows: who } = await admin.query('select current_user as name')
+  await admin.query(`set role ${owner}`)
+  await admin.query(`revoke all on database ${database} from public`)
+  await admin.query(`grant connect, create, temporary on database ${database} to ${load}`)
+  await admin.query(`grant connect on database ${database} to ${read}, ${escapeIdentifier(who[0].name)}`)
+  await admin.query(`alter database ${database} with allow_connections true`)
+  await admin.query('reset role')
+}
+
+async function lockDown(adminUrl: string, { database, owner, load }: Names): Promise<void> {
+  const url = new URL(adminUrl)
+  url.pathname = `/${database}`
+  const inside = new Client({ connectionString: url.href })
+  inside.on('error', () => {})
+  await inside.connect()
+  try {
+    await inside.query('begin')
+    await inside.query(`set local role ${owner}`)
+    await inside.query('revoke all on schema public from public')
+    await createLedger(inside, load)
+    await inside.query('commit')
+  } finally {
+    await inside.end()
+  }
+}
+
+function explained(error: unknown, database: string): unknown {
+  if ((error as { code?: string }).code !== '42501') return error
+  return new WarehouseProblem('WAREHOUSE_NOT_OURS', notOurs(database), { cause: error })
+}
+
+function notOurs(database: string): string {
+  return `Database ${database} or its roles exist already and belong to someone else, or the administrator’s role lacks CREATEDB or CREATEROLE.`
+}

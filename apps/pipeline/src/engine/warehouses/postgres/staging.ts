@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import { escapeIdentifier, escapeLiteral, type ClientBase, type Pool } from 'pg'
+import { withClient } from './access.ts'
+import { qualified } from './names.ts'
+
+/** What a staging table's comment says, for the janitor and for people who look. */
+interface Origin {
+  run: string
+  attempt: number
+  schema: string
+  table: string
+}
+
+export interface StagingColumn {
+  name: string
+  label: string
+  type: string
+}
+
+/** At most 63 bytes, the same for the same load; starts with run and attempt for people who look. */
+export function stagingName(origin: Origin): string {
+  const { run, attempt, schema, table } = origin
+  const hash = createHash('sha256')
+    .update(JSON.stringify([run, attempt, schema, table]))
+    .digest('hex')
+    .slice(0, 16)
+  return `run_${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 30)}_${attempt}_${hash}`.slice(0, 63)
+}
+
+/** In the caller's transaction. */
+export async function createStaging(
+  client: ClientBase,
+  name: string,
+  origin: Origin,
+  columns: readonly StagingColumn[],
+): Promise<void> {
+  const staging = qualified('sluice', name)
+  await client.query(
+    [
+      `create table ${staging} (${columnList(columns)})`,
+      `comment on table ${staging} is ${escapeLiteral(JSON.stringify(origin))}`,
+      ...columnComments(staging, columns),
+    ].join(';'),
+  )
+}
+
+export function columnList(columns: readonly { name: string; type: string }[]): string {
+  return columns.map(({ name, type }) => `${escapeIdentifier(name)} ${type}`).join(', ')
+}
+
+export function columnComments(relation: string, columns: readonly { name: string; label: string }[]): string[] {
+  return columns
+    .filter(({ name, label }) => label !== name)
+    .map(
+      ({ name, label }) =>
+        `comment on column ${relation}.${escapeIdentifier(name)} is ${escapeLiteral(label.replaceAll('\0', ''))}`,
+    )
+}
+
+/**
+ * Drops a table of the hidden schema unless it is someone's partition: after a commit whose answer was lost, what
+ * looks like our leftover is the live data. Answers whether it is gone by our hand; waits for nobody longer than 2 s.
+ */
+export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
+  return withClient(pool, undefined, async (client) => {
+    const table = qualified('sluice', name)
+    await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
+    const { rows: found } = await client.query('select to_regclass($1) is not null as exists', [table])
+    if (found[0].exists) await client.query(`lock table only ${table} in access exclusive mode`)
+    const { rowCount } = await client.query('select from pg_class where oid = to_regclass($1) and not relispartition', [
+      table,
+    ])
+    if (rowCount) await client.query(`drop table ${table}`)
+    await client.query('commit')
+    return rowCount === 1
+  })
+}
+
+/** Lists first, asks who is alive second: a run is registered before its staging table exists. */
+export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
+  const { rows } = await withClient(pool, undefined, (client) =>
+    client.query<{ name: string; origin: string }>(
+      `select relname as name, obj_description(oid, 'pg_class') as origin from pg_class
+       where relnamespace = 'sluice'::regnamespace and relkind = 'r' and not relispartition and pg_has_role(relowner, 'usage')
+         and obj_description(oid, 'pg_class') like '{"run":%'`,
+    ),
+  )
+  if (rows.length === 0) return 0
+  const runs = await alive()
+  let dropped = 0
+  for (const { name, origin } of rows) {
+    if (runs.has((JSON.parse(origin) as Origin).run)) continue
+    // One that is in use or that a user's view hangs on waits for the next sweep.
+    if (await dropDetached(pool, name).catch(() => false)) dropped += 1
+  }
+  return dropped
+}

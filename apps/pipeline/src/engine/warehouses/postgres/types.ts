@@ -1,0 +1,112 @@
+import type { DataType } from '@sluice/contracts'
+
+/** A type as `format_type` prints it, length and precision included: what the catalogue says is what we compare. */
+export type SqlType = string
+
+interface Described {
+  dataType: DataType
+  length?: number
+  precision?: number
+  scale?: number
+}
+
+const byDataType: Record<DataType, SqlType> = {
+  SMALLINT: 'smallint',
+  INTEGER: 'integer',
+  BIGINT: 'bigint',
+  DECIMAL: 'numeric',
+  FLOAT: 'real',
+  DOUBLE: 'double precision',
+  BOOLEAN: 'boolean',
+  CHARACTER_11: 'character(11)',
+  VARCHAR_50: 'character varying(50)',
+  VARCHAR_255: 'character varying(255)',
+  TEXT: 'text',
+  DATE: 'date',
+  TIMESTAMP: 'timestamp without time zone',
+  TIMESTAMPTZ: 'timestamp with time zone',
+  // Geometry travels as its text: PostGIS is not part of every PostgreSQL.
+  GEOMETRY: 'text',
+  GEOMETRY_POINT: 'text',
+  JSONB: 'jsonb',
+}
+
+export function sqlType(column: { dataType: DataType; precision?: number; scale?: number }): SqlType {
+  if (column.dataType !== 'DECIMAL' || column.precision === undefined) return byDataType[column.dataType]
+  return numeric(column.precision, column.scale ?? 0)
+}
+
+/** What a type is called on the wire. A type we never create (arrays, uuid …) is TEXT, as it is read as text. */
+export function describeType(type: SqlType): Described {
+  const [length, scale] = modifiers(type)
+  if (type.startsWith('numeric'))
+    return { dataType: 'DECIMAL', ...(length !== undefined && { precision: length, scale }) }
+  if (type.startsWith('character varying')) {
+    return { dataType: varcharName(length), ...(length !== undefined && { length }) }
+  }
+  if (type.startsWith('character(')) return { dataType: length === 11 ? 'CHARACTER_11' : varcharName(length), length }
+  if (type === 'json') return { dataType: 'JSONB' }
+  const known = Object.entries(byDataType).find(([, sql]) => sql === type && sql !== 'text')
+  return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
+}
+
+const integerDigits: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
+const integers = ['smallint', 'integer', 'bigint']
+const times = ['date', 'timestamp without time zone', 'timestamp with time zone']
+
+/**
+ * The narrowest type that holds every value of both without loss, `text` at the end. A float with a whole number of
+ * up to 32 bits is a double; with a bigint or a decimal it is an unbounded numeric, since a double rounds above 2^53.
+ */
+export function widest(one: SqlType, other: SqlType): SqlType {
+  if (one === other) return one
+  for (const family of [integers, times]) {
+    if (family.includes(one) && family.includes(other))
+      return family[Math.max(family.indexOf(one), family.indexOf(other))]!
+  }
+  if (isNumber(one) && isNumber(other)) return widestNumber(one, other)
+  if (one.startsWith('character varying(') && other.startsWith('character varying(')) {
+    return `character varying(${Math.max(modifiers(one)[0]!, modifiers(other)[0]!)})`
+  }
+  return 'text'
+}
+
+function widestNumber(one: SqlType, other: SqlType): SqlType {
+  if (isFloat(one) || isFloat(other)) {
+    const exact = [one, other].every((type) => isFloat(type) || type === 'smallint' || type === 'integer')
+    return exact ? 'double precision' : 'numeric'
+  }
+  const shapes = [one, other].map(digits)
+  if (shapes.some((shape) => shape === undefined)) return 'numeric'
+  const before = Math.max(...shapes.map((shape) => shape!.before))
+  const after = Math.max(...shapes.map((shape) => shape!.after))
+  return numeric(before + after, after)
+}
+
+function digits(type: SqlType): { before: number; after: number } | undefined {
+  if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
+  const [precision, scale = 0] = modifiers(type)
+  return precision === undefined ? undefined : { before: precision - scale, after: scale }
+}
+
+function numeric(precision: number, scale: number): SqlType {
+  const declared = precision >= 1 && precision <= 1000 && scale >= 0 && scale <= precision
+  return declared ? `numeric(${precision},${scale})` : 'numeric'
+}
+
+function modifiers(type: SqlType): number[] {
+  return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
+}
+
+function isFloat(type: SqlType): boolean {
+  return type === 'real' || type === 'double precision'
+}
+
+function isNumber(type: SqlType): boolean {
+  return integers.includes(type) || isFloat(type) || type.startsWith('numeric')
+}
+
+function varcharName(length: number | undefined): DataType {
+  if (length === undefined || length > 255) return 'TEXT'
+  return length > 50 ? 'VARCHAR_255' : 'VARCHAR_50'
+}
