@@ -1,0 +1,75 @@
+const maxBytes = 63
+
+/** Latin letters that Unicode does not decompose into a base letter and an accent. */
+const transliterations: Record<string, string> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  ł: 'l',
+  þ: 'th',
+  ħ: 'h',
+  ı: 'i',
+}
+
+/** Columns that every PostgreSQL table already has; not even quoting makes the names available. */
+const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
+
+/**
+ * Labels as identifiers: snake_case, lower case, unique, at most 63 bytes of UTF-8, in the order of the labels. Latin letters
+ * lose their accents; letters and digits of other scripts stay. A label with neither becomes `column_` and its
+ * position. Of labels that come to the same name the first keeps it and the others get `_2`, `_3` …; a label that is
+ * different from all others keeps its name whatever the others are. Identifiers are meant to be quoted in SQL, so reserved words are fine.
+ */
+export function identifiers(labels: readonly string[]): string[] {
+  const bases = labels.map((label, index) => baseName(label) || `column_${index + 1}`)
+  const taken = new Set(bases)
+  const kept = new Set<string>()
+  return bases.map((base) => {
+    if (!kept.has(base)) {
+      kept.add(base)
+      return base
+    }
+    const name = firstFree(base, taken)
+    taken.add(name)
+    return name
+  })
+}
+
+function baseName(label: string): string {
+  const letters = label
+    .replace(/(?<=\p{Ll}|\p{N})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, '_')
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/(?<=\p{Script=Latin})\p{Mn}+/gu, '')
+    .replace(/[ßæœøđðłþħı]/g, (letter) => transliterations[letter]!)
+    .normalize('NFC')
+    // Compatibility forms such as the Kelvin sign become capitals only now.
+    .toLowerCase()
+  const words = letters.replace(/[^\p{L}\p{M}\p{N}]+/gu, '_').replace(/^_+|_+$/g, '')
+  const name = /^\p{N}/u.test(words) ? `_${words}` : words
+  return systemColumns.has(name) ? `${name}_value` : cut(name, maxBytes)
+}
+
+function firstFree(base: string, taken: ReadonlySet<string>): string {
+  for (let number = 2; ; number++) {
+    const suffix = `_${number}`
+    const name = cut(base, maxBytes - suffix.length) + suffix
+    if (!taken.has(name)) return name
+  }
+}
+
+/** Cut between characters, never inside one. */
+function cut(name: string, bytes: number): string {
+  if (Buffer.byteLength(name) <= bytes) return name
+  let kept = ''
+  let length = 0
+  for (const character of name) {
+    length += Buffer.byteLength(character)
+    if (length > bytes) break
+    kept += character
+  }
+  return kept.replace(/_+$/, '')
+}

@@ -1,0 +1,168 @@
+import { isUtf8 } from 'node:buffer'
+import type { Limits } from './limits.ts'
+import { afterLineEnd, countLineEnds, MORE, QUOTED, RecordScanner, TEXT_AFTER_QUOTE, UNCLOSED_QUOTE } from './scan.ts'
+import type { Utf8Reader } from './utf8-reader.ts'
+
+export type Fault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
+
+/** Room that a reader needs at least. */
+const leastRoom = 8
+
+/**
+ * Walks over a file's records in a window of bytes that is as long as the longest record, and no longer than the limit.
+ *
+ * Broken quoting gives up no more than it must: the record ends with the line in which the broken quote was opened, and
+ * reading goes on behind it. One stray quote costs its own line, not the rest of the file, and the rejected rows count honestly.
+ */
+export class Records {
+  readonly scanner: RecordScanner
+  bytes: Buffer
+  /** The record at hand: its first byte, the byte behind it and its line end, its physical line. */
+  from = 0
+  next = 0
+  line = 1
+  fault: Fault | undefined
+  /** Fields that every record must have; 0 until they are known. */
+  width = 0
+  /** Called whenever more of the file was read. */
+  onRead: (() => void) | undefined
+  readonly #reader: Utf8Reader
+  readonly #limits: Limits
+  #end = 0
+  #complete = false
+  #lines = 0
+  #skipping = false
+  /** Whether the window is known to be UTF-8, and where its first NUL stands, or -1. */
+  #clean = true
+  #nul = -1
+
+  constructor(reader: Utf8Reader, delimiter: number, limits: Limits) {
+    this.#reader = reader
+    this.#limits = limits
+    this.scanner = new RecordScanner(delimiter)
+    this.bytes = Buffer.allocUnsafeSlow(limits.readBytes)
+  }
+
+  /** Steps to the next record; false at the end. Blank lines are no records, unless there is but one column: there they are nulls. */
+  advance(): boolean {
+    const { scanner } = this
+    this.fault = undefined
+    this.from = this.next
+    this.line += this.#lines
+    this.#lines = 0
+    if (this.#skipping) this.#skipLine()
+    for (;;) {
+      if (this.from === this.#end) {
+        this.next = this.from
+        if (this.#complete) return false
+        this.#fill()
+        continue
+      }
+      const limit = this.from + this.#limits.recordBytes
+      const end = limit < this.#end ? limit : this.#end
+      const complete = this.#complete && end === this.#end
+      const outcome = scanner.scan(this.bytes, this.from, end, complete)
+      if (outcome === MORE) {
+        if (this.#end > limit) return this.#giveUp('TOO_LONG', scanner.openQuote < 0 ? end - 1 : scanner.openQuote)
+        this.#fill()
+      } else if (outcome === TEXT_AFTER_QUOTE) {
+        if (complete || this.#end > limit || afterLineEnd(this.bytes, scanner.openQuote, end, false) >= 0) {
+          return this.#giveUp('TEXT_AFTER_QUOTE', scanner.openQuote)
+        }
+        this.#fill()
+      } else if (outcome === UNCLOSED_QUOTE) {
+        return this.#giveUp('UNCLOSED_QUOTE', scanner.openQuote)
+      } else {
+        if (scanner.count === 1 && this.width !== 1 && scanner.ends[0] === this.from && scanner.marks[0]! < QUOTED) {
+          this.from = scanner.next
+          this.line++
+          continue
+        }
+        this.next = scanner.next
+        this.#lines = scanner.lines
+        this.#check()
+        return true
+      }
+    }
+  }
+
+  /** The physical line of a byte of the record at hand. */
+  lineOf(position: number): number {
+    return this.line + countLineEnds(this.bytes, this.from, position)
+  }
+
+  #check(): void {
+    if (this.#nul >= 0) {
+      if (this.#nul < this.from) this.#nul = this.#indexOfNul(this.from)
+      if (this.#nul >= 0 && this.#nul < this.next) this.fault = 'NUL_BYTE'
+    }
+    if (this.fault) return
+    if (!this.#clean && !isUtf8(this.bytes.subarray(this.from, this.next))) this.fault = 'NOT_UTF8'
+    else if (this.width > 0 && this.scanner.count !== this.width) this.fault = 'RAGGED'
+  }
+
+  /** Ends the record at the line end behind `position`, which may not have been read yet. */
+  #giveUp(fault: Fault, position: number): true {
+    this.fault = fault
+    const after = afterLineEnd(this.bytes, position, this.#end, this.#complete)
+    this.#skipping = after < 0 && !this.#complete
+    this.next = after < 0 ? this.#end : after
+    // A CR at the very end may be half of a line end: it stays for the skipping to look at.
+    if (this.#skipping && this.bytes[this.next - 1] === 13) this.next--
+    this.#lines = countLineEnds(this.bytes, this.from, this.next)
+    return true
+  }
+
+  #skipLine(): void {
+    for (;;) {
+      const after = afterLineEnd(this.bytes, this.from, this.#end, this.#complete)
+      if (after >= 0 || this.#complete) {
+        if (after >= 0) this.line++
+        this.from = after < 0 ? this.#end : after
+        this.#skipping = false
+        return
+      }
+      const last = this.#end > this.from && this.bytes[this.#end - 1] === 13 ? 1 : 0
+      this.from = this.#end - last
+      this.#fill()
+    }
+  }
+
+  /** Moves what is left of the window to its start and reads on behind it. */
+  #fill(): void {
+    const held = this.#end - this.from
+    const { readBytes } = this.#limits
+    let room = this.bytes.length
+    if (room > 4 * readBytes && held < readBytes) room = readBytes
+    else if (held > room / 2) room *= 2
+    while (room - held < leastRoom) room *= 2
+    const window = room === this.bytes.length ? this.bytes : Buffer.allocUnsafeSlow(room)
+    if (window === this.bytes) window.copyWithin(0, this.from, this.#end)
+    else this.bytes.copy(window, 0, this.from, this.#end)
+    this.bytes = window
+    this.from = 0
+    this.#end = held
+    const read = this.#reader.read(window, held, room - held)
+    this.#end += read
+    this.#complete = read === 0
+    this.#nul = this.#indexOfNul(0)
+    this.#clean = isUtf8(window.subarray(0, this.#wholeCharacters()))
+    this.onRead?.()
+  }
+
+  #indexOfNul(from: number): number {
+    return this.bytes.subarray(0, this.#end).indexOf(0, from)
+  }
+
+  /** The end of the window without the first bytes of a character that is cut in two. */
+  #wholeCharacters(): number {
+    const { bytes } = this
+    if (this.#complete) return this.#end
+    for (let back = 1; back <= 3 && back <= this.#end; back++) {
+      const byte = bytes[this.#end - back]!
+      if (byte < 0x80) return this.#end
+      if (byte >= 0xc0) return this.#end - back
+    }
+    return this.#end
+  }
+}

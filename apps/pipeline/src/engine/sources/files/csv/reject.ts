@@ -1,0 +1,100 @@
+import { isUtf8 } from 'node:buffer'
+import type { RejectedRow } from '../../source.ts'
+import type { Records } from './records.ts'
+import { DOUBLED } from './scan.ts'
+
+const rawBytes = 4096
+
+/** What a record's width is measured by, in words. */
+export interface Shape {
+  labels: readonly string[]
+  headerRow: boolean
+  recordBytes: number
+}
+
+/** The record at fault as a person can find it and see what is wrong with it. */
+export function rejectedRow(records: Records, shape: Shape): RejectedRow {
+  const { labels } = shape
+  const row = { line: records.line, reason: reason(records, shape), raw: rawText(records) }
+  const column = labels[blamedField(records)]
+  return column === undefined ? row : { ...row, column }
+}
+
+export function reason(records: Records, { labels, headerRow, recordBytes }: Shape): string {
+  const { scanner } = records
+  const opened = scanner.openQuote < 0 ? '' : `the quote opened in line ${records.lineOf(scanner.openQuote)}`
+  switch (records.fault) {
+    case 'RAGGED': {
+      const fields = `${scanner.count} ${scanner.count === 1 ? 'field' : 'fields'}`
+      return `${fields} where the ${headerRow ? 'header' : 'first row'} has ${labels.length}`
+    }
+    case 'NOT_UTF8':
+      return `not valid UTF-8 (${badByte(records)}); save the file as UTF-8`
+    case 'NUL_BYTE':
+      return 'holds a NUL byte, which no text column can store'
+    case 'UNCLOSED_QUOTE':
+      return `${opened} is never closed`
+    case 'TEXT_AFTER_QUOTE':
+      return 'text after a closing quote; a quote inside a quoted field has to be doubled'
+    case 'TOO_LONG': {
+      const limit = recordBytes >= 1024 * 1024 ? `${Math.floor(recordBytes / 1024 / 1024)} MB` : `${recordBytes} bytes`
+      return opened ? `${opened} is not closed within ${limit}` : `longer than ${limit}`
+    }
+    case undefined:
+      throw new Error('A record without a fault has no reason to be rejected')
+  }
+}
+
+/** Index of the field to blame, or -1 where it is the record as a whole. */
+function blamedField({ fault, scanner, bytes }: Records): number {
+  if (fault === 'TEXT_AFTER_QUOTE' || fault === 'UNCLOSED_QUOTE') return scanner.count
+  if (fault !== 'NOT_UTF8' && fault !== 'NUL_BYTE') return -1
+  const fields = Math.min(scanner.count, scanner.starts.length)
+  for (let index = 0; index < fields; index++) {
+    const field = bytes.subarray(scanner.starts[index], scanner.ends[index])
+    if (fault === 'NUL_BYTE' ? field.includes(0) : !isUtf8(field)) return index
+  }
+  return -1
+}
+
+/** The first byte that is not part of a character, as `byte 0xE9`. */
+function badByte({ bytes, from, next }: Records): string {
+  let at = from
+  while (at < next) {
+    const length = characterLength(bytes, at, next)
+    if (length === 0) break
+    at += length
+  }
+  return `byte 0x${bytes[Math.min(at, next - 1)]!.toString(16).toUpperCase().padStart(2, '0')}`
+}
+
+/** Bytes of the well-formed character at `at`, or 0: table 3-7 of the Unicode standard. */
+function characterLength(bytes: Uint8Array, at: number, end: number): number {
+  const lead = bytes[at]!
+  if (lead < 0x80) return 1
+  const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
+  if (length === 0 || at + length > end) return 0
+  const second = bytes[at + 1]!
+  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
+  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
+  if (second < low || second > high) return 0
+  for (let i = 2; i < length; i++) if ((bytes[at + i]! & 0xc0) !== 0x80) return 0
+  return length
+}
+
+/** NUL is shown as its symbol, since a report has to be storable as text too. */
+function rawText({ bytes, from, next }: Records): string {
+  let end = next
+  while (end > from && (bytes[end - 1] === 10 || bytes[end - 1] === 13)) end--
+  if (end - from > rawBytes) {
+    end = from + rawBytes
+    while (end > from && (bytes[end]! & 0xc0) === 0x80) end--
+  }
+  return bytes.toString('utf8', from, end).replaceAll('\0', '␀')
+}
+
+/** The value of a field as a string; for headers and messages, not for rows. */
+export function fieldText({ bytes, scanner }: Records, index: number): string {
+  const text = bytes.toString('utf8', scanner.starts[index], scanner.ends[index])
+  return scanner.marks[index]! & DOUBLED ? text.replaceAll('""', '"') : text
+}

@@ -1,0 +1,75 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { SourceProblem } from '../../source.ts'
+
+export type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
+
+const unreadable: Record<string, string> = {
+  ENOENT: 'is not on the server any more; upload it again',
+  EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
+  EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
+  EISDIR: 'is a folder, not a file',
+}
+
+/** A file kept open over both passes, so that a file put in its place is never mixed into it. */
+export class TextFile implements Disposable {
+  readonly name: string
+  readonly size: number
+  readonly encoding: Encoding
+  /** Bytes of the byte order mark. */
+  readonly skip: number
+  readonly #descriptor: number
+  readonly #modified: bigint
+
+  /** Throws SourceProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or ENCODING_NOT_SUPPORTED. */
+  constructor(path: string, name: string) {
+    this.name = name
+    const start = new Uint8Array(4)
+    try {
+      this.#descriptor = openSync(path, 'r')
+      const stat = fstatSync(this.#descriptor, { bigint: true })
+      this.size = Number(stat.size)
+      this.#modified = stat.mtimeNs
+      readSync(this.#descriptor, start, 0, 4, 0)
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? ''
+      const why = unreadable[code] ?? `cannot be read (${code})`
+      throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
+        cause: error,
+      })
+    }
+    const { encoding, skip } = recognise(start, name)
+    this.encoding = encoding
+    this.skip = skip
+  }
+
+  read(into: Uint8Array, at: number, length: number, position: number): number {
+    return length === 0 ? 0 : readSync(this.#descriptor, into, at, length, position)
+  }
+
+  /** Throws SourceProblem FILE_CHANGED when the file is not what it was when it was opened. */
+  assertUnchanged(): void {
+    const { size, mtimeNs } = fstatSync(this.#descriptor, { bigint: true })
+    if (Number(size) === this.size && mtimeNs === this.#modified) return
+    throw new SourceProblem('FILE_CHANGED', `${this.name} changed while it was being read; run the load again.`)
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor)
+  }
+}
+
+function recognise(start: Uint8Array, name: string): { encoding: Encoding; skip: number } {
+  const [a, b, c, d] = start
+  const notCsv = (kind: string) => new SourceProblem('NOT_CSV', `${name} is ${kind}, not a CSV file; export it as CSV.`)
+  if (a === 0x50 && b === 0x4b && c === 3 && d === 4) throw notCsv('an Excel workbook or a ZIP archive')
+  if (a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0) throw notCsv('an old Excel workbook')
+  if (a === 0x1f && b === 0x8b) throw notCsv('compressed with gzip')
+  if (a === 0x50 && b === 0x41 && c === 0x52 && d === 0x31) throw notCsv('a Parquet file')
+  if (a === 0xef && b === 0xbb && c === 0xbf) return { encoding: 'UTF-8', skip: 3 }
+  if ((a === 0xff && b === 0xfe && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0xfe && d === 0xff)) {
+    throw new SourceProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)
+  }
+  if (a === 0xff && b === 0xfe) return { encoding: 'UTF-16LE', skip: 2 }
+  if (a === 0xfe && b === 0xff) return { encoding: 'UTF-16BE', skip: 2 }
+  return { encoding: 'UTF-8', skip: 0 }
+}
