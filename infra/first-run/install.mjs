@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Stop, root, runQuietly } from './ground.mjs'
+
+const lockFile = join(root, 'package-lock.json')
+const stampFile = join(root, 'node_modules/.sluice-installed')
+const claimFile = join(root, '.sluice/installing')
+
+/**
+ * Makes node_modules what package-lock.json says: `npm ci` when it is absent, unfinished, of another machine, or of
+ * another lock file. A stamp makes the usual case one comparison; a node_modules that `npm install` brought up to date is
+ * accepted as it is.
+ */
+export const installWhatIsMissing = async () => {
+  const lock = read(lockFile)
+  if (lock === undefined)
+    throw new Stop('package-lock.json is missing: restore it with "git checkout package-lock.json".')
+  const stamp = `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`
+  if (read(stampFile) === stamp) return
+  await claim()
+  try {
+    if (read(stampFile) === stamp) return
+    if (!isInstalled(JSON.parse(lock), read(stampFile))) await install()
+    writeFileSync(stampFile, stamp)
+  } finally {
+    rmSync(claimFile, { force: true })
+  }
+}
+
+const read = (file) => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** npm's own record of what it installed holds every package of the lock file in its version. */
+export const isInstalled = (lock, stamp, record = read(join(root, 'node_modules/.package-lock.json'))) => {
+  if (record === undefined) return false
+  if (stamp && !stamp.endsWith(` ${process.platform}-${process.arch}\n`)) return false
+  const installed = JSON.parse(record).packages
+  return Object.entries(lock.packages).every(([path, wanted]) => {
+    if (path === '' || wanted.optional || wanted.devOptional || wanted.peer) return true
+    return installed[path] !== undefined && installed[path].version === wanted.version
+  })
+}
+
+const install = async () => {
+  const started = Date.now()
+  process.stderr.write('Installing dependencies (once)… ')
+  const flags = ['--include=dev', '--include=optional', '--no-audit', '--no-fund', '--no-progress', '--loglevel=error']
+  const { code, signal, said } = await runQuietly('npm', ['ci', ...flags])
+  if (code === 0) return void process.stderr.write(`done in ${Math.round((Date.now() - started) / 1000)} s.\n`)
+  process.stderr.write('\n')
+  if (signal ?? code > 128) throw new Stop('The installation was interrupted; start again to finish it.', 130)
+  throw new Stop(`${explain(said)}\n${said.trim().split('\n').slice(-12).join('\n')}`)
+}
+
+const CAUSES = [
+  [/ENOSPC/, 'The disk is full: free some space (the dependencies need 600 MB) and start again.'],
+  [/EACCES|EPERM|EROFS/, 'npm may not write here: check who owns this folder and ~/.npm, and start again.'],
+  [
+    /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/,
+    'npm did not reach its registry: check the network or proxy ("npm ping") and start again.',
+  ],
+  [/E401|E403/, 'The npm registry refused access: check its credentials in ~/.npmrc and start again.'],
+  [/EUSAGE/, 'package.json and package-lock.json do not agree: run "npm install" and start again.'],
+  [/npm ENOENT/, 'npm was not found: install Node with npm (https://nodejs.org/download) and start again.'],
+]
+
+const explain = (said) =>
+  CAUSES.find(([pattern]) => pattern.test(said))?.[1] ?? 'The dependencies could not be installed. npm said:'
+
+/** Two commands started at once on a fresh clone: the second waits for the first. A claim of a dead process is void. */
+const claim = async () => {
+  mkdirSync(join(root, '.sluice'), { recursive: true })
+  for (let told = false; ; await delay(200)) {
+    try {
+      return writeFileSync(claimFile, String(process.pid), { flag: 'wx' })
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error
+    }
+    if (isVoid()) rmSync(claimFile, { force: true })
+    else if (!told)
+      console.error('Another command is installing the dependencies; waiting for it (or delete .sluice/installing).')
+    told = true
+  }
+}
+
+/** Its process is gone, or it is older than any installation: process ids are used again after a restart. */
+const isVoid = () => {
+  const age = Date.now() - (statSync(claimFile, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+  const pid = Number(read(claimFile))
+  if (age > 1_200_000 || (!pid && age > 5_000)) return true
+  try {
+    return pid ? !process.kill(pid, 0) : false
+  } catch (error) {
+    return error.code !== 'EPERM'
+  }
+}

@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process'
+import { accessSync, constants, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Stop, root, runQuietly } from './ground.mjs'
+
+const folder = join(root, 'node_modules/node')
+const binary = join(folder, 'bin/node')
+
+/**
+ * The Node that the npm package `node` brings. Its install script fetches the program; where install scripts did not run
+ * (an npm that asks for approval first, ignore-scripts), that script is run here. Answers the program's path.
+ */
+export const nodeBinary = async () => {
+  if (isThere()) return binary
+  process.stderr.write('Fetching Node… ')
+  const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const { said } = await runQuietly(process.execPath, ['installArchSpecificPackage.js'], folder)
+  process.stderr.write('\n')
+  const found = isThere() ? versionOf() : 'nothing'
+  if (found === `v${version}`) return binary
+  throw new Stop(
+    `Node ${version} could not be installed for ${process.platform} ${process.arch} (found ${found}): allow install scripts ` +
+      `and run "npm rebuild node", or see below.\n${said.trim().split('\n').slice(-12).join('\n')}`,
+  )
+}
+
+const isThere = () => {
+  try {
+    accessSync(binary, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const versionOf = () => {
+  try {
+    return execFileSync(binary, ['--version'], { encoding: 'utf8' }).trim()
+  } catch (error) {
+    return `a program that does not run (${error.message.split('\n')[0]})`
+  }
+}

@@ -1,0 +1,43 @@
+/** The part of package-lock.json that is read here. */
+export type LockFile = { packages: Record<string, LockedPackage> }
+
+type LockedPackage = {
+  version?: string
+  optional?: boolean
+  dev?: boolean
+  os?: string[]
+  cpu?: string[]
+  libc?: string[]
+  optionalDependencies?: Record<string, string>
+}
+
+/**
+ * Adds the builds for other platforms that `npm install` left out of a lock file, and answers their names. npm forgets an
+ * optional package that the registry in use does not carry, and `npm ci` then refuses the file everywhere. What is added
+ * has no integrity hash, which npm fills in where it installs it.
+ */
+export const completePlatforms = (lock: LockFile): string[] => {
+  const added: string[] = []
+  for (const [path, parent] of Object.entries(lock.packages)) {
+    for (const [name, version] of Object.entries(parent.optionalDependencies ?? {})) {
+      const hasOwn = lock.packages[`${path}/node_modules/${name}`] ?? lock.packages[`node_modules/${name}`]
+      if (hasOwn || !/^\d/.test(version)) continue
+      lock.packages[`node_modules/${name}`] = { version, ...platformOf(name), ...(parent.dev && { dev: true }), optional: true }
+      added.push(name)
+    }
+  }
+  lock.packages = Object.fromEntries(Object.entries(lock.packages).toSorted(([a], [b]) => a.localeCompare(b, 'en')))
+  return added
+}
+
+const SYSTEMS = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32']
+const PROCESSORS = ['arm64', 'arm', 'ia32', 'loong64', 'ppc64', 'riscv64', 's390x', 'x64']
+
+/** Where a build runs, read from its name: @oxlint/binding-linux-arm-musleabihf, @turbo/windows-64. */
+const platformOf = (name: string): Pick<LockedPackage, 'os' | 'cpu' | 'libc'> => {
+  const words = name.replace('windows', 'win32').replace(/-64$/, '-x64').split(/[/-]/)
+  const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => words.find((word) => known.includes(word)))
+  if (!os || !cpu) throw new Error(`Cannot tell from its name where the optional package ${name} runs; add it to package-lock.json by hand.`)
+  const libc = words.some((word) => word.startsWith('musl')) ? 'musl' : words.some((word) => word.startsWith('gnu')) ? 'glibc' : undefined
+  return { os: [os], cpu: [cpu], ...(libc && os === 'linux' && { libc: [libc] }) }
+}
