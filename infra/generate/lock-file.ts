@@ -22,7 +22,10 @@ export const completePlatforms = (lock: LockFile): string[] => {
     for (const [name, version] of Object.entries(parent.optionalDependencies ?? {})) {
       const hasOwn = lock.packages[`${path}/node_modules/${name}`] ?? lock.packages[`node_modules/${name}`]
       if (hasOwn || !/^\d/.test(version)) continue
-      lock.packages[`node_modules/${name}`] = { version, ...platformOf(name), ...(parent.dev && { dev: true }), optional: true }
+      const { os, cpu, libc } = platformOf(name)
+      // In npm's own order of keys, so that its next write changes nothing.
+      const dev = parent.dev && { dev: true }
+      lock.packages[`node_modules/${name}`] = { version, cpu, ...dev, ...(libc && { libc }), optional: true, os }
       added.push(name)
     }
   }
@@ -34,10 +37,10 @@ const SYSTEMS = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32'
 const PROCESSORS = ['arm64', 'arm', 'ia32', 'loong64', 'ppc64', 'riscv64', 's390x', 'x64']
 
 /** Where a build runs, read from its name: @oxlint/binding-linux-arm-musleabihf, @turbo/windows-64. */
-const platformOf = (name: string): Pick<LockedPackage, 'os' | 'cpu' | 'libc'> => {
+const platformOf = (name: string): { os: string[]; cpu: string[]; libc: string[] | undefined } => {
   const words = name.replace('windows', 'win32').replace(/-64$/, '-x64').split(/[/-]/)
   const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => words.find((word) => known.includes(word)))
   if (!os || !cpu) throw new Error(`Cannot tell from its name where the optional package ${name} runs; add it to package-lock.json by hand.`)
   const libc = words.some((word) => word.startsWith('musl')) ? 'musl' : words.some((word) => word.startsWith('gnu')) ? 'glibc' : undefined
-  return { os: [os], cpu: [cpu], ...(libc && os === 'linux' && { libc: [libc] }) }
+  return { os: [os], cpu: [cpu], libc: libc && os === 'linux' ? [libc] : undefined }
 }
