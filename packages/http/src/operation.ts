@@ -16,6 +16,12 @@ export interface Caller {
 /** The caller of operations that anyone may use. */
 export const nobody: Caller = { uid: '', username: '', client: '', roles: [], userGroups: [], session: '' }
 
+/** Who an audit row names where the request came without a token: a sign-in. Uids. */
+export interface Actor {
+  user: string
+  client: string
+}
+
 /** What handlers may know of the request itself. */
 export interface RequestFacts {
   id: string
@@ -30,7 +36,7 @@ export interface RequestFacts {
   /** The body of an upload, not yet read. */
   stream: IncomingMessage
   /** Adds to the audit row of this write: before and after, without secrets. */
-  audit(object: string, details?: object): void
+  audit(object: string | null, details?: object, by?: Actor): void
 }
 
 export type Input<Context, Path extends string, Query, Body> = Context & {

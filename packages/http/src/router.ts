@@ -1,15 +1,13 @@
 import { Router, type Request, type Response } from 'express'
 import { checker, holds, type Guard } from '@sluice/contracts'
 import { Answer, versionOf } from './answer.ts'
-import { nobody, type Caller, type Operation, type RequestFacts } from './operation.ts'
+import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
 import { localesOf } from './locales.ts'
 
 export interface Surroundings<Context> {
   /** Throws 401 for whoever cannot be recognised. Not asked where the guard is `anyone`. */
   authenticate(request: Request, guard: Guard): Promise<Caller>
-  /** Refuses what is switched off for this caller's client, whatever their roles. */
-  admit?(operation: Operation<Context>, caller: Caller): void
   /** Runs a handler with what it needs: the pool for a read, one audited transaction for a write. */
   run<T>(
     operation: Operation<Context>,
@@ -20,8 +18,9 @@ export interface Surroundings<Context> {
 }
 
 export interface AuditNote {
-  object: string
+  object: string | null
   details: object
+  by: Actor | undefined
 }
 
 /** The whole road from request to response, for every operation of a service. */
@@ -38,7 +37,7 @@ export function router<Context>(
   return routes
 }
 
-function answerer<Context>(operation: Operation<Context>, { authenticate, admit, run }: Surroundings<Context>) {
+function answerer<Context>(operation: Operation<Context>, { authenticate, run }: Surroundings<Context>) {
   const { signature } = operation
   const checkQuery = signature.query && checker(signature.query, 'query')
   const checkBody = signature.body && checker(signature.body)
@@ -48,7 +47,6 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, admit,
     const caller = signature.guard === 'anyone' ? nobody : await authenticate(request, signature.guard)
     response.locals.caller = caller
     authorize(signature.guard, caller)
-    admit?.(operation, caller)
 
     const facts = factsOf(request, response)
     const input = {
@@ -96,7 +94,7 @@ function factsOf(request: Request, response: Response): RequestFacts & { audited
     url: request.originalUrl,
     stream: request,
     audited,
-    audit: (object, details = {}) => void audited.push({ object, details }),
+    audit: (object, details = {}, by) => void audited.push({ object, details, by }),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import { recordAudit, transaction } from '@sluice/database'
-import { nobody, type AuditNote, type Caller, type Operation, type RequestFacts } from '@sluice/http'
+import type { AuditNote, type Caller, type Operation, type RequestFacts } from '@sluice/http'
 
 /** Runs the writing part of an operation: one transaction, with the audit rows of what was noted in it. */
 export type Write<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
@@ -27,12 +27,12 @@ export function auditedWrites<DB>(db: Kysely<DB>) {
     const write: Write<DB> = async (change) => {
       const result = await transaction(db, async (trx) => {
         const changed = await change(trx)
-        const notes = facts.audited.length > 0 ? facts.audited : [{ object: null, details: {} }]
-        for (const { object, details } of notes) {
+        const notes = facts.audited.length > 0 ? facts.audited : [{ object: null, details: {}, by: undefined }]
+        for (const { object, details, by } of notes) {
           await recordAudit(trx, {
             operation: signature.id,
-            actor: caller === nobody ? null : caller.uid,
-            client: caller === nobody ? null : caller.client,
+            actor: by?.user ?? (caller.uid || null),
+            client: by?.client ?? (caller.client || null),
             object,
             requestId: facts.id,
             address: facts.address,

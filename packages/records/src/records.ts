@@ -2,7 +2,9 @@ import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from
 import type { SearchRequest } from '@sluice/contracts'
 import { Answer, etagOf, problems, type Caller } from '@sluice/http'
 import type { Level } from './visible-to.ts'
-import { pageHeaders, searchPlan, type Properties } from './search.ts'
+import { pageHeaders } from './search/page-headers.ts'
+import { searchPlan } from './search/plan.ts'
+import type { Properties } from './search/properties.ts'
 
 /** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
 export interface RecordKind<Row, Resource, Context> {

@@ -1,0 +1,5 @@
+import { openapi } from '@sluice/http'
+import { operations } from '../src/api/operations.ts'
+import { info } from '../src/info.ts'
+
+process.stdout.write(`${JSON.stringify(openapi(operations, info), null, 2)}\n`)

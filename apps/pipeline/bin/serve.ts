@@ -1,0 +1,52 @@
+import { mkdir } from 'node:fs/promises'
+import { connect } from '@sluice/database'
+import { listen } from '@sluice/http'
+import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@sluice/process'
+import { pipelineApp } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import type { DB } from '../src/database.ts'
+import { openQueue } from '../src/engine/queue/pg-boss-queue.ts'
+import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
+import { identityLookups } from '../src/identity/identity-service.ts'
+
+await main(async () => {
+  const config = readConfig()
+  const redaction = new Redaction()
+  redaction.add(...config.secrets)
+  const logger = createLogger({ name: 'pipeline', level: config.LOG_LEVEL, redaction })
+  await mkdir(config.FILES_DIRECTORY, { recursive: true })
+
+  const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
+    name: 'pipeline',
+    onError: (error) => logger.warn({ err: error }, 'a database connection broke'),
+  })
+  const queue = await openQueue(config.PIPELINE_DATABASE_URL, { role: 'sender', logger })
+  const warehouses = clientWarehouses({
+    db,
+    keyRing: config.SECRET_KEYS,
+    adminUrl: config.WAREHOUSE_DATABASE_URL,
+    logger,
+  })
+  let stopping = false
+
+  const app = pipelineApp({
+    db,
+    config,
+    logger,
+    metrics: createMetrics('pipeline'),
+    isStopping: () => stopping,
+    identity: identityLookups(config),
+    warehouses,
+    queue,
+    files: { directory: config.FILES_DIRECTORY, uploadLimit: config.UPLOAD_LIMIT },
+  })
+  const listening = await listen(app, { port: config.PIPELINE_PORT, host: config.LISTEN_HOST })
+  logger.info({ port: config.PIPELINE_PORT, host: config.LISTEN_HOST }, 'pipeline service listens')
+
+  stopOnSignal(logger, [
+    { name: 'http', stop: () => ((stopping = true), listening.close()) },
+    { name: 'queue', stop: () => queue.stop() },
+    { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },
+    { name: 'database', stop: () => db.destroy() },
+  ])
+})

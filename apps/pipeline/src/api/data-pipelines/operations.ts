@@ -1,0 +1,26 @@
+import { pipelineOperations } from '@sluice/contracts'
+import { recordOperations, sharingOperations } from '@sluice/records'
+import { operation } from '../operation.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import { readData, readTable } from './loaded-table.ts'
+import { dataPipelines } from './records.ts'
+import { cancelPipeline, runPipeline } from './run.ts'
+import { logs, rejectedRows, runs } from './run-history.ts'
+import { uploadFile } from './upload.ts'
+import { dataPipelineWriting } from './write.ts'
+
+const kind = { operation, records: dataPipelines, writing: dataPipelineWriting }
+const { dataPipelines: signatures } = pipelineOperations
+
+export const dataPipelineOperations = {
+  ...recordOperations(signatures, kind),
+  ...sharingOperations(signatures, kind, checkSharingTargets),
+  upload: operation(signatures.upload, uploadFile),
+  run: operation(signatures.run, runPipeline),
+  cancel: operation(signatures.cancel, cancelPipeline),
+  runs: operation(signatures.runs, runs),
+  rejectedRows: operation(signatures.rejectedRows, rejectedRows),
+  logs: operation(signatures.logs, logs),
+  table: operation(signatures.table, readTable),
+  data: operation(signatures.data, readData),
+}

@@ -1,0 +1,88 @@
+import type { Selectable } from 'kysely'
+import type { CsvUploadPipeline, RunTrigger, Schema, UploadedFile } from '@sluice/contracts'
+import { accessOf } from '@sluice/records'
+import type { UploadedFiles } from '../../database.ts'
+import { authorsOf } from '../authors.ts'
+import type { Asked } from '../operation.ts'
+import { recordedFields } from '../recorded.ts'
+import { presentSchemas } from '../schemas/records.ts'
+import type { DataPipelineRow } from './records.ts'
+import { statusesOf } from './status.ts'
+
+export async function presentDataPipelines(rows: DataPipelineRow[], context: Asked): Promise<CsvUploadPipeline[]> {
+  const { identity, request } = context
+  const [authors, schemas, files, statuses] = await Promise.all([
+    authorsOf(rows, identity),
+    schemasOf(rows, context),
+    filesOf(rows, context),
+    statusesOf(rows, context),
+  ])
+
+  return rows.map((row) => {
+    const schema = schemas.get(row.schema_id)!
+    const file = files.get(row.id)
+    return {
+      ...recordedFields(row, request.locales),
+      ...authors(row),
+      type: 'CSV_UPLOAD',
+      typeName: 'CSV file',
+      typeKey: 'csv_upload',
+      owner: row.owner ?? undefined,
+      url: row.url ?? undefined,
+      reference: row.reference ?? undefined,
+      source: row.source ?? undefined,
+      termsOfUse: row.terms_of_use ?? undefined,
+      disabled: row.disabled,
+      runTrigger: row.run_trigger as RunTrigger,
+      cronExpression: row.cron_expression ?? undefined,
+      scheduleable: false,
+      dataDownload: true,
+      transformation: row.transformation as CsvUploadPipeline['transformation'],
+      csvOptions: (row.settings as { csvOptions?: CsvUploadPipeline['csvOptions'] }).csvOptions,
+      anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
+      access: accessOf(row),
+      dataWarehouseTarget: { schema, tableName: row.table_name, tableSchema: schema.schemaName },
+      dataWarehouseTargetSchemaName: schema.schemaName,
+      dataWarehouseTargetTableName: row.table_name,
+      dataPipelineSourceName: file?.name,
+      file,
+      status: statuses(row, schema.schemaName),
+    }
+  })
+}
+
+async function schemasOf(rows: DataPipelineRow[], context: Asked): Promise<Map<number, Schema>> {
+  const found = await context.db
+    .selectFrom('schemas')
+    .selectAll()
+    .where('id', 'in', [0, ...rows.map((row) => row.schema_id)])
+    .execute()
+  const presented = await presentSchemas(found, context)
+  return new Map(found.map(({ id }, index) => [id, presented[index]!]))
+}
+
+async function filesOf(rows: DataPipelineRow[], { db, identity }: Asked): Promise<Map<number, UploadedFile>> {
+  const found = await db
+    .selectFrom('uploaded_files')
+    .selectAll()
+    .where('pipeline_id', 'in', [0, ...rows.map((row) => row.id)])
+    .execute()
+  const uploaders = await authorsOf(
+    found.map((file) => ({ created_by: file.uploaded_by, updated_by: null })),
+    identity,
+  )
+  return new Map(
+    found.map((file) => [
+      file.pipeline_id,
+      presentFile(file, uploaders({ created_by: file.uploaded_by, updated_by: null }).createdBy),
+    ]),
+  )
+}
+
+export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string | undefined): UploadedFile => ({
+  name: file.name,
+  size: file.size,
+  sha256: file.sha256,
+  uploaded: file.uploaded_at.toISOString(),
+  uploadedBy,
+})

@@ -1,0 +1,78 @@
+import type { LogEntry, LogQuery, PageQuery, RejectedRow, Run } from '@sluice/contracts'
+import { Answer, problems, type Input } from '@sluice/http'
+import { pageHeaders } from '@sluice/records'
+import { listLogs, listRejectedRows, listRuns, progressOf } from '../../engine/runs/read-runs.ts'
+import { authorsOf } from '../authors.ts'
+import { duration } from '../duration.ts'
+import type { PipelineContext } from '../operation.ts'
+import { dataPipelines } from './records.ts'
+
+const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
+
+export async function runs(
+  input: Input<PipelineContext, '/data-pipelines/:uid/runs', PageQuery, undefined>,
+): Promise<Answer<Run[]>> {
+  const { db, caller, params, query, request, identity } = input
+  const pipeline = await dataPipelines.read(db, caller, params.uid)
+  const page = pageOf(query)
+  const { rows, total } = await listRuns(db, pipeline.id, page)
+  const starters = rows.map((row) => ({ created_by: row.created_by, updated_by: null }))
+  const authors = await authorsOf(starters, identity)
+
+  const answer = rows.map(
+    (row, index): Run => ({
+      taskId: row.uid,
+      status: row.state as Run['status'],
+      trigger: row.trigger as Run['trigger'],
+      attempt: row.attempt,
+      created: row.created_at.toISOString(),
+      started: row.started_at?.toISOString(),
+      finished: row.finished_at?.toISOString(),
+      duration: duration(row.started_at, row.finished_at),
+      startedBy: authors(starters[index]!).createdBy,
+      progress: progressOf(row),
+      rowsWritten: row.rows_written ?? undefined,
+      bytesWritten: row.bytes_written ?? undefined,
+      message: row.message ?? undefined,
+      errorCode: row.error_code ?? undefined,
+    }),
+  )
+  return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+}
+
+export async function logs(
+  input: Input<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,
+): Promise<Answer<LogEntry[]>> {
+  const { db, caller, params, query, request } = input
+  const pipeline = await dataPipelines.read(db, caller, params.uid)
+  const page = pageOf(query)
+  const { rows, total } = await listLogs(db, pipeline.id, query, page)
+  const answer = rows.map(
+    (row): LogEntry => ({
+      id: String(row.id),
+      created: row.created_at.toISOString(),
+      lastUpdated: row.created_at.toISOString(),
+      client: pipeline.client,
+      dataPipeline: pipeline.uid,
+      taskId: row.run_uid,
+      logLevel: row.level as LogEntry['logLevel'],
+      logImportance: row.importance as LogEntry['logImportance'],
+      message: row.message,
+    }),
+  )
+  return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+}
+
+export async function rejectedRows(
+  input: Input<PipelineContext, '/data-pipelines/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>,
+): Promise<Answer<RejectedRow[]>> {
+  const { db, caller, params, query, request } = input
+  const pipeline = await dataPipelines.read(db, caller, params.uid)
+  const page = pageOf(query)
+  const found = await listRejectedRows(db, pipeline.id, params.taskId, page)
+  if (!found) throw problems.notFound('run')
+  const answer = found.rows.map(
+    ({ line, column, reason, raw }): RejectedRow => ({ line, column: column ?? undefined, reason, raw }),
+  )
+  return new Answer(answer, pageHeaders({ ...page, total: found.total }, request.url))
+}

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto'
+import type { UploadedFile, UploadQuery } from '@sluice/contracts'
+import { problems, type Input } from '@sluice/http'
+import { receiveFile } from '../../files/receive-file.ts'
+import type { PipelineContext } from '../operation.ts'
+import { presentFile } from './present.ts'
+import { dataPipelines } from './records.ts'
+
+/** Streams the body to disk, then makes it the pipeline's file: whoever reads sees the old file or the new one, whole. */
+export async function uploadFile(
+  input: Input<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
+): Promise<UploadedFile> {
+  const { db, caller, params, query, request, files, write } = input
+  const { id } = await dataPipelines.read(db, caller, params.uid)
+  demandFile(request.stream.headers)
+
+  const uid = randomUUID()
+  const { size, sha256, discard } = await receiveFile(request.stream, files, uid)
+  try {
+    if (size === 0) throw problems.refused('/', 'The file is empty.')
+    const file = await write(async (trx) => {
+      await dataPipelines.lock(trx, caller, params.uid, request.ifMatch)
+      await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).execute()
+      request.audit(params.uid, { file: { uid, name: query.name, size, sha256 } })
+      return trx
+        .insertInto('uploaded_files')
+        .values({ uid, pipeline_id: id, name: query.name ?? 'upload.csv', size, sha256, uploaded_by: caller.uid })
+        .returningAll()
+        .executeTakeFirstOrThrow()
+    })
+    return presentFile(file, caller.username)
+  } catch (error) {
+    await discard()
+    throw error
+  }
+}
+
+function demandFile(headers: Record<string, string | string[] | undefined>): void {
+  const type = String(headers['content-type'] ?? 'text/csv')
+  if (/^(application\/json|multipart\/)/i.test(type)) {
+    throw problems.unsupportedMediaType(
+      'text/csv: the body is the file itself, for example with curl --data-binary @file.csv',
+    )
+  }
+  if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
+    throw problems.unsupportedMediaType('plain bytes, without Content-Encoding')
+}

@@ -1,0 +1,115 @@
+import type { Transaction } from 'kysely'
+import type { CsvUploadPipelineBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { accessColumns, type Writing } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import { identifierProblem, identifiers } from '../identifiers.ts'
+import type { Asked, PipelineContext } from '../operation.ts'
+import { schemas } from '../schemas/records.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import type { DataPipelineRow } from './records.ts'
+
+export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, CsvUploadPipelineBody> = {
+  async check(body, input) {
+    if (body.runTrigger !== 'NEVER') {
+      throw problems.refused(
+        '/runTrigger',
+        'An uploaded file is loaded when you run the pipeline, not on a schedule: use NEVER.',
+      )
+    }
+    await checkSharingTargets(body.access, input)
+  },
+
+  async columns(trx, body, current, input) {
+    return {
+      ...(current ? {} : { client: input.caller.client, type: body.type }),
+      ...(await targetColumns(trx, body, current, input)),
+      name: body.name,
+      translations: JSON.stringify(body.translations ?? []),
+      description: body.description ?? null,
+      owner: body.owner ?? null,
+      url: body.url ?? null,
+      reference: body.reference ?? null,
+      source: body.source ?? null,
+      terms_of_use: body.termsOfUse ?? null,
+      tags: JSON.stringify(body.tags ?? []),
+      disabled: body.disabled,
+      run_trigger: body.runTrigger,
+      cron_expression: body.cronExpression ?? null,
+      anonymous_metadata: body.anonymousAccess?.metadata ?? false,
+      anonymous_data: body.anonymousAccess?.data ?? false,
+      transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),
+      settings: JSON.stringify({ csvOptions: body.csvOptions }),
+      ...accessColumns(body.access),
+    }
+  },
+
+  async beforeDelete(trx, row) {
+    const active = await trx
+      .selectFrom('runs')
+      .select('uid')
+      .where('pipeline_id', '=', row.id)
+      .where('state', 'in', ['QUEUED', 'RUNNING'])
+      .executeTakeFirst()
+    if (active) throw problems.conflict('/', 'A run of this pipeline is under way: cancel it or wait for its end.')
+  },
+
+  async afterDelete(row, { db, warehouses, logger }) {
+    try {
+      const schema = await db
+        .selectFrom('schemas')
+        .select('schema_name')
+        .where('id', '=', row.schema_id)
+        .executeTakeFirst()
+      if (schema) await (await warehouses.open(row.client)).dropTable(schema.schema_name, row.table_name)
+    } catch (error) {
+      logger.warn({ err: error, pipeline: row.uid }, 'the table stays in the warehouse')
+    }
+  },
+}
+
+/** Where the rows go. Fixed once something was loaded: people's queries and views name the table. */
+async function targetColumns(
+  trx: Transaction<DB>,
+  body: CsvUploadPipelineBody,
+  current: DataPipelineRow | undefined,
+  { caller }: Asked,
+) {
+  const { schema, tableName } = body.dataWarehouseTarget
+  const table = tableName ?? current?.table_name ?? identifiers([body.name])[0]!
+  const wrong = identifierProblem(table)
+  if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
+
+  const found = await schemas.lock(trx, caller, schema.id, undefined).catch(() => undefined)
+  if (!found)
+    throw problems.refused(
+      '/dataWarehouseTarget/schema/id',
+      `There is no schema with the id ${schema.id} that you may write to.`,
+    )
+  if (found.provider_schema === 'NA') {
+    throw problems.refused(
+      '/dataWarehouseTarget/schema/id',
+      `The schema "${found.name}" has no warehouse (NA): choose one that has.`,
+    )
+  }
+
+  const moved = current && (current.schema_id !== found.id || current.table_name !== table)
+  if (moved && (await wasLoaded(trx, current.id))) {
+    throw problems.refused(
+      '/dataWarehouseTarget',
+      `The pipeline has loaded ${current.table_name} already: make another pipeline for another table.`,
+    )
+  }
+  return { schema_id: found.id, table_name: table }
+}
+
+async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {
+  const run = await trx
+    .selectFrom('runs')
+    .select('id')
+    .where('pipeline_id', '=', pipeline)
+    .where('state', 'in', ['OK', 'WARNING', 'RUNNING', 'QUEUED'])
+    .limit(1)
+    .executeTakeFirst()
+  return run !== undefined
+}

@@ -1,0 +1,22 @@
+import type { Caller, RequestFacts } from '@sluice/http'
+import { operationsWith } from '@sluice/http'
+import type { Logger } from '@sluice/process'
+import type { DatabaseContext } from '@sluice/records'
+import type { DB } from '../database.ts'
+import type { ClientWarehouses } from '../engine/warehouses/client-warehouses.ts'
+import type { JobQueue } from '../engine/queue/job-queue.ts'
+import type { IdentityLookups } from '../identity/lookups.ts'
+
+/** What every handler of this service is given besides its request. */
+export interface PipelineContext extends DatabaseContext<DB> {
+  identity: IdentityLookups
+  warehouses: ClientWarehouses
+  queue: JobQueue
+  files: { directory: string; uploadLimit: number }
+  logger: Logger
+}
+
+/** The same with the facts of one request: what presenting a row needs. */
+export type Asked = PipelineContext & { caller: Caller; request: RequestFacts }
+
+export const operation = operationsWith<PipelineContext>()

@@ -1,0 +1,10 @@
+import type { Operation } from '@sluice/http'
+import { dataPipelineOperations } from './data-pipelines/operations.ts'
+import type { PipelineContext } from './operation.ts'
+import { schemaOperations } from './schemas/operations.ts'
+
+/** Everything the service can be asked. */
+export const operations: readonly Operation<PipelineContext>[] = [
+  ...Object.values(schemaOperations),
+  ...Object.values(dataPipelineOperations),
+]

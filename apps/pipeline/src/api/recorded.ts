@@ -1,0 +1,27 @@
+import { inLanguageOf } from '@sluice/records'
+
+interface Row {
+  uid: string
+  client: string
+  name: string
+  translations: { locale: string; property: string; value: string }[]
+  created_at: Date
+  updated_at: Date
+  description: string | null
+  tags: string[]
+}
+
+/** The fields that every named object of this service answers. */
+export const recordedFields = (row: Row, locales: readonly string[]) => ({
+  id: row.uid,
+  client: row.client,
+  name: row.name,
+  translations: row.translations,
+  created: row.created_at.toISOString(),
+  lastUpdated: row.updated_at.toISOString(),
+  displayName: inLanguageOf(row, 'name', row.name, locales),
+  description: row.description ?? undefined,
+  displayDescription: inLanguageOf(row, 'description', row.description, locales),
+  tags: row.tags,
+  tagString: row.tags.join(', '),
+})

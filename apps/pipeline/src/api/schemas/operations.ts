@@ -1,0 +1,13 @@
+import { pipelineOperations } from '@sluice/contracts'
+import { recordOperations, sharingOperations } from '@sluice/records'
+import { operation } from '../operation.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import { schemas } from './records.ts'
+import { schemaWriting } from './write.ts'
+
+const kind = { operation, records: schemas, writing: schemaWriting }
+
+export const schemaOperations = {
+  ...recordOperations(pipelineOperations.schemas, kind),
+  ...sharingOperations(pipelineOperations.schemas, kind, checkSharingTargets),
+}

@@ -1,0 +1,67 @@
+import type { SchemaBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { accessColumns, type Writing } from '@sluice/records'
+import { identifierProblem, identifiers } from '../identifiers.ts'
+import type { PipelineContext } from '../operation.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import type { SchemaRow } from './records.ts'
+
+export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
+  async check(body, input) {
+    if (!['SQL_DATABASE_D', 'NA'].includes(body.providerSchema)) {
+      throw problems.refused(
+        '/providerSchema',
+        `${body.providerSchema} is not set up here: use SQL_DATABASE_D, the PostgreSQL warehouse.`,
+      )
+    }
+    await checkSharingTargets(body.access, input)
+  },
+
+  async columns(_trx, body, current, { caller }) {
+    const schemaName = body.schemaName ?? current?.schema_name ?? identifiers([body.name])[0]!
+    const wrong = identifierProblem(schemaName)
+    if (wrong) throw problems.refused('/schemaName', wrong)
+    if (current && current.schema_name !== schemaName) {
+      throw problems.refused(
+        '/schemaName',
+        `A schema keeps its name in the warehouse (${current.schema_name}): make another one, and point the pipelines there.`,
+      )
+    }
+    return {
+      ...(current ? {} : { client: caller.client, schema_name: schemaName }),
+      name: body.name,
+      translations: JSON.stringify(body.translations ?? []),
+      description: body.description ?? null,
+      tags: JSON.stringify(body.tags ?? []),
+      permanent: body.permanent,
+      provider_schema: body.providerSchema,
+      ...accessColumns(body.access),
+    }
+  },
+
+  async beforeDelete(trx, row) {
+    if (row.permanent)
+      throw problems.refused('/permanent', 'A permanent schema is not removed: make it an ordinary one first.')
+    const users = await trx
+      .selectFrom('data_pipelines')
+      .select('name')
+      .where('schema_id', '=', row.id)
+      .orderBy('name')
+      .limit(5)
+      .execute()
+    if (users.length > 0) {
+      throw problems.conflict(
+        '/',
+        `Data pipelines load into this schema: ${users.map(({ name }) => `"${name}"`).join(', ')}. Delete them or move them first.`,
+      )
+    }
+  },
+
+  async afterDelete(row, { warehouses, logger }) {
+    try {
+      await (await warehouses.open(row.client)).dropSchema(row.schema_name)
+    } catch (error) {
+      logger.warn({ err: error, schema: row.schema_name }, 'the schema stays in the warehouse')
+    }
+  },
+}

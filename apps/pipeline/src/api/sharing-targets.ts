@@ -1,0 +1,28 @@
+import type { AccessPart } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import type { Asked } from './operation.ts'
+
+/** Refuses to share with users or groups that the caller's client does not have. Asks the identity service. */
+export async function checkSharingTargets(access: AccessPart | undefined, { identity, caller }: Asked): Promise<void> {
+  await Promise.all([
+    demandAll('userAccess', access?.userAccess, (ids) => identity.users(ids)),
+    demandAll('userGroupAccess', access?.userGroupAccess, (ids) => identity.userGroups(ids)),
+  ])
+
+  async function demandAll(
+    list: 'userAccess' | 'userGroupAccess',
+    grants: { id: string }[] = [],
+    find: (ids: string[]) => Promise<ReadonlyMap<string, { client: string }>>,
+  ): Promise<void> {
+    if (grants.length === 0) return
+    const found = await find(grants.map(({ id }) => id))
+    const missing = grants.findIndex(({ id }) => found.get(id.toLowerCase())?.client !== caller.client)
+    if (missing >= 0) {
+      const what = list === 'userAccess' ? 'user' : 'user group'
+      throw problems.refused(
+        `/${list}/${missing}/id`,
+        `Your organisation has no ${what} with the id ${grants[missing]!.id}.`,
+      )
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { Problem, problems } from '@sluice/http'
+import { uploadPath, uploadsDirectory } from './upload-path.ts'
+
+export interface ReceivedFile {
+  size: number
+  /** Of the bytes as they arrived, in hexadecimal. */
+  sha256: string
+  /** Takes the file away again. */
+  discard(): Promise<void>
+}
+
+/**
+ * Writes a stream to the uploads folder, at constant memory, and answers once the bytes are safely on disk. Until then
+ * the file goes by another name, so nobody takes half of it for the whole. A peer that goes away leaves nothing.
+ */
+export async function receiveFile(
+  stream: Readable,
+  { directory, uploadLimit }: { directory: string; uploadLimit: number },
+  uid: string,
+): Promise<ReceivedFile> {
+  await mkdir(uploadsDirectory(directory), { recursive: true })
+  const path = uploadPath(directory, uid)
+  const partial = `${path}.partial`
+  const hash = createHash('sha256')
+  let size = 0
+  try {
+    const file = await open(partial, 'wx', 0o600)
+    try {
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        size += chunk.length
+        if (size > uploadLimit) throw problems.tooLarge(uploadLimit)
+        hash.update(chunk)
+        await file.writev([chunk])
+      }
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(partial, path)
+    await syncDirectory(uploadsDirectory(directory))
+  } catch (error) {
+    await rm(partial, { force: true })
+    throw explained(error)
+  }
+  return { size, sha256: hash.digest('hex'), discard: () => rm(path, { force: true }) }
+}
+
+/** A rename is only safe from a power cut once its directory is. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(join(path, '.'), 'r')
+  await directory.sync().finally(() => directory.close())
+}
+
+function explained(error: unknown): unknown {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new Problem(503, 'disk-full', 'There is no room for the file.', {
+        detail:
+          "The disk of the service is full: ask whoever runs it to free some space, then upload again. The pipeline's present file is untouched.",
+        headers: { 'Retry-After': '60' },
+        cause: error,
+      })
+    case 'ECONNRESET':
+    case 'ERR_STREAM_PREMATURE_CLOSE':
+      return problems.unreadableBody('The upload broke off before its end; nothing was kept. Upload again.')
+    default:
+      return error
+  }
+}

@@ -1,0 +1,31 @@
+import { ServiceUnavailable } from '@sluice/contracts'
+import { brokenConstraint, isUnavailable } from '@sluice/database'
+import { Problem, problems } from '@sluice/http'
+import { WarehouseProblem } from './engine/warehouses/warehouse.ts'
+
+/** What a broken constraint means to whoever sent the body: the field, and a sentence. */
+const conflicts: Record<string, [pointer: string, detail: string]> = {
+  schemas_client_name_key: ['/name', 'Another schema has this name.'],
+  schemas_client_schema_name_key: ['/schemaName', 'Another schema has this name in the warehouse.'],
+  data_pipelines_client_name_key: ['/name', 'Another data pipeline has this name.'],
+  data_pipelines_schema_table_key: ['/dataWarehouseTarget/tableName', 'Another data pipeline loads into this table.'],
+  data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema.'],
+}
+
+/** The errors of this service's parts as problems; undefined for what is a bug. */
+export function translate(error: unknown): Problem | undefined {
+  const broken = brokenConstraint(error)
+  const conflict = broken && conflicts[broken.constraint]
+  if (conflict) return problems.conflict(...conflict)
+  if (error instanceof ServiceUnavailable) return problems.unavailable('identity service', error)
+  if (error instanceof WarehouseProblem) {
+    return error.retryable
+      ? problems.unavailable('warehouse', error)
+      : new Problem(422, error.code.toLowerCase().replaceAll('_', '-'), 'The warehouse refused.', {
+          detail: error.message,
+          cause: error,
+        })
+  }
+  if (isUnavailable(error)) return problems.unavailable('database', error)
+  return undefined
+}

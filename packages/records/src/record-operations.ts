@@ -1,0 +1,99 @@
+import type { Transaction } from 'kysely'
+import { searchOf, type recordSignatures, type sharingSignatures } from '@sluice/contracts'
+import { Answer, etagOf, type Caller, type operationsWith, type RequestFacts } from '@sluice/http'
+import type { DatabaseContext } from './audited-writes.ts'
+import type { Records } from './records.ts'
+import { accessColumns } from './sharing.ts'
+import { withoutSecrets } from './without-secrets.ts'
+
+type Context = DatabaseContext<any>
+type Asked = { caller: Caller; request: RequestFacts }
+
+/** How a body becomes a row. `current` is the row that is replaced, locked; absent for a new one. */
+export interface Writing<C extends Context, Row, Body> {
+  /** Looks that other services or parts must take, before the transaction begins. Throws a problem. */
+  check(body: Body, input: C & Asked): Promise<void>
+  columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & Asked): Promise<object>
+  /** Refuses, by a problem, to delete what is in use. The row is locked. */
+  beforeDelete(trx: Transaction<any>, row: Row): Promise<void>
+  /** Clears up elsewhere, once the row is gone for good. Must not throw. */
+  afterDelete(row: Row, input: C & Asked): Promise<void>
+}
+
+interface Kind<C extends Context, Row extends { uid: string; version: number }, Resource> {
+  operation: ReturnType<typeof operationsWith<C>>
+  records: Records<Row, Resource, C & Asked>
+}
+
+/** List, search, create, read, update, delete. Take the ones that fit; write the others by hand. */
+export function recordOperations<C extends Context, Row extends { uid: string; version: number }, Resource, Body>(
+  signatures: ReturnType<typeof recordSignatures<string, Resource, Body>>,
+  { operation, records, writing }: Kind<C, Row, Resource> & { writing: Writing<C, Row, Body> },
+) {
+  type In<Query, Sent> = C & Asked & { params: { uid: string }; query: Query; body: Sent }
+  return {
+    list: operation(signatures.list, (input) => records.search(input.db, input, searchOf(input.query))),
+    search: operation(signatures.search, (input) => records.search(input.db, input, input.body)),
+
+    create: operation(signatures.create, async (input) => {
+      await writing.check(input.body, input)
+      const row = await input.write(async (trx) => {
+        const made = await records.insert(trx, input.caller, await writing.columns(trx, input.body, undefined, input))
+        input.request.audit(made.uid, { after: withoutSecrets(input.body) })
+        return made
+      })
+      return records.created(row, input)
+    }),
+
+    read: operation(signatures.read, async (input) => {
+      const { params } = input as In<undefined, undefined>
+      return records.answer(await records.read(input.db, input.caller, params.uid), input)
+    }),
+
+    update: operation(signatures.update, async (input) => {
+      const { params, body } = input as In<undefined, Body>
+      await writing.check(body, input)
+      const row = await input.write(async (trx) => {
+        const before = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
+        const after = await records.update(trx, input.caller, before, await writing.columns(trx, body, before, input))
+        input.request.audit(after.uid, { after: withoutSecrets(body) })
+        return after
+      })
+      return records.answer(row, input)
+    }),
+
+    delete: operation(signatures.delete, async (input) => {
+      const { params } = input as In<undefined, undefined>
+      const row = await input.write(async (trx) => {
+        const locked = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
+        await writing.beforeDelete(trx, locked)
+        await records.remove(trx, locked)
+        input.request.audit(locked.uid)
+        return locked
+      })
+      await writing.afterDelete(row, input)
+      return undefined
+    }),
+  }
+}
+
+/** Who else may see or change a record. */
+export function sharingOperations<C extends Context, Row extends { uid: string; version: number }, Resource, Body>(
+  signatures: ReturnType<typeof sharingSignatures<string, Resource, Body>>,
+  { operation, records }: Kind<C, Row, Resource>,
+  checkTargets: (access: Parameters<typeof accessColumns>[0], input: C & Asked) => Promise<void>,
+) {
+  return {
+    share: operation(signatures.share, async (input) => {
+      const { uid } = input.params as { uid: string }
+      await checkTargets(input.body, input)
+      const row = await input.write(async (trx) => {
+        const before = await records.lock(trx, input.caller, uid, input.request.ifMatch)
+        input.request.audit(uid, { after: input.body })
+        return records.update(trx, input.caller, before, accessColumns(input.body))
+      })
+      const { body } = await records.answer(row, input)
+      return new Answer([body], { ETag: etagOf(row.version) })
+    }),
+  }
+}
