@@ -28,15 +28,23 @@ interface Versioned {
 const uidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The statements that all records share. Every one carries the caller's scope. */
-export function records<Row extends Versioned, Resource, Context extends { caller: Caller }>(kind: RecordKind<Row, Resource, Context>) {
+export function records<Row extends Versioned, Resource, Context extends { caller: Caller }>(
+  kind: RecordKind<Row, Resource, Context>,
+) {
   const from = sql`${sql.table(kind.table)} as r`
 
   /** One page of what the caller may see, with the totals in headers. */
-  async function search(db: Kysely<any>, context: Context & { request: { url: string } }, request: SearchRequest): Promise<Answer<Resource[]>> {
+  async function search(
+    db: Kysely<any>,
+    context: Context & { request: { url: string } },
+    request: SearchRequest,
+  ): Promise<Answer<Resource[]>> {
     const plan = searchPlan(request, { properties: kind.properties, query: kind.matches, idColumn: 'r.id' })
     const where = sql.join([kind.scope(context.caller, 'READ'), ...plan.where], sql` and `)
     const [{ rows }, total] = await Promise.all([
-      sql<Row>`select r.* from ${from} where ${where} order by ${sql.join(plan.order)} limit ${plan.limit} offset ${plan.offset}`.execute(db),
+      sql<Row>`select r.* from ${from} where ${where} order by ${sql.join(plan.order)} limit ${plan.limit} offset ${plan.offset}`.execute(
+        db,
+      ),
       plan.counted ? count(db, where) : undefined,
     ])
     const headers = pageHeaders({ page: plan.page, pageSize: plan.pageSize, total }, context.request.url)
@@ -64,7 +72,12 @@ export function records<Row extends Versioned, Resource, Context extends { calle
     return row
   }
 
-  async function one(db: Kysely<any>, caller: Caller, uid: string, locking: RawBuilder<unknown>): Promise<(Row & { writable: boolean }) | undefined> {
+  async function one(
+    db: Kysely<any>,
+    caller: Caller,
+    uid: string,
+    locking: RawBuilder<unknown>,
+  ): Promise<(Row & { writable: boolean }) | undefined> {
     const { rows } = await sql<Row & { writable: boolean }>`
       select r.*, ${kind.scope(caller, 'READ_WRITE')} as writable from ${from}
       where r.uid = ${uid} and ${kind.scope(caller, 'READ')} ${locking}`.execute(db)
@@ -79,7 +92,12 @@ export function records<Row extends Versioned, Resource, Context extends { calle
   /** Writes columns of a row that `lock` answered, and counts its version up. */
   async function update(trx: Kysely<any>, caller: Caller, row: Row, columns: object): Promise<Row> {
     const values = { ...columns, version: sql`version + 1`, updated_at: sql`now()`, updated_by: caller.uid }
-    return (await trx.updateTable(kind.table).set(values).where('uid', '=', row.uid).returningAll().executeTakeFirstOrThrow()) as Row
+    return (await trx
+      .updateTable(kind.table)
+      .set(values)
+      .where('uid', '=', row.uid)
+      .returningAll()
+      .executeTakeFirstOrThrow()) as Row
   }
 
   async function remove(trx: Kysely<any>, row: Row): Promise<void> {
@@ -101,4 +119,6 @@ export function records<Row extends Versioned, Resource, Context extends { calle
   return { kind, search, read, lock, insert, update, remove, answer, created }
 }
 
-export type Records<Row extends Versioned, Resource, Context extends { caller: Caller }> = ReturnType<typeof records<Row, Resource, Context>>
+export type Records<Row extends Versioned, Resource, Context extends { caller: Caller }> = ReturnType<
+  typeof records<Row, Resource, Context>
+>

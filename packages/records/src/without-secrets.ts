@@ -5,6 +5,9 @@ export function withoutSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSecrets)
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [name, secretName.test(name) && typeof part === 'string' ? '[redacted]' : withoutSecrets(part)]),
+    Object.entries(value).map(([name, part]) => [
+      name,
+      secretName.test(name) && typeof part === 'string' ? '[redacted]' : withoutSecrets(part),
+    ]),
   )
 }

@@ -1,0 +1,5 @@
+export * from './database.ts'
+export * from './rules/contract-rules.ts'
+export * from './rules/database-rules.ts'
+export * from './rules/operation-rules.ts'
+export * from './rules/room-rules.ts'

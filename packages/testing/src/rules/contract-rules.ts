@@ -1,0 +1,63 @@
+import type { Signature } from '@sluice/contracts'
+
+type Json = any
+
+const secretName = /password|secret|token|accesskey|privatekey/i
+
+/** Answers whose whole point is a token. */
+const tokenAnswers = new Set(['auth.login', 'auth.refresh'])
+
+/**
+ * What is wrong with the contracts of these operations, one sentence each: strings, arrays and numbers of requests without a
+ * bound, objects that are open, bodies and responses without a title, responses with a secret's name in them.
+ */
+export function brokenContractRules(signatures: readonly Signature[]): string[] {
+  return signatures.flatMap((signature) => [
+    ...walk(signature.query, `${signature.id} query`, { request: true }),
+    ...walk(signature.body, `${signature.id} body`, { request: true }),
+    ...walk(signature.response, `${signature.id} response`, {
+      request: false,
+      secrets: tokenAnswers.has(signature.id),
+    }),
+    ...untitled(signature),
+  ])
+}
+
+function untitled({ id, body, query, response }: Signature): string[] {
+  const named = (contract: Json) => !contract || contract.title || (contract.type === 'array' && contract.items.title)
+  return [body, query, response].every(named) ? [] : [`${id}: a contract has no title`]
+}
+
+interface Side {
+  request: boolean
+  secrets?: boolean
+}
+
+function walk(schema: Json, at: string, side: Side): string[] {
+  if (schema === undefined || schema === null || typeof schema !== 'object') return []
+  if (Array.isArray(schema)) return schema.flatMap((part, index) => walk(part, `${at}/${index}`, side))
+  const broken: string[] = []
+  if (schema.type === 'string' && schema.maxLength === undefined && !schema.enum && schema.const === undefined)
+    broken.push(`${at}: a string without maxLength`)
+  if (schema.type === 'array' && schema.maxItems === undefined) broken.push(`${at}: an array without maxItems`)
+  if (
+    side.request &&
+    /^(number|integer)$/.test(schema.type) &&
+    (schema.maximum === undefined || schema.minimum === undefined)
+  )
+    broken.push(`${at}: a number without bounds`)
+  if (
+    schema.type === 'object' &&
+    schema.additionalProperties !== false &&
+    schema.maxProperties === undefined &&
+    !schema.patternProperties
+  )
+    broken.push(`${at}: an open object`)
+  for (const [name, part] of Object.entries<Json>(schema.properties ?? {})) {
+    if (!side.request && !side.secrets && secretName.test(name) && part.format !== 'date-time')
+      broken.push(`${at}/${name}: a response with a secret's name`)
+    broken.push(...walk(part, `${at}/${name}`, side))
+  }
+  for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) broken.push(...walk(schema[key], `${at}/${key}`, side))
+  return broken
+}

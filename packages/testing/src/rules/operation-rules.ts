@@ -1,0 +1,27 @@
+import type { Signature } from '@sluice/contracts'
+
+/** What is wrong with the signatures of one service taken together, one sentence each. */
+export function brokenOperationRules(signatures: readonly Signature[]): string[] {
+  return [
+    ...repeated(signatures.map(({ id }) => id)).map((id) => `${id}: two operations have this id`),
+    ...repeated(signatures.map(({ method, path }) => `${method} ${path}`)).map(
+      (route) => `${route}: two operations have this route`,
+    ),
+    ...signatures.flatMap(brokenRules),
+  ]
+}
+
+function brokenRules({ id, method, path, effect, summary, guard, response, status, paged }: Signature): string[] {
+  const rules: [boolean, string][] = [
+    [/^[a-z][a-zA-Z]*\.[a-z][a-zA-Z]*$/.test(id), 'the id is not noun.verb'],
+    [/^(\/(:[a-z][a-zA-Z]*|[a-z0-9-]+))+$/.test(path), 'the path is not kebab-case'],
+    [method !== 'get' || effect === 'read', 'a GET must not write'],
+    [summary.length > 3 && /^[A-Z]/.test(summary) && !summary.endsWith('.'), 'the summary is not a short phrase'],
+    [typeof guard === 'string' || guard.length > 0, 'an empty list of roles lets nobody in'],
+    [(response === undefined) === (status === 204), '204 and no response go together'],
+    [!paged || (response as { type?: string }).type === 'array', 'a paged operation answers an array'],
+  ]
+  return rules.filter(([kept]) => !kept).map(([, rule]) => `${id}: ${rule}`)
+}
+
+const repeated = (names: string[]) => [...new Set(names.filter((name, index) => names.indexOf(name) !== index))]

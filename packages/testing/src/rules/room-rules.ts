@@ -1,0 +1,98 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+
+/** Which workspace packages a workspace may name. */
+const packages: Record<string, string[]> = {
+  'packages/contracts': [],
+  'packages/process': [],
+  'packages/database': ['contracts'],
+  'packages/http': ['contracts', 'process'],
+  'packages/records': ['contracts', 'database', 'http'],
+  'packages/testing': ['contracts', 'database', 'http'],
+  'apps/identity': ['contracts', 'process', 'database', 'http', 'records'],
+  'apps/pipeline': ['contracts', 'process', 'database', 'http', 'records'],
+}
+
+/** Inside an app: which of its other rooms each room may import. The longest name that fits a file is its room. */
+const rooms: Record<string, string[]> = {
+  'apps/pipeline/src/api': [
+    'apps/pipeline/src',
+    'apps/pipeline/src/identity',
+    'apps/pipeline/src/files',
+    'apps/pipeline/src/engine/queue',
+    'apps/pipeline/src/engine/runs',
+  ],
+  'apps/pipeline/src/identity': ['apps/pipeline/src'],
+  'apps/pipeline/src/files': [],
+  'apps/pipeline/src/engine/queue': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],
+  'apps/pipeline/src/engine/runs': ['apps/pipeline/src', 'apps/pipeline/src/engine/queue'],
+  'apps/pipeline/src/engine/sources': ['apps/pipeline/src'],
+  'apps/pipeline/src/engine/loads': [
+    'apps/pipeline/src',
+    'apps/pipeline/src/engine/sources',
+    'apps/pipeline/src/engine/warehouses',
+  ],
+  'apps/pipeline/src/engine/warehouses': ['apps/pipeline/src'],
+  'apps/pipeline/src/engine/worker': ['apps/pipeline/src'].concat(
+    ['queue', 'runs', 'sources', 'loads', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+    'apps/pipeline/src/files',
+    'apps/pipeline/src/identity',
+  ),
+}
+
+/** Drivers that only their own room may name. */
+const drivers: Record<string, string> = {
+  typebox: 'packages/contracts/',
+  'pg-boss': 'apps/pipeline/src/engine/queue/',
+  'pg-copy-streams': 'apps/pipeline/src/engine/warehouses/postgres/',
+  'pg-cursor': 'apps/pipeline/src/engine/warehouses/postgres/',
+  'oidc-provider': 'apps/identity/src/oidc/',
+  '@node-rs/argon2': 'apps/identity/src/sign-in/',
+}
+
+/** Every import that leaves its room, one sentence each. `root` is the repository's folder. */
+export function brokenRoomRules(root: string): string[] {
+  const files = globSync(['packages/*/src/**/*.ts', 'apps/*/src/**/*.ts'], { cwd: root }).filter(
+    (file) => !file.endsWith('.test.ts'),
+  )
+  return files.flatMap((file) => {
+    const text = readFileSync(join(root, file), 'utf8')
+    const imports = [...text.matchAll(/^(import|export)( type)? [^;]*?from '([^']+)'|^import '([^']+)'/gm)]
+    return [
+      ...imports.flatMap(([, , typeOnly, from, bare]) => astray(file, from ?? bare ?? '', typeOnly !== undefined)),
+      ...(/process\.env/.test(text) && !/\/config\.ts$|packages\/testing\//.test(file)
+        ? [`${file}: only config.ts reads the environment`]
+        : []),
+    ]
+  })
+}
+
+function astray(file: string, to: string, typeOnly: boolean): string[] {
+  const workspace = file.split('/').slice(0, 2).join('/')
+  const refused = [`${file}: may not import ${to}`]
+  if (to.startsWith('@sluice/')) return packages[workspace]?.includes(to.slice('@sluice/'.length)) ? [] : refused
+  if (!to.startsWith('.')) {
+    const name = to
+      .split('/')
+      .slice(0, to.startsWith('@') ? 2 : 1)
+      .join('/')
+    const home = drivers[name]
+    return home === undefined || file.startsWith(home) ? [] : refused
+  }
+  const target = normalize(join(dirname(file), to))
+  if (!target.startsWith(`${workspace}/`)) return refused
+  // A type says what a room is given, not where it reaches.
+  if (typeOnly) return []
+  const [from, there] = [roomOf(file), roomOf(target)]
+  return from === there ||
+    from === undefined ||
+    there === undefined ||
+    rooms[from]!.some((room) => room === there || dirname(target) === room)
+    ? []
+    : refused
+}
+
+const roomOf = (file: string) =>
+  Object.keys(rooms)
+    .toSorted((a, b) => b.length - a.length)
+    .find((room) => file.startsWith(`${room}/`))

@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { identityOperations, pipelineOperations, type Signature } from '@sluice/contracts'
+import { brokenContractRules, brokenOperationRules, brokenRoomRules } from '../src/index.ts'
+
+const signaturesOf = (service: Record<string, Record<string, Signature>>) =>
+  Object.values(service).flatMap((noun) => Object.values(noun))
+
+describe.each([
+  ['identity', signaturesOf(identityOperations)],
+  ['pipeline', signaturesOf(pipelineOperations)],
+])('the operations of the %s service', (_service, signatures) => {
+  it('have bounded, titled contracts, and closed responses without secrets', () => {
+    expect(brokenContractRules(signatures)).toEqual([])
+  })
+
+  it('have ids, paths and effects as the house has them', () => {
+    expect(brokenOperationRules(signatures)).toEqual([])
+  })
+})
+
+describe('the rooms', () => {
+  it('import only what the table lets them', () => {
+    expect(brokenRoomRules(join(import.meta.dirname, '../../..'))).toEqual([])
+  })
+})
+
+describe('the rules themselves', () => {
+  it('find an unbounded string, an open object and a secret in a response', () => {
+    const signature = {
+      id: 'things.read',
+      summary: 'Read a thing',
+      method: 'get',
+      path: '/things/:uid',
+      guard: 'anyone',
+      effect: 'read',
+      status: 200,
+      response: { title: 'Thing', type: 'object', properties: { password: { type: 'string' } } },
+    } as Signature
+    expect(brokenContractRules([signature])).toHaveLength(3)
+  })
+
+  it('find a repeated id and a writing GET', () => {
+    const signature = {
+      id: 'things.read',
+      summary: 'Read a thing',
+      method: 'get',
+      path: '/things',
+      guard: 'anyone',
+      effect: 'write',
+      status: 204,
+    } as Signature
+    expect(brokenOperationRules([signature, signature])).toHaveLength(4)
+  })
+})
