@@ -1,7 +1,19 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
-import { databaseUrl, integer, list, logLevelNames, oneOf, port, readSettings, secret, text, url, type Setting } from '@sluice/process'
+import {
+  databaseUrl,
+  integer,
+  list,
+  logLevelNames,
+  oneOf,
+  port,
+  readSettings,
+  secret,
+  text,
+  url,
+  type Setting,
+} from '@sluice/process'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import { recordAudit, transaction } from '@sluice/database'
-import type { AuditNote, type Caller, type Operation, type RequestFacts } from '@sluice/http'
+import type { AuditNote, Caller, Operation, RequestFacts } from '@sluice/http'
 
 /** Runs the writing part of an operation: one transaction, with the audit rows of what was noted in it. */
 export type Write<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
@@ -46,7 +46,8 @@ export function auditedWrites<DB>(db: Kysely<DB>) {
       return result
     }
     const answer = await work({ ...more, db, write })
-    if (signature.effect === 'write' && !written) throw new Error(`${signature.id} is declared a write, but nothing was written`)
+    if (signature.effect === 'write' && !written)
+      throw new Error(`${signature.id} is declared a write, but nothing was written`)
     return answer
   }
 }

@@ -5,7 +5,13 @@ interface Translated {
 }
 
 /** The value of a text property in the reader's language: see `translated`. Undefined stays undefined. */
-export function inLanguageOf<T extends string | null | undefined>(row: Translated, property: string, plain: T, locales: readonly string[]): T extends string ? string : string | undefined {
-  const text = plain === null || plain === undefined ? undefined : translated(plain, row.translations, property, locales)
+export function inLanguageOf<T extends string | null | undefined>(
+  row: Translated,
+  property: string,
+  plain: T,
+  locales: readonly string[],
+): T extends string ? string : string | undefined {
+  const text =
+    plain === null || plain === undefined ? undefined : translated(plain, row.translations, property, locales)
   return text as T extends string ? string : string | undefined
 }

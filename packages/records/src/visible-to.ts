@@ -21,6 +21,10 @@ export function visibleTo(caller: Caller, level: Level): RawBuilder<SqlBool> {
     or ${granted('user_group_access', caller.userGroups, level)}))`
 }
 
-const granted = (column: 'user_access' | 'user_group_access', ids: readonly string[], level: Level) => sql<SqlBool>`exists (
+const granted = (
+  column: 'user_access' | 'user_group_access',
+  ids: readonly string[],
+  level: Level,
+) => sql<SqlBool>`exists (
   select from jsonb_to_recordset(${sql.ref(`r.${column}`)}) as g(id text, access text)
   where g.id = any(${ids}) and g.access = any(${covers[level]}))`

@@ -39,7 +39,10 @@ export type Standing = TypeOf<typeof Standing>
 export const StandingQuery = contract('StandingQuery', Type.Object({ session: Uid }, closed))
 export type StandingQuery = TypeOf<typeof StandingQuery>
 
-export const LookupBody = contract('LookupBody', Type.Object({ ids: Type.Array(Uid, { minItems: 1, maxItems: 1000 }) }, closed))
+export const LookupBody = contract(
+  'LookupBody',
+  Type.Object({ ids: Type.Array(Uid, { minItems: 1, maxItems: 1000 }) }, closed),
+)
 export type LookupBody = TypeOf<typeof LookupBody>
 
 export const UserSummary = contract(
@@ -48,5 +51,8 @@ export const UserSummary = contract(
 )
 export type UserSummary = TypeOf<typeof UserSummary>
 
-export const UserGroupLookup = contract('UserGroupLookup', Type.Object({ id: Uid, client: Uid, name: Line, code: Line }, closed))
+export const UserGroupLookup = contract(
+  'UserGroupLookup',
+  Type.Object({ id: Uid, client: Uid, name: Line, code: Line }, closed),
+)
 export type UserGroupLookup = TypeOf<typeof UserGroupLookup>

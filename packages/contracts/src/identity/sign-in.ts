@@ -7,7 +7,13 @@ const RefreshToken = Type.String({ minLength: 20, maxLength: 200 })
 
 export const LoginBody = contract(
   'LoginBody',
-  Type.Object({ username: Type.String({ minLength: 1, maxLength: 100 }), password: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
+  Type.Object(
+    {
+      username: Type.String({ minLength: 1, maxLength: 100 }),
+      password: Type.String({ minLength: 1, maxLength: 128 }),
+    },
+    closed,
+  ),
 )
 export type LoginBody = TypeOf<typeof LoginBody>
 
@@ -44,4 +50,3 @@ export interface AccessTokenClaims {
   /** The session: the family of refresh tokens. */
   sid: string
 }
-

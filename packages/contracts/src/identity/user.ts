@@ -5,6 +5,7 @@ import { Roles } from '../roles.ts'
 import { Client } from './client.ts'
 
 export const userStatuses = ['INVITATION', 'ACTIVE', 'INACTIVE'] as const
+export type UserStatus = (typeof userStatuses)[number]
 export const startPages = ['DEFAULT', 'MANAGER', 'INTEGRATION', 'DATA_PIPELINE'] as const
 
 const fields = {
@@ -44,7 +45,10 @@ export const UserBody = contract(
 )
 export type UserBody = TypeOf<typeof UserBody>
 
-export const UserGroupSummary = Type.Object({ id: Line, client: Line, name: Line, code: Line }, { additionalProperties: false, title: 'UserGroupSummary' })
+export const UserGroupSummary = Type.Object(
+  { id: Line, client: Line, name: Line, code: Line },
+  { additionalProperties: false, title: 'UserGroupSummary' },
+)
 
 export const User = contract(
   'User',

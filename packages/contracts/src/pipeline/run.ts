@@ -44,7 +44,12 @@ export type Progress = TypeOf<typeof Progress>
 export const DataPipelineStatus = contract(
   'DataPipelineStatus',
   Type.Object(
-    { ...status, taskId: Type.Optional(Line), tables: Type.Array(TableSummary, { maxItems: 1000 }), mainTableAsTable: Type.Optional(Table) },
+    {
+      ...status,
+      taskId: Type.Optional(Line),
+      tables: Type.Array(TableSummary, { maxItems: 1000 }),
+      mainTableAsTable: Type.Optional(Table),
+    },
     closed,
   ),
 )
@@ -75,10 +80,7 @@ export const Run = contract(
 )
 export type Run = TypeOf<typeof Run>
 
-export const RunBody = contract(
-  'RunBody',
-  Type.Object({ mode: Type.Optional(Type.Enum(['FULL'])) }, closed),
-)
+export const RunBody = contract('RunBody', Type.Object({ mode: Type.Optional(Type.Enum(['FULL'])) }, closed))
 export type RunBody = TypeOf<typeof RunBody>
 
 export const LogEntry = contract(

@@ -3,7 +3,14 @@ import { Access, AccessPart } from '../access.ts'
 import { contract, type TypeOf } from '../contract.ts'
 import { authored, body, Line, named, recorded, Tags, Text } from '../named.ts'
 
-export const providerSchemas = ['WAREHOUSE_A', 'SQL_DATABASE_D', 'WAREHOUSE_B', 'WAREHOUSE_C', 'SQL_DATABASE_A', 'NA'] as const
+export const providerSchemas = [
+  'WAREHOUSE_A',
+  'SQL_DATABASE_D',
+  'WAREHOUSE_B',
+  'WAREHOUSE_C',
+  'SQL_DATABASE_A',
+  'NA',
+] as const
 
 const fields = {
   ...named,
@@ -31,7 +38,10 @@ export const Schema = contract(
       ...fields,
       schemaName: Line,
       access: Access,
-      statistics: Type.Object({ dataPipelines: Type.Integer(), views: Type.Integer() }, { additionalProperties: false }),
+      statistics: Type.Object(
+        { dataPipelines: Type.Integer(), views: Type.Integer() },
+        { additionalProperties: false },
+      ),
       displayDescription: Type.Optional(Text),
       tagString: Type.Optional(Text),
     },

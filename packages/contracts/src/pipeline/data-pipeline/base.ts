@@ -33,12 +33,18 @@ export type PipelineType = (typeof pipelineTypes)[number]
 
 const closed = { additionalProperties: false }
 
-const AnonymousAccess = Type.Object({ metadata: Type.Boolean(), data: Type.Boolean() }, { ...closed, title: 'AnonymousAccess' })
+const AnonymousAccess = Type.Object(
+  { metadata: Type.Boolean(), data: Type.Boolean() },
+  { ...closed, title: 'AnonymousAccess' },
+)
 
 const Transformation = Type.Object(
   {
     sqlStatements: Type.Array(
-      Type.Object({ description: Type.Optional(Text), statement: Type.String({ minLength: 1, maxLength: 100_000 }) }, closed),
+      Type.Object(
+        { description: Type.Optional(Text), statement: Type.String({ minLength: 1, maxLength: 100_000 }) },
+        closed,
+      ),
       // Transformation SQL comes with its engine; until then an empty list is all that can be kept truthfully.
       { maxItems: 0 },
     ),

@@ -22,7 +22,10 @@ const csvOptions = Type.Optional(
 )
 
 /** A CSV file that people upload. */
-export const CsvUploadPipelineBody = contract('CsvUploadPipelineBody', body({ ...baseFields, type, csvOptions }, [...baseIgnored, 'file']))
+export const CsvUploadPipelineBody = contract(
+  'CsvUploadPipelineBody',
+  body({ ...baseFields, type, csvOptions }, [...baseIgnored, 'file']),
+)
 export type CsvUploadPipelineBody = TypeOf<typeof CsvUploadPipelineBody>
 
 /** The file that a pipeline loads at its next run. */
