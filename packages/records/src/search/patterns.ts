@@ -1,0 +1,38 @@
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { refuse } from './violations.ts'
+
+const mostWords = 20
+
+/** The text as LIKE takes it literally. The backslash is LIKE's own escape character. */
+export const escaped = (text: string): string => text.replaceAll(/[\\%_]/g, String.raw`\$&`)
+
+export type Pattern = (column: RawBuilder<unknown>, text: string) => RawBuilder<SqlBool>
+
+/** LIKE or ILIKE with what may stand before and after the text: `%` or nothing. */
+export function pattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' | ''): Pattern {
+  const operator = sql.raw(keyword)
+  return (column, text) => {
+    if (text === '') refuse('needs some text to look for')
+    return sql`${column} ${operator} ${before + escaped(text) + after}`
+  }
+}
+
+const contains = pattern('ilike', '%', '%')
+
+/** Every word of the text occurs, in any order, in any case. */
+export const containsWords: Pattern = (column, text) =>
+  sql`(${sql.join(
+    wordsOf(text).map((word) => contains(column, word)),
+    sql` and `,
+  )})`
+
+/** What is not the case, or cannot be told because there is no value. */
+export const not = (condition: RawBuilder<SqlBool>): RawBuilder<SqlBool> => sql`(${condition}) is not true`
+
+/** The different words of a text: runs of letters, marks and digits of any script. */
+export function wordsOf(text: string): string[] {
+  const words = [...new Set(text.split(/[^\p{L}\p{M}\p{N}]+/u).filter((word) => word !== ''))]
+  if (words.length === 0) refuse('needs at least one letter or digit to look for')
+  if (words.length > mostWords) refuse(`must not look for more than ${mostWords} words`)
+  return words
+}

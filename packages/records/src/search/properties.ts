@@ -1,0 +1,37 @@
+import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely'
+import { quoted, refuse } from './violations.ts'
+
+/** Where a property's value is found: a column (`r.name`), or an expression over the tables of the search. */
+export type Column = string | Expression<unknown>
+
+interface Placed {
+  column: Column
+  /**
+   * For a property of related records (`userGroups.name`): turns a condition on one of them into "there is one for
+   * which", usually by `exists`. A search cannot be ordered by such a property.
+   */
+  some?: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool>
+}
+
+/** `uid` is a uuid or text column of uuids, `date-time` a timestamptz, `strings` a text[]; `number` any numeric type. */
+export type Property = Placed &
+  (
+    | { type: 'string' | 'uid' | 'number' | 'date-time' | 'boolean' | 'strings' }
+    | { type: 'enum'; values: readonly string[] }
+  )
+
+export type PropertyType = Property['type']
+
+/** All that a search of one resource may name, by its name on the wire (`name`, `client.code`). */
+export type Properties = Record<string, Property>
+
+/** The property of that name. Refuses one that is not on the list. */
+export function propertyNamed(name: string, properties: Properties): Property {
+  const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+  return property ?? refuse(`names ${quoted(name)}, which is none of: ${Object.keys(properties).join(', ')}`)
+}
+
+/** The column in SQL; an expression goes in brackets, so that it stays one operand. */
+export function columnOf(column: Column): RawBuilder<unknown> {
+  return typeof column === 'string' ? sql.ref(column) : sql`(${column})`
+}

@@ -1,0 +1,65 @@
+import { sql, type RawBuilder } from 'kysely'
+import { dateTime } from './date-time.ts'
+import type { Property } from './properties.ts'
+import { refuse } from './violations.ts'
+
+const longestValue = 1000
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+/** Bounded so that every such number also fits a double: PostgreSQL fails the query for one that does not. */
+const number = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
+const bigint = /^-?\d{1,18}$/
+
+/** One value as a bind parameter of the property's type. */
+export function valueOf(property: Property, text: string): RawBuilder<unknown> {
+  const value = read(property, text)
+  return sql`${value}${cast(property, [value]) ?? sql``}`
+}
+
+/** Several values as one bind parameter: an array. */
+export function arrayOf(property: Property, texts: readonly string[]): RawBuilder<unknown> {
+  const values = texts.map((text) => read(property, text))
+  const type = cast(property, values)
+  return type ? sql`${values}${type}[]` : sql`${values}`
+}
+
+/** How many elements a collection has, as `eq` and `ne` compare it. */
+export function sizeOf(text: string): RawBuilder<unknown> {
+  if (!/^\d{1,9}$/.test(text)) refuse('must compare the size of a collection with a whole number')
+  return sql`${text}::integer`
+}
+
+function read(property: Property, text: string): string {
+  if (text.length > longestValue) refuse(`must compare with at most ${longestValue} characters`)
+  switch (property.type) {
+    case 'uid':
+      return uuid.test(text) ? text.toLowerCase() : refuse('must compare with an id, which is a UUID')
+    case 'number':
+      return number.test(text) ? text : refuse('must compare with a number')
+    case 'boolean':
+      return text === 'true' || text === 'false' ? text : refuse('must compare with true or false')
+    case 'enum':
+      return property.values.includes(text) ? text : refuse(`must compare with one of: ${property.values.join(', ')}`)
+    case 'date-time':
+      return dateTime(text)
+    case 'string':
+    case 'strings':
+      return text
+  }
+}
+
+/**
+ * Text-like types stay as PostgreSQL infers them from the column, be it text, uuid or an enum. Whole numbers go as bigint,
+ * because an index of an integer column serves that but not a comparison with numeric.
+ */
+function cast({ type }: Property, values: readonly string[]): RawBuilder<unknown> | undefined {
+  switch (type) {
+    case 'number':
+      return values.every((value) => bigint.test(value)) ? sql`::bigint` : sql`::numeric`
+    case 'date-time':
+      return sql`::timestamptz`
+    case 'boolean':
+      return sql`::boolean`
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals'
+import { pageHeaders } from '../src/search/page-headers.ts'
+
+/** The Link header as a client reads it. */
+function relations(headers: Record<string, string>): Record<string, string> {
+  const found = (headers['Link'] ?? '').matchAll(/<([^>]*)>; rel="(\w+)"/g)
+  return Object.fromEntries([...found].map(([, address = '', rel = '']) => [rel, address]))
+}
+
+describe('the headers of a page', () => {
+  it('tell where it stands and lead to its neighbours', () => {
+    const headers = pageHeaders({ page: 2, pageSize: 10, total: 35 }, '/api/v1/users?page=2&pageSize=10&query=a%26b')
+    expect(headers).toMatchObject({ 'X-Total-Count': '35', 'X-Page': '2', 'X-Page-Size': '10', 'X-Page-Count': '4' })
+    expect(relations(headers)).toEqual({
+      first: '/api/v1/users?page=1&pageSize=10&query=a%26b',
+      prev: '/api/v1/users?page=1&pageSize=10&query=a%26b',
+      next: '/api/v1/users?page=3&pageSize=10&query=a%26b',
+      last: '/api/v1/users?page=4&pageSize=10&query=a%26b',
+    })
+  })
+
+  it('carry no Link for a search by POST', () => {
+    expect(pageHeaders({ page: 1, pageSize: 10, total: 35 })).toEqual({
+      'X-Total-Count': '35',
+      'X-Page': '1',
+      'X-Page-Size': '10',
+      'X-Page-Count': '4',
+    })
+  })
+
+  it.each([
+    [{ page: 1, pageSize: 10, total: 0 }, ['first', 'last'], '1'],
+    [{ page: 1, pageSize: 10, total: 10 }, ['first', 'last'], '1'],
+    [{ page: 1, pageSize: 10, total: 11 }, ['first', 'next', 'last'], '2'],
+    [{ page: 2, pageSize: 10, total: 11 }, ['first', 'prev', 'last'], '2'],
+  ])('of %j have the relations %j', (page, expected, count) => {
+    const headers = pageHeaders(page, '/things')
+    expect(Object.keys(relations(headers))).toEqual(expected)
+    expect(headers['X-Page-Count']).toBe(count)
+  })
+
+  it('lead back to the last page from beyond the end', () => {
+    expect(relations(pageHeaders({ page: 9, pageSize: 10, total: 25 }, '/things'))['prev']).toBe(
+      '/things?page=3&pageSize=10',
+    )
+  })
+
+  it('go on while pages are full when nobody counted', () => {
+    const full = pageHeaders({ page: 1, pageSize: 10, rows: 10 }, '/things?total=false')
+    expect(Object.keys(full)).toEqual(['X-Page', 'X-Page-Size', 'Link'])
+    expect(Object.keys(relations(full))).toEqual(['first', 'next'])
+    expect(relations(pageHeaders({ page: 1, pageSize: 10, rows: 9 }, '/things'))['next']).toBeUndefined()
+    expect(relations(pageHeaders({ page: 1, pageSize: 10 }, '/things'))['next']).toBeDefined()
+  })
+
+  it('turn a list without pages into its pages', () => {
+    const headers = pageHeaders({ page: 1, pageSize: 1000, total: 1500 }, '/things?paging=false&page=7')
+    expect(relations(headers)['next']).toBe('/things?page=2&pageSize=1000')
+  })
+
+  it('keep repeated parameters and their encoding', () => {
+    const url = '/things?filter=name:eq:a%2Bb&filter=at:gt:2024-01-01T00:00:00%2B02:00'
+    const next = new URL(relations(pageHeaders({ page: 1, pageSize: 1, total: 2 }, url))['next']!, 'http://host')
+    expect(next.searchParams.getAll('filter')).toEqual(['name:eq:a+b', 'at:gt:2024-01-01T00:00:00+02:00'])
+  })
+
+  it.each([
+    '/things?query=a>; rel="next"',
+    '//evil.example/things',
+    'http://evil.example//evil.example/things?a=<>',
+    '/<things>?',
+  ])('cannot be broken out of, nor lead to another host: %s', (url) => {
+    const headers = pageHeaders({ page: 1, pageSize: 10, total: 35 }, url)
+    expect(Object.keys(relations(headers))).toEqual(['first', 'next', 'last'])
+    for (const address of Object.values(relations(headers))) {
+      expect(new URL(address, 'http://host').origin).toBe('http://host')
+    }
+  })
+
+  it('take an absolute address, and answer one relative to the host', () => {
+    const headers = pageHeaders({ page: 1, pageSize: 10, total: 5 }, new URL('https://host/things?query=a'))
+    expect(relations(headers)['first']).toBe('/things?query=a&page=1&pageSize=10')
+  })
+
+  it('keep the next page alone when a long search would fill the header', () => {
+    const headers = pageHeaders({ page: 2, pageSize: 10, total: 35 }, `/things?query=${'x'.repeat(2000)}`)
+    expect(Object.keys(relations(headers))).toEqual(['next'])
+    const ended = pageHeaders({ page: 4, pageSize: 10, total: 35 }, `/things?query=${'x'.repeat(2000)}`)
+    expect(ended).not.toHaveProperty('Link')
+  })
+})

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { SearchRequest } from '@sluice/contracts'
+import { searchPlan } from '../src/search/plan.ts'
+import {
+  compareTexts,
+  connectWith,
+  lower,
+  pick,
+  randomNumbers,
+  randomRows,
+  resource,
+  type Row,
+} from './search-model.ts'
+
+const random = randomNumbers(7)
+const rows = randomRows(random, 257)
+let connection: Awaited<ReturnType<typeof connectWith>>
+
+beforeAll(async () => {
+  connection = await connectWith(rows)
+})
+afterAll(async () => {
+  await connection[Symbol.asyncDispose]()
+})
+
+async function page(request: SearchRequest): Promise<{ keys: number[]; uids: string[]; total: number }> {
+  const plan = searchPlan(request, resource)
+  const where = sql.join([sql`true`, ...plan.where], sql` and `)
+  const found = await sql<{ key: number; uid: string }>`
+    select r.key, r.uid from thing as r where ${where}
+    order by ${sql.join(plan.order)} limit ${plan.limit} offset ${plan.offset}`.execute(connection.db)
+  const counted = await sql<{ total: number }>`select count(*) as total from thing as r where ${where}`.execute(
+    connection.db,
+  )
+  return {
+    keys: found.rows.map(({ key }) => key),
+    uids: found.rows.map(({ uid }) => uid),
+    total: counted.rows[0]!.total,
+  }
+}
+
+const orderable = ['id', 'name', 'size', 'amount', 'created', 'disabled', 'status'] as const
+
+/** One to three properties, each with a direction that suits it. */
+function someOrder(): string[] {
+  const names = new Set(Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random, orderable)))
+  return [...names].map((name) => {
+    const direction = pick(random, name === 'name' ? ['asc', 'desc', 'iasc', 'idesc'] : ['asc', 'desc'])
+    return random() < 0.2 ? name : `${name}:${direction}`
+  })
+}
+
+function compareBy(terms: string[]): (a: Row, b: Row) => number {
+  return (a, b) => {
+    for (const term of terms) {
+      const [name, direction = 'asc'] = term.split(':') as [(typeof orderable)[number], string?]
+      const [x, y] = [a[name], b[name]]
+      // Missing values come last in either direction.
+      if (x === null || y === null) {
+        if (x !== y) return x === null ? 1 : -1
+        continue
+      }
+      const difference =
+        typeof x === 'string'
+          ? compareTexts(
+              ...(direction.startsWith('i') ? ([lower(x), lower(String(y))] as const) : ([x, String(y)] as const)),
+            )
+          : Number(x) - Number(y)
+      if (difference !== 0) return direction.endsWith('desc') ? -difference : difference
+    }
+    return a.key - b.key
+  }
+}
+
+const filters: [string[], (row: Row) => boolean][] = [
+  [[], () => true],
+  [['size:ge:0'], ({ size }) => size !== null && size >= 0],
+  [['status:ne:ACTIVE', 'disabled:eq:false'], ({ status, disabled }) => status !== 'ACTIVE' && disabled === false],
+  [['size:gt:1000'], () => false],
+]
+
+describe('the pages of a search', () => {
+  it('neither overlap nor skip, and add up to the total', async () => {
+    for (let round = 0; round < 60; round++) {
+      const order = someOrder()
+      const [filter, holds] = pick(random, filters)
+      const pageSize = pick(random, [1, 7, 50, 256, 257, 1000])
+      const expected = rows
+        .filter(holds)
+        .toSorted(compareBy(order))
+        .map(({ key }) => key)
+      const last = Math.min(Math.ceil(expected.length / pageSize) + 1, 40)
+      const seen: number[] = []
+      for (let number = 1; number <= last; number++) {
+        const { keys, total } = await page({ filter, order, paging: { page: number, pageSize } })
+        expect(total).toBe(expected.length)
+        expect(keys).toHaveLength(Math.max(0, Math.min(pageSize, total - (number - 1) * pageSize)))
+        seen.push(...keys)
+      }
+      expect({ order, seen }).toEqual({ order, seen: expected.slice(0, last * pageSize) })
+    }
+  })
+
+  it('are all rows at once without paging, here fewer than a thousand', async () => {
+    expect((await page({ paging: { paging: false, pageSize: 10 } })).keys).toEqual(rows.map(({ key }) => key))
+  })
+
+  it('can be walked by the last id instead, to any depth', async () => {
+    const seen: string[] = []
+    for (let last: string | undefined; ; last = seen.at(-1)) {
+      const { uids } = await page({
+        ...(last && { filter: [`id:gt:${last}`] }),
+        order: ['id:asc'],
+        paging: { pageSize: 20 },
+      })
+      if (uids.length === 0) break
+      seen.push(...uids)
+    }
+    expect(seen).toEqual(rows.map(({ id }) => id).toSorted())
+  })
+})
