@@ -38,6 +38,7 @@ export function connectedAs(access: WarehouseAccess, role: 'load' | 'read', data
 /** An administrator with CREATEDB and CREATEROLE only, as in production. */
 export interface ScratchServer extends AsyncDisposable {
   adminUrl: string
+  [Symbol.asyncDispose](): Promise<void>
   provision(key?: string, passwords?: { loadPassword: string; readPassword: string }): Promise<WarehouseAccess>
 }
 
@@ -75,6 +76,7 @@ export interface ScratchWarehouse extends AsyncDisposable {
   warehouse: Warehouse
   /** Looks into the client's database, past its fences. */
   superuser: Client
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 export async function scratchWarehouse(): Promise<ScratchWarehouse> {

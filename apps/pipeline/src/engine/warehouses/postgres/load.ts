@@ -54,6 +54,8 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   const { run, attempt, schema, table } = target
   try {
     await withClient(pools.statements, signal, async (client) => {
+      const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
+      if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(client, schema, table)
       if (existing && !existing.ours) throw notOurs(load.scene)
       await client.query('begin')

@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import { DatabaseError } from 'pg'
 import { LostRun, WarehouseProblem } from '../warehouse.ts'
 
@@ -13,7 +14,7 @@ type Verdict = [code: string, sentence: (scene: Scene, error: DatabaseError) => 
 
 const unavailable: Verdict = [
   'WAREHOUSE_UNAVAILABLE',
-  () => 'The warehouse is not reachable just now. The run is tried again.',
+  () => 'The warehouse is not reachable just now. Try again in a moment.',
   'retryable',
 ]
 const full: Verdict = [
@@ -22,7 +23,7 @@ const full: Verdict = [
 ]
 const denied: Verdict = [
   'WAREHOUSE_ACCESS_DENIED',
-  () => 'The warehouse did not accept our credentials. Provision the client’s warehouse again.',
+  () => 'The warehouse did not accept our credentials. Check them, or provision the client’s warehouse again.',
 ]
 const busy: Verdict = [
   'TABLE_BUSY',
@@ -45,10 +46,10 @@ const verdicts: Record<string, Verdict> = {
   ],
   '53100': full,
   '53400': full,
-  '53200': ['WAREHOUSE_BUSY', () => 'The warehouse is out of memory just now. The run is tried again.', 'retryable'],
+  '53200': ['WAREHOUSE_BUSY', () => 'The warehouse is out of memory just now. Try again in a moment.', 'retryable'],
   '53300': [
     'WAREHOUSE_BUSY',
-    () => 'The warehouse has no free connection just now. The run is tried again.',
+    () => 'The warehouse has no free connection just now. Try again in a moment.',
     'retryable',
   ],
   '28': denied,
@@ -93,7 +94,7 @@ const networkErrors = new Set([
 
 /** What went wrong, for people; what is not the warehouse's saying comes back as it is. */
 export function warehouseProblem(error: unknown, scene: Scene): unknown {
-  if (error instanceof WarehouseProblem || error instanceof LostRun || !(error instanceof Error)) return error
+  if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
   const verdict = verdictOn(error)
   if (!verdict) return error
   const [code, sentence, retryable] = verdict

@@ -65,6 +65,16 @@ describe('a provisioned warehouse', () => {
     await expect(server.provision(key)).rejects.toMatchObject({ code: 'WAREHOUSE_NOT_OURS' })
   })
 
+  it('says that the server is away', async () => {
+    const away = new URL(server.adminUrl)
+    away.port = '1'
+    const client = { key: word(), loadPassword: 'load-password', readPassword: 'read-password' }
+    await expect(provisionWarehouse(away.href, client)).rejects.toMatchObject({
+      code: 'WAREHOUSE_UNAVAILABLE',
+      retryable: true,
+    })
+  })
+
   it('keeps no plaintext password on the server', async () => {
     await using superuser = await connected(superuserUrl())
     const { rows } = await superuser.query('select rolpassword from pg_authid where rolname = $1', [alice.load.user])

@@ -3,6 +3,7 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { WarehouseAccess } from './access.ts'
 import { createLedger } from './ledger-schema.ts'
 import { templateDatabase } from './prepare-server.ts'
+import { warehouseProblem } from './problems.ts'
 import { loadSettings, readSettings, type RoleSettings } from './role-settings.ts'
 import { scramVerifier } from './scram.ts'
 
@@ -28,8 +29,8 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
   const names = namesOf(client.key)
   const admin = new Client({ connectionString: adminUrl })
   admin.on('error', () => {})
-  await admin.connect()
   try {
+    await admin.connect()
     await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${client.key}`])
     await ensureRole(admin, names.owner, 'nologin')
     await ensureRole(
@@ -50,7 +51,7 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
   } catch (error) {
     throw explained(error, names.database)
   } finally {
-    await admin.end()
+    await admin.end().catch(() => {})
   }
   const { host, port, ssl } = admin as unknown as Pick<WarehouseAccess, 'host' | 'port' | 'ssl'>
   return {
@@ -126,7 +127,7 @@ async function lockDown(adminUrl: string, { database, owner, load }: Names): Pro
 }
 
 function explained(error: unknown, database: string): unknown {
-  if ((error as { code?: string }).code !== '42501') return error
+  if ((error as { code?: string }).code !== '42501') return warehouseProblem(error, { place: database })
   return new WarehouseProblem('WAREHOUSE_NOT_OURS', notOurs(database), { cause: error })
 }
 

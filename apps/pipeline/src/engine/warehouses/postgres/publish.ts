@@ -10,7 +10,7 @@ import { dropDetached } from './staging.ts'
 import { planSwap, type Swap } from './swap.ts'
 
 /** Milliseconds to wait for readers, per try. While we wait, new readers queue behind us: so briefly first. */
-const patience = [100, 250, 500, 1000, 2000, 2000, 2000]
+const patience = [100, 250, 500, 1000, 2000, 2000]
 
 /** Someone holds a lock, or another load made or dropped the same table just now. */
 const worthAnotherTry = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])

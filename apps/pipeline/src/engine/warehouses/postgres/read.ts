@@ -46,8 +46,19 @@ export async function readTable(
   } catch (error) {
     throw warehouseProblem(error, { place })
   } finally {
-    cut(client)
+    await leave(client)
   }
+}
+
+/** Politely where the connection still lives, else the server logs an unexpected end for every page. */
+async function leave(client: Client): Promise<void> {
+  const impatience = setTimeout(() => cut(client), 1_000)
+  await client
+    .query('rollback')
+    .then(() => client.end())
+    .catch(() => {})
+  clearTimeout(impatience)
+  cut(client)
 }
 
 /** DECLARE takes one SELECT and nothing else; with bind values node-postgres speaks the extended protocol: one statement. */

@@ -23,8 +23,8 @@ export function stagingName(origin: Origin): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([run, attempt, schema, table]))
     .digest('hex')
-    .slice(0, 16)
-  return `run_${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 30)}_${attempt}_${hash}`.slice(0, 63)
+    .slice(0, 12)
+  return `run_${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`.slice(0, 63)
 }
 
 /** In the caller's transaction. */

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { columns, copyText, never, numbered } from '../../../test/rows.ts'
+import { type ScratchWarehouse, scratchWarehouse, word } from '../../../test/scratch-warehouse.ts'
+import type { Feed } from '../sources/source.ts'
+import { LostRun } from '../warehouses/warehouse.ts'
+import { type FeedsToLoad, loadFeeds } from './load-feeds.ts'
+
+const two = columns({ id: 'INTEGER', name: 'TEXT' })
+
+function feed(rows: Parameters<typeof copyText>[0], table = ''): Feed {
+  return { table, columns: two, content: { format: 'copy-text', chunks: copyText(rows) } }
+}
+
+async function* feeds(...all: Feed[]): AsyncGenerator<Feed> {
+  yield* all
+}
+
+describe('loading feeds', () => {
+  let scratch: ScratchWarehouse
+  let table: string
+  let job: Omit<FeedsToLoad, 'feeds'>
+
+  beforeAll(async () => {
+    scratch = await scratchWarehouse()
+    await scratch.warehouse.ensureSchema('health')
+  })
+  beforeEach(() => {
+    table = word('cases_')
+    job = {
+      warehouse: scratch.warehouse,
+      target: { schema: 'health', table },
+      run: word('run'),
+      attempt: 1,
+      stillOurs: async () => true,
+      signal: never,
+      rejected: () => 0,
+    }
+  })
+  afterAll(() => scratch?.[Symbol.asyncDispose]())
+
+  const rowsOf = async (name = table) => (await scratch.warehouse.findTable('health', name))?.rowCount
+  const leftovers = async () =>
+    (
+      await scratch.superuser.query(
+        `select from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition`,
+      )
+    ).rowCount
+
+  it('carries one feed into the target, and a new run replaces it', async () => {
+    expect(await loadFeeds({ ...job, feeds: feeds(feed(numbered(200_000))) })).toEqual([
+      { schema: 'health', table, rows: 200_000, bytes: 1_688_895, changes: [] },
+    ])
+    await loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([])) })
+    expect([await rowsOf(), await leftovers()]).toEqual([0, 0])
+  })
+
+  it('carries many feeds to tables of their own, all at once', async () => {
+    const other = word('other_')
+    const loaded = await loadFeeds({ ...job, feeds: feeds(feed(numbered(1), other), feed(numbered(2))) })
+    expect(loaded.map((each) => [each.table, each.rows])).toEqual([
+      [table, 2],
+      [other, 1],
+    ])
+    await expect(
+      loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([], other), feed([], other)) }),
+    ).rejects.toMatchObject({ code: 'DUPLICATE_TABLE' })
+    expect([await rowsOf(), await rowsOf(other), await leftovers()]).toEqual([2, 1, 0])
+  })
+
+  it('answers a run that was published before without reading its source', async () => {
+    const first = await loadFeeds({ ...job, feeds: feeds(feed(numbered(3))) })
+    // eslint-disable-next-line require-yield
+    async function* unreadable(): AsyncGenerator<Feed> {
+      throw new Error('was read')
+    }
+    expect(await loadFeeds({ ...job, attempt: 2, feeds: unreadable() })).toEqual(first)
+  })
+
+  it.each([
+    [99, 1, 'loads'],
+    [100, 1, 'loads'],
+    [98, 2, 'fails'],
+    [50, 49, 'loads'],
+    [0, 5, 'fails'],
+    [0, 0, 'loads'],
+    [10_000, 101, 'loads'],
+    [10_000, 102, 'fails'],
+  ])('with %i good rows and %i rejected %s', async (good, bad, outcome) => {
+    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
+    const loading = loadFeeds({ ...job, run: word('run'), rejected: () => bad, feeds: feeds(feed(numbered(good))) })
+    if (outcome === 'fails')
+      await expect(loading).rejects.toMatchObject({
+        code: 'TOO_MANY_REJECTED_ROWS',
+        message: expect.stringContaining(`${bad} of ${good + bad} rows`),
+      })
+    else await loading
+    expect([await rowsOf(), await leftovers()]).toEqual([outcome === 'fails' ? 7 : good, 0])
+  })
+
+  it('leaves the old rows and no staging when the run is lost, the source fails or it is aborted', async () => {
+    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
+    const again = { ...job, run: word('run') }
+    await expect(
+      loadFeeds({ ...again, stillOurs: async () => false, feeds: feeds(feed(numbered(1))) }),
+    ).rejects.toBeInstanceOf(LostRun)
+    const failure = new Error('the file ended early')
+    async function* cutShort() {
+      yield* copyText(numbered(10))
+      throw failure
+    }
+    await expect(
+      loadFeeds({ ...again, feeds: feeds({ ...feed([]), content: { format: 'copy-text', chunks: cutShort() } }) }),
+    ).rejects.toBe(failure)
+    const cancel = new AbortController()
+    async function* cancelling() {
+      yield* copyText(numbered(10))
+      cancel.abort(new Error('cancelled'))
+      yield* copyText(numbered(10))
+    }
+    await expect(
+      loadFeeds({
+        ...again,
+        signal: cancel.signal,
+        feeds: feeds({ ...feed([]), content: { format: 'copy-text', chunks: cancelling() } }),
+      }),
+    ).rejects.toThrow('cancelled')
+    expect([await rowsOf(), await leftovers(), await scratch.warehouse.findPublication(again.run)]).toEqual([
+      7,
+      0,
+      undefined,
+    ])
+  })
+})

@@ -1,0 +1,226 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
+import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { LostRun } from '../warehouse.ts'
+
+const two = columns({ id: 'INTEGER', name: 'TEXT' })
+
+describe('publishing', () => {
+  let scratch: ScratchWarehouse
+  let table: string
+
+  beforeAll(async () => {
+    scratch = await scratchWarehouse()
+    await scratch.warehouse.ensureSchema('health')
+  })
+  beforeEach(() => {
+    table = word('cases_')
+  })
+  afterAll(() => scratch?.[Symbol.asyncDispose]())
+
+  const load = (rows: Parameters<typeof loadAll>[2], shape = two) =>
+    loadAll(scratch.warehouse, { table, columns: shape }, rows)
+  const rowsOf = async () => (await scratch.warehouse.readTable('health', table, { limit: 100, offset: 0 })).rows
+  const typesOf = async () =>
+    Object.fromEntries(
+      (await scratch.warehouse.findTable('health', table))!.columns.map(({ name, dataType }) => [name, dataType]),
+    )
+  const leftovers = async () =>
+    (
+      await scratch.superuser.query(
+        `select from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition`,
+      )
+    ).rowCount
+
+  it('shows readers the old rows or the new, never a gap and never a half', async () => {
+    const sizes = [5_000, 20_000, 1, 12_345]
+    await load(numbered(sizes[0]!, 0))
+    const seen = new Set<string>()
+    const reading = { on: true }
+    let reads = 0
+    const readers = [1, 2].map(async () => {
+      await using reader = await connectedAs(scratch.access, 'read')
+      while (reading.on) {
+        const { rows } = await reader.query(
+          `select count(*)::int as count, min(name) as least, max(name) as most from health.${table}`,
+        )
+        const { count, least, most } = rows[0]
+        seen.add(`${count} ${least} ${most}`)
+        reads += 1
+      }
+    })
+    const expected = new Set([`${sizes[0]} 0 0`])
+    for (let round = 1; round <= 24; round += 1) {
+      const size = sizes[round % sizes.length]!
+      await load(numbered(size, round))
+      expected.add(`${size} ${round} ${round}`)
+    }
+    reading.on = false
+    await Promise.all(readers)
+    expect([...seen].filter((snapshot) => !expected.has(snapshot))).toEqual([])
+    expect(reads).toBeGreaterThan(24)
+    expect(await leftovers()).toBe(0)
+  }, 30_000)
+
+  it('shows the new rows even to a reader whose snapshot is older than the load', async () => {
+    await load(numbered(3))
+    await using reader = await connectedAs(scratch.access, 'read')
+    await reader.query('begin isolation level repeatable read')
+    await reader.query('select 1')
+    await load(numbered(5))
+    expect((await reader.query(`select count(*)::int from health.${table}`)).rows).toEqual([{ count: 5 }])
+  })
+
+  it('keeps views over the table working', async () => {
+    await load(numbered(3))
+    await using user = await connectedAs(scratch.access, 'load')
+    await user.query(`create view health.over_${table} as select count(*)::int as count from health.${table}`)
+    for (const size of [7, 2]) {
+      await load(numbered(size))
+      expect((await user.query(`select * from health.over_${table}`)).rows).toEqual([{ count: size }])
+    }
+  })
+
+  it('adds new columns, keeps vanished ones as null and says so once', async () => {
+    expect((await load([[1, 'a']])).tables[0]?.changes).toEqual([])
+    const grown = await load([['b', '2.50', 2]], columns({ name: 'TEXT', price: 'DECIMAL(5,2)', id: 'INTEGER' }))
+    expect(grown.tables[0]?.changes).toEqual([{ kind: 'COLUMN_ADDED', column: 'price', to: 'numeric(5,2)' }])
+    expect(await rowsOf()).toEqual([[2, 'b', '2.50']])
+    const shrunk = await load([[3]], columns({ id: 'INTEGER' }))
+    expect(shrunk.tables[0]?.changes.map(({ kind, column }) => `${kind} ${column}`)).toEqual([
+      'COLUMN_VANISHED name',
+      'COLUMN_VANISHED price',
+    ])
+    expect(await rowsOf()).toEqual([[3, null, null]])
+    expect((await load([[4]], columns({ id: 'INTEGER' }))).tables[0]?.changes).toEqual([])
+    expect((await load([[5, 'e']])).tables[0]?.changes).toEqual([])
+    expect(await rowsOf()).toEqual([[5, 'e', null]])
+  })
+
+  it('widens types, the partition key’s too, and never narrows them', async () => {
+    await load([[1, 2]], columns({ id: 'SMALLINT', value: 'INTEGER' }))
+    const { tables } = await load([['9223372036854775807', '1.5']], columns({ id: 'BIGINT', value: 'DECIMAL(3,1)' }))
+    expect(tables[0]?.changes).toEqual([
+      { kind: 'TYPE_WIDENED', column: 'id', from: 'smallint', to: 'bigint' },
+      { kind: 'TYPE_WIDENED', column: 'value', from: 'integer', to: 'numeric(11,1)' },
+    ])
+    expect(await rowsOf()).toEqual([['9223372036854775807', '1.5']])
+    expect((await load([[1, 2]], columns({ id: 'SMALLINT', value: 'INTEGER' }))).tables[0]?.changes).toEqual([])
+    expect(await typesOf()).toEqual({ id: 'BIGINT', value: 'DECIMAL' })
+    await load([['eins', 't']], columns({ id: 'TEXT', value: 'BOOLEAN' }))
+    expect(await rowsOf()).toEqual([['eins', 't']])
+    await load([[1, 2]], columns({ id: 'SMALLINT', value: 'INTEGER' }))
+    expect(await rowsOf()).toEqual([['1', '2']])
+    await using reader = await connectedAs(scratch.access, 'read')
+    expect((await reader.query(`select id from health.${table}`)).rows).toEqual([{ id: '1' }])
+  })
+
+  it('follows changed labels', async () => {
+    await load([[1, 'a']])
+    await load(
+      [[1, 'a']],
+      two.map((column) => ({ ...column, label: `Label of ${column.name}` })),
+    )
+    expect((await scratch.warehouse.findTable('health', table))?.columns.map(({ label }) => label)).toEqual([
+      'Label of id',
+      'Label of name',
+    ])
+  })
+
+  it('keeps the old data when a view stands in the way of a wider type, and names the view', async () => {
+    await load([[1, 'a']])
+    await using user = await connectedAs(scratch.access, 'load')
+    await user.query(`create view health.over_${table} as select id from health.${table}`)
+    await expect(load([['x', 'b']], columns({ id: 'TEXT', name: 'TEXT' }))).rejects.toMatchObject({
+      code: 'VIEWS_DEPEND',
+      retryable: false,
+      message: expect.stringContaining(`over_${table}`),
+    })
+    expect(await rowsOf()).toEqual([[1, 'a']])
+    await load([[2, 'b']])
+    expect((await user.query(`select id from health.over_${table}`)).rows).toEqual([{ id: 2 }])
+  })
+
+  it('answers the ledger’s row when the run was published before', async () => {
+    const run = word('run')
+    const first = await loadAll(scratch.warehouse, { table, columns: two, run }, numbered(3))
+    const again = await loadAll(scratch.warehouse, { table, columns: two, run, attempt: 2 }, numbered(9))
+    expect(again).toEqual(first)
+    expect(await scratch.warehouse.findPublication(run)).toEqual(first)
+    expect(first).toMatchObject({
+      run,
+      attempt: 1,
+      rows: 3,
+      bytes: 12,
+      tables: [{ schema: 'health', table, rows: 3, bytes: 12, changes: [] }],
+    })
+    expect(await rowsOf()).toHaveLength(3)
+  })
+
+  it('publishes once when two attempts of a run do it at the same time', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const run = word('run')
+      const loads = await Promise.all(
+        [1, 2].map((attempt) => stage(scratch.warehouse, { table, columns: two, run, attempt }, numbered(attempt))),
+      )
+      const [one, other] = await Promise.all(
+        loads.map((each) => scratch.warehouse.publish([each], async () => true, never)),
+      )
+      expect(one).toEqual(other)
+      await Promise.all(loads.map((each) => each[Symbol.asyncDispose]()))
+      expect(await rowsOf()).toHaveLength(one!.attempt)
+      expect((await scratch.superuser.query('select from sluice.ledger where run = $1', [run])).rowCount).toBe(1)
+    }
+    expect(await leftovers()).toBe(0)
+  })
+
+  it('lets loads of different runs into one table one after the other, from the first on', async () => {
+    const publications = await Promise.all([1, 2, 3].map((size) => load(numbered(size))))
+    const last = publications.toSorted((a, b) => b.publishedAt.getTime() - a.publishedAt.getTime())[0]!
+    expect([1, 2, 3]).toContain((await rowsOf()).length)
+    expect(last.rows).toBeGreaterThan(0)
+    expect(await leftovers()).toBe(0)
+  })
+
+  it('publishes all tables of a run or none', async () => {
+    const run = word('run')
+    const other = `${table}_other`
+    await load([[1, 'old']])
+    const attempt = async (stillOurs: boolean) => {
+      await using first = await stage(scratch.warehouse, { table, columns: two, run }, [[2, 'new']])
+      await using second = await stage(scratch.warehouse, { table: other, columns: two, run }, [[3, 'new']])
+      return await scratch.warehouse.publish([second, first], async () => stillOurs, never)
+    }
+    await expect(attempt(false)).rejects.toBeInstanceOf(LostRun)
+    expect(await rowsOf()).toEqual([[1, 'old']])
+    expect(await scratch.warehouse.findTable('health', other)).toBeUndefined()
+    expect(await scratch.warehouse.findPublication(run)).toBeUndefined()
+    expect((await attempt(true)).tables.map((each) => each.table)).toEqual([table, other])
+    expect(await leftovers()).toBe(0)
+  })
+
+  it('waits for a reader that holds the table, without a deadlock, and the reader finishes', async () => {
+    await load(numbered(3))
+    await using reader = await connectedAs(scratch.access, 'read')
+    await reader.query('begin')
+    await reader.query(`select * from health.${table}`)
+    const publishing = load(numbered(5))
+    await sleep(1500)
+    expect((await reader.query(`select count(*)::int from health.${table}`)).rows).toEqual([{ count: 3 }])
+    await reader.query('commit')
+    await publishing
+    expect(await rowsOf()).toHaveLength(5)
+  })
+
+  it('gives up on a reader that never ends, to be tried again later', async () => {
+    await load(numbered(3))
+    await using reader = await connectedAs(scratch.access, 'read')
+    await reader.query('begin')
+    await reader.query(`select * from health.${table}`)
+    await expect(load(numbered(5))).rejects.toMatchObject({ code: 'TABLE_BUSY', retryable: true })
+    await reader.query('commit')
+    expect(await rowsOf()).toHaveLength(3)
+    expect(await leftovers()).toBe(0)
+  }, 30_000)
+})
