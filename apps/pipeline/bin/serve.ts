@@ -20,7 +20,7 @@ await main(async () => {
     name: 'pipeline',
     onError: (error) => logger.warn({ err: error }, 'a database connection broke'),
   })
-  const queue = await openQueue(config.PIPELINE_DATABASE_URL, { role: 'sender', logger })
+  const queue = await openQueue(db, logger)
   const warehouses = clientWarehouses({
     db,
     keyRing: config.SECRET_KEYS,
@@ -45,7 +45,7 @@ await main(async () => {
 
   stopOnSignal(logger, [
     { name: 'http', stop: () => ((stopping = true), listening.close()) },
-    { name: 'queue', stop: () => queue.stop() },
+    { name: 'queue', stop: () => queue[Symbol.asyncDispose]() },
     { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },
     { name: 'database', stop: () => db.destroy() },
   ])

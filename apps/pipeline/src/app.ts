@@ -1,6 +1,6 @@
 import type { Express } from 'express'
 import { sql, type Kysely } from 'kysely'
-import { authenticator, door, problems, publishedKeys, tokenVerifier, type Operation } from '@sluice/http'
+import { authenticator, door, problems, publishedKeys, tokenVerifier } from '@sluice/http'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import type { Config } from './config.ts'
@@ -21,6 +21,7 @@ interface Parts extends Omit<PipelineContext, 'db' | 'write'> {
 /** The pipeline service's HTTP side, whole. */
 export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: Parts): Express {
   const { identity } = context
+  const audited = auditedWrites(db)
   return door<PipelineContext>({
     operations,
     info,
@@ -41,12 +42,6 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
         return standing
       },
     }),
-    run: (operation: Operation, caller, facts, work) => run(operation, caller, facts, { ...context, logger }, work),
+    run: (operation, caller, facts, work) => audited(operation, caller, facts, { ...context, logger }, work),
   })
-
-  function run<T>(
-    ...[operation, caller, facts, more, work]: Parameters<ReturnType<typeof auditedWrites<DB>>>
-  ): Promise<T> {
-    return auditedWrites(db)(operation, caller, facts, more, work as never) as Promise<T>
-  }
 }

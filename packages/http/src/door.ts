@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import cors from 'cors'
 import express, { type Express, type RequestHandler, type Router } from 'express'
 import helmet from 'helmet'
-import { Histogram, type Logger, type Registry } from '@sluice/process'
+import { Histogram, requestScope, type Logger, type Registry } from '@sluice/process'
 import { answerProblems } from './answer-problems.ts'
 import { tooDeep } from './depth.ts'
 import { docsRoutes } from './docs-page.ts'
@@ -87,13 +87,14 @@ export function door<Context>(service: Door<Context>): Express {
   return app
 }
 
-/** Takes the caller's request id where it is a plain one, else makes one; passes W3C trace context on as it came. */
+/** Takes the caller's request id where it is a plain one, else makes one, and keeps it with all that the request sets off. */
 const identifyRequest: RequestHandler = (request, response, next) => {
   const given = request.get('x-request-id')
-  response.locals.requestId = given && /^[\w.:-]{1,100}$/.test(given) ? given : randomUUID()
-  response.locals.traceparent = request.get('traceparent')
-  response.set('X-Request-Id', String(response.locals.requestId))
-  next()
+  const requestId = given && /^[\w.:-]{1,100}$/.test(given) ? given : randomUUID()
+  const traceparent = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.exec(request.get('traceparent') ?? '')?.[0]
+  response.locals.requestId = requestId
+  response.set('X-Request-Id', requestId)
+  requestScope.run({ requestId, traceparent }, next)
 }
 
 function refuseDeep(_request: unknown, _response: unknown, body: Buffer): void {

@@ -1,5 +1,6 @@
 import { pino, type DestinationStream, type Logger } from 'pino'
 import type { Redaction } from './redaction.ts'
+import { requestScope } from './request-scope.ts'
 
 export type { Logger } from 'pino'
 
@@ -13,12 +14,13 @@ interface LoggerOptions {
   destination?: DestinationStream
 }
 
-/** JSON lines with ISO times. Every line passes through the redaction, so no call site has to remember it. */
+/** JSON lines with ISO times. Every line passes through the redaction, so no call site has to remember it; the request id comes along by itself. */
 export function createLogger({ name, level, redaction, destination }: LoggerOptions): Logger {
   const options = {
     name,
     level,
     timestamp: pino.stdTimeFunctions.isoTime,
+    mixin: () => ({ requestId: requestScope.getStore()?.requestId }),
     formatters: { level: (label: string) => ({ level: label }) },
     hooks: { streamWrite: (line: string) => redaction.apply(line) },
   }

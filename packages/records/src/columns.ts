@@ -1,5 +1,4 @@
-import type { ColumnType, Generated, JSONColumnType } from 'kysely'
-import type { AccessObject } from '@sluice/contracts'
+import type { Access, AccessObject } from '@sluice/contracts'
 
 interface TranslationEntry {
   locale: string
@@ -7,25 +6,13 @@ interface TranslationEntry {
   value: string
 }
 
-/** The columns that every record has. Nothing in this package looks at any other. */
-export interface RecordColumns {
-  /** The key inside the database; `uid` is the one that leaves it. */
-  id: ColumnType<number, never, never>
-  uid: Generated<string>
-  name: string
-  translations: JSONColumnType<TranslationEntry[]>
-  /** Counts the changes, for ETag and If-Match. */
-  version: Generated<number>
-  created_at: Generated<Date>
-  updated_at: Generated<Date>
-  created_by: string | null
-  updated_by: string | null
-}
+/** A row whose generated type says `Json` or `string` where we know better. */
+export type Refined<Row, Known> = Omit<Row, keyof Known> & Known
 
-/** And those of a record that people share inside their client. */
-export interface SharedColumns extends RecordColumns {
-  client: string
-  public_access: Generated<'NONE' | 'READ' | 'READ_WRITE'>
-  user_access: JSONColumnType<AccessObject[]>
-  user_group_access: JSONColumnType<AccessObject[]>
+/** What is known of every record that people share inside their client. */
+export interface SharedColumns {
+  translations: TranslationEntry[]
+  public_access: Access['publicAccess']
+  user_access: AccessObject[]
+  user_group_access: AccessObject[]
 }

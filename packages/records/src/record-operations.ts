@@ -32,7 +32,9 @@ export function recordOperations<C extends Context, Row extends { uid: string; v
 ) {
   type In<Query, Sent> = C & Asked & { params: { uid: string }; query: Query; body: Sent }
   return {
-    list: operation(signatures.list, (input) => records.search(input.db, input, searchOf(input.query))),
+    list: operation(signatures.list, (input) =>
+      records.search(input.db, input, searchOf(input.query), input.request.url),
+    ),
     search: operation(signatures.search, (input) => records.search(input.db, input, input.body)),
 
     create: operation(signatures.create, async (input) => {

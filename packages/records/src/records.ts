@@ -3,8 +3,10 @@ import type { SearchRequest } from '@sluice/contracts'
 import { Answer, etagOf, problems, type Caller } from '@sluice/http'
 import type { Level } from './visible-to.ts'
 import { pageHeaders } from './search/page-headers.ts'
-import { searchPlan } from './search/plan.ts'
+import { escaped } from './search/patterns.ts'
+import { searchPlan, type SearchPlan } from './search/plan.ts'
 import type { Properties } from './search/properties.ts'
+import { InvalidSearch } from './search/violations.ts'
 
 /** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
 export interface RecordKind<Row, Resource, Context> {
@@ -13,8 +15,8 @@ export interface RecordKind<Row, Resource, Context> {
   /** Where one of them is found, below `/api/v1`. */
   path: string
   properties: Properties
-  /** What the free-text `query` of a search looks at. */
-  matches(text: string): Expression<SqlBool>
+  /** What the free-text `query` of a search looks at. `like` is the text as a pattern that finds it anywhere. */
+  matches(like: string): Expression<SqlBool>
   scope(caller: Caller, level: Level): RawBuilder<SqlBool>
   /** Rows as they go out, in the same order. May ask other services; never called inside a transaction. */
   present(rows: Row[], context: Context): Promise<Resource[]>
@@ -33,13 +35,14 @@ export function records<Row extends Versioned, Resource, Context extends { calle
 ) {
   const from = sql`${sql.table(kind.table)} as r`
 
-  /** One page of what the caller may see, with the totals in headers. */
+  /** One page of what the caller may see, with the totals in headers. `url` is what was asked by GET, for links to other pages. */
   async function search(
     db: Kysely<any>,
-    context: Context & { request: { url: string } },
+    context: Context,
     request: SearchRequest,
+    url?: string,
   ): Promise<Answer<Resource[]>> {
-    const plan = searchPlan(request, { properties: kind.properties, query: kind.matches, idColumn: 'r.id' })
+    const plan = planOf(request)
     const where = sql.join([kind.scope(context.caller, 'READ'), ...plan.where], sql` and `)
     const [{ rows }, total] = await Promise.all([
       sql<Row>`select r.* from ${from} where ${where} order by ${sql.join(plan.order)} limit ${plan.limit} offset ${plan.offset}`.execute(
@@ -47,8 +50,17 @@ export function records<Row extends Versioned, Resource, Context extends { calle
       ),
       plan.counted ? count(db, where) : undefined,
     ])
-    const headers = pageHeaders({ page: plan.page, pageSize: plan.pageSize, total }, context.request.url)
+    const headers = pageHeaders({ page: plan.page, pageSize: plan.pageSize, total, rows: rows.length }, url)
     return new Answer(await kind.present(rows, context), headers)
+  }
+
+  function planOf(request: SearchRequest): SearchPlan {
+    const query = (text: string) => kind.matches(`%${escaped(text)}%`)
+    try {
+      return searchPlan(request, { properties: kind.properties, query, idColumn: 'r.uid', defaultOrder: ['name:iasc'] })
+    } catch (error) {
+      throw error instanceof InvalidSearch ? problems.malformed(error.violations) : error
+    }
   }
 
   async function count(db: Kysely<any>, where: RawBuilder<unknown>): Promise<number> {

@@ -5,7 +5,7 @@ import type { UploadedFiles } from '../../database.ts'
 import { authorsOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
-import { presentSchemas } from '../schemas/records.ts'
+import { presentSchemas, type SchemaRow } from '../schemas/records.ts'
 import type { DataPipelineRow } from './records.ts'
 import { statusesOf } from './status.ts'
 
@@ -56,6 +56,7 @@ async function schemasOf(rows: DataPipelineRow[], context: Asked): Promise<Map<n
     .selectFrom('schemas')
     .selectAll()
     .where('id', 'in', [0, ...rows.map((row) => row.schema_id)])
+    .$castTo<SchemaRow>()
     .execute()
   const presented = await presentSchemas(found, context)
   return new Map(found.map(({ id }, index) => [id, presented[index]!]))

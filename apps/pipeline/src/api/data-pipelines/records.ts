@@ -1,11 +1,11 @@
 import { sql, type Selectable } from 'kysely'
 import { pipelineTypes, runTriggers, type CsvUploadPipeline } from '@sluice/contracts'
-import { records, visibleTo } from '@sluice/records'
+import { records, visibleTo, type Refined, type SharedColumns } from '@sluice/records'
 import type { DataPipelines } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { presentDataPipelines } from './present.ts'
 
-export type DataPipelineRow = Selectable<DataPipelines>
+export type DataPipelineRow = Refined<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
 
 export const dataPipelines = records<DataPipelineRow, CsvUploadPipeline, Asked>({
   noun: 'data pipeline',
@@ -23,7 +23,7 @@ export const dataPipelines = records<DataPipelineRow, CsvUploadPipeline, Asked>(
     created: { type: 'date-time', column: 'r.created_at' },
     lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
-  matches: (text) => sql`(r.name ilike ${text} or r.table_name ilike ${text} or r.description ilike ${text})`,
+  matches: (like) => sql`(r.name ilike ${like} or r.table_name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
   present: presentDataPipelines,
 })

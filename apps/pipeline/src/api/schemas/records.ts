@@ -1,12 +1,12 @@
 import { sql, type Selectable } from 'kysely'
 import type { Schema } from '@sluice/contracts'
-import { accessOf, records, visibleTo } from '@sluice/records'
+import { accessOf, records, visibleTo, type Refined, type SharedColumns } from '@sluice/records'
 import type { Schemas } from '../../database.ts'
 import { authorsOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
 
-export type SchemaRow = Selectable<Schemas>
+export type SchemaRow = Refined<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 
 export const schemas = records<SchemaRow, Schema, Asked>({
   noun: 'schema',
@@ -21,7 +21,7 @@ export const schemas = records<SchemaRow, Schema, Asked>({
     created: { type: 'date-time', column: 'r.created_at' },
     lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
-  matches: (text) => sql`(r.name ilike ${text} or r.schema_name ilike ${text})`,
+  matches: (like) => sql`(r.name ilike ${like} or r.schema_name ilike ${like})`,
   scope: visibleTo,
   present: presentSchemas,
 })

@@ -1,0 +1,62 @@
+import {
+  batchedLookUp,
+  cachedLookUp,
+  identityOperations,
+  orAbsent,
+  serviceClient,
+  type ClientSummary,
+  type Signature,
+} from '@sluice/contracts'
+import { scopeHeaders } from '@sluice/process'
+import type { IdentityLookups } from './lookups.ts'
+
+const { lookups } = identityOperations
+
+const seconds = 1_000
+/** A token's whole life: while identity is down, whoever was let in stays until it ends. */
+const whileDown = 5 * 60 * seconds
+
+/** Asks the identity service over HTTP, remembering what it says: standings for ten seconds at most, names for a minute. */
+export function identityLookups({
+  IDENTITY_URL,
+  SERVICE_SECRET,
+}: {
+  IDENTITY_URL: string
+  SERVICE_SECRET: string
+}): IdentityLookups {
+  const identity = serviceClient({
+    baseUrl: IDENTITY_URL,
+    name: 'The identity service',
+    token: () => SERVICE_SECRET,
+    headers: scopeHeaders,
+  })
+
+  const standings = cachedLookUp(
+    (key) => {
+      const [uid = '', session = ''] = key.split(' ')
+      return orAbsent(identity.call(lookups.standing, { params: { uid }, query: { session } }))
+    },
+    { ttl: 5 * seconds, staleFor: whileDown, max: 10_000 },
+  )
+  const users = batchedLookUp(byId(lookups.users), { ttl: 60 * seconds, staleFor: whileDown, max: 50_000 })
+  const userGroups = batchedLookUp(byId(lookups.userGroups), { ttl: 60 * seconds, staleFor: whileDown, max: 10_000 })
+  const clients = batchedLookUp<ClientSummary>(byId(lookups.clients), {
+    ttl: 10 * seconds,
+    staleFor: whileDown,
+    max: 10_000,
+  })
+
+  return {
+    standing: (uid, session) => standings.get(`${uid} ${session}`),
+    users: (uids) => users.getMany(uids),
+    userGroups: (uids) => userGroups.getMany(uids),
+    client: (uid) => clients.get(uid),
+  }
+
+  function byId<T extends { id: string }>(look: Signature<any, undefined, { ids: string[] }, T[]>) {
+    return async (ids: string[]): Promise<Map<string, T>> => {
+      const found = await identity.call(look, { body: { ids } } as never)
+      return new Map(found.map((one) => [one.id, one]))
+    }
+  }
+}
