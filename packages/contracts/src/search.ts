@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { contract, type TypeOf } from './contract.ts'
 
-const Filter = Type.String({ minLength: 1, maxLength: 1100, description: 'property:operator[:value]' })
+const Filter = Type.String({ minLength: 1, maxLength: 20_000, description: 'property:operator[:value]' })
 const Order = Type.String({ minLength: 1, maxLength: 100, description: 'property[:asc|desc|iasc|idesc]' })
 const Page = Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })
 const PageSize = Type.Integer({ minimum: 1, maximum: 1000, default: 50 })
