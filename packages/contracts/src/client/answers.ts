@@ -1,0 +1,114 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import type { Contract } from '../contract.ts'
+import type { Signature } from '../operation.ts'
+import { ProblemDocument } from '../problem.ts'
+import type { RawAnswer } from './exchange.ts'
+import { RemoteProblem, retryAfterOf, ServiceUnavailable } from './failures.ts'
+
+/** One page of a longer list, and where it stands in it. */
+export interface Page<T> {
+  items: T
+  /** Rows on all pages; undefined where they were not counted. */
+  total: number | undefined
+  page: number
+  pageSize: number
+  pageCount: number | undefined
+}
+
+/**
+ * A service may be newer than its caller: fields that the contract does not know are dropped, everything it promises
+ * must be there.
+ */
+const ajv = new Ajv2020({
+  strict: true,
+  strictRequired: false,
+  ownProperties: true,
+  discriminator: true,
+  removeAdditional: true,
+})
+addFormats.default(ajv)
+// Whether a list repeats itself is for the service to mind; ajv's own check compares objects pairwise.
+ajv.removeKeyword('uniqueItems')
+ajv.addKeyword({ keyword: 'uniqueItems', schemaType: 'boolean' })
+
+const compiled = new WeakMap<object, ValidateFunction>()
+
+function matches<T>(contract: Contract<T>, value: unknown): { value: T } | { broken: string } {
+  let validate = compiled.get(contract)
+  if (!validate) compiled.set(contract, (validate = ajv.compile(contract)))
+  if (validate(value)) return { value: value as T }
+  const [{ instancePath, message } = { instancePath: '', message: '' }] = validate.errors ?? []
+  return { broken: `${instancePath || '/'} ${message}` }
+}
+
+/** 502, 503 and 504: whoever answered, nothing was done, and it may go better later. */
+export function demandAvailable(answer: RawAnswer): RawAnswer {
+  const { status, headers } = answer
+  if (status < 502 || status > 504) return answer
+  const problem = problemOf(answer)
+  const said = problem?.detail ?? `It answers ${status}.`
+  throw new ServiceUnavailable('overloaded', said, { retryAfter: retryAfterOf(headers.get('retry-after')), problem })
+}
+
+/** The body that the signature promises. Throws `RemoteProblem`, or `ServiceUnavailable` for anything unforeseen. */
+export function bodyOf<Response>(
+  { id, response }: Signature<string, any, any, Response>,
+  { status, headers, text }: RawAnswer,
+): Response {
+  if (status >= 400) {
+    const document = problemOf({ status, headers, text }) ?? nameless(id, status)
+    throw new RemoteProblem(document, retryAfterOf(headers.get('retry-after')))
+  }
+  if (status < 200 || status > 299) throw malformed(id, `status ${status}`)
+  if (!response) return undefined as Response
+  const checked = matches(response, parsed(id, headers, text))
+  if ('broken' in checked) throw malformed(id, checked.broken)
+  return checked.value
+}
+
+export function pageOf<T>(items: T, headers: Headers): Page<T> {
+  const count = (name: string) => {
+    const header = headers.get(name)
+    return header !== null && /^\d+$/.test(header) ? Number(header) : undefined
+  }
+  return {
+    items,
+    total: count('x-total-count'),
+    page: count('x-page') ?? 1,
+    pageSize: count('x-page-size') ?? (Array.isArray(items) ? items.length : 0),
+    pageCount: count('x-page-count'),
+  }
+}
+
+function parsed(id: string, headers: Headers, text: string): unknown {
+  const type = headers.get('content-type') ?? 'nothing'
+  if (!/^application\/json\b/i.test(type)) throw malformed(id, `${type} instead of JSON`)
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw malformed(id, 'what is not JSON', cause)
+  }
+}
+
+function problemOf({ headers, text }: RawAnswer): ProblemDocument | undefined {
+  if (!/^application\/problem\+json\b/i.test(headers.get('content-type') ?? '')) return undefined
+  try {
+    const checked = matches(ProblemDocument, JSON.parse(text))
+    return 'value' in checked ? checked.value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Something between us and the service refused, in words of its own. */
+const nameless = (id: string, status: number): ProblemDocument => ({
+  type: `urn:problem:http-${status}`,
+  title: `${id} was refused.`,
+  status,
+  detail: `${id} was answered with ${status} and no explanation.`,
+  code: `http-${status}`,
+})
+
+const malformed = (id: string, what: string, cause?: unknown) =>
+  new ServiceUnavailable('malformed-answer', `The answer to ${id} breaks its contract: ${what}.`, { cause })

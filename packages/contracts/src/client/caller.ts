@@ -1,0 +1,112 @@
+import { Readable } from 'node:stream'
+import type { Signature } from '../operation.ts'
+import { addressOf } from './address.ts'
+import { bodyOf, demandAvailable, pageOf, type Page } from './answers.ts'
+import type { CallInput, Manners, Optional, UploadInput } from './call-input.ts'
+import { exchange, type Exchange, type RawAnswer, type UploadBody } from './exchange.ts'
+import { resilience, type Circuit, type Resilience } from './resilience.ts'
+
+export interface ServiceClientOptions extends Resilience {
+  /** `http://identity:3001`: without `/api/v1`. */
+  baseUrl: string
+  /** What the service is called in messages; its address when absent. */
+  name?: string
+  /** Asked once per call; undefined sends none. */
+  token: () => string | undefined | Promise<string | undefined>
+  /** Headers for every call, such as the request id in whose service this is. */
+  headers?: () => Record<string, string>
+  fetch?: typeof globalThis.fetch
+}
+
+interface AnyInput extends Manners {
+  params?: unknown
+  query?: unknown
+  body?: unknown
+  length?: number
+}
+
+/**
+ * Calls a service by its operations' signatures. Every method throws `RemoteProblem` for an answer that is a problem,
+ * `ServiceUnavailable` where there is no usable answer, and the signal's reason when that ended the call.
+ */
+export interface ServiceClient {
+  call<Path extends string, Query, Body, Response>(
+    signature: Signature<Path, Query, Body, Response>,
+    ...input: Optional<CallInput<Path, Query, Body>>
+  ): Promise<Response>
+  /** The same, with the totals that a paged answer has in its headers. */
+  callPaged<Path extends string, Query, Body, Response>(
+    signature: Signature<Path, Query, Body, Response>,
+    ...input: Optional<CallInput<Path, Query, Body>>
+  ): Promise<Page<Response>>
+  /** Streams a file. Not retried; ends only with the connection or the signal. Always uses up or destroys the stream. */
+  upload<Path extends string, Query, Body, Response>(
+    signature: Signature<Path, Query, Body, Response>,
+    input: UploadInput<Path, Query>,
+  ): Promise<Response>
+  /** For metrics and health. */
+  circuit(): Circuit
+}
+
+/** Opens nothing until the first call; connections are kept alive and shared by the process. */
+export function serviceClient(options: ServiceClientOptions): ServiceClient {
+  const { baseUrl, name = new URL(baseUrl).origin, fetch = globalThis.fetch } = options
+  const { run, circuit } = resilience(name, options)
+
+  async function request(signature: Signature, input: AnyInput, body: Exchange['body']): Promise<RawAnswer> {
+    const { signal, params, query } = input
+    const url = addressOf(baseUrl, signature, params as Record<string, string>, query as object)
+    const headers = await headersOf(signature, input, options)
+    const asked = { url, method: signature.method.toUpperCase(), headers, ...(body !== undefined && { body }) }
+    return run(async (limit) => demandAvailable(await exchange(asked, fetch, limit, signal)), {
+      retried: signature.effect === 'read',
+      timed: !signature.upload,
+      signal,
+    })
+  }
+
+  const ask = (signature: Signature, input: AnyInput = {}) =>
+    request(signature, input, input.body === undefined ? undefined : JSON.stringify(input.body))
+
+  return {
+    circuit,
+    call: async (signature, ...[input]) => bodyOf(signature, await ask(signature, input)),
+    async callPaged(signature, ...[input]) {
+      const answer = await ask(signature, input)
+      return pageOf(bodyOf(signature, answer), answer.headers)
+    },
+    async upload(signature, input) {
+      const { body } = input
+      // A file that cannot be opened says so before anybody reads it; whoever reads it then is told again.
+      if (body instanceof Readable) body.on('error', () => {})
+      try {
+        return bodyOf(signature, await request(signature, input, body))
+      } finally {
+        await discard(body)
+      }
+    },
+  }
+}
+
+async function headersOf(
+  { upload, response }: Signature,
+  { body, length, requestId, traceparent }: AnyInput,
+  { token, headers }: ServiceClientOptions,
+): Promise<Headers> {
+  const bearer = await token()
+  const all = new Headers(headers?.())
+  if (response) all.set('accept', 'application/json, application/problem+json')
+  if (bearer !== undefined) all.set('authorization', `Bearer ${bearer}`)
+  if (upload) all.set('content-type', upload)
+  else if (body !== undefined) all.set('content-type', 'application/json')
+  if (length !== undefined) all.set('content-length', String(length))
+  if (requestId !== undefined) all.set('x-request-id', requestId)
+  if (traceparent !== undefined) all.set('traceparent', traceparent)
+  return all
+}
+
+/** A file of which nobody reads the rest would stay open. */
+async function discard(body: UploadBody): Promise<void> {
+  if (body instanceof Readable) body.destroy()
+  else if (body instanceof ReadableStream && !body.locked) await body.cancel().catch(() => {})
+}

@@ -1,0 +1,136 @@
+import { LRUCache } from 'lru-cache'
+import { RemoteProblem, ServiceUnavailable } from './failures.ts'
+
+export interface Remembering {
+  /** Milliseconds that a found value is answered without asking, counted from when it was asked for. */
+  ttl: number
+  /** Milliseconds that "there is no such thing" is; 1,000 at most when absent. */
+  missingTtl?: number
+  /** Milliseconds past `ttl` that a found value still answers while the service is unavailable; 0 when absent. */
+  staleFor?: number
+  /** Most values that are kept. */
+  max: number
+}
+
+/** Reads by key, remembered. Throws what the reading throws, when nothing that is remembered may stand in for it. */
+export interface LookUp<V> {
+  /** Undefined: there is no such thing. */
+  get(key: string): Promise<V | undefined>
+  /** Those that exist. What is neither remembered nor on its way is asked for together. */
+  getMany(keys: Iterable<string>): Promise<Map<string, V>>
+  /** The next `get` asks. */
+  forget(key: string): void
+  clear(): void
+}
+
+interface Remembered<V> {
+  value: V | undefined
+  /** When it was asked for, on the monotonic clock. */
+  asked: number
+}
+
+/** A read-through cache of single reads. One read per key is under way at a time, whoever waits for it. */
+export function cachedLookUp<V>(read: (key: string) => Promise<V | undefined>, manner: Remembering): LookUp<V> {
+  return lookUp((keys) => keys.map((key) => read(key)), manner)
+}
+
+/**
+ * A read-through cache of a reading that takes many keys at once, `atOnce` at most. A key that its answer does not have
+ * does not exist.
+ */
+export function batchedLookUp<V>(
+  readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>,
+  { atOnce = 1000, ...manner }: Remembering & { atOnce?: number },
+): LookUp<V> {
+  return lookUp((keys) => {
+    const answers: Promise<V | undefined>[] = []
+    for (let start = 0; start < keys.length; start += atOnce) {
+      const batch = keys.slice(start, start + atOnce)
+      const answer = readMany(batch)
+      answers.push(...batch.map(async (key) => (await answer).get(key)))
+    }
+    return answers
+  }, manner)
+}
+
+/** The answer, or undefined where the service says 404. */
+export async function orAbsent<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof RemoteProblem && error.status === 404) return undefined
+    throw error
+  }
+}
+
+/** `begin` starts the reading of keys and gives one promise for each, in order. */
+function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], manner: Remembering): LookUp<V> {
+  const { ttl, missingTtl = Math.min(ttl, 1_000), staleFor = 0, max } = manner
+  const remembered = new LRUCache<string, Remembered<V>>({ max })
+  const underWay = new Map<string, Flight<V>>()
+
+  const ageOf = ({ asked }: Remembered<V>) => performance.now() - asked
+  const isFresh = (entry: Remembered<V>) => ageOf(entry) < (entry.value === undefined ? missingTtl : ttl)
+
+  /** Serves the old value where the service is unavailable; anything else that fails, fails. */
+  async function outcomeOf(key: string, answer: Promise<V | undefined>, entry: Remembered<V>, flight: Flight<V>) {
+    try {
+      entry.value = await answer
+      // Forgotten meanwhile: the answer may be older than the reason to forget.
+      if (underWay.get(key) === flight) remembered.set(key, entry)
+      return entry.value
+    } catch (error) {
+      const old = remembered.peek(key)
+      if (error instanceof ServiceUnavailable && old?.value !== undefined && ageOf(old) < ttl + staleFor)
+        return old.value
+      throw error
+    } finally {
+      if (underWay.get(key) === flight) underWay.delete(key)
+    }
+  }
+
+  function start(keys: string[]): void {
+    const asked = performance.now()
+    begin(keys).forEach((answer, index) => {
+      const key = keys[index] as string
+      const flight: Flight<V> = {}
+      underWay.set(key, flight)
+      flight.outcome = outcomeOf(key, answer, { value: undefined, asked }, flight)
+    })
+  }
+
+  async function getMany(keys: Iterable<string>): Promise<Map<string, V>> {
+    const wanted = [...new Set(keys)]
+    const fresh = new Map<string, V | undefined>()
+    for (const key of wanted) {
+      const entry = remembered.get(key)
+      if (entry && isFresh(entry)) fresh.set(key, entry.value)
+    }
+    const missing = wanted.filter((key) => !fresh.has(key))
+    const unasked = missing.filter((key) => !underWay.has(key))
+    if (unasked.length > 0) start(unasked)
+    const outcomes = await Promise.all(missing.map((key) => underWay.get(key)?.outcome))
+    missing.forEach((key, index) => fresh.set(key, outcomes[index]))
+    return new Map(wanted.flatMap((key) => present(key, fresh.get(key))))
+  }
+
+  return {
+    get: async (key) => (await getMany([key])).get(key),
+    getMany,
+    forget(key) {
+      remembered.delete(key)
+      underWay.delete(key)
+    },
+    clear() {
+      remembered.clear()
+      underWay.clear()
+    },
+  }
+}
+
+/** One reading that is under way, as those who wait for it share it. */
+interface Flight<V> {
+  outcome?: Promise<V | undefined>
+}
+
+const present = <V>(key: string, value: V | undefined): [string, V][] => (value === undefined ? [] : [[key, value]])
