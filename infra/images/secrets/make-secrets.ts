@@ -23,7 +23,7 @@ const madeBefore = (root: string): Set<string> =>
     Object.keys(readers)
       .map((reader) => join(root, reader, MADE))
       .filter((path) => existsSync(path))
-      .flatMap((path) => JSON.parse(readFileSync(path, 'utf8')) as string[]),
+      .flatMap((path): string[] => JSON.parse(readFileSync(path, 'utf8'))),
   )
 
 const rememberMade = (root: string, names: string[]): void => {

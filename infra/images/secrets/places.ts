@@ -29,7 +29,7 @@ export const readPlace = (root: string, place: Place): string | undefined => {
   try {
     text = readFileSync(path, 'utf8').trim()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
   const secret = text === '' ? '' : place.read(text)
@@ -54,7 +54,7 @@ export const createWhole = (path: string, text: string): boolean => {
     linkSync(draft, path)
     return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    if (hasCode(error, 'EEXIST')) return false
     throw error
   } finally {
     closeSync(descriptor)
@@ -62,6 +62,9 @@ export const createWhole = (path: string, text: string): boolean => {
     syncFolder(dirname(path))
   }
 }
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code
 
 const syncFolder = (path: string): void => {
   const descriptor = openSync(path, 'r')

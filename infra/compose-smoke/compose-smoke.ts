@@ -1,0 +1,89 @@
+/**
+ * Proves docker-compose.yml on a real engine, beside whatever else runs there: builds, starts, runs the demo, looks for
+ * what must not be (root, open ports, readable secrets, development packages), crashes the worker and each database,
+ * stops and starts again, and removes everything it made.
+ *
+ *     npm run compose-smoke
+ */
+import { deepStrictEqual } from 'node:assert'
+import { run } from './command.ts'
+import { expectConfined } from './confinement.ts'
+import { adminPassword, runDemo } from './demo.ts'
+import { expectExposure } from './exposure.ts'
+import { crash, restarts, untilHealthy } from './health.ts'
+import { expectProductionOnly } from './image-contents.ts'
+import { expectSecrecy, readSecrets } from './secrecy.ts'
+import { databases, describeStack, images, type Stack } from './stack.ts'
+import { step } from './step.ts'
+
+const engineAnswers = (): Promise<boolean> =>
+  Promise.all([
+    run('docker', ['version', '--format', '{{.Server.Version}}'], { seconds: 20 }),
+    run('docker', ['compose', 'version'], { seconds: 20 }),
+  ]).then(
+    () => true,
+    () => false,
+  )
+
+const story = async (stack: Stack): Promise<void> => {
+  const up = (): Promise<string> => stack.compose(['up', '--detach', '--wait', '--wait-timeout', '300'], 600)
+
+  await step('the images build', () => stack.compose(['build'], 1200))
+  await step('identity holds nothing but what it runs on', () => expectProductionOnly(stack, 'identity'))
+  await step('pipeline holds nothing but what it runs on', () => expectProductionOnly(stack, 'pipeline'))
+  await step('an empty machine becomes a healthy stack', () => up().then(() => untilHealthy(stack)))
+  const password = await step('identity-setup printed the administrator', () => adminPassword(stack))
+  await step('the demo loads 20,000 rows', () => runDemo(stack, password))
+
+  await step('no root, no capabilities, nothing to write to', () => expectConfined(stack))
+  await step('two published ports, and databases out of reach', () => expectExposure(stack))
+  await step('no secret is readable outside its volume', () => expectSecrecy(stack, password))
+
+  await step('a crashed worker comes back', () => crash(stack, 'pipeline-worker').then(() => untilHealthy(stack)))
+  for (const database of databases) {
+    await step(`a crashed ${database} comes back, and no service falls with it`, async () => {
+      const before = await restarts(stack)
+      await crash(stack, database)
+      await untilHealthy(stack)
+      deepStrictEqual(await restarts(stack), before)
+    })
+  }
+  await step('the demo loads again', () => runDemo(stack, password))
+
+  const secrets = await readSecrets(stack)
+  await step('stopped and started again, it is healthy', async () => {
+    await stack.compose(['down'])
+    await up()
+    await untilHealthy(stack)
+  })
+  await step('with the same secrets and the same administrator', async () => {
+    deepStrictEqual(await readSecrets(stack), secrets)
+    await runDemo(stack, password)
+  })
+}
+
+const remove = async (stack: Stack): Promise<void> => {
+  await stack.compose(['down', '--volumes', '--remove-orphans', '--timeout', '10'])
+  await stack.docker(['image', 'rm', '--force', ...images.map(stack.image)])
+}
+
+const tellFailure = async (stack: Stack, error: unknown): Promise<void> => {
+  process.exitCode = 1
+  console.error(error instanceof Error ? error.message : error)
+  for (const args of [
+    ['ps', '--all'],
+    ['logs', '--no-color', '--tail', '40'],
+  ]) {
+    console.error(await stack.compose(args).catch(String))
+  }
+}
+
+if (await engineAnswers()) {
+  const interruption = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
+  const stack = await describeStack()
+  await story(await describeStack(interruption.signal)).catch((error: unknown) => tellFailure(stack, error))
+  await step('everything is removed', () => remove(stack))
+} else {
+  console.log('No container engine with compose answers here, so the compose smoke test is skipped.')
+}

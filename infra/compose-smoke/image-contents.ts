@@ -1,0 +1,79 @@
+import { deepStrictEqual } from 'node:assert'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { root } from '../paths.ts'
+import type { Stack } from './stack.ts'
+
+type Entry = {
+  link?: boolean
+  resolved?: string
+  optional?: boolean
+  dependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
+  peerDependencies?: Record<string, string>
+}
+type Lock = Record<string, Entry>
+
+/** Throws unless an image holds exactly one application, the packages it needs to run, and no test or package manager. */
+export const expectProductionOnly = async (stack: Stack, app: string): Promise<void> => {
+  const lock: Lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')).packages
+  const needed = neededBy(lock, `apps/${app}`)
+  const files = await stack.docker([
+    'run',
+    '--rm',
+    '--network=none',
+    '--user=0',
+    stack.image(app),
+    'find',
+    '/',
+    '-xdev',
+    '-type',
+    'f',
+  ])
+  const paths = files.split('\n')
+
+  const packages = paths.flatMap(
+    (path) =>
+      /^\/sluice\/((?:packages\/[^/]+\/)?(?:node_modules\/(?:@[^/]+\/)?[^/]+\/?)+)\/package\.json$/.exec(path)?.[1] ??
+      [],
+  )
+  if (packages.length === 0) throw new Error(`the image ${app} holds no packages`)
+  deepStrictEqual(
+    packages.filter((path) => !needed.has(path)),
+    [],
+    `packages in the image ${app} that it does not need`,
+  )
+  const missing = [...needed].filter((path) => lock[path]?.optional !== true && !packages.includes(path))
+  deepStrictEqual(missing, [], `packages that the image ${app} lacks`)
+
+  const unwanted = new RegExp(
+    `^/sluice/(apps/(?!${app}/)|packages/testing/|(apps|packages)/[^/]+/test/)|^/sluice/(apps|packages)/.*\\.test\\.ts$|/\\.npm/|/npm/package\\.json$`,
+  )
+  deepStrictEqual(
+    paths.filter((path) => unwanted.test(path)),
+    [],
+    `files that have no place in the image ${app}`,
+  )
+}
+
+/** The lock's paths of every installed package that a workspace needs to run, found as Node finds them. */
+const neededBy = (lock: Lock, workspace: string): Set<string> => {
+  const seen = new Set<string>([workspace])
+  for (const path of seen) {
+    const entry = lock[path]
+    const wanted = { ...entry?.dependencies, ...entry?.optionalDependencies, ...entry?.peerDependencies }
+    for (const name of Object.keys(wanted)) {
+      const found = resolveFrom(lock, path, name)
+      if (found !== undefined) seen.add(lock[found]?.link === true ? (lock[found].resolved ?? found) : found)
+    }
+  }
+  return new Set([...seen].filter((path) => path.includes('node_modules/')))
+}
+
+const resolveFrom = (lock: Lock, from: string, name: string): string | undefined => {
+  for (let folder = from; ; folder = folder.replace(/\/?[^/]*$/, '')) {
+    const path = `${folder}${folder === '' ? '' : '/'}node_modules/${name}`
+    if (lock[path] !== undefined) return path
+    if (folder === '') return undefined
+  }
+}
