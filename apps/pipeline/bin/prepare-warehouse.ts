@@ -1,0 +1,18 @@
+import { databaseUrl, list, main, readSettings, text } from '@sluice/process'
+import { prepareWarehouseServer } from '../src/engine/warehouses/postgres/prepare-server.ts'
+
+/** Once for each warehouse server, and harmless when repeated: what only its superuser can do for the isolation of clients. */
+await main(async () => {
+  const { values } = readSettings(process.env, {
+    WAREHOUSE_SUPERUSER_URL: databaseUrl(),
+    /** The role of WAREHOUSE_DATABASE_URL. */
+    WAREHOUSE_ROLE: text('warehouse'),
+    /** Databases on the same server that clients' roles must not even connect to. */
+    WAREHOUSE_CLOSED_DATABASES: list(['postgres']),
+  })
+  await prepareWarehouseServer(values.WAREHOUSE_SUPERUSER_URL, {
+    admin: values.WAREHOUSE_ROLE,
+    close: values.WAREHOUSE_CLOSED_DATABASES,
+  })
+  process.stdout.write('The warehouse server is prepared.\n')
+})
