@@ -2,7 +2,7 @@ import type { Logger } from './logger.ts'
 
 interface Step {
   name: string
-  stop(): Promise<unknown>
+  stop(): PromiseLike<unknown>
 }
 
 /**
