@@ -1,0 +1,40 @@
+import { connect } from '@sluice/database'
+import { listen } from '@sluice/http'
+import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@sluice/process'
+import { identityApp } from '../src/app.ts'
+import { readConfig } from '../src/config.ts'
+import type { DB } from '../src/database.ts'
+import { keepHouse } from '../src/housekeeping.ts'
+import { demandMigrated } from '../src/migrations.ts'
+
+/** Serves the identity API until it is told to stop. */
+await main(async () => {
+  const config = readConfig()
+  const redaction = new Redaction()
+  redaction.add(...config.secrets)
+  const logger = createLogger({ name: 'identity', level: config.LOG_LEVEL, redaction })
+  const { db } = connect<DB>(config.IDENTITY_DATABASE_URL, {
+    name: 'identity',
+    onError: (error) => logger.warn({ err: error }, 'an idle database connection broke'),
+  })
+  await demandMigrated(db)
+
+  let stopping = false
+  const metrics = createMetrics('identity')
+  const app = identityApp({ db, config, logger, metrics, isStopping: () => stopping })
+  const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
+  const house = keepHouse(db, logger)
+  logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
+
+  stopOnSignal(logger, [
+    {
+      name: 'http',
+      stop() {
+        stopping = true
+        return listening.close()
+      },
+    },
+    { name: 'housekeeping', stop: () => house.stop() },
+    { name: 'database', stop: () => db.destroy() },
+  ])
+})

@@ -1,0 +1,97 @@
+import { sql } from 'kysely'
+import { clientDomains, holds, type Client, type ClientBody } from '@sluice/contracts'
+import { inLanguageOf, records } from '@sluice/records'
+import type { Asked } from '../operation.ts'
+
+export interface ClientRow {
+  id: number
+  uid: string
+  name: string
+  translations: { locale: string; property: string; value: string }[]
+  code: string
+  billing_code: string
+  primary_contact: Client['primaryContact']
+  technical_contact: Client['technicalContact']
+  billing_contact: Client['billingContact']
+  disabled: boolean
+  domain: Client['domain']
+  manager_enabled: boolean
+  routes_enabled: boolean
+  pipelines_enabled: boolean
+  enterprise_enabled: boolean
+  route_notification_email_addresses: string | null
+  version: number
+  created_at: Date
+  updated_at: Date
+  created_by: string | null
+  updated_by: string | null
+}
+
+export const clientRecords = records<ClientRow, Client, Asked>({
+  noun: 'client',
+  table: 'clients',
+  path: '/clients',
+  properties: {
+    id: { column: 'r.uid', type: 'uid' },
+    name: { column: 'r.name', type: 'string' },
+    displayName: { column: 'r.name', type: 'string' },
+    code: { column: 'r.code', type: 'string' },
+    billingCode: { column: 'r.billing_code', type: 'string' },
+    disabled: { column: 'r.disabled', type: 'boolean' },
+    domain: { column: 'r.domain', type: 'enum', values: clientDomains },
+    managerEnabled: { column: 'r.manager_enabled', type: 'boolean' },
+    routesEnabled: { column: 'r.routes_enabled', type: 'boolean' },
+    pipelinesEnabled: { column: 'r.pipelines_enabled', type: 'boolean' },
+    enterpriseEnabled: { column: 'r.enterprise_enabled', type: 'boolean' },
+    created: { column: 'r.created_at', type: 'date-time' },
+    lastUpdated: { column: 'r.updated_at', type: 'date-time' },
+  },
+  matches: (text) =>
+    sql`(r.uid::text = lower(${text}) or r.code ilike ${containing(text)} or r.name ilike ${containing(text)})`,
+  /** One's own client; a super admin crosses clients. */
+  scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
+  present: async (rows, { request }) => rows.map((row) => clientOf(row, request.locales)),
+})
+
+/** A pattern that finds the text anywhere, each of its characters standing for itself. */
+export const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
+
+export const clientOf = (row: ClientRow, locales: readonly string[]): Client => ({
+  id: row.uid,
+  created: row.created_at.toISOString(),
+  lastUpdated: row.updated_at.toISOString(),
+  displayName: inLanguageOf(row, 'name', row.name, locales),
+  name: row.name,
+  translations: row.translations,
+  code: row.code,
+  billingCode: row.billing_code,
+  primaryContact: row.primary_contact,
+  technicalContact: row.technical_contact,
+  billingContact: row.billing_contact,
+  disabled: row.disabled,
+  domain: row.domain,
+  managerEnabled: row.manager_enabled,
+  routesEnabled: row.routes_enabled,
+  pipelinesEnabled: row.pipelines_enabled,
+  enterpriseEnabled: row.enterprise_enabled,
+  ...(row.route_notification_email_addresses !== null && {
+    routeNotificationEmailAddresses: row.route_notification_email_addresses,
+  }),
+})
+
+export const clientColumns = (body: ClientBody) => ({
+  name: body.name,
+  translations: JSON.stringify(body.translations ?? []),
+  code: body.code,
+  billing_code: body.billingCode,
+  primary_contact: JSON.stringify(body.primaryContact),
+  technical_contact: JSON.stringify(body.technicalContact),
+  billing_contact: JSON.stringify(body.billingContact),
+  disabled: body.disabled,
+  domain: body.domain,
+  manager_enabled: body.managerEnabled,
+  routes_enabled: body.routesEnabled,
+  pipelines_enabled: body.pipelinesEnabled,
+  enterprise_enabled: body.enterpriseEnabled,
+  route_notification_email_addresses: body.routeNotificationEmailAddresses ?? null,
+})

@@ -1,0 +1,44 @@
+import { sql } from 'kysely'
+import type { ClientBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { endSessionsOfClient } from '../../sign-in/sessions.ts'
+import { keepingASuperAdmin } from '../../super-admins.ts'
+import type { Asked } from '../operation.ts'
+import { clientColumns, clientOf, clientRecords, type ClientRow } from './records.ts'
+
+export async function createClient(body: ClientBody, { write, caller, request }: Asked): Promise<ClientRow> {
+  return write(async (trx) => {
+    const made = await clientRecords.insert(trx, caller, clientColumns(body))
+    request.audit(made.uid, { after: clientOf(made, []) })
+    return made
+  })
+}
+
+/** Replaces a client. Disabling one ends what its users have open; the last one that a super admin can enter stays enabled. */
+export async function updateClient(
+  uid: string,
+  body: ClientBody,
+  { write, caller, request }: Asked,
+): Promise<ClientRow> {
+  return write(async (trx) => {
+    const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
+    const change = () => clientRecords.update(trx, caller, before, clientColumns(body))
+    const disables = body.disabled && !before.disabled
+    const after = disables ? await keepingASuperAdmin(trx, '/disabled', change) : await change()
+    if (disables) await endSessionsOfClient(trx, before.uid)
+    request.audit(uid, { before: clientOf(before, []), after: clientOf(after, []) })
+    return after
+  })
+}
+
+/** Removes a client that has no users; its groups go with it. */
+export async function deleteClient(uid: string, { write, caller, request }: Asked): Promise<void> {
+  await write(async (trx) => {
+    const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
+    const { rows } = await sql`select from users where client = ${before.uid} limit 1`.execute(trx)
+    if (rows.length > 0)
+      throw problems.conflict('/', 'This client still has users: delete them first, or disable the client.')
+    await clientRecords.remove(trx, before)
+    request.audit(uid, { before: clientOf(before, []) })
+  })
+}

@@ -1,0 +1,35 @@
+import { sql } from 'kysely'
+import { identityOperations, type ClientSummary, type UserGroupLookup, type UserSummary } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { standingOf } from '../../sign-in/standing.ts'
+import { operation } from '../operation.ts'
+
+const { lookups } = identityOperations
+
+/** What the pipeline service asks of users, groups and clients. Ids that are not found are left out of the answer. */
+export const lookupOperations = {
+  standing: operation(lookups.standing, async ({ db, params, query }) => {
+    const standing = await standingOf(db, params.uid, query.session)
+    if (!standing) throw problems.notFound('user')
+    return standing
+  }),
+
+  users: operation(lookups.users, async ({ db, body }) => {
+    const { rows } = await sql<UserSummary>`
+      select uid as id, client, username, name, status from users where uid = any(${body.ids}) order by id`.execute(db)
+    return rows
+  }),
+
+  userGroups: operation(lookups.userGroups, async ({ db, body }) => {
+    const { rows } = await sql<UserGroupLookup>`
+      select uid as id, client, name, code from user_groups where uid = any(${body.ids}) order by id`.execute(db)
+    return rows
+  }),
+
+  clients: operation(lookups.clients, async ({ db, body }) => {
+    const { rows } = await sql<ClientSummary>`
+      select uid as id, code, name, disabled, pipelines_enabled as "pipelinesEnabled"
+      from clients where uid = any(${body.ids}) order by id`.execute(db)
+    return rows
+  }),
+}

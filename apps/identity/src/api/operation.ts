@@ -1,0 +1,16 @@
+import { operationsWith, type Caller, type RequestFacts } from '@sluice/http'
+import type { DatabaseContext } from '@sluice/records'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import type { SigningKeys } from '../sign-in/keys.ts'
+
+/** What every handler of this service is given besides its request. */
+export interface IdentityContext extends DatabaseContext<DB> {
+  config: Config
+  keys: SigningKeys
+}
+
+/** The same with the facts of one request: what presenting a row needs. */
+export type Asked = IdentityContext & { caller: Caller; request: RequestFacts }
+
+export const operation = operationsWith<IdentityContext>()

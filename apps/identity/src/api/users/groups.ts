@@ -1,0 +1,32 @@
+import { sql, type Transaction } from 'kysely'
+import type { UserBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import type { DB } from '../../database.ts'
+
+interface Member {
+  id: number
+  client: string
+}
+
+/** Makes a user a member of exactly these groups, which must be of their own client. */
+export async function replaceGroups(
+  trx: Transaction<DB>,
+  user: Member,
+  wanted: UserBody['userGroups'] = [],
+): Promise<void> {
+  const uids = wanted.map(({ id }) => id.toLowerCase())
+  const { rows } = await sql<{ id: number; uid: string }>`
+    select id, uid from user_groups where client = ${user.client} and uid = any(${uids}) for key share`.execute(trx)
+  const found = new Set(rows.map(({ uid }) => uid))
+  const missing = uids.findIndex((uid) => !found.has(uid))
+  if (missing >= 0)
+    throw problems.refused(
+      `/userGroups/${missing}/id`,
+      `There is no user group with the id ${uids[missing]} in this client.`,
+    )
+  const ids = rows.map(({ id }) => id)
+  await sql`delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids})`.execute(trx)
+  await sql`
+    insert into user_group_members (user_id, user_group_id)
+    select ${user.id}, unnest(${ids}::bigint[]) on conflict do nothing`.execute(trx)
+}

@@ -1,0 +1,32 @@
+import { identityOperations, searchOf } from '@sluice/contracts'
+import { operation } from '../operation.ts'
+import { createUser } from './create-user.ts'
+import { deleteUser } from './delete-user.ts'
+import { userRecords } from './records.ts'
+import { updateUser } from './update-user.ts'
+
+const { users } = identityOperations
+
+export const userOperations = {
+  // Before `read`, whose path would take "me" for an id.
+  me: operation(users.me, async (input) =>
+    userRecords.answer(await userRecords.read(input.db, input.caller, input.caller.uid), input),
+  ),
+
+  list: operation(users.list, (input) => userRecords.search(input.db, input, searchOf(input.query))),
+
+  search: operation(users.search, (input) => userRecords.search(input.db, input, input.body)),
+
+  create: operation(users.create, async (input) => userRecords.created(await createUser(input.body, input), input)),
+
+  read: operation(users.read, async (input) =>
+    userRecords.answer(await userRecords.read(input.db, input.caller, input.params.uid), input),
+  ),
+
+  update: operation(users.update, (input) => updateUser(input.params.uid, input.body, input)),
+
+  delete: operation(users.delete, async (input) => {
+    await deleteUser(input.params.uid, input)
+    return undefined
+  }),
+}

@@ -1,0 +1,72 @@
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { holds, startPages, userStatuses, type Role, type User, type UserStatus } from '@sluice/contracts'
+import { records } from '@sluice/records'
+import { containing } from '../clients/records.ts'
+import type { Asked } from '../operation.ts'
+import { presentUsers } from './present.ts'
+
+export interface UserRow {
+  id: number
+  uid: string
+  client: string
+  name: string
+  translations: { locale: string; property: string; value: string }[]
+  username: string
+  email: string
+  password_hash: string | null
+  sso_auth: boolean
+  sso_id: string | null
+  roles: Role[]
+  status: UserStatus
+  start_page: User['startPage']
+  file_access_instances: string[]
+  analytics_platform_enabled: boolean
+  service_intro: boolean
+  version: number
+  created_at: Date
+  updated_at: Date
+  created_by: string | null
+  updated_by: string | null
+}
+
+const ofGroups = (condition: RawBuilder<SqlBool>) => sql<SqlBool>`exists (
+  select from user_group_members m join user_groups g on g.id = m.user_group_id where m.user_id = r.id and ${condition})`
+
+const ofClient = (column: 'uid' | 'code' | 'name') =>
+  sql`select c.${sql.ref(column)} from clients c where c.uid = r.client`
+const nameOf = (author: 'created_by' | 'updated_by') =>
+  sql`select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}`
+
+export const userRecords = records<UserRow, User, Asked>({
+  noun: 'user',
+  table: 'users',
+  path: '/users',
+  properties: {
+    id: { column: 'r.uid', type: 'uid' },
+    name: { column: 'r.name', type: 'string' },
+    displayName: { column: 'r.name', type: 'string' },
+    username: { column: 'r.username', type: 'string' },
+    email: { column: 'r.email', type: 'string' },
+    status: { column: 'r.status', type: 'enum', values: userStatuses },
+    startPage: { column: 'r.start_page', type: 'enum', values: startPages },
+    ssoAuth: { column: 'r.sso_auth', type: 'boolean' },
+    ssoId: { column: 'r.sso_id', type: 'string' },
+    analyticsPlatformEnabled: { column: 'r.analytics_platform_enabled', type: 'boolean' },
+    auths: { column: 'r.roles', type: 'strings' },
+    created: { column: 'r.created_at', type: 'date-time' },
+    lastUpdated: { column: 'r.updated_at', type: 'date-time' },
+    createdBy: { column: nameOf('created_by'), type: 'string' },
+    lastUpdatedBy: { column: nameOf('updated_by'), type: 'string' },
+    'client.id': { column: 'r.client', type: 'uid' },
+    'client.code': { column: ofClient('code'), type: 'string' },
+    'client.name': { column: ofClient('name'), type: 'string' },
+    'userGroups.id': { column: 'g.uid', type: 'uid', some: ofGroups },
+    'userGroups.code': { column: 'g.code', type: 'string', some: ofGroups },
+    'userGroups.name': { column: 'g.name', type: 'string', some: ofGroups },
+  },
+  matches: (text) => sql`(r.uid::text = lower(${text}) or r.username ilike ${containing(text)}
+    or r.email ilike ${containing(text)} or r.name ilike ${containing(text)})`,
+  /** The users of one's own client; a super admin crosses clients. */
+  scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
+  present: presentUsers,
+})

@@ -1,0 +1,29 @@
+import { holds, type Role, type UserBody } from '@sluice/contracts'
+import { problems, type Caller } from '@sluice/http'
+import type { UserRow } from './records.ts'
+
+const lacking = (caller: Caller, roles: readonly Role[]) => roles.filter((role) => !holds(caller.roles, role))
+
+/** Nobody grants a role that they do not hold. */
+export function demandGrantable(caller: Caller, roles: readonly Role[]): void {
+  const lacked = lacking(caller, roles)
+  if (lacked.length > 0) throw problems.forbidden(`You cannot grant what you do not hold: ${lacked.join(', ')}.`)
+}
+
+/** Nobody edits or removes someone who can do what they cannot. */
+export function demandPowerOver(caller: Caller, user: Pick<UserRow, 'roles'>): void {
+  const lacked = lacking(caller, user.roles)
+  if (lacked.length > 0) throw problems.forbidden(`This user holds what you do not: ${lacked.join(', ')}.`)
+}
+
+/** Passwords of one's own, and of others where the deployment lets administrators choose them. Not beside single sign-on. */
+export function demandPasswordAllowed(
+  { password, ssoAuth }: UserBody,
+  own: boolean,
+  adminSetsPasswords: boolean,
+): void {
+  if (password === undefined) return
+  if (ssoAuth) throw problems.refused('/password', 'A user with single sign-on has no password here.')
+  if (!own && !adminSetsPasswords)
+    throw problems.refused('/password', 'In this installation, people choose their own passwords.')
+}

@@ -1,0 +1,49 @@
+import type { Express } from 'express'
+import { sql, type Kysely } from 'kysely'
+import { authenticator, door, tokenVerifier } from '@sluice/http'
+import type { Logger, Registry } from '@sluice/process'
+import { auditedWrites } from '@sluice/records'
+import { operations } from './api/operations.ts'
+import type { Config } from './config.ts'
+import type { DB } from './database.ts'
+import { info } from './info.ts'
+import { publishedKeys } from './published-keys.ts'
+import { signingKeys } from './sign-in/keys.ts'
+import { standingOf } from './sign-in/standing.ts'
+import { translate } from './translate.ts'
+
+interface Parts {
+  db: Kysely<DB>
+  config: Config
+  logger: Logger
+  metrics: Registry
+  isStopping?(): boolean
+}
+
+/** The whole identity service, ready to listen. */
+export function identityApp({ db, config, logger, metrics, isStopping = () => false }: Parts): Express {
+  const keys = signingKeys(db, config.SECRET_KEYS)
+  const inTransaction = auditedWrites(db)
+  return door({
+    operations,
+    info,
+    logger,
+    metrics,
+    isStopping,
+    translate,
+    corsOrigins: config.CORS_ORIGINS,
+    trustedProxies: config.TRUSTED_PROXIES,
+    parts: [
+      { name: 'database', check: () => sql`select 1`.execute(db) },
+      { name: 'signing-keys', check: () => keys.current() },
+    ],
+    sideDoors: publishedKeys(keys),
+    authenticate: authenticator({
+      verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, keys.verification),
+      // Asked every time: one indexed look-up, so whatever changes here bites here at once.
+      standing: ({ sub, sid }) => standingOf(db, sub, sid),
+      serviceSecret: config.SERVICE_SECRET,
+    }),
+    run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, { config, keys }, work),
+  })
+}

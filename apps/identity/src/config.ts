@@ -1,0 +1,57 @@
+import { keyRing, type KeyRing } from '@sluice/database'
+import {
+  databaseUrl,
+  integer,
+  list,
+  logLevelNames,
+  oneOf,
+  port,
+  readSettings,
+  secret,
+  text,
+  url,
+  type Setting,
+} from '@sluice/process'
+
+const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
+
+const shape = {
+  IDENTITY_PORT: port(3001),
+  LISTEN_HOST: text('127.0.0.1'),
+  IDENTITY_DATABASE_URL: databaseUrl(),
+  /** How this service names itself in tokens, and where people reach it. By default this machine. */
+  IDENTITY_PUBLIC_URL: url(['http:', 'https:'], ''),
+  SECRET_KEYS: keys,
+  /** What the pipeline service proves itself with. */
+  SERVICE_SECRET: secret(),
+  CORS_ORIGINS: list(),
+  TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
+  LOG_LEVEL: oneOf(logLevelNames, 'info'),
+  /** May an administrator choose the password of somebody else? See docs/decisions/0010. */
+  ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'true'),
+  ACCESS_TOKEN_SECONDS: integer({ min: 30, max: 900, fallback: 300 }),
+  /** Days from a sign-in to the next, however often tokens are refreshed. */
+  SESSION_DAYS: integer({ min: 1, max: 365, fallback: 30 }),
+}
+
+/** The settings of the identity service. Throws `SettingsProblem` with every mistake. */
+export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
+  const { values, secrets } = readSettings(environment, shape)
+  return {
+    ...values,
+    IDENTITY_PUBLIC_URL: values.IDENTITY_PUBLIC_URL || `http://localhost:${values.IDENTITY_PORT}`,
+    ADMIN_SETS_PASSWORDS: values.ADMIN_SETS_PASSWORDS === 'true',
+    secrets,
+  }
+}
+
+export type Config = ReturnType<typeof readConfig>
+
+/** For the commands that prepare the database. */
+export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env) {
+  return readSettings(environment, {
+    IDENTITY_DATABASE_URL: databaseUrl(),
+    /** The first admin's password; made and printed when absent. */
+    SLUICE_ADMIN_PASSWORD: text(''),
+  }).values
+}

@@ -1,0 +1,69 @@
+import { randomInt } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import { recordAudit } from '@sluice/database'
+import { roles } from '@sluice/contracts'
+import { StartProblem } from '@sluice/process'
+import type { DB } from './database.ts'
+import { hashPassword } from './sign-in/password.ts'
+import { isCommonPassword } from './sign-in/common-passwords.ts'
+import { skeletonOf } from './sign-in/username.ts'
+
+export const firstUsername = 'admin'
+
+/** Any number that no other advisory lock of this service uses. */
+const lock = 7_314_513
+
+/**
+ * Makes the first client and its super admin when there is no user at all; otherwise changes nothing. Answers whether it
+ * did. Two that run at once make one.
+ */
+export async function createFirstAdmin(db: Kysely<DB>, password: string): Promise<boolean> {
+  const hash = await hashPassword(password)
+  return db.transaction().execute(async (trx) => {
+    await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
+    if (await hasUsers(trx)) return false
+    const { rows } = await sql<{ client: string; user: string }>`
+      with client as (
+        insert into clients (name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
+        values ('Sluice', 'SLUICE', 'SLUICE', false, 'REGULAR', true, true, true, true)
+        on conflict (lower(code)) do update set code = excluded.code
+        returning uid
+      )
+      insert into users (client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page)
+      select uid, 'Administrator', ${firstUsername}, ${skeletonOf(firstUsername)}, 'admin@localhost.invalid', ${hash}, false, ${[...roles]}, 'ACTIVE', 'DEFAULT'
+      from client returning client, uid as user`.execute(trx)
+    const { client, user } = rows[0]!
+    await recordAudit(trx, {
+      operation: 'users.createFirst',
+      actor: null,
+      client,
+      object: user,
+      requestId: 'create-first-admin',
+      address: 'local',
+    })
+    return true
+  })
+}
+
+export async function hasUsers(db: Kysely<DB>): Promise<boolean> {
+  return (await sql`select from users limit 1`.execute(db)).rows.length > 0
+}
+
+/** A password that an operator chose for the first admin: the same rules as for everybody. */
+export function demandUsable(password: string): string {
+  const length = [...password].length
+  if (length < 12 || length > 128)
+    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters; 12 to 128 are needed.`)
+  if (isCommonPassword(password))
+    throw new StartProblem('SLUICE_ADMIN_PASSWORD is on every list of common passwords: choose another.')
+  return password
+}
+
+/** No vowels, so no words, and nothing that is mistaken for something else when it is read aloud or copied by hand. */
+const letters = 'bcdfghjkmnpqrstvwxz23456789'
+
+/** 24 characters in six groups, 114 bits: `kx7m-…`. */
+export function readablePassword(): string {
+  const group = () => Array.from({ length: 4 }, () => letters[randomInt(letters.length)]).join('')
+  return Array.from({ length: 6 }, group).join('-')
+}

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { problems } from '@sluice/http'
+import type { DB } from '../database.ts'
+import { prefixOf } from './addresses.ts'
+import { skeletonOf } from './username.ts'
+
+/** Seconds. After `free` failures each further one doubles the wait, from `first` up to `longest`: never for good. */
+interface Limit {
+  free: number
+  first: number
+  longest: number
+  /** A key that was left alone this long begins anew. */
+  forget: number
+}
+
+const perAccount: Limit = { free: 5, first: 5, longest: 300, forget: 3600 }
+/** Whole offices sign in from one network, and only failures count. */
+const perNetwork: Limit = { free: 100, first: 30, longest: 900, forget: 3600 }
+
+export interface Attempt {
+  account: string
+  network: string
+}
+
+/**
+ * Counts a try as a failure before it is made, so that no number of parallel tries gets past the limits: `succeeded` takes
+ * it back. Throws 429 when the account or the network has to wait; a try that has to wait lengthens nothing.
+ *
+ * A user's own network (where one of their sessions was opened) is counted apart from the rest of the world, so that
+ * strangers cannot keep them out.
+ */
+export async function admitTry(db: Kysely<DB>, username: string, address: string): Promise<Attempt> {
+  const network = prefixOf(address)
+  const skeleton = skeletonOf(username)
+  const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
+  const { rows } = await sql<{ key: string; seconds: number }>`
+    with own as (
+      select exists (
+        select from sessions s join users u on u.id = s.user_id
+        where u.username_skeleton = ${skeleton} and s.address_prefix = ${network}
+      ) as known
+    ), network as (
+      ${counted(sql`select ${`network:${network}`}::text`, perNetwork)}
+    ), account as (
+      ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
+    )
+    select key, seconds from network union all select key, seconds from account`.execute(db)
+  const wait = Math.max(...rows.map(({ seconds }) => Math.ceil(seconds)))
+  if (wait > 0) throw problems.tooManyRequests(wait, `Too many tries: wait ${wait} seconds before the next.`)
+  const [of, by] = rows
+  return { network: of!.key, account: by!.key }
+}
+
+/** One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. */
+const counted = (key: RawBuilder<unknown>, { free, first, longest, forget }: Limit) => sql`
+  insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
+  select keys.key, 1, now(), '-infinity' from (${key}) as keys (key)
+  on conflict (key) do update set
+    failures = case
+      when a.blocked_until > now() then a.failures
+      when a.last_at < now() - make_interval(secs => ${forget}) then 1
+      else a.failures + 1 end,
+    last_at = case when a.blocked_until > now() then a.last_at else now() end,
+    blocked_until = case
+      when a.blocked_until > now() or a.failures + 1 < ${free} or a.last_at < now() - make_interval(secs => ${forget})
+      then a.blocked_until
+      else now() + make_interval(secs => least(${longest}, ${first} * 2 ^ least(a.failures + 1 - ${free}, 20))) end
+  returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
+
+/** The account begins anew; the network gets this one try back. */
+export async function succeeded(db: Kysely<DB>, { account, network }: Attempt): Promise<void> {
+  await sql`delete from sign_in_attempts where key = ${account}`.execute(db)
+  await sql`
+    update sign_in_attempts set failures = greatest(failures - 1, 0),
+      blocked_until = case when failures <= ${perNetwork.free} then '-infinity' else blocked_until end
+    where key = ${network}`.execute(db)
+}
+
+/** A try that could not be made, because a part was down, is none. */
+export async function takenBack(db: Kysely<DB>, { account, network }: Attempt): Promise<void> {
+  await sql`
+    update sign_in_attempts set failures = greatest(failures - 1, 0), blocked_until = '-infinity'
+    where key in (${account}, ${network})`.execute(db)
+}

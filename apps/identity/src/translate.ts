@@ -1,0 +1,28 @@
+import { brokenConstraint, isUnavailable } from '@sluice/database'
+import { problems, type Problem } from '@sluice/http'
+import { SealProblem } from '@sluice/database'
+
+/** What a unique or foreign key of ours says to people, and which field it is about. */
+const conflicts: Record<string, [pointer: string, detail: string]> = {
+  clients_code_key: ['/code', 'Another client has this code.'],
+  clients_name_key: ['/name', 'Another client has this name.'],
+  users_username_key: ['/username', 'This username is taken, or too like one that is.'],
+  users_client_sso_id_key: ['/ssoId', 'Another user of this client has this single sign-on id.'],
+  users_client_fkey: ['/client/id', 'The client still has users, or is no more.'],
+  user_group_members_user_group_fkey: ['/userGroups', 'A user group was deleted meanwhile.'],
+}
+
+/** PostgreSQL keeps no NUL in text (22021) or in JSON (22P05). */
+const unstorable = ['22021', '22P05']
+
+/** Errors of this service's parts, as problems. Undefined: a bug. */
+export function translate(error: unknown): Problem | undefined {
+  const broken = brokenConstraint(error)
+  const conflict = broken && conflicts[broken.constraint]
+  if (conflict) return problems.conflict(...conflict)
+  if (unstorable.includes((error as { code?: string } | null)?.code ?? ''))
+    return problems.unreadableBody('It holds a NUL character.')
+  if (isUnavailable(error)) return problems.unavailable('database', error)
+  if (error instanceof SealProblem) return problems.unavailable('signing key', error)
+  return undefined
+}
