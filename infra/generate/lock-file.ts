@@ -40,7 +40,14 @@ const PROCESSORS = ['arm64', 'arm', 'ia32', 'loong64', 'ppc64', 'riscv64', 's390
 const platformOf = (name: string): { os: string[]; cpu: string[]; libc: string[] | undefined } => {
   const words = name.replace('windows', 'win32').replace(/-64$/, '-x64').split(/[/-]/)
   const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => words.find((word) => known.includes(word)))
-  if (!os || !cpu) throw new Error(`Cannot tell from its name where the optional package ${name} runs; add it to package-lock.json by hand.`)
-  const libc = words.some((word) => word.startsWith('musl')) ? 'musl' : words.some((word) => word.startsWith('gnu')) ? 'glibc' : undefined
+  if (!os || !cpu)
+    throw new Error(
+      `Cannot tell from its name where the optional package ${name} runs; add it to package-lock.json by hand.`,
+    )
+  const libc = words.some((word) => word.startsWith('musl'))
+    ? 'musl'
+    : words.some((word) => word.startsWith('gnu'))
+      ? 'glibc'
+      : undefined
   return { os: [os], cpu: [cpu], libc: libc && os === 'linux' ? [libc] : undefined }
 }

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import { mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { installedPostgres } from './binaries.ts'
 import { explainFailure } from './explain-failure.ts'
@@ -18,7 +18,7 @@ export type ClusterOptions = {
   log: string
   /** The superuser's password: set when the cluster is made, used in `url`. */
   password: string
-  /** The port to try first; the next free one is taken when it is in use. */
+  /** The port to try first, unless the folder had one before; the next free one is taken when it is in use. */
   port: number
   /** Server settings, as in postgresql.conf. */
   settings?: Record<string, string>
@@ -35,6 +35,8 @@ export type Cluster = AsyncDisposable & {
   ended: Promise<void>
   /** Fast shutdown: sessions end, data is written. Harmless when it has ended. */
   stop: () => Promise<void>
+  /** Immediate shutdown: nothing is finished, the next start recovers. */
+  kill: () => void
 }
 
 const LOOPBACK_ONLY = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
@@ -54,12 +56,17 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
   const data = await initialise(home, options.password, user, durable)
   await clearLeftOver(data)
   await mkdir(dirname(options.log), { recursive: true })
-  for (let port = options.port, tries = 20; ; tries--) {
+  const portFile = join(home.data, 'port')
+  const remembered = Number(await readFile(portFile, 'utf8').catch(() => options.port))
+  for (let port = remembered, tries = 20; ; tries--) {
     port = await freePort(port)
     const settings = { ...LOOPBACK_ONLY, port: String(port), ...(durable ? {} : NOT_DURABLE), ...options.settings }
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const start = await startServer(home.native, data, flags, options.log, user)
-    if ('server' in start) return clusterOf(start.server, port, options.password)
+    if ('server' in start) {
+      await writeFile(portFile, String(port))
+      return clusterOf(start.server, port, options.password)
+    }
     if (tries === 0 || !isPassing(start.said)) throw explainFailure('postgres', start.said)
     await delay(500)
   }
@@ -77,7 +84,7 @@ const clusterOf = (server: ChildProcess, port: number, password: string): Cluste
     clearTimeout(hard)
   }
   const url = (database: string): string => connectionString(port, SUPERUSER, password, database)
-  return { port, url, ended, stop, [Symbol.asyncDispose]: stop }
+  return { port, url, ended, stop, kill: () => void server.kill('SIGQUIT'), [Symbol.asyncDispose]: stop }
 }
 
 /** How to reach a database of an embedded cluster; no TLS on the loopback, whatever PGSSLMODE says. */

@@ -1,0 +1,81 @@
+import { join } from 'node:path'
+import { Refusal } from '../refusal.ts'
+import { rotate } from './logs.ts'
+import { runOnce } from './one-shot.ts'
+import type { Program } from './program.ts'
+import { type Service, startService } from './service.ts'
+import { logFile, loopbackOf, type Settings } from './settings.ts'
+import type { Admin } from './summary.ts'
+
+type BringUp = { settings: Settings; env: NodeJS.ProcessEnv; say: (line: string) => void; stopped: AbortSignal }
+
+/**
+ * Migrates both databases, makes the first administrator and starts the three processes, as much at the same time as
+ * possible; settles when all are ready. Every service started is put into `services` at once, so that the caller can
+ * stop it however this ends. Throws Refusal with what a program printed last.
+ */
+export const bringUp = async ({ settings, env, say, stopped }: BringUp, services: Service[]): Promise<Admin> => {
+  const failed = new AbortController()
+  const off = AbortSignal.any([stopped, failed.signal])
+  const program = (app: string, bin: string, log: string, more: NodeJS.ProcessEnv = {}): Program => {
+    const file = logFile(settings, log)
+    rotate(file)
+    return {
+      file: join(settings.root, 'apps', app, 'bin', bin),
+      log: file,
+      cwd: settings.root,
+      env: { ...env, ...more },
+    }
+  }
+  const migrate = (app: string) =>
+    runOnce(`Migrating the ${app} database`, program(app, 'migrate.ts', `${app}-migrate`), off)
+  const start = (name: string, app: string, bin: string, port: number): Promise<void> => {
+    off.throwIfAborted()
+    const health = `http://${loopbackOf(settings)}:${port}/health/ready`
+    const service = startService({ name, program: program(app, bin, name), health, say })
+    services.push(service)
+    return service.ready
+  }
+  const { IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT } = settings.ports
+  const identity = async (): Promise<Admin> => {
+    await migrate('identity')
+    const password = process.env['SLUICE_ADMIN_PASSWORD']
+    const create = program('identity', 'create-first-admin.ts', 'identity-first-admin', {
+      SLUICE_ADMIN_PASSWORD: password,
+    })
+    const [said] = await Promise.all([
+      runOnce('Making the first administrator', create, off),
+      start('identity', 'identity', 'serve.ts', IDENTITY_PORT),
+    ])
+    return adminOf(said, password)
+  }
+  const pipeline = async (): Promise<void> => {
+    await migrate('pipeline')
+    await Promise.all([
+      start('pipeline', 'pipeline', 'serve.ts', PIPELINE_PORT),
+      start('pipeline-worker', 'pipeline', 'work.ts', WORKER_PORT),
+    ])
+  }
+  // The first failure ends the other half; its own sentence is the one to show.
+  const give = (error: unknown): never => {
+    failed.abort(error)
+    throw error
+  }
+  const halves = await Promise.allSettled([identity().catch(give), pipeline().catch(give)])
+  if (failed.signal.aborted) throw failed.signal.reason
+  const [{ value }] = halves as [PromiseFulfilledResult<Admin>, unknown]
+  return value
+}
+
+/** Reads what create-first-admin prints: `{"username":"admin"}`, with the password when it has just made the user. */
+const adminOf = (said: string, given: string | undefined): Admin => {
+  const line = said.trim().split('\n').at(-1) ?? ''
+  try {
+    const { username, password } = JSON.parse(line) as { username: string; password?: string }
+    return { username, ...(password && { password }), given: password !== undefined && password === given }
+  } catch (error) {
+    throw new Refusal(`Making the first administrator did not say whom it made: ${line.slice(0, 200)}`, {
+      cause: error,
+    })
+  }
+}

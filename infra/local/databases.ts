@@ -1,0 +1,36 @@
+import { Client, escapeIdentifier, escapeLiteral } from 'pg'
+import { type Cluster, connectionString } from '../postgres/cluster.ts'
+import type { Secrets } from './secrets.ts'
+
+const NAMES = ['identity', 'pipeline', 'warehouse'] as const
+
+/** Connection strings of the three databases, each as its own role. */
+export type Databases = Record<(typeof NAMES)[number], string>
+
+/** Makes new client databases and their roles, and is no superuser. */
+const WAREHOUSE_POWERS = 'createdb createrole'
+
+/**
+ * Makes the login roles and databases that are missing. Nobody but its owner connects to a database of these: the roles
+ * that clients' SQL runs under live in the same cluster.
+ */
+export const prepareDatabases = async (cluster: Cluster, secrets: Secrets): Promise<Databases> => {
+  const client = new Client({ connectionString: cluster.url('postgres') })
+  await client.connect()
+  try {
+    const { rows } = await client.query(`select array(select rolname::text from pg_roles) as roles,
+      array(select datname::text from pg_database) as databases`)
+    for (const name of NAMES) {
+      const id = escapeIdentifier(name)
+      const powers = name === 'warehouse' ? WAREHOUSE_POWERS : ''
+      if (!rows[0].roles.includes(name))
+        await client.query(`create role ${id} login ${powers} password ${escapeLiteral(secrets[name])}`)
+      if (!rows[0].databases.includes(name)) await client.query(`create database ${id} owner ${id}`)
+    }
+    await client.query('revoke connect on database identity, pipeline, warehouse, postgres, template1 from public')
+  } finally {
+    await client.end()
+  }
+  const url = (name: (typeof NAMES)[number]): string => connectionString(cluster.port, name, secrets[name], name)
+  return { identity: url('identity'), pipeline: url('pipeline'), warehouse: url('warehouse') }
+}

@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import type { Databases } from './databases.ts'
+import type { Secrets } from './secrets.ts'
+import { loopbackOf, type Settings } from './settings.ts'
+
+/** What every program of apps/<app>/bin is started with, on top of the caller's own environment. */
+export const programEnvironment = (settings: Settings, secrets: Secrets, databases: Databases): NodeJS.ProcessEnv => {
+  const { SLUICE_ADMIN_PASSWORD: _, ...inherited } = process.env
+  const { IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT } = settings.ports
+  return {
+    ...inherited,
+    IDENTITY_PORT: String(IDENTITY_PORT),
+    PIPELINE_PORT: String(PIPELINE_PORT),
+    WORKER_PORT: String(WORKER_PORT),
+    LISTEN_HOST: settings.listenHost,
+    IDENTITY_DATABASE_URL: databases.identity,
+    PIPELINE_DATABASE_URL: databases.pipeline,
+    WAREHOUSE_DATABASE_URL: databases.warehouse,
+    IDENTITY_URL: `http://${loopbackOf(settings)}:${IDENTITY_PORT}`,
+    IDENTITY_PUBLIC_URL: settings.identityPublicUrl,
+    PIPELINE_PUBLIC_URL: settings.pipelinePublicUrl,
+    SECRET_KEYS: secrets.secretKeys,
+    SERVICE_SECRET: secrets.serviceSecret,
+    FILES_DIRECTORY: join(settings.state, 'files'),
+  }
+}

@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isAlive } from '../postgres/left-over.ts'
+import { Refusal } from '../refusal.ts'
+
+/**
+ * Takes the state folder for this process; answers how to let go of it. Throws Refusal when a start is running here. What
+ * a killed start left is taken over.
+ */
+export const takeLock = async (state: string): Promise<() => void> => {
+  const file = join(state, 'running')
+  const release = (): void => {
+    if (read(file) === process.pid) rmSync(file, { force: true })
+  }
+  if (write(file)) return release
+  if (isStart(read(file))) throw alreadyRunning(read(file))
+  rmSync(file, { force: true })
+  if (!write(file)) throw alreadyRunning(read(file))
+  // Two starts may take over the same dead one; the later of them has the file.
+  await delay(50)
+  if (read(file) !== process.pid) throw alreadyRunning(read(file))
+  return release
+}
+
+const alreadyRunning = (pid: number): Refusal =>
+  new Refusal(
+    `Sluice is already running here (process ${pid}): use it, or stop it first with Ctrl-C in its terminal or "kill ${pid}".`,
+  )
+
+const write = (file: string): boolean => {
+  try {
+    writeFileSync(file, String(process.pid), { flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+const read = (file: string): number => {
+  try {
+    return Number(readFileSync(file, 'utf8'))
+  } catch {
+    return 0
+  }
+}
+
+/** Process ids are used again: only a Node process counts as a start that is still running. */
+const isStart = (pid: number): boolean => {
+  if (!pid || pid === process.pid || !isAlive(pid)) return false
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('infra/local/')
+  } catch {
+    return /infra\/local\//.test(
+      spawnSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? '',
+    )
+  }
+}

@@ -1,0 +1,14 @@
+import { Refusal } from '../refusal.ts'
+import { type Program, startProgram } from './program.ts'
+
+/** Runs a program to its end, or until `stopped`; answers its standard output. Throws Refusal with what it printed last. */
+export const runOnce = async (name: string, program: Program, stopped: AbortSignal): Promise<string> => {
+  stopped.throwIfAborted()
+  const { child, ended, output, lastWords } = startProgram(program, true)
+  const end = (): void => void child.kill('SIGTERM')
+  stopped.addEventListener('abort', end)
+  const failure = await ended
+  stopped.removeEventListener('abort', end)
+  if (failure) throw new Refusal(`${name} failed (${failure}):\n${lastWords() || `see ${program.log}`}`)
+  return output()
+}

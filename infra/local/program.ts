@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, createWriteStream, openSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A program of apps/<app>/bin, its log, and what it is started with. */
+export type Program = { file: string; log: string; cwd: string; env: NodeJS.ProcessEnv }
+
+/** A started program. */
+export type Running = {
+  child: ChildProcess
+  /** Its standard output so far, when it was asked for. */
+  output: () => string
+  /** The last lines it wrote to standard error. */
+  lastWords: () => string
+  /** How it ended: `exit code 1`, `signal SIGKILL`; undefined for exit code 0. */
+  ended: Promise<string | undefined>
+}
+
+/** Everything started here that has not ended, to be killed when there is no time left. */
+export const runningPrograms = new Set<ChildProcess>()
+
+/**
+ * Starts a program with this Node. Standard output goes to its log (or is kept, with `capture`), standard error to both
+ * its log and memory. In a process group of its own, so that Ctrl-C in the terminal reaches only us.
+ */
+export const startProgram = ({ file, log, cwd, env }: Program, capture = false): Running => {
+  const output = openSync(log, 'a')
+  const child = spawn(process.execPath, ['--import', join(import.meta.dirname, 'leave-with-parent.ts'), file], {
+    cwd,
+    env,
+    detached: true,
+    stdio: ['ignore', capture ? 'pipe' : output, 'pipe', 'ipc'],
+  })
+  closeSync(output)
+  runningPrograms.add(child)
+  const logged = createWriteStream(log, { flags: 'a' }).on('error', () => {})
+  let [said, complained] = ['', '']
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-100_000)))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    logged.write(text)
+    complained = (complained + text).slice(-4_000)
+  })
+  const ended = new Promise<string | undefined>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('close', (code, signal) =>
+      resolve(code === 0 ? undefined : signal ? `signal ${signal}` : `exit code ${code}`),
+    )
+  }).finally(() => {
+    runningPrograms.delete(child)
+    logged.end()
+  })
+  return { child, output: () => said, lastWords: () => complained.trim().split('\n').slice(-8).join('\n'), ended }
+}

@@ -1,0 +1,170 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { Client } from 'pg'
+import { connectionString } from '../postgres/cluster.ts'
+import { freePort } from '../postgres/free-port.ts'
+import { isAlive } from '../postgres/left-over.ts'
+import { demolish } from '../postgres/shelter.ts'
+import { standInFolder, startStandIns, type Start } from './stand-in-apps.ts'
+
+const folders: string[] = []
+const starts: Start[] = []
+let nextPort = 13_100
+
+const ports = async () => {
+  const [identity, pipeline, worker] = [
+    await freePort(nextPort),
+    await freePort(nextPort + 30),
+    await freePort(nextPort + 60),
+  ]
+  nextPort += 100
+  return { IDENTITY_PORT: String(identity), PIPELINE_PORT: String(pipeline), WORKER_PORT: String(worker) }
+}
+const newFolder = (programs?: Record<string, string>): string => {
+  folders.push(standInFolder(programs))
+  return folders.at(-1)!
+}
+const start = (folder: string, env: NodeJS.ProcessEnv): Start => {
+  starts.push(startStandIns(folder, env))
+  return starts.at(-1)!
+}
+const stop = async (run: Start): Promise<number | null> => {
+  run.child.kill('SIGINT')
+  return run.ended
+}
+const pidAt = async (port: string): Promise<number> => Number(await (await fetch(`http://127.0.0.1:${port}/`)).text())
+const hasGone = async (pid: number): Promise<boolean> => {
+  for (const end = Date.now() + 5_000; isAlive(pid) && Date.now() < end; )
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  return !isAlive(pid)
+}
+const postmaster = (folder: string): number =>
+  Number.parseInt(readFileSync(join(folder, 'state/postgres/cluster/postmaster.pid'), 'utf8'), 10)
+
+afterAll(async () => {
+  await Promise.all(starts.map((run) => stop(run)))
+  for (const folder of folders) {
+    await demolish(join(folder, 'state/postgres'))
+    await demolish(folder)
+  }
+})
+
+describe('npm start', () => {
+  const folder = newFolder()
+  let given: Awaited<ReturnType<typeof ports>>
+
+  it('prints the way in once, and keeps its secrets from others', async () => {
+    given = await ports()
+    const run = start(folder, given)
+    await run.until('Ctrl-C stops everything')
+    expect(run.said()).toContain(`http://localhost:${given.IDENTITY_PORT}/docs`)
+    expect(run.said()).toContain('admin / made up here')
+    expect(statSync(join(folder, 'state/secrets.json')).mode & 0o777).toBe(0o600)
+    expect(readFileSync(join(folder, 'state/logs/identity.log'), 'utf8')).toContain(
+      '{"msg":"started","secret":"string","admin":"undefined"}',
+    )
+    expect(readFileSync(join(folder, 'state/local.json'), 'utf8')).not.toContain('made up')
+  })
+
+  it('lets no role into the database of another', async () => {
+    const { warehouse } = JSON.parse(readFileSync(join(folder, 'state/secrets.json'), 'utf8'))
+    const port = Number(readFileSync(join(folder, 'state/postgres/port'), 'utf8'))
+    for (const database of ['identity', 'pipeline', 'postgres', 'template1']) {
+      const client = new Client({ connectionString: connectionString(port, 'warehouse', warehouse, database) })
+      await expect(client.connect()).rejects.toThrow(/permission denied for database/)
+    }
+    const client = new Client({ connectionString: connectionString(port, 'warehouse', warehouse, 'warehouse') })
+    await client.connect()
+    const { rows } = await client.query(
+      'select rolcreatedb, rolcreaterole, rolsuper from pg_roles where rolname = current_user',
+    )
+    expect(rows).toEqual([{ rolcreatedb: true, rolcreaterole: true, rolsuper: false }])
+    await client.end()
+  })
+
+  it('says so when it is running here already', async () => {
+    const second = start(folder, await ports())
+    expect(await second.ended).toBe(1)
+    expect(second.said()).toMatch(/^✗ Sluice is already running here \(process \d+\): .+\n$/)
+  })
+
+  it('starts a service again that died, and says why it died', async () => {
+    const before = await pidAt(given.WORKER_PORT)
+    await fetch(`http://127.0.0.1:${given.WORKER_PORT}/die`).catch(() => {})
+    await starts[0]!.until('pipeline-worker ended (exit code 3: told to die) and is started again in 1 s')
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    expect(await pidAt(given.WORKER_PORT)).not.toBe(before)
+  })
+
+  it('starts PostgreSQL again that died', async () => {
+    const before = postmaster(folder)
+    process.kill(before, 'SIGKILL')
+    await starts[0]!.until('PostgreSQL ended by itself')
+    await new Promise((resolve) => setTimeout(resolve, 4_000))
+    expect(postmaster(folder)).not.toBe(before)
+  })
+
+  it('stops everything on Ctrl-C, twice the same signal from npm included', async () => {
+    const database = postmaster(folder)
+    const service = await pidAt(given.IDENTITY_PORT)
+    starts[0]!.child.kill('SIGINT')
+    expect(await stop(starts[0]!)).toBe(0)
+    expect([database, service].filter(isAlive)).toEqual([])
+    expect(readFileSync(join(folder, 'state/logs/pipeline.log'), 'utf8')).toContain('stopped')
+    expect(existsSync(join(folder, 'state/local.json'))).toBe(false)
+  })
+
+  it('keeps the data for the next start, which it begins after it was killed', async () => {
+    const run = start(folder, given)
+    await run.until('Ctrl-C stops everything')
+    expect(run.said()).not.toContain('made up here')
+    const [database, service] = [postmaster(folder), await pidAt(given.PIPELINE_PORT)]
+    run.child.kill('SIGKILL')
+    expect(await hasGone(service)).toBe(true)
+    expect(isAlive(database)).toBe(true)
+    const next = start(folder, given)
+    await next.until('Ctrl-C stops everything')
+    expect(isAlive(database)).toBe(false)
+    expect(await stop(next)).toBe(0)
+  })
+})
+
+describe('npm start refuses', () => {
+  it('a port in use, naming what holds it and what to do', async () => {
+    const given = await ports()
+    const other = createServer().listen(Number(given.PIPELINE_PORT), '127.0.0.1')
+    const run = start(newFolder(), given)
+    expect(await run.ended).toBe(1)
+    expect(run.said()).toMatch(new RegExp(`^✗ Port ${given.PIPELINE_PORT}, for the pipeline service, is in use`))
+    expect(run.said()).toContain(`by process ${process.pid}`)
+    expect(run.said()).toMatch(/"PIPELINE_PORT=\d+ npm start"/)
+    other.close()
+  })
+
+  it('a port that is no port', async () => {
+    const run = start(newFolder(), { ...(await ports()), WORKER_PORT: '80x' })
+    expect(await run.ended).toBe(1)
+    expect(run.said()).toBe('✗ WORKER_PORT must be a port from 1 to 65535, not "80x".\n')
+  })
+
+  it('to go on when a service cannot start, shows its last words and leaves nothing running', async () => {
+    const folder = newFolder({
+      'apps/pipeline/bin/serve.ts': "process.stderr.write('The key ring is empty.\\n'); process.exit(1)",
+    })
+    const given = await ports()
+    const run = start(folder, given)
+    expect(await run.ended).toBe(1)
+    expect(run.said()).toMatch(/✗ pipeline could not start \(exit code 1\):\nThe key ring is empty\.\n$/)
+    expect(existsSync(join(folder, 'state/postgres/cluster/postmaster.pid'))).toBe(false)
+    await expect(pidAt(given.IDENTITY_PORT)).rejects.toThrow()
+  })
+
+  it('to make new secrets for data that the old ones protect', async () => {
+    const folder = newFolder({ 'state/postgres/port': '1' })
+    const run = start(folder, await ports())
+    expect(await run.ended).toBe(1)
+    expect(run.said()).toMatch(/secrets\.json is gone, and the data cannot be opened without it/)
+  })
+})

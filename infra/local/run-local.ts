@@ -1,0 +1,71 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pc from 'picocolors'
+import { bringUp } from './bring-up.ts'
+import { prepareDatabases } from './databases.ts'
+import { requireSpace } from './disk.ts'
+import { programEnvironment } from './environment.ts'
+import { takeLock } from './lock.ts'
+import { requirePorts } from './ports.ts'
+import { startPostgres } from './postgres.ts'
+import { saveSecrets, secretsOf } from './secrets.ts'
+import type { Service } from './service.ts'
+import type { Settings } from './settings.ts'
+import { stopSignal } from './stop-signal.ts'
+import { type Admin, summary } from './summary.ts'
+
+const say = (line: string): void => console.log(`${pc.yellow('▲')} ${line}`)
+
+/**
+ * Starts everything on this machine, says so, and returns when it was told to stop and everything has. Throws Refusal
+ * with a sentence for a person; what was started by then is stopped.
+ */
+export const runLocal = async (settings: Settings): Promise<void> => {
+  const began = performance.now()
+  await mkdir(join(settings.state, 'files'), { recursive: true })
+  await requireSpace(settings.state)
+  await using started = new AsyncDisposableStack()
+  started.defer(await takeLock(settings.state))
+  await requirePorts(settings)
+
+  let kill = (): void => {}
+  const stopped = stopSignal(() => kill())
+  const told = new Promise<void>((resolve) => {
+    stopped.addEventListener('abort', () => {
+      console.log(
+        pc.dim('\nStopping: running work is finished or handed back (25 s at most). Ctrl-C again ends at once.'),
+      )
+      resolve()
+    })
+  })
+  const secrets = await secretsOf(settings.state)
+  console.log(pc.dim('Starting PostgreSQL, identity, pipeline and its worker…'))
+  const postgres = started.use(await startPostgres(settings, secrets, say))
+  kill = () => postgres.kill()
+  const env = programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets))
+  const services: Service[] = []
+  started.defer(async () => void (await Promise.all(services.map((service) => service.stop()))))
+  try {
+    const admin = await bringUp({ settings, env, say, stopped }, services)
+    if (admin.password && !admin.given)
+      await saveSecrets(settings.state, { ...secrets, admin: { username: admin.username, password: admin.password } })
+    started.defer(await publish(settings, admin))
+    console.log(summary(settings, admin, (performance.now() - began) / 1000))
+  } catch (error) {
+    if (!stopped.aborted) throw error
+  }
+  await told
+}
+
+/** What other commands (npm run demo) read to find this installation while it runs; holds no secret. */
+const publish = async (settings: Settings, { username }: Admin): Promise<() => Promise<void>> => {
+  const file = join(settings.state, 'local.json')
+  const content = {
+    process: process.pid,
+    identityUrl: settings.identityPublicUrl,
+    pipelineUrl: settings.pipelinePublicUrl,
+    admin: { username },
+  }
+  await writeFile(file, `${JSON.stringify(content, null, 2)}\n`)
+  return () => rm(file, { force: true })
+}

@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import { Refusal } from '../refusal.ts'
+
+/** How this start was asked for: folders, ports and addresses. */
+export type Settings = {
+  /** Folder of everything that is kept. */
+  state: string
+  /** Folder that holds apps/identity/bin and apps/pipeline/bin. */
+  root: string
+  ports: Ports
+  listenHost: string
+  identityPublicUrl: string
+  pipelinePublicUrl: string
+}
+
+export type Ports = { IDENTITY_PORT: number; PIPELINE_PORT: number; WORKER_PORT: number }
+
+const DEFAULTS: Ports = { IDENTITY_PORT: 3001, PIPELINE_PORT: 3002, WORKER_PORT: 3003 }
+
+/** Reads the environment. Throws Refusal with one sentence on the first mistake. */
+export const readSettings = (environment: NodeJS.ProcessEnv, root: string, state: string): Settings => {
+  const ports = { ...DEFAULTS }
+  for (const name of Object.keys(DEFAULTS) as (keyof Ports)[]) {
+    const given = environment[name]
+    if (given) ports[name] = portOf(name, given)
+  }
+  const twice = Object.values(ports).find((port, index, all) => all.indexOf(port) !== index)
+  if (twice)
+    throw new Refusal(`IDENTITY_PORT, PIPELINE_PORT and WORKER_PORT must differ; ${twice} is given to two of them.`)
+  return {
+    state,
+    root,
+    ports,
+    listenHost: environment['LISTEN_HOST'] || '127.0.0.1',
+    identityPublicUrl: environment['IDENTITY_PUBLIC_URL'] || `http://localhost:${ports.IDENTITY_PORT}`,
+    pipelinePublicUrl: environment['PIPELINE_PUBLIC_URL'] || `http://localhost:${ports.PIPELINE_PORT}`,
+  }
+}
+
+const portOf = (name: string, given: string): number => {
+  const port = Number(given)
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
+  throw new Refusal(`${name} must be a port from 1 to 65535, not "${given}".`)
+}
+
+export const logFile = ({ state }: Settings, name: string): string => join(state, 'logs', `${name}.log`)
+
+/** Where this machine reaches what listens on the listen host. */
+export const loopbackOf = ({ listenHost }: Settings): string =>
+  ['0.0.0.0', '::', '*'].includes(listenHost) ? '127.0.0.1' : listenHost.includes(':') ? `[${listenHost}]` : listenHost

@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** For the tests of `npm start`: programs that keep its contract with apps/<app>/bin and do nothing else, started in a second. */
+
+const serve = (portName: string): string => `
+import { createServer } from 'node:http'
+console.log(JSON.stringify({ msg: 'started', secret: typeof process.env.SERVICE_SECRET, admin: typeof process.env.SLUICE_ADMIN_PASSWORD }))
+const server = createServer((request, response) => {
+  if (request.url === '/die') { process.stderr.write('told to die\\n'); process.exit(3) }
+  response.end(String(process.pid))
+}).listen(Number(process.env.${portName}), process.env.LISTEN_HOST)
+process.on('SIGTERM', () => { console.log('{"msg":"stopped"}'); server.close(() => process.exit()); server.closeAllConnections() })
+`
+const migrate = (database: string): string => `
+import pg from ${JSON.stringify(import.meta.resolve('pg'))}
+const client = new pg.Client({ connectionString: process.env.${database} })
+await client.connect()
+await client.query('create table if not exists seen (at timestamptz default now())')
+await client.query('insert into seen default values')
+await client.end()
+`
+const admin = `
+import pg from ${JSON.stringify(import.meta.resolve('pg'))}
+const client = new pg.Client({ connectionString: process.env.IDENTITY_DATABASE_URL })
+await client.connect()
+const { rows } = await client.query('select count(*)::int as starts from seen')
+await client.end()
+const password = process.env.SLUICE_ADMIN_PASSWORD ?? 'made up here'
+console.log(JSON.stringify(rows[0].starts === 1 ? { username: 'admin', password } : { username: 'admin' }))
+`
+
+/** Makes a folder with the stand-ins and an infra/local/start.ts that runs them; `programs` replaces some of them. */
+export const standInFolder = (programs: Record<string, string> = {}): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-local-'))
+  const files: Record<string, string> = {
+    'apps/identity/bin/migrate.ts': migrate('IDENTITY_DATABASE_URL'),
+    'apps/identity/bin/create-first-admin.ts': admin,
+    'apps/identity/bin/serve.ts': serve('IDENTITY_PORT'),
+    'apps/pipeline/bin/migrate.ts': migrate('PIPELINE_DATABASE_URL'),
+    'apps/pipeline/bin/serve.ts': serve('PIPELINE_PORT'),
+    'apps/pipeline/bin/work.ts': serve('WORKER_PORT'),
+    'infra/local/start.ts': `
+import { runLocal } from ${JSON.stringify(join(import.meta.dirname, 'run-local.ts'))}
+import { readSettings } from ${JSON.stringify(join(import.meta.dirname, 'settings.ts'))}
+import { refuse } from ${JSON.stringify(join(import.meta.dirname, '../refusal.ts'))}
+try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))})) } catch (error) { refuse(error) }
+process.exit()`,
+    ...programs,
+  }
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, name, '..'), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  // Temporary folders are private to their owner, and as root PostgreSQL runs as another user: that is what is tested too.
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  return folder
+}
+
+/** A start under way, and what it said so far. */
+export type Start = {
+  child: ChildProcess
+  said: () => string
+  ended: Promise<number | null>
+  until: (text: string) => Promise<void>
+}
+
+export const startStandIns = (folder: string, env: NodeJS.ProcessEnv): Start => {
+  const child = spawn(process.execPath, [join(folder, 'infra/local/start.ts')], {
+    env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+  const until = async (text: string): Promise<void> => {
+    for (
+      const end = Date.now() + 20_000;
+      !said.includes(text);
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    ) {
+      if (Date.now() > end || child.exitCode !== null) throw new Error(`"${text}" was not said: ${said}`)
+    }
+  }
+  return { child, said: () => said, ended, until }
+}

@@ -1,0 +1,16 @@
+import { root, state } from '../paths.ts'
+import { refuse } from '../refusal.ts'
+import { runLocal } from './run-local.ts'
+import { readSettings } from './settings.ts'
+
+/** `npm start`: PostgreSQL, both services and the worker on this machine, until Ctrl-C. */
+
+// The terminal may be gone before we are; what is said then is said to nobody.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
+try {
+  await runLocal(readSettings(process.env, root, state))
+} catch (error) {
+  refuse(error)
+}
+process.exit()

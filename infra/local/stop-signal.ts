@@ -1,0 +1,24 @@
+import { runningPrograms } from './program.ts'
+
+/** npm passes Ctrl-C on to a process that has it from the terminal already: signals this close together are one. */
+const SAME_KEYSTROKE = 500
+
+/** Aborts at the first Ctrl-C, SIGTERM or closed terminal. The second one kills what is left and ends this process. */
+export const stopSignal = (force: () => void): AbortSignal => {
+  const stop = new AbortController()
+  let first = 0
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      const now = Date.now()
+      if (!stop.signal.aborted) {
+        first = now
+        stop.abort(signal)
+      } else if (now - first > SAME_KEYSTROKE) {
+        for (const child of runningPrograms) child.kill('SIGKILL')
+        force()
+        process.exit(130)
+      }
+    })
+  }
+  return stop.signal
+}
