@@ -38,6 +38,8 @@ const shape = {
   WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: Math.max(2, availableParallelism()) }),
   /** Loads at once of one client, in all workers together. */
   CLIENT_CONCURRENCY: integer({ min: 1, max: 64, fallback: 2 }),
+  /** A worker that is silent for so many seconds is taken for dead, and its runs go to others. */
+  WORKER_HEARTBEAT_SECONDS: integer({ min: 10, max: 300, fallback: 30 }),
   /** Days that finished runs, their logs and their rejected rows are kept. */
   RUN_RETENTION_DAYS: integer({ min: 1, max: 3650, fallback: 90 }),
   CORS_ORIGINS: list(),
