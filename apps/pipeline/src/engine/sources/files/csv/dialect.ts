@@ -36,10 +36,11 @@ function isBetter(one: Candidate, other: Candidate): boolean {
   return tier(one) === 3 && one.fields !== other.fields ? one.fields > other.fields : one.share > other.share
 }
 
+/** A first record of several fields counts even when no other record agrees: rejecting those is better than loading one column of everything. */
 function tier({ fields, share }: Candidate): number {
-  if (fields === 1) return 1
+  if (fields === 1) return 0
   if (share >= consistent) return 3
-  return share > 0.5 ? 2 : 0
+  return share > 0.5 ? 2 : 1
 }
 
 function readSample(file: TextFile, bytes: number): { sample: Uint8Array; complete: boolean } {

@@ -1,0 +1,183 @@
+import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { type Report, SourceProblem } from '../../../source.ts'
+import { csvSource } from '../csv-source.ts'
+import { defaultLimits } from '../limits.ts'
+import { ThreadLink } from '../thread-link.ts'
+import { inputFolder, readThroughThread } from './read-whole.ts'
+import { readSlowly } from './slow-reader.ts'
+
+const folder = inputFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const silent: Report = { progress: () => {}, reject: () => {}, log: () => {} }
+const never = new AbortController().signal
+const threads = () => process.getActiveResourcesInfo().filter((resource) => resource === 'MessagePort').length
+
+/** About 30 bytes a row. */
+function manyRows(megabytes: number): string {
+  const row = '1234567,Ouagadougou,0.125,true\n'
+  const block = Buffer.from(row.repeat(32 * 1024))
+  const path = folder.write('id,place,share,ok\n')
+  for (let bytes = 0; bytes < megabytes * 1e6; bytes += block.length) appendFileSync(path, block)
+  return path
+}
+
+describe('the CSV source', () => {
+  it('gives one feed, tells what it guessed and how far it is', async () => {
+    const path = folder.write('Id;Größe (m);seen\n1;1.75;2024-02-29\nx\n2;;2024-03-01\n')
+    const { table, columns, rows, rejected, logs, progress } = await readThroughThread({ path })
+    expect(table).toBe('')
+    expect(columns).toEqual([
+      { name: 'id', label: 'Id', dataType: 'SMALLINT' },
+      { name: 'grosse_m', label: 'Größe (m)', dataType: 'DECIMAL', precision: 3, scale: 2 },
+      { name: 'seen', label: 'seen', dataType: 'DATE' },
+    ])
+    expect(rows).toEqual([
+      ['1', '1.75', '2024-02-29'],
+      ['2', null, '2024-03-01'],
+    ])
+    expect(rejected).toEqual([{ line: 3, reason: '1 field where the header has 3', raw: 'x' }])
+    expect(logs).toEqual([
+      'INFO LOW Read input.csv as UTF-8, delimiter SEMI_COLON, a header row, 3 columns: id SMALLINT, grosse_m DECIMAL(3,2), seen DATE',
+    ])
+    const bytes = readFileSync(path).length
+    expect(progress.at(-1)).toEqual({ bytesRead: bytes, bytesTotal: bytes, rowsRead: 3 })
+  })
+
+  it('reports progress that only grows and reaches the size of the file', async () => {
+    const { progress, rows } = await readThroughThread({ path: manyRows(60) })
+    const bytes = progress.map(({ bytesRead }) => bytesRead!)
+    expect(bytes).toEqual(bytes.toSorted((a, b) => a - b))
+    expect(progress.at(-1)).toEqual({ bytesRead: bytes.at(-1), bytesTotal: bytes.at(-1), rowsRead: rows.length })
+  }, 60_000)
+
+  it('reports every rejected row, however many there are', async () => {
+    const path = folder.write(`a,b\n${'x\n'.repeat(5000)}`)
+    const { rejected, progress } = await readThroughThread({ path }, { chunksInFlight: 1 })
+    expect(rejected.map(({ line }) => line)).toEqual(Array.from({ length: 5000 }, (_, index) => index + 2))
+    expect(progress.at(-1)!.rowsRead).toBe(5000)
+  })
+
+  it('throws a SourceProblem that names the file and not its path', async () => {
+    const failure = await readThroughThread({ path: '/nowhere/0815' }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(SourceProblem)
+    const { code, message, cause } = failure as SourceProblem
+    expect([code, message]).toEqual(['FILE_NOT_FOUND', 'input.csv is not on the server any more; upload it again.'])
+    expect(String(cause)).toContain('ENOENT')
+  })
+
+  it('throws a SourceProblem when the file changes between the passes', async () => {
+    const path = folder.write('a,b\n1,2\n')
+    const read = async () => {
+      for await (const { content } of csvSource.read({ path, fileName: 'input.csv' }, silent, never)) {
+        appendFileSync(path, 'x,y\n')
+        await Array.fromAsync(content.chunks)
+      }
+    }
+    await expect(read()).rejects.toMatchObject({ code: 'FILE_CHANGED' })
+  })
+
+  it('throws what goes wrong in the thread with its cause', async () => {
+    const failure = readThroughThread({ path: folder.write('a\n1\n') }, { readBytes: -1 })
+    await expect(failure).rejects.toMatchObject({
+      message: 'Reading input.csv failed',
+      cause: { code: 'ERR_OUT_OF_RANGE' },
+    })
+  })
+})
+
+describe('the thread', () => {
+  it('waits while as many batches as are allowed are not taken', async () => {
+    const job = { path: manyRows(1), fileName: 'input.csv', dialect: { headerRow: true } }
+    await using thread = new ThreadLink(
+      { ...job, limits: { ...defaultLimits, chunkBytes: 4096, chunksInFlight: 3 } },
+      never,
+    )
+    const batch = async () => {
+      for (;;) if ((await thread.receive()).kind === 'batch') return 'batch'
+    }
+    thread.send('ENCODE')
+    for (let batches = 0; batches < 3; batches++) expect(await batch()).toBe('batch')
+    const fourth = batch()
+    expect(await Promise.race([fourth, pause(300, 'nothing')])).toBe('nothing')
+    thread.send('MORE')
+    expect(await fourth).toBe('batch')
+  })
+
+  it('ends at once when the signal aborts, in either pass', async () => {
+    const path = manyRows(60)
+    const before = threads()
+    for (const afterChunks of [0, 3]) {
+      const abort = new AbortController()
+      const reason = new Error('cancelled')
+      let aborted = 0
+      const read = async () => {
+        if (afterChunks === 0) setTimeout(() => abort.abort(reason), 100)
+        for await (const { content } of csvSource.read({ path, fileName: 'x' }, silent, abort.signal)) {
+          let chunks = 0
+          for await (const _ of content.chunks) if (++chunks === afterChunks) abort.abort(reason)
+        }
+      }
+      abort.signal.addEventListener('abort', () => {
+        aborted = performance.now()
+      })
+      await expect(read()).rejects.toBe(reason)
+      expect(performance.now() - aborted).toBeLessThan(1000)
+    }
+    expect(threads()).toBe(before)
+  }, 60_000)
+
+  it('is not started when the signal has aborted before', async () => {
+    const before = threads()
+    await expect(
+      readThroughThread({ path: folder.write('a\n') }, {}, AbortSignal.abort(new Error('no'))),
+    ).rejects.toThrow('no')
+    expect(threads()).toBe(before)
+  })
+
+  it('ends when the consumer stops early, before or in the middle of the chunks', async () => {
+    const path = manyRows(20)
+    const before = threads()
+    for await (const _ of csvSource.read({ path, fileName: 'x' }, silent, never)) break
+    expect(threads()).toBe(before)
+    for await (const { content } of csvSource.read({ path, fileName: 'x' }, silent, never)) {
+      for await (const _ of content.chunks) break
+      expect(threads()).toBe(before)
+    }
+    expect(threads()).toBe(before)
+  }, 60_000)
+
+  it('needs the same memory for a file of any size', async () => {
+    const path = manyRows(200)
+    await readThroughThread({ path: folder.write('a\n1\n') })
+    const before = process.memoryUsage.rss()
+    let most = 0
+    for await (const { content } of csvSource.read({ path, fileName: 'x' }, silent, never)) {
+      for await (const _ of content.chunks) most = Math.max(most, process.memoryUsage.rss() - before)
+    }
+    expect(most).toBeLessThan(150e6)
+  }, 60_000)
+})
+
+const covid = new URL('../../../../../../../../../shared/data/covid-19/', import.meta.url)
+const files = existsSync(covid) ? readdirSync(covid).filter((name) => name.endsWith('.csv')) : []
+
+describe('public data', () => {
+  if (files.length === 0) {
+    console.info('No ../shared/data/covid-19 beside the repository: its files are not compared.')
+    it.skip('has every cell as a slow reader reads it (no ../shared/data/covid-19 here)', () => {})
+    return
+  }
+  it.each(files)('has every cell as a slow reader reads it: %s', async (name) => {
+    const path = new URL(name, covid).pathname
+    const whole = await readThroughThread({ path })
+    const dialect = { delimiter: ',', headerRow: true, recordBytes: 1e6 }
+    const slow = readSlowly(readFileSync(path), dialect)
+    if ('problem' in slow) throw new Error(slow.problem)
+    expect(whole.rows.length).toBeGreaterThan(100)
+    expect(whole.rows).toEqual(slow.rows)
+    expect(whole.rejected).toEqual([])
+  })
+})
