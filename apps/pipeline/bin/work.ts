@@ -1,0 +1,93 @@
+import { mkdir } from 'node:fs/promises'
+import { connect } from '@sluice/database'
+import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@sluice/process'
+import { sql } from 'kysely'
+import { readConfig } from '../src/config.ts'
+import type { DB } from '../src/database.ts'
+import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
+import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
+import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
+import { makeAuditMonths } from '../src/engine/worker/duties/make-audit-months.ts'
+import { queueMissingRuns } from '../src/engine/worker/duties/queue-missing-runs.ts'
+import { removeFiles } from '../src/engine/worker/duties/remove-files.ts'
+import { sweepStaging } from '../src/engine/worker/duties/sweep-staging.ts'
+import { startJanitor } from '../src/engine/worker/janitor.ts'
+import { workerMetrics } from '../src/engine/worker/metrics.ts'
+import { listenForProbes } from '../src/engine/worker/probes.ts'
+import { startWorker } from '../src/engine/worker/worker.ts'
+import { identityLookups } from '../src/identity/identity-service.ts'
+
+await main(async () => {
+  const config = readConfig()
+  const redaction = new Redaction()
+  redaction.add(...config.secrets)
+  const logger = createLogger({ name: 'pipeline-worker', level: config.LOG_LEVEL, redaction })
+  const registry = createMetrics('pipeline-worker')
+  const metrics = workerMetrics(registry)
+  const filesDirectory = config.FILES_DIRECTORY
+  await mkdir(filesDirectory, { recursive: true })
+
+  const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
+    name: 'pipeline worker',
+    onError: (error) => logger.warn({ err: error }, 'a database connection broke'),
+  })
+  const queue = await openWorkerQueue({
+    connectionString: config.PIPELINE_DATABASE_URL,
+    concurrency: config.WORKER_CONCURRENCY,
+    clientConcurrency: config.CLIENT_CONCURRENCY,
+    heartbeatSeconds: config.WORKER_HEARTBEAT_SECONDS,
+    logger,
+  })
+  const adminUrl = config.WAREHOUSE_DATABASE_URL
+  const warehouses = clientWarehouses({ db, keyRing: config.SECRET_KEYS, adminUrl, logger, redaction })
+  const identity = identityLookups(config)
+
+  let stopping = false
+  const probes = await listenForProbes({
+    port: config.WORKER_PORT,
+    host: config.LISTEN_HOST,
+    registry,
+    isStopping: () => stopping,
+    parts: [
+      { name: 'database', check: () => sql`select 1`.execute(db) },
+      { name: 'queue', check: () => queue.check() },
+      { name: 'warehouse', check: () => warehouses.check() },
+    ],
+  })
+  const worker = await startWorker({
+    db,
+    queue,
+    warehouses,
+    filesDirectory,
+    redaction,
+    logger,
+    metrics,
+    clientStands: async (uid) => {
+      // Nobody can tell while the identity service is away: then what was asked for is done.
+      const client = await identity.client(uid).catch(() => 'unknown' as const)
+      return client === 'unknown' || (client !== undefined && !client.disabled && client.pipelinesEnabled)
+    },
+  })
+  const janitor = startJanitor({
+    db,
+    logger,
+    metrics,
+    duties: [
+      queueMissingRuns({ db, queue }),
+      sweepStaging({ db, warehouses }),
+      removeFiles({ db, filesDirectory }),
+      forgetRuns({ db, days: config.RUN_RETENTION_DAYS }),
+      makeAuditMonths({ db }),
+    ],
+  })
+  logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')
+
+  const steps = [
+    { name: 'worker', stop: () => ((stopping = true), worker.stop()) },
+    { name: 'janitor', stop: () => janitor.stop() },
+    { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },
+    { name: 'probes', stop: () => probes.close() },
+    { name: 'database', stop: () => db.destroy() },
+  ]
+  stopOnSignal(logger, steps, 20_000)
+})

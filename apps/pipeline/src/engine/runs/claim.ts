@@ -1,0 +1,26 @@
+/** A run in the hands of a worker. `attempt` fences every change: one that changes no row has lost the run to another. */
+export interface Claim {
+  id: number
+  uid: string
+  client: string
+  requestedAt: Date
+  attempt: number
+  /** Which try this is, from 1: the attempts without those that were handed back unfinished. */
+  tries: number
+  /** As it was when the run was asked for. */
+  input: unknown
+  /** Counted by an earlier attempt, if there was one. */
+  rowsRejected: number
+  pipeline: {
+    id: number
+    uid: string
+    name: string
+    type: string
+    settings: unknown
+    schema: string
+    table: string
+  }
+}
+
+/** How often a run is tried before it fails. */
+export const mostTries = 5

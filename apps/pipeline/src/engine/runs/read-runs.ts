@@ -1,0 +1,119 @@
+import type { LogQuery, Progress } from '@sluice/contracts'
+import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
+import type { DB, RejectedRows, RunLogs, Runs } from '../../database.ts'
+import { successful } from './states.ts'
+
+type Run = Selectable<Runs>
+
+/** `page` counts from 1. */
+interface Page {
+  page: number
+  pageSize: number
+}
+
+interface Listed<Row> {
+  rows: Row[]
+  total: number
+}
+
+/** A pipeline's runs, newest first. */
+export async function listRuns(db: Kysely<DB>, pipelineId: number, page: Page): Promise<Listed<Run>> {
+  const found = db.selectFrom('runs').where('pipeline_id', '=', pipelineId)
+  return listed(found.selectAll().orderBy('id', 'desc'), page)
+}
+
+/** The newest run of each pipeline and the newest that published something. Pipelines that never ran are left out. */
+export async function lastRuns(
+  db: Kysely<DB>,
+  pipelineIds: readonly number[],
+): Promise<Map<number, { last: Run; lastSuccess?: Run }>> {
+  if (pipelineIds.length === 0) return new Map()
+  const { rows } = await sql<Run & { newest: boolean }>`
+    select r.*, r.id = newest.id as newest
+    from unnest(${pipelineIds}::bigint[]) as p (id)
+    cross join lateral (select id from runs where pipeline_id = p.id order by id desc limit 1) newest
+    left join lateral (
+      select id from runs where pipeline_id = p.id and state = any(${[...successful]}::text[]) order by id desc limit 1
+    ) success on true
+    join runs r on r.id in (newest.id, success.id)
+  `.execute(db)
+
+  const found = new Map<number, { last: Run; lastSuccess?: Run }>()
+  for (const { newest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
+    const succeeded = (successful as readonly string[]).includes(run.state)
+    const known = found.get(run.pipeline_id) ?? { last: run }
+    found.set(run.pipeline_id, newest && !succeeded ? { ...known, last: run } : { ...known, lastSuccess: run })
+  }
+  return found
+}
+
+/** The lines of a pipeline's runs, or of one of them, newest first unless told otherwise. */
+export async function listLogs(
+  db: Kysely<DB>,
+  pipelineId: number,
+  { taskId, logLevel, logImportance, order = 'DESC' }: LogQuery,
+  page: Page,
+): Promise<Listed<Selectable<RunLogs> & { run_uid: string }>> {
+  let found = db
+    .selectFrom('run_logs as l')
+    .innerJoin('runs as r', 'r.id', 'l.run_id')
+    .where('l.pipeline_id', '=', pipelineId)
+  if (taskId) found = found.where('r.uid', '=', taskId)
+  if (logLevel) found = found.where('l.level', '=', logLevel)
+  if (logImportance) found = found.where('l.importance', '=', logImportance)
+  const direction = order === 'ASC' ? 'asc' : 'desc'
+  return listed(found.selectAll('l').select('r.uid as run_uid').orderBy('l.id', direction), page)
+}
+
+/** The rows that a run set aside, in the order of the source. Undefined when the pipeline has no such run. */
+export async function listRejectedRows(
+  db: Kysely<DB>,
+  pipelineId: number,
+  run: string,
+  page: Page,
+): Promise<Listed<Selectable<RejectedRows>> | undefined> {
+  const found = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('pipeline_id', '=', pipelineId)
+    .where('uid', '=', run)
+    .executeTakeFirst()
+  if (!found) return undefined
+  const rows = db.selectFrom('rejected_rows').where('run_id', '=', found.id)
+  return listed(rows.selectAll().orderBy('id'), page)
+}
+
+/** Where a run is, or was when it ended. Speeds are averages since its attempt began. */
+export function progressOf(run: Run): Progress {
+  const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
+  const end = run.finished_at ?? (run.state === 'RUNNING' ? new Date() : run.started_at)
+  const seconds = run.started_at && end ? (end.getTime() - run.started_at.getTime()) / 1000 : 0
+  const perSecond = (amount: number) => (seconds > 0 ? Math.round(amount / seconds) : 0)
+  return {
+    bytesRead,
+    rowsRead,
+    rowsRejected,
+    ...(bytesTotal !== null && {
+      bytesTotal,
+      percentage: bytesTotal === 0 ? 100 : Math.min(100, Math.round((bytesRead / bytesTotal) * 1000) / 10),
+    }),
+    rowsPerSecond: perSecond(rowsRead),
+    bytesPerSecond: perSecond(bytesRead),
+  }
+}
+
+/** A page of what a query finds, and how many there are in all. */
+async function listed<Row>(query: SelectQueryBuilder<any, any, Row>, { page, pageSize }: Page): Promise<Listed<Row>> {
+  const [rows, counted] = await Promise.all([
+    query
+      .limit(pageSize)
+      .offset((page - 1) * pageSize)
+      .execute(),
+    query
+      .clearSelect()
+      .clearOrderBy()
+      .select((eb: any) => eb.fn.countAll().as('total'))
+      .executeTakeFirstOrThrow(),
+  ])
+  return { rows, total: Number((counted as { total: number }).total) }
+}

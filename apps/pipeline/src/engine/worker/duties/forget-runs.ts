@@ -1,0 +1,59 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../../database.ts'
+import { successful } from '../../runs/states.ts'
+import type { Duty } from '../janitor.ts'
+
+/** Runs per statement: each takes up to 20,000 log lines and rejected rows with it. */
+const batch = 20
+/** Milliseconds per round, so that a large backlog leaves the database room for others. */
+const budget = 10_000
+
+/**
+ * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Of each pipeline the newest run
+ * and the newest successful one stay, because its status speaks of them; their logs and rejected rows go.
+ */
+export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty {
+  return {
+    name: 'runs',
+    async run(signal) {
+      const end = Date.now() + budget
+      let deleted = 0
+      for (const forget of [forgetWholeRuns, forgetDetails('run_logs'), forgetDetails('rejected_rows')]) {
+        let count: number
+        do {
+          signal.throwIfAborted()
+          count = await forget(db, days)
+          deleted += count
+        } while (count > 0 && Date.now() < end)
+      }
+      return deleted
+    },
+  }
+}
+
+async function forgetWholeRuns(db: Kysely<DB>, days: number): Promise<number> {
+  const success = [...successful]
+  const { numAffectedRows } = await sql`
+    delete from runs where id in (
+      select r.id from runs r
+      where r.finished_at < now() - make_interval(days => ${days}::int)
+        and exists (select from runs newer where newer.pipeline_id = r.pipeline_id and newer.id > r.id)
+        and (r.state <> all(${success}::text[]) or exists (
+          select from runs newer
+          where newer.pipeline_id = r.pipeline_id and newer.id > r.id and newer.state = any(${success}::text[])))
+      order by r.finished_at limit ${batch})
+  `.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+function forgetDetails(table: 'run_logs' | 'rejected_rows') {
+  return async (db: Kysely<DB>, days: number): Promise<number> => {
+    const { numAffectedRows } = await sql`
+      delete from ${sql.table(table)} where id in (
+        select d.id from runs r join ${sql.table(table)} d on d.run_id = r.id
+        where r.finished_at < now() - make_interval(days => ${days}::int)
+        limit 5000)
+    `.execute(db)
+    return Number(numAffectedRows ?? 0)
+  }
+}

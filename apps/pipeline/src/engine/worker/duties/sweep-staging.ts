@@ -1,0 +1,65 @@
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../../database.ts'
+import { underWay } from '../../runs/states.ts'
+import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
+import type { Duty } from '../janitor.ts'
+
+const day = 86_400_000
+
+/**
+ * Drops the staging tables that killed workers left. Looks into the warehouses of clients whose runs ended within the
+ * last hour, and once a day, the first round included, into all of them.
+ */
+export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): Duty {
+  let sweptAll = 0
+
+  return {
+    name: 'staging tables',
+    async run(signal) {
+      const all = Date.now() - sweptAll > day
+      const clients = await (all ? everyClient(db) : busyClients(db))
+      let dropped = 0
+      let failure: unknown
+      for (const client of clients) {
+        signal.throwIfAborted()
+        try {
+          const warehouse = await warehouses.open(client)
+          dropped += await warehouse.sweepStaging(() => runsUnderWay(db, client))
+        } catch (error) {
+          // One client's warehouse that is away does not keep the others from being swept.
+          failure ??= error
+        }
+      }
+      if (failure) throw failure
+      if (all) sweptAll = Date.now()
+      return dropped
+    },
+  }
+}
+
+async function everyClient(db: Kysely<DB>): Promise<string[]> {
+  const rows = await db.selectFrom('warehouses').select('client').where('provisioned_at', 'is not', null).execute()
+  return rows.map(({ client }) => client)
+}
+
+async function busyClients(db: Kysely<DB>): Promise<string[]> {
+  const rows = await db
+    .selectFrom('runs as r')
+    .innerJoin('warehouses as w', 'w.client', 'r.client')
+    .select('r.client')
+    .distinct()
+    .where('w.provisioned_at', 'is not', null)
+    .where('r.finished_at', '>', sql<Date>`now() - interval '1 hour'`)
+    .execute()
+  return rows.map(({ client }) => client)
+}
+
+async function runsUnderWay(db: Kysely<DB>, client: string): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('runs')
+    .select('uid')
+    .where('client', '=', client)
+    .where('state', 'in', [...underWay])
+    .execute()
+  return new Set(rows.map(({ uid }) => uid))
+}

@@ -1,0 +1,134 @@
+import type { Logger } from '@sluice/process'
+import { LoadProblem } from '../loads/load-feeds.ts'
+import type { Delivery } from '../queue/job-queue.ts'
+import { type Claim, mostTries } from '../runs/claim.ts'
+import { claimRun } from '../runs/claim-run.ts'
+import { finishRun } from '../runs/finish-run.ts'
+import { giveBackRun, type Reason } from '../runs/give-back-run.ts'
+import { openRunLog, type RunLog } from '../runs/log.ts'
+import { type Pulse, startPulse, type Totals } from '../runs/progress.ts'
+import { storable } from '../runs/storable.ts'
+import { LostRun } from '../warehouses/warehouse.ts'
+import { backoff, failureOf } from './failure.ts'
+import { type LoadingParts, loadRun, type Success } from './load-run.ts'
+
+/** The worker was told to stop: the run goes back to the queue. */
+export class HandedBack extends Error {
+  override readonly name = 'HandedBack'
+}
+
+/** How an attempt ended. REFUSED: there was nothing to do. LOST: somebody else decides about the run. */
+export type Ending = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED'
+
+export interface Ended {
+  ending: Ending
+  claim?: Claim
+  success?: Success
+}
+
+/** Milliseconds. The queue takes a run away after 24 hours. */
+const longestAttempt = 23.5 * 3_600_000
+
+interface Context {
+  parts: LoadingParts & { logger: Logger }
+  delivery: Delivery
+  claim: Claim
+  log: RunLog
+  pulse: Pulse
+}
+
+/**
+ * One attempt at a run, from claim to end. `stopping` aborts with `HandedBack`. Throws only when the service's own
+ * database does not take the ending; the queue then delivers the run again.
+ */
+export async function executeRun(parts: Context['parts'], delivery: Delivery, stopping: AbortSignal): Promise<Ended> {
+  const { db, redaction } = parts
+  if (stopping.aborted) {
+    await db.transaction().execute((trx) => delivery.again(trx, 0))
+    return { ending: 'HANDED_BACK' }
+  }
+  const claim = await claimRun(db, delivery.run)
+  if (!claim) return { ending: 'REFUSED' }
+
+  await using log = await openRunLog(db, claim, redaction)
+  const ended = new AbortController()
+  const signal = AbortSignal.any([ended.signal, stopping])
+  const taken = () => ended.abort(new LostRun('The queue took the run away from this worker.'))
+  delivery.signal.addEventListener('abort', taken, { once: true })
+  const limit = setTimeout(() => ended.abort(tooLong()), longestAttempt)
+
+  let totals: Totals | undefined
+  using pulse = startPulse(db, claim, { totals: () => totals, lost: (reason) => ended.abort(reason) })
+  const context = { parts, delivery, claim, log, pulse }
+  try {
+    const { schema, table } = claim.pipeline
+    log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to load ${schema}.${table}.`)
+    const attempt = { claim, log, signal, count: (counts: Totals) => (totals = counts), stillOurs: pulse.beat }
+    return await succeed(context, await loadRun(parts, attempt))
+  } catch (error) {
+    return await settle(context, signal.aborted ? signal.reason : error)
+  } finally {
+    clearTimeout(limit)
+    delivery.signal.removeEventListener('abort', taken)
+  }
+}
+
+async function succeed({ parts, claim, log }: Context, success: Success): Promise<Ended> {
+  log.write(success.state === 'OK' ? 'INFO' : 'WARN', 'MEDIUM', success.message)
+  // Whoever sees that the run is over finds its log complete.
+  await log.flush()
+  const ours = await finishRun(parts.db, claim, success)
+  return { ending: ours ? success.state : 'LOST', claim, success }
+}
+
+async function settle(context: Context, error: unknown): Promise<Ended> {
+  const { parts, claim, log, pulse } = context
+  if (error instanceof LostRun) {
+    log.write('INFO', 'MEDIUM', error.message)
+    return { ending: 'LOST', claim }
+  }
+  if (error instanceof HandedBack) {
+    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is handed back: its worker was told to stop.`)
+    return { ending: await queueAgain(context, { unfinished: true }, 0), claim }
+  }
+
+  const failure = failureOf(error, claim.uid)
+  const message = storable(parts.redaction.apply(failure.message), 5_000)
+  const details = { run: claim.uid, attempt: claim.attempt, code: failure.code }
+  if (!failure.expected) parts.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
+  else parts.logger.info({ ...details, reason: message }, 'an attempt failed')
+
+  if (failure.retryable && claim.tries < mostTries) {
+    const seconds = backoff(claim.tries)
+    log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next try in ${seconds} seconds)`)
+    return { ending: await queueAgain(context, { code: failure.code, message }, seconds), claim }
+  }
+  log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
+  await log.flush()
+  if (!(await pulse.beat())) return { ending: 'LOST', claim }
+  const ours = await finishRun(parts.db, claim, { state: 'FAILED', code: failure.code, message })
+  return { ending: ours ? 'FAILED' : 'LOST', claim }
+}
+
+/** Row and job in one transaction; a run that was lost meanwhile is left to whoever has it. */
+async function queueAgain({ parts, delivery, claim }: Context, reason: Reason, seconds: number): Promise<Ending> {
+  const given = await parts.db
+    .transaction()
+    .execute(async (trx) => {
+      if (!(await giveBackRun(trx, claim, reason))) return false
+      if (await delivery.again(trx, seconds)) return true
+      throw new LostRun('The queue took the run away from this worker.')
+    })
+    .catch((error: unknown) => {
+      if (error instanceof LostRun) return false
+      throw error
+    })
+  if (!given) return 'LOST'
+  return 'unfinished' in reason ? 'HANDED_BACK' : 'AGAIN'
+}
+
+function tooLong(): LoadProblem {
+  const hours = longestAttempt / 3_600_000
+  const sentence = `The run took longer than ${hours} hours and was stopped. The old data stays. Load less at once, or make the source faster.`
+  return new LoadProblem('RUN_TOO_LONG', sentence)
+}

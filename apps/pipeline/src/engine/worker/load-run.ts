@@ -1,0 +1,103 @@
+import type { Redaction } from '@sluice/process'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { type LoadedTable, loadFeeds, LoadProblem } from '../loads/load-feeds.ts'
+import type { Claim } from '../runs/claim.ts'
+import type { Outcome } from '../runs/finish-run.ts'
+import type { RunLog } from '../runs/log.ts'
+import type { Totals } from '../runs/progress.ts'
+import { openRejectedRows } from '../runs/rejected.ts'
+import type { Report } from '../sources/source.ts'
+import { readSource } from '../sources/sources.ts'
+import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
+import { whatChanged, whatWasLoaded } from './sentences.ts'
+
+/** What every run needs of the process. */
+export interface LoadingParts {
+  db: Kysely<DB>
+  warehouses: ClientWarehouses
+  filesDirectory: string
+  redaction: Redaction
+  /** Whether a client exists and may load. True where nobody can tell just now. */
+  clientStands(client: string): Promise<boolean>
+}
+
+/** What this run needs of its attempt. */
+export interface Attempt {
+  claim: Claim
+  log: RunLog
+  signal: AbortSignal
+  /** Where the counts go, from the moment that something is read. */
+  count(totals: Totals): void
+  stillOurs(): Promise<boolean>
+}
+
+export type Success = Extract<Outcome, { state: 'OK' | 'WARNING' }>
+
+/**
+ * From the source into the client's warehouse. A run that an earlier attempt has published is answered from the ledger.
+ * Throws what `loadFeeds` throws.
+ */
+export async function loadRun(parts: LoadingParts, attempt: Attempt): Promise<Success> {
+  const { claim, log } = attempt
+  if (!(await parts.clientStands(claim.client)))
+    throw new LoadProblem(
+      'CLIENT_DISABLED',
+      'Data pipelines are switched off for this organisation. The old data stays.',
+    )
+  const warehouse = await parts.warehouses.open(claim.client)
+
+  const earlier = await warehouse.findPublication(claim.uid)
+  if (earlier) {
+    log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
+    return success(earlier.tables, claim.rowsRejected)
+  }
+  await warehouse.ensureSchema(claim.pipeline.schema)
+  const { tables, rejected } = await load(parts, attempt, warehouse)
+  for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
+  return success(tables, rejected)
+}
+
+async function load(
+  { db, filesDirectory }: LoadingParts,
+  { claim, log, signal, count, stillOurs }: Attempt,
+  warehouse: Parameters<typeof loadFeeds>[0]['warehouse'],
+): Promise<{ tables: LoadedTable[]; rejected: number }> {
+  const { uid: run, attempt, input, pipeline } = claim
+  await using rejected = await openRejectedRows(db, claim)
+  const totals: Totals = { bytesRead: 0, bytesTotal: null, rowsRead: 0, rowsRejected: 0 }
+  count(totals)
+  const report: Report = {
+    progress(counts) {
+      Object.assign(totals, counts)
+    },
+    reject(row) {
+      rejected.add(row)
+      totals.rowsRejected = rejected.count
+    },
+    log: (level, importance, message) => log.write(level, importance, message),
+  }
+  const feeds = readSource(pipeline.type, { settings: pipeline.settings, input, filesDirectory }, report, signal)
+  const target = { schema: pipeline.schema, table: pipeline.table }
+  const tables = await loadFeeds({
+    feeds,
+    warehouse,
+    target,
+    run,
+    attempt,
+    stillOurs,
+    signal,
+    rejected: () => rejected.count,
+  })
+  return { tables, rejected: rejected.count }
+}
+
+function success(tables: readonly LoadedTable[], rejected: number): Success {
+  return {
+    state: rejected > 0 ? 'WARNING' : 'OK',
+    message: whatWasLoaded(tables, rejected),
+    rowsWritten: tables.reduce((sum, { rows }) => sum + rows, 0),
+    bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
+    rowsRejected: rejected,
+  }
+}

@@ -1,0 +1,27 @@
+import type { LoadedTable } from '../loads/load-feeds.ts'
+import type { TableChange } from '../warehouses/warehouse.ts'
+
+const count = (rows: number) => `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'}`
+
+/** What a run that ended well says of itself. */
+export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number): string {
+  if (tables.length === 0) return 'The source has no tables: nothing was loaded.'
+  const [first] = tables
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : `${tables.length} tables of ${first!.schema}`
+  const loaded = `Loaded ${count(rows)} into ${into}.`
+  if (rejected === 0) return loaded
+  return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} set aside; the run’s rejected rows say why.`
+}
+
+export function whatChanged({ schema, table }: LoadedTable, { kind, column, from, to }: TableChange): string {
+  const place = `${schema}.${table}`
+  switch (kind) {
+    case 'COLUMN_ADDED':
+      return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${place}.`
+    case 'COLUMN_VANISHED':
+      return `Column "${column}" of ${place} is no longer in the source: it stays, and is empty from now on.`
+    case 'TYPE_WIDENED':
+      return `Column "${column}" of ${place} became ${to} to hold what came in; it was ${from}.`
+  }
+}

@@ -1,0 +1,122 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect, keyRing } from '@sluice/database'
+import { createLogger, Redaction } from '@sluice/process'
+import { testDatabase } from '@sluice/testing'
+import type { Kysely, Selectable } from 'kysely'
+import { Client } from 'pg'
+import type { DB, Runs } from '../../src/database.ts'
+import { migrateQueue, openQueue } from '../../src/engine/queue/pg-boss-queue.ts'
+import type { JobQueue } from '../../src/engine/queue/job-queue.ts'
+import { createRun } from '../../src/engine/runs/create-run.ts'
+import { type ClientWarehouses, clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
+import { uploadPath, uploadsDirectory } from '../../src/files/upload-path.ts'
+import { connected, scratchServer, superuserUrl } from '../scratch-warehouse.ts'
+
+/** A pipeline database with its queue, a warehouse server and a folder for files, as the service finds them. */
+export interface Stack extends AsyncDisposable {
+  db: Kysely<DB>
+  queue: JobQueue
+  warehouses: ClientWarehouses
+  filesDirectory: string
+  /** What `bin/work.ts` is started with, without its port. */
+  environment: Record<string, string>
+  /** A pipeline of a client of its own unless one is named; answers its key and uid. */
+  pipeline(client?: string): Promise<Pipeline>
+  upload(pipeline: Pipeline, content: string | Buffer): Promise<object>
+  run(pipeline: Pipeline, input?: object): Promise<Selectable<Runs>>
+  state(run: { id: number }): Promise<Selectable<Runs>>
+  /** The superuser, in a client's warehouse. */
+  inside(client: string): Promise<Client & AsyncDisposable>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface Pipeline {
+  id: number
+  client: string
+  schema: string
+  table: string
+}
+
+export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack> {
+  const database = await testDatabase({ migrations: join(import.meta.dirname, '../../migrations') })
+  await migrateQueue(database.url, { heartbeatSeconds })
+  const server = await scratchServer()
+  const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-engine-'))
+  await mkdir(uploadsDirectory(filesDirectory))
+  const keys = `test:${randomBytes(32).toString('base64')}`
+  const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
+  const { db } = connect<DB>(database.url, { name: 'test' })
+  const queue = await openQueue(db, logger)
+  const warehouses = clientWarehouses({ db, keyRing: keyRing(keys), adminUrl: server.adminUrl, logger })
+  const keyOf = async (client: string) =>
+    (await db.selectFrom('warehouses').select('key').where('client', '=', client).executeTakeFirst())?.key
+
+  async function pipeline(client: string = randomUUID()): Promise<Pipeline> {
+    const number = randomBytes(4).toString('hex')
+    const schema = await db
+      .insertInto('schemas')
+      .values({ client, name: `s${number}`, schema_name: `s${number}`, permanent: false, provider_schema: 'PUBLIC' })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    const values = { client, name: `p${number}`, type: 'CSV_UPLOAD', disabled: false, run_trigger: 'NEVER' }
+    const { id } = await db
+      .insertInto('data_pipelines')
+      .values({ ...values, schema_id: schema.id, table_name: 'cases' })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    return { id, client, schema: schema.schema_name, table: 'cases' }
+  }
+
+  async function upload(pipeline: Pipeline, content: string | Buffer): Promise<object> {
+    const file = { uid: randomUUID(), name: 'cases.csv', size: Buffer.byteLength(content), sha256: '' }
+    await writeFile(uploadPath(filesDirectory, file.uid), content)
+    await db.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline.id).execute()
+    await db
+      .insertInto('uploaded_files')
+      .values({ ...file, pipeline_id: pipeline.id })
+      .execute()
+    return { file }
+  }
+
+  return {
+    db,
+    queue,
+    warehouses,
+    filesDirectory,
+    environment: {
+      PIPELINE_DATABASE_URL: database.url,
+      WAREHOUSE_DATABASE_URL: server.adminUrl,
+      IDENTITY_URL: 'http://127.0.0.1:1',
+      SECRET_KEYS: keys,
+      SERVICE_SECRET: randomBytes(24).toString('hex'),
+      FILES_DIRECTORY: filesDirectory,
+      WORKER_HEARTBEAT_SECONDS: String(heartbeatSeconds),
+      WORKER_CONCURRENCY: '2',
+    },
+    pipeline,
+    upload,
+    async run({ id, client }, input = {}) {
+      const request = { pipelineId: id, client, trigger: 'MANUAL' as const, createdBy: null, input: input as never }
+      return (await db.transaction().execute((trx) => createRun(trx, queue, request))).run
+    },
+    state: ({ id }) => db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow(),
+    inside: async (client) => connected(superuserUrl(`c_${await keyOf(client)}`)),
+    async [Symbol.asyncDispose]() {
+      const keys = await db.selectFrom('warehouses').select('key').execute()
+      await queue[Symbol.asyncDispose]()
+      await warehouses[Symbol.asyncDispose]()
+      await db.destroy()
+      await using superuser = await connected(superuserUrl())
+      for (const { key } of keys) {
+        await superuser.query(`drop database if exists c_${key} with (force)`)
+        await superuser.query(`drop role if exists c_${key}_load, c_${key}_read, c_${key}_owner`)
+      }
+      await server[Symbol.asyncDispose]()
+      await database.drop()
+      await rm(filesDirectory, { recursive: true })
+    },
+  }
+}
