@@ -1,7 +1,7 @@
 import { ok } from 'node:assert'
 import { images, type Stack } from './stack.ts'
 
-const volumes = ['identity', 'pipeline', 'identity-db', 'pipeline-db', 'warehouse-db']
+const volumes = ['identity', 'pipeline', 'warehouse-setup', 'identity-db', 'pipeline-db', 'warehouse-db']
 
 /** Every secret of the installation: the text of each file, by its path. */
 export const readSecrets = async (stack: Stack): Promise<Record<string, string>> => {
@@ -19,7 +19,7 @@ export const readSecrets = async (stack: Stack): Promise<Record<string, string>>
 export const expectSecrecy = async (stack: Stack, adminPassword: string): Promise<void> => {
   const files = await readSecrets(stack)
   const texts = Object.values(files)
-  ok(texts.length >= 12 && texts.every((text) => text.length >= 32), 'the volumes hold their secrets')
+  ok(texts.length >= 13 && texts.every((text) => text.length >= 32), 'the volumes hold their secrets')
   const inUrls = texts.filter((text) => URL.canParse(text)).map((text) => new URL(text).password)
   const secrets = [
     ...texts,

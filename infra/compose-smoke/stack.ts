@@ -41,7 +41,7 @@ export type Stack = {
 
 export const services = ['identity', 'pipeline', 'pipeline-worker'] as const
 export const databases = ['identity-db', 'pipeline-db', 'warehouse-db'] as const
-export const oneShots = ['secrets', 'identity-setup', 'pipeline-setup'] as const
+export const oneShots = ['secrets', 'identity-setup', 'pipeline-setup', 'warehouse-setup'] as const
 
 export const images = ['secrets', 'identity', 'pipeline', ...databases] as const
 
