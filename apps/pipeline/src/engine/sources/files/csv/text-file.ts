@@ -23,13 +23,13 @@ export class TextFile implements Disposable {
   /** Throws SourceProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or ENCODING_NOT_SUPPORTED. */
   constructor(path: string, name: string) {
     this.name = name
-    const start = new Uint8Array(4)
+    let start: Uint8Array = new Uint8Array(4)
     try {
       this.#descriptor = openSync(path, 'r')
       const stat = fstatSync(this.#descriptor, { bigint: true })
       this.size = Number(stat.size)
       this.#modified = stat.mtimeNs
-      readSync(this.#descriptor, start, 0, 4, 0)
+      start = start.subarray(0, readSync(this.#descriptor, start, 0, 4, 0))
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
       const why = unreadable[code] ?? `cannot be read (${code})`
