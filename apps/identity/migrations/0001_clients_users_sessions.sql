@@ -19,8 +19,8 @@ create table clients (
   enterprise_enabled boolean not null,
   route_notification_email_addresses text,
   version bigint not null default 1,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
   created_by uuid,
   updated_by uuid,
   constraint clients_uid_key unique (uid),
@@ -52,10 +52,10 @@ create table users (
   -- Shown until the first session ends.
   service_intro boolean not null default true,
   -- A token that was issued earlier is refused by every service.
-  token_valid_after timestamptz not null default now(),
+  token_valid_after timestamptz(3) not null default now(),
   version bigint not null default 1,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
   created_by uuid,
   updated_by uuid,
   constraint users_uid_key unique (uid),
@@ -80,8 +80,8 @@ create table user_groups (
   code text not null,
   description text,
   version bigint not null default 1,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
+  created_at timestamptz(3) not null default now(),
+  updated_at timestamptz(3) not null default now(),
   created_by uuid,
   updated_by uuid,
   constraint user_groups_uid_key unique (uid),
@@ -105,10 +105,10 @@ create table sessions (
   user_id bigint not null,
   -- The client that the user acts for in this session.
   client uuid not null,
-  created_at timestamptz not null default now(),
-  last_used_at timestamptz not null default now(),
-  expires_at timestamptz not null,
-  ended_at timestamptz,
+  created_at timestamptz(3) not null default now(),
+  last_used_at timestamptz(3) not null default now(),
+  expires_at timestamptz(3) not null,
+  ended_at timestamptz(3),
   end_reason text,
   -- What the user could do when the newest access token was issued.
   roles_at_issue text[] not null,
@@ -129,9 +129,9 @@ create index sessions_expiry on sessions (expires_at);
 create table refresh_tokens (
   token_hash bytea primary key,
   session_id bigint not null,
-  created_at timestamptz not null default now(),
-  expires_at timestamptz not null,
-  consumed_at timestamptz,
+  created_at timestamptz(3) not null default now(),
+  expires_at timestamptz(3) not null,
+  consumed_at timestamptz(3),
   constraint refresh_tokens_session_fkey foreign key (session_id) references sessions (id) on delete cascade
 );
 create index refresh_tokens_session on refresh_tokens (session_id);
@@ -142,7 +142,7 @@ create table signing_keys (
   -- Sealed with the key ring of the deployment.
   private_key text not null,
   state text not null,
-  created_at timestamptz not null default now(),
+  created_at timestamptz(3) not null default now(),
   constraint signing_keys_state_check check (state in ('NEXT', 'CURRENT', 'PREVIOUS'))
 );
 create unique index signing_keys_one_current on signing_keys (state) where state = 'CURRENT';
@@ -152,14 +152,14 @@ create unique index signing_keys_one_current on signing_keys (state) where state
 create unlogged table sign_in_attempts (
   key text primary key,
   failures integer not null,
-  last_at timestamptz not null,
-  blocked_until timestamptz not null
+  last_at timestamptz(3) not null,
+  blocked_until timestamptz(3) not null
 );
 create index sign_in_attempts_last on sign_in_attempts (last_at);
 
 create table audit (
   id bigint generated always as identity,
-  at timestamptz not null default now(),
+  at timestamptz(3) not null default now(),
   operation text not null,
   actor uuid,
   client uuid,

@@ -9,8 +9,6 @@ export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
   ? ColumnType<S, I | undefined, U>
   : ColumnType<T, T | undefined, T>;
 
-export type Int8 = ColumnType<string, bigint | number | string, bigint | number | string>;
-
 export type Json = JsonValue;
 
 export type JsonArray = JsonValue[];
@@ -31,7 +29,7 @@ export interface Audit {
   at: Generated<Timestamp>;
   client: string | null;
   details: Json;
-  id: Generated<Int8>;
+  id: Generated<number>;
   object: string | null;
   operation: string;
   request_id: string;
@@ -46,7 +44,7 @@ export interface Clients {
   disabled: boolean;
   domain: string;
   enterprise_enabled: boolean;
-  id: Generated<Int8>;
+  id: Generated<number>;
   manager_enabled: boolean;
   name: string;
   pipelines_enabled: boolean;
@@ -58,14 +56,20 @@ export interface Clients {
   uid: Generated<string>;
   updated_at: Generated<Timestamp>;
   updated_by: string | null;
-  version: Generated<Int8>;
+  version: Generated<number>;
+}
+
+export interface Migrations {
+  applied_at: Generated<Timestamp>;
+  checksum: string;
+  name: string;
 }
 
 export interface RefreshTokens {
   consumed_at: Timestamp | null;
   created_at: Generated<Timestamp>;
   expires_at: Timestamp;
-  session_id: Int8;
+  session_id: number;
   token_hash: Buffer;
 }
 
@@ -77,12 +81,12 @@ export interface Sessions {
   end_reason: string | null;
   ended_at: Timestamp | null;
   expires_at: Timestamp;
-  id: Generated<Int8>;
+  id: Generated<number>;
   last_used_at: Generated<Timestamp>;
   roles_at_issue: string[];
   uid: Generated<string>;
   user_agent: string;
-  user_id: Int8;
+  user_id: number;
 }
 
 export interface SignInAttempts {
@@ -101,8 +105,8 @@ export interface SigningKeys {
 }
 
 export interface UserGroupMembers {
-  user_group_id: Int8;
-  user_id: Int8;
+  user_group_id: number;
+  user_id: number;
 }
 
 export interface UserGroups {
@@ -111,13 +115,13 @@ export interface UserGroups {
   created_at: Generated<Timestamp>;
   created_by: string | null;
   description: string | null;
-  id: Generated<Int8>;
+  id: Generated<number>;
   name: string;
   translations: Generated<Json>;
   uid: Generated<string>;
   updated_at: Generated<Timestamp>;
   updated_by: string | null;
-  version: Generated<Int8>;
+  version: Generated<number>;
 }
 
 export interface Users {
@@ -127,7 +131,7 @@ export interface Users {
   created_by: string | null;
   email: string;
   file_access_instances: Generated<string[]>;
-  id: Generated<Int8>;
+  id: Generated<number>;
   name: string;
   password_hash: string | null;
   roles: Generated<string[]>;
@@ -143,12 +147,13 @@ export interface Users {
   updated_by: string | null;
   username: string;
   username_skeleton: string;
-  version: Generated<Int8>;
+  version: Generated<number>;
 }
 
 export interface DB {
   audit: Audit;
   clients: Clients;
+  migrations: Migrations;
   refresh_tokens: RefreshTokens;
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;

@@ -6,7 +6,9 @@ import { createClient, deleteClient, updateClient } from './write.ts'
 const { clients } = identityOperations
 
 export const clientOperations = {
-  list: operation(clients.list, (input) => clientRecords.search(input.db, input, searchOf(input.query))),
+  list: operation(clients.list, (input) =>
+    clientRecords.search(input.db, input, searchOf(input.query), input.request.url),
+  ),
 
   search: operation(clients.search, (input) => clientRecords.search(input.db, input, input.body)),
 

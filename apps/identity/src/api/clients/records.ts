@@ -46,15 +46,11 @@ export const clientRecords = records<ClientRow, Client, Asked>({
     created: { column: 'r.created_at', type: 'date-time' },
     lastUpdated: { column: 'r.updated_at', type: 'date-time' },
   },
-  matches: (text) =>
-    sql`(r.uid::text = lower(${text}) or r.code ilike ${containing(text)} or r.name ilike ${containing(text)})`,
+  matches: (like) => sql`(r.uid::text ilike ${like} or r.code ilike ${like} or r.name ilike ${like})`,
   /** One's own client; a super admin crosses clients. */
   scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
   present: async (rows, { request }) => rows.map((row) => clientOf(row, request.locales)),
 })
-
-/** A pattern that finds the text anywhere, each of its characters standing for itself. */
-export const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
 
 export const clientOf = (row: ClientRow, locales: readonly string[]): Client => ({
   id: row.uid,

@@ -13,7 +13,7 @@ export const userOperations = {
     userRecords.answer(await userRecords.read(input.db, input.caller, input.caller.uid), input),
   ),
 
-  list: operation(users.list, (input) => userRecords.search(input.db, input, searchOf(input.query))),
+  list: operation(users.list, (input) => userRecords.search(input.db, input, searchOf(input.query), input.request.url)),
 
   search: operation(users.search, (input) => userRecords.search(input.db, input, input.body)),
 

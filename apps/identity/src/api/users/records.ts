@@ -1,7 +1,6 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type Role, type User, type UserStatus } from '@sluice/contracts'
 import { records } from '@sluice/records'
-import { containing } from '../clients/records.ts'
 import type { Asked } from '../operation.ts'
 import { presentUsers } from './present.ts'
 
@@ -64,8 +63,8 @@ export const userRecords = records<UserRow, User, Asked>({
     'userGroups.code': { column: 'g.code', type: 'string', some: ofGroups },
     'userGroups.name': { column: 'g.name', type: 'string', some: ofGroups },
   },
-  matches: (text) => sql`(r.uid::text = lower(${text}) or r.username ilike ${containing(text)}
-    or r.email ilike ${containing(text)} or r.name ilike ${containing(text)})`,
+  matches: (like) =>
+    sql`(r.uid::text ilike ${like} or r.username ilike ${like} or r.email ilike ${like} or r.name ilike ${like})`,
   /** The users of one's own client; a super admin crosses clients. */
   scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
   present: presentUsers,

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { Tokens } from '@sluice/contracts'
+import { auditOf, startService, type Service } from './service.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+const refresh = (refreshToken: string) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
+const graceIsOver = () =>
+  sql`update refresh_tokens set consumed_at = consumed_at - interval '11 seconds' where consumed_at is not null`.execute(
+    service.db,
+  )
+const sessionOf = ({ accessToken }: Tokens): string =>
+  JSON.parse(Buffer.from(accessToken.split('.')[1]!, 'base64url').toString()).sid
+
+describe('a refresh token', () => {
+  it('gets new tokens of the same session, again and again, but never past its end', async () => {
+    const { tokens } = await service.as([])
+    const second = (await refresh(tokens.refreshToken).expect(200)).body as Tokens
+    const third = (await refresh(second.refreshToken).expect(200)).body as Tokens
+    expect(sessionOf(third)).toBe(sessionOf(tokens))
+    expect(third.refreshTokenExpires).toBe(tokens.refreshTokenExpires)
+    await service.bearing(third.accessToken).get('/users/me').expect(200)
+
+    await sql`update sessions set expires_at = now() where uid = ${sessionOf(third)}`.execute(service.db)
+    await refresh(third.refreshToken).expect(401)
+  })
+
+  it('serves exactly one of sixteen that use it at once, and the session lives', async () => {
+    const { tokens } = await service.as([])
+    const answers = await Promise.all(Array.from({ length: 16 }, () => refresh(tokens.refreshToken)))
+    const good = answers.filter(({ status }) => status === 200)
+    expect(good).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(15)
+    await refresh(good[0]!.body.refreshToken).expect(200)
+  })
+
+  it('ends the session for everybody when it is used again later', async () => {
+    const { tokens } = await service.as([])
+    const thief = (await refresh(tokens.refreshToken).expect(200)).body as Tokens
+    await graceIsOver()
+    await refresh(tokens.refreshToken).expect(401)
+    await refresh(thief.refreshToken).expect(401)
+    await service.bearing(thief.accessToken).get('/users/me').expect(401)
+    const outcomes = (await auditOf(service.db, sessionOf(tokens))).map(({ details }) => details['outcome'])
+    expect(outcomes).toEqual(['refreshed', 'reused', 'ended'])
+  })
+
+  it('is refused alike when it is unknown, retried or of an ended session', async () => {
+    const { tokens, ...caller } = await service.as([])
+    const unknown = await refresh('slr_never-heard-of-this-one').expect(401)
+    await refresh(tokens.refreshToken).expect(200)
+    const retried = await refresh(tokens.refreshToken).expect(401)
+    await caller.post('/auth/logout').expect(204)
+    const ended = await refresh(tokens.refreshToken).expect(401)
+    for (const { body } of [retried, ended]) expect(body).toEqual({ ...unknown.body, requestId: expect.any(String) })
+  })
+
+  it('is kept as a hash only', async () => {
+    const { tokens } = await service.as([])
+    const { rows } = await sql<{ row: string }>`select r::text as row from refresh_tokens r`.execute(service.db)
+    expect(rows.map(({ row }) => row).join()).not.toContain(Buffer.from(tokens.refreshToken).toString('hex'))
+    expect(rows.map(({ row }) => row).join()).not.toContain(tokens.refreshToken)
+  })
+})

@@ -1,0 +1,147 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Server } from 'node:http'
+import { sql, type Kysely } from 'kysely'
+import { pino } from 'pino'
+import supertest from 'supertest'
+import type { ClientBody, Role, Tokens, UserBody } from '@sluice/contracts'
+import { connect, keyRing } from '@sluice/database'
+import { createMetrics } from '@sluice/process'
+import { testDatabase } from '@sluice/testing'
+import { identityApp } from '../src/app.ts'
+import { readConfig, type Config } from '../src/config.ts'
+import type { DB } from '../src/database.ts'
+import { migrationsFolder } from '../src/migrations.ts'
+import { hashPassword } from '../src/sign-in/password.ts'
+import { skeletonOf } from '../src/sign-in/username.ts'
+
+export const goodPassword = 'heron-sifts-41-pebbles'
+const keys = `test:${randomBytes(32).toString('base64')}`
+const serviceSecret = randomBytes(24).toString('hex')
+const hashed = hashPassword(goodPassword)
+
+export type Service = Awaited<ReturnType<typeof startService>>
+
+/** A client as somebody would send it, with a code of its own. */
+export function clientBody(changes: Partial<ClientBody> = {}): ClientBody {
+  const code = randomBytes(6).toString('hex')
+  return {
+    name: `Client ${code}`,
+    code,
+    billingCode: 'B-1',
+    primaryContact: { name: 'Ada', email: 'ada@example.org' },
+    technicalContact: {},
+    billingContact: {},
+    disabled: false,
+    domain: 'REGULAR',
+    managerEnabled: true,
+    routesEnabled: true,
+    pipelinesEnabled: true,
+    enterpriseEnabled: false,
+    ...changes,
+  }
+}
+
+/** A user as somebody would send it, with a username of its own. */
+export function userBody(changes: Partial<UserBody> = {}): UserBody {
+  const username = `u${randomBytes(6).toString('hex')}`
+  return { name: 'Grace', username, email: `${username}@example.org`, ssoAuth: false, startPage: 'DEFAULT', ...changes }
+}
+
+/** The whole service on a database of its own, and short ways to make what a test is not about. */
+export async function startService(changes: Partial<Config> = {}) {
+  const database = await testDatabase({ migrations: migrationsFolder })
+  const { db } = connect<DB>(database.url, { name: 'identity-test' })
+  const lines: string[] = []
+  const config: Config = {
+    ...readConfig({ IDENTITY_DATABASE_URL: database.url, SECRET_KEYS: keys, SERVICE_SECRET: serviceSecret }),
+    TRUSTED_PROXIES: 1,
+    ...changes,
+  }
+  const app = identityApp({
+    db,
+    config: { ...config, SECRET_KEYS: keyRing(keys) },
+    logger: pino({}, { write: (line: string) => void lines.push(line) }),
+    metrics: createMetrics('identity'),
+  })
+  const server = await new Promise<Server>((resolve) => {
+    const listening: Server = app.listen(0, '127.0.0.1', () => resolve(listening))
+  })
+  const http = supertest(server)
+
+  const signIn = async (username: string, password = goodPassword): Promise<Tokens> => {
+    const { body } = await http.post('/api/v1/auth/login').send({ username, password }).expect(200)
+    return body as Tokens
+  }
+
+  return {
+    db,
+    http,
+    /** What was logged. */
+    lines,
+    signIn,
+    bearing: (token: string) => bearing(http, token),
+    service: () => bearing(http, serviceSecret),
+    client: (body: Partial<ClientBody> = {}) => insertClient(db, clientBody(body)),
+    user: (about: NewUser) => insertUser(db, about),
+    /** Somebody signed in who holds these roles, of a new client unless one is named. */
+    async as(roles: readonly Role[], client?: string) {
+      const user = await insertUser(db, { roles, client: client ?? (await insertClient(db, clientBody())) })
+      const tokens = await signIn(user.username)
+      return { ...user, tokens, ...bearing(http, tokens.accessToken) }
+    },
+    async stop() {
+      await new Promise((resolve) => server.close(resolve))
+      await db.destroy()
+      await database.drop()
+    },
+  }
+}
+
+function bearing(http: ReturnType<typeof supertest>, token: string) {
+  const send = (method: 'get' | 'post' | 'put' | 'delete') => (path: string) =>
+    http[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`)
+  return { get: send('get'), post: send('post'), put: send('put'), delete: send('delete') }
+}
+
+async function insertClient(db: Kysely<DB>, body: ClientBody): Promise<string> {
+  const uid = randomUUID()
+  await sql`
+    insert into clients (uid, name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
+    values (${uid}, ${body.name}, ${body.code}, ${body.billingCode}, ${body.disabled}, ${body.domain},
+      ${body.managerEnabled}, ${body.routesEnabled}, ${body.pipelinesEnabled}, ${body.enterpriseEnabled})`.execute(db)
+  return uid
+}
+
+export interface NewUser {
+  client: string
+  roles?: readonly Role[]
+  status?: 'INVITATION' | 'ACTIVE' | 'INACTIVE'
+  ssoAuth?: boolean
+  hasPassword?: boolean
+  username?: string
+  startPage?: string
+  analytics?: boolean
+}
+
+async function insertUser(db: Kysely<DB>, about: NewUser) {
+  const { client, roles = [], status = 'ACTIVE', ssoAuth = false, startPage = 'DEFAULT', analytics = false } = about
+  const { username = `u${randomBytes(6).toString('hex')}`, hasPassword = !ssoAuth && status !== 'INVITATION' } = about
+  const uid = randomUUID()
+  await sql`
+    insert into users (uid, client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page, analytics_platform_enabled)
+    values (${uid}, ${client}, 'Test', ${username}, ${skeletonOf(username)}, 'test@example.org', ${hasPassword ? await hashed : null},
+      ${ssoAuth}, ${[...roles]}, ${status}, ${startPage}, ${analytics})`.execute(db)
+  return { uid, username, client }
+}
+
+/** What the audit says of an object, oldest first. */
+export async function auditOf(db: Kysely<DB>, object: string) {
+  const { rows } = await sql<{
+    operation: string
+    actor: string | null
+    client: string | null
+    details: Record<string, any>
+  }>`
+    select operation, actor, client, details from audit where object = ${object} order by id`.execute(db)
+  return rows
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { goodPassword, startService, type Service } from './service.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+const login = (username: string, from: string, password = 'not-the-right-one') =>
+  service.http.post('/api/v1/auth/login').set('x-forwarded-for', from).send({ username, password })
+const statuses = (answers: { status: number }[]) =>
+  Object.fromEntries(
+    Map.groupBy(answers, ({ status }) => status)
+      .entries()
+      .map(([status, all]) => [status, all.length]),
+  )
+const waitIsOver = () =>
+  sql`update sign_in_attempts set blocked_until = now() - interval '1 second'`.execute(service.db)
+
+describe('guessing a password', () => {
+  it('is looked at five times, however many come at once', async () => {
+    const { username } = await service.user({ client: await service.client() })
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, at) => login(username, `198.51.${at}.7`)))
+    expect(statuses(answers)).toEqual({ 401: 5, 429: 45 })
+    const refused = answers.find(({ status }) => status === 429)!
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    expect(refused.body.code).toBe('too-many-requests')
+  })
+
+  it('is the same for a username that there is not', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => login('nobody-here', `198.51.${at}.8`)))
+    expect(statuses(answers)).toEqual({ 401: 5, 429: 15 })
+  })
+
+  it('waits longer after each further failure, and begins anew after a success', async () => {
+    const { username } = await service.user({ client: await service.client() })
+    const wait = async () => Number((await login(username, '203.0.113.5').expect(429)).headers['retry-after'])
+    for (let at = 0; at < 5; at++) await login(username, '203.0.113.5').expect(401)
+    expect(await wait()).toBeLessThanOrEqual(5)
+    await login(username, '203.0.113.5', goodPassword).expect(429)
+    await waitIsOver()
+    await login(username, '203.0.113.5').expect(401)
+    expect(await wait()).toBeGreaterThan(5)
+    await waitIsOver()
+    await login(username, '203.0.113.5', goodPassword).expect(200)
+    for (let at = 0; at < 5; at++) await login(username, '203.0.113.5').expect(401)
+  })
+
+  it('never locks anybody out of the network that they are known from', async () => {
+    const { username } = await service.user({ client: await service.client() })
+    await login(username, '203.0.113.20', goodPassword).expect(200)
+    for (let at = 0; at < 6; at++) await login(username, `192.0.${at}.1`)
+    await login(username, '192.0.2.9', goodPassword).expect(429)
+    await login(username, '203.0.113.99', goodPassword).expect(200)
+  })
+
+  it('is slowed by network too, when it goes over many usernames', async () => {
+    const answers = []
+    for (let batch = 0; batch < 5; batch++)
+      answers.push(
+        ...(await Promise.all(Array.from({ length: 22 }, (_, at) => login(`spray-${batch}-${at}`, `203.0.114.${at}`)))),
+      )
+    expect(statuses(answers)).toEqual({ 401: 100, 429: 10 })
+    await login('somebody-else', '203.0.115.1').expect(401)
+  })
+})
