@@ -3,18 +3,28 @@ import { Refusal } from '../refusal.ts'
 import { rotate } from './logs.ts'
 import { runOnce } from './one-shot.ts'
 import type { Program } from './program.ts'
-import { type Service, startService } from './service.ts'
+import { type Service, startService } from './supervise.ts'
 import { logFile, loopbackOf, type Settings } from './settings.ts'
 import type { Admin } from './summary.ts'
 
-type BringUp = { settings: Settings; env: NodeJS.ProcessEnv; say: (line: string) => void; stopped: AbortSignal }
+type BringUp = {
+  settings: Settings
+  env: NodeJS.ProcessEnv
+  /** Superuser's connection string of the warehouse's server. */
+  superuserUrl: string
+  say: (line: string) => void
+  stopped: AbortSignal
+}
 
 /**
  * Migrates both databases, makes the first administrator and starts the three processes, as much at the same time as
  * possible; settles when all are ready. Every service started is put into `services` at once, so that the caller can
  * stop it however this ends. Throws Refusal with what a program printed last.
  */
-export const bringUp = async ({ settings, env, say, stopped }: BringUp, services: Service[]): Promise<Admin> => {
+export const bringUp = async (
+  { settings, env, superuserUrl, say, stopped }: BringUp,
+  services: Service[],
+): Promise<Admin> => {
   const failed = new AbortController()
   const off = AbortSignal.any([stopped, failed.signal])
   const program = (app: string, bin: string, log: string, more: NodeJS.ProcessEnv = {}): Program => {
@@ -47,10 +57,15 @@ export const bringUp = async ({ settings, env, say, stopped }: BringUp, services
       runOnce('Making the first administrator', create, off),
       start('identity', 'identity', 'serve.ts', IDENTITY_PORT),
     ])
-    return adminOf(said, password)
+    return adminOf(said)
   }
   const pipeline = async (): Promise<void> => {
-    await migrate('pipeline')
+    const forWarehouse = {
+      WAREHOUSE_SUPERUSER_URL: superuserUrl,
+      WAREHOUSE_CLOSED_DATABASES: 'identity,pipeline,postgres,template1',
+    }
+    const prepare = program('pipeline', 'prepare-warehouse.ts', 'pipeline-prepare-warehouse', forWarehouse)
+    await Promise.all([migrate('pipeline'), runOnce('Preparing the warehouse', prepare, off)])
     await Promise.all([
       start('pipeline', 'pipeline', 'serve.ts', PIPELINE_PORT),
       start('pipeline-worker', 'pipeline', 'work.ts', WORKER_PORT),
@@ -68,11 +83,11 @@ export const bringUp = async ({ settings, env, say, stopped }: BringUp, services
 }
 
 /** Reads what create-first-admin prints: `{"username":"admin"}`, with the password when it has just made the user. */
-const adminOf = (said: string, given: string | undefined): Admin => {
+const adminOf = (said: string): Admin => {
   const line = said.trim().split('\n').at(-1) ?? ''
   try {
     const { username, password } = JSON.parse(line) as { username: string; password?: string }
-    return { username, ...(password && { password }), given: password !== undefined && password === given }
+    return { username, ...(password && { password }) }
   } catch (error) {
     throw new Refusal(`Making the first administrator did not say whom it made: ${line.slice(0, 200)}`, {
       cause: error,

@@ -9,7 +9,7 @@ import { takeLock } from './lock.ts'
 import { requirePorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
 import { saveSecrets, secretsOf } from './secrets.ts'
-import type { Service } from './service.ts'
+import type { Service } from './supervise.ts'
 import type { Settings } from './settings.ts'
 import { stopSignal } from './stop-signal.ts'
 import { type Admin, summary } from './summary.ts'
@@ -46,11 +46,11 @@ export const runLocal = async (settings: Settings): Promise<void> => {
   const services: Service[] = []
   started.defer(async () => void (await Promise.all(services.map((service) => service.stop()))))
   try {
-    const admin = await bringUp({ settings, env, say, stopped }, services)
-    if (admin.password && !admin.given)
+    const admin = await bringUp({ settings, env, superuserUrl: postgres.url('postgres'), say, stopped }, services)
+    if (admin.password)
       await saveSecrets(settings.state, { ...secrets, admin: { username: admin.username, password: admin.password } })
     started.defer(await publish(settings, admin))
-    console.log(summary(settings, admin, (performance.now() - began) / 1000))
+    console.log(summary(settings, admin, secrets.admin !== undefined, (performance.now() - began) / 1000))
   } catch (error) {
     if (!stopped.aborted) throw error
   }

@@ -28,8 +28,7 @@ const client = new pg.Client({ connectionString: process.env.IDENTITY_DATABASE_U
 await client.connect()
 const { rows } = await client.query('select count(*)::int as starts from seen')
 await client.end()
-const password = process.env.SLUICE_ADMIN_PASSWORD ?? 'made up here'
-console.log(JSON.stringify(rows[0].starts === 1 ? { username: 'admin', password } : { username: 'admin' }))
+console.log(JSON.stringify({ username: 'admin', ...(rows[0].starts === 1 && !process.env.SLUICE_ADMIN_PASSWORD && { password: 'made up here' }) }))
 `
 
 /** Makes a folder with the stand-ins and an infra/local/start.ts that runs them; `programs` replaces some of them. */
@@ -40,6 +39,7 @@ export const standInFolder = (programs: Record<string, string> = {}): string => 
     'apps/identity/bin/create-first-admin.ts': admin,
     'apps/identity/bin/serve.ts': serve('IDENTITY_PORT'),
     'apps/pipeline/bin/migrate.ts': migrate('PIPELINE_DATABASE_URL'),
+    'apps/pipeline/bin/prepare-warehouse.ts': `if (!process.env.WAREHOUSE_SUPERUSER_URL) process.exit(1)`,
     'apps/pipeline/bin/serve.ts': serve('PIPELINE_PORT'),
     'apps/pipeline/bin/work.ts': serve('WORKER_PORT'),
     'infra/local/start.ts': `
@@ -54,7 +54,7 @@ process.exit()`,
     mkdirSync(join(folder, name, '..'), { recursive: true })
     writeFileSync(join(folder, name), text)
   }
-  // Temporary folders are private to their owner, and as root PostgreSQL runs as another user: that is what is tested too.
+  // As root this tests the refuge too: PostgreSQL's user may not enter a folder of mkdtemp.
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   return folder
 }

@@ -2,11 +2,11 @@ import { relative } from 'node:path'
 import pc from 'picocolors'
 import type { Settings } from './settings.ts'
 
-/** What the summary tells about the first administrator. */
-export type Admin = { username: string; password?: string; given: boolean }
+/** The first administrator; the password only when it has just been made. */
+export type Admin = { username: string; password?: string }
 
 /** What a person sees when everything runs: where it is, how to sign in, what to try next. */
-export const summary = (settings: Settings, admin: Admin, seconds: number): string => {
+export const summary = (settings: Settings, admin: Admin, passwordIsKept: boolean, seconds: number): string => {
   const { identityPublicUrl: identity, pipelinePublicUrl: pipeline } = settings
   const folder = relative(process.cwd(), settings.state) || '.'
   const lines = [
@@ -14,7 +14,7 @@ export const summary = (settings: Settings, admin: Admin, seconds: number): stri
     '',
     row('Identity', `${pc.cyan(identity)}   ${pc.dim('docs')} ${pc.cyan(`${identity}/docs`)}`),
     row('Pipeline', `${pc.cyan(pipeline)}   ${pc.dim('docs')} ${pc.cyan(`${pipeline}/docs`)}`),
-    row('Sign in', signIn(admin, folder)),
+    row('Sign in', signIn(admin, passwordIsKept, folder)),
     row('Kept in', `${folder}/ ${pc.dim('(data in postgres/ and files/, logs in logs/)')}`),
     '',
     row(
@@ -28,8 +28,10 @@ export const summary = (settings: Settings, admin: Admin, seconds: number): stri
 
 const row = (label: string, text: string): string => `${pc.dim(label.padEnd(9))} ${text}`
 
-const signIn = ({ username, password, given }: Admin, folder: string): string => {
-  if (given) return `${pc.bold(username)} ${pc.dim('with the password of SLUICE_ADMIN_PASSWORD')}`
-  if (password) return `${pc.bold(username)} / ${pc.bold(pc.yellow(password))} ${pc.dim('(shown this once)')}`
-  return `${pc.bold(username)} ${pc.dim(`(a password made by the first start is in ${folder}/secrets.json)`)}`
+const signIn = ({ username, password }: Admin, passwordIsKept: boolean, folder: string): string => {
+  const name = pc.bold(username)
+  if (password) return `${name} / ${pc.bold(pc.yellow(password))} ${pc.dim('(shown this once)')}`
+  if (passwordIsKept)
+    return `${name} ${pc.dim(`with the first start's password, in ${folder}/secrets.json, or what you changed it to`)}`
+  return `${name} ${pc.dim('with the SLUICE_ADMIN_PASSWORD of the first start, or what you changed it to')}`
 }

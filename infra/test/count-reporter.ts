@@ -13,7 +13,6 @@ type Results = {
 }
 
 /** Jest reporter: leaves one package's counts in a folder, where infra/test/test.ts sums them. */
-// oxlint-disable-next-line import/no-default-export -- jest loads a reporter by its default export
 export default class CountReporter {
   readonly #folder: string
 

@@ -68,6 +68,12 @@ export interface DataPipelines {
   version: Generated<number>;
 }
 
+export interface Migrations {
+  applied_at: Generated<Timestamp>;
+  checksum: string;
+  name: string;
+}
+
 export interface RejectedRows {
   attempt: number;
   column: string | null;
@@ -156,6 +162,7 @@ export interface Warehouses {
 export interface DB {
   audit: Audit;
   data_pipelines: DataPipelines;
+  migrations: Migrations;
   rejected_rows: RejectedRows;
   run_logs: RunLogs;
   runs: Runs;

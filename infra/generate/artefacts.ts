@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { migrate } from '@sluice/database'
+import { Client } from 'pg'
+import { root } from '../paths.ts'
+import type { Cluster } from '../postgres/cluster.ts'
+import { completePlatforms, type LockFile } from './lock-file.ts'
+
+const run = promisify(execFile)
+
+/** A committed file that is made from others: its path in the repository, and what it has to hold. */
+export type Artefact = { file: string; content: string }
+
+/** An app's OpenAPI document, printed by its own bin/describe.ts. */
+export const openapiOf = async (app: string): Promise<Artefact> => {
+  const { stdout } = await run(process.execPath, [join(root, 'apps', app, 'bin/describe.ts')], {
+    cwd: root,
+    maxBuffer: 64e6,
+  })
+  return { file: `apps/${app}/openapi.json`, content: stdout }
+}
+
+/** The types of an app's tables, read from a database that its migrations have just made. The queue's tables are its own. */
+export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<Artefact> => {
+  const name = `generate_${app}`
+  const admin = new Client({ connectionString: postgres.url('postgres') })
+  await admin.connect()
+  await admin.query(`create database ${name} strategy file_copy`)
+  await admin.end()
+  await migrate(postgres.url(name), join(root, 'apps', app, 'migrations'))
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-types-'))
+  try {
+    const file = join(folder, 'database.ts')
+    // packages/database reads bigint as a number, and so do the types.
+    const mapping = ['--type-mapping', '{"int8":"number"}']
+    const flags = [
+      ...mapping,
+      '--dialect',
+      'postgres',
+      '--url',
+      postgres.url(name),
+      '--exclude-pattern',
+      'pgboss.*',
+      '--out-file',
+      file,
+    ]
+    await run(join(root, 'node_modules/.bin/kysely-codegen'), flags, { cwd: folder })
+    return { file: `apps/${app}/src/database.ts`, content: await readFile(file, 'utf8') }
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** The lock file with the builds for every platform in it. */
+export const lockFile = async (): Promise<Artefact> => {
+  const file = 'package-lock.json'
+  const text = await readFile(join(root, file), 'utf8')
+  const lock = JSON.parse(text) as LockFile
+  return { file, content: completePlatforms(lock).length > 0 ? `${JSON.stringify(lock, null, 2)}\n` : text }
+}

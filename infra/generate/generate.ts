@@ -1,0 +1,47 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pc from 'picocolors'
+import { root } from '../paths.ts'
+import { Refusal, refuse } from '../refusal.ts'
+import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
+import { type Artefact, databaseTypesOf, lockFile, openapiOf } from './artefacts.ts'
+
+/**
+ * `npm run generate`: writes the OpenAPI documents, the database types and the lock file's platforms anew. With --check
+ * nothing is written; files that differ are named and the exit code is 1.
+ */
+
+const APPS = ['identity', 'pipeline']
+
+const artefacts = async (): Promise<Artefact[]> => {
+  await using postgres = await throwAwayPostgres()
+  const outcomes = await Promise.allSettled([
+    lockFile(),
+    ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
+  ])
+  // Only now: PostgreSQL must not stop under those that still use it because one failed.
+  return outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason
+    return outcome.value
+  })
+}
+
+const generate = async (onlyCheck: boolean): Promise<void> => {
+  const differing: string[] = []
+  for (const { file, content } of await artefacts()) {
+    if ((await readFile(join(root, file), 'utf8').catch(() => undefined)) === content) continue
+    differing.push(file)
+    if (!onlyCheck) await writeFile(join(root, file), content)
+  }
+  if (!onlyCheck)
+    console.log(
+      differing.length > 0 ? `Written: ${differing.join(', ')}.` : pc.dim('Nothing to write: all is up to date.'),
+    )
+  else if (differing.length > 0) {
+    throw new Refusal(
+      `Not what it is generated from: ${differing.join(', ')}. Run "npm run generate" and commit the result.`,
+    )
+  }
+}
+
+await generate(process.argv.includes('--check')).catch(refuse)
