@@ -1,7 +1,7 @@
 import type { SchemaBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { accessColumns, type Writing } from '@sluice/records'
-import { identifierProblem, identifiers } from '../identifiers.ts'
+import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { SchemaRow } from './records.ts'

@@ -1,7 +1,7 @@
 import { type FeedColumn, type RejectedRow, SourceProblem } from '../../source.ts'
 import type { Delimiter } from './dialect.ts'
 import { encodeRecord, longestEncoding } from './encode.ts'
-import { identifiers } from './identifiers.ts'
+import { identifiers } from '../../../../identifiers.ts'
 import { TypeInference } from './infer.ts'
 import type { Limits } from './limits.ts'
 import { rejectedRow } from './reject.ts'
