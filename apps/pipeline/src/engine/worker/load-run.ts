@@ -7,6 +7,7 @@ import type { Outcome } from '../runs/finish-run.ts'
 import type { RunLog } from '../runs/log.ts'
 import type { Totals } from '../runs/progress.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
+import { runsUnderWay } from '../runs/under-way.ts'
 import type { Report } from '../sources/source.ts'
 import { readSource } from '../sources/sources.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
@@ -52,6 +53,7 @@ export async function loadRun(parts: LoadingParts, attempt: Attempt): Promise<Su
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
     return success(earlier.tables, claim.rowsRejected)
   }
+  if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await warehouse.ensureSchema(claim.pipeline.schema)
   const { tables, rejected } = await load(parts, attempt, warehouse)
   for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
@@ -90,6 +92,13 @@ async function load(
     rejected: () => rejected.count,
   })
   return { tables, rejected: rejected.count }
+}
+
+/** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
+async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<ReadonlySet<string>> {
+  const runs = await runsUnderWay(db, client)
+  runs.delete(uid)
+  return runs
 }
 
 function success(tables: readonly LoadedTable[], rejected: number): Success {

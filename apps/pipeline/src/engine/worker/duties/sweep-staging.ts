@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../database.ts'
-import { underWay } from '../../runs/states.ts'
+import { runsUnderWay } from '../../runs/under-way.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { Duty } from '../janitor.ts'
 
@@ -52,14 +52,4 @@ async function busyClients(db: Kysely<DB>): Promise<string[]> {
     .where('r.finished_at', '>', sql<Date>`now() - interval '1 hour'`)
     .execute()
   return rows.map(({ client }) => client)
-}
-
-async function runsUnderWay(db: Kysely<DB>, client: string): Promise<ReadonlySet<string>> {
-  const rows = await db
-    .selectFrom('runs')
-    .select('uid')
-    .where('client', '=', client)
-    .where('state', 'in', [...underWay])
-    .execute()
-  return new Set(rows.map(({ uid }) => uid))
 }

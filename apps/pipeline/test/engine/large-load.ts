@@ -1,0 +1,57 @@
+import type { Client } from 'pg'
+import type { Pipeline, Stack } from './stack.ts'
+import { until } from './worker-process.ts'
+
+/** Takes a second or two to load: long enough to break in. */
+export const manyRows = 500_000
+
+let large: Buffer | undefined
+
+export function largeFile(): Buffer {
+  return (large ??= Buffer.from(
+    `id,name\n${Array.from({ length: manyRows }, (_, index) => `${index},a name that is long enough ${index}\n`).join('')}`,
+  ))
+}
+
+/** A pipeline whose table holds two rows, and a run of a large file that is now in the middle of its COPY. */
+export async function inTheMiddle(stack: Stack) {
+  const pipeline = await stack.pipeline()
+  const first = await stack.run(pipeline, await stack.upload(pipeline, 'id,name\n1,Oslo\n2,Bergen\n'))
+  await finished(stack, first)
+  const run = await stack.run(pipeline, await stack.upload(pipeline, largeFile()))
+  const client = await stack.inside(pipeline.client)
+  await until(() => copying(client), { every: 5 })
+  return { pipeline, run, client }
+}
+
+export async function finished(stack: Stack, run: { id: number }) {
+  return until(async () => {
+    const state = await stack.state(run)
+    return state.finished_at && state
+  })
+}
+
+async function copying(client: Client): Promise<boolean> {
+  const { rows } = await client.query(
+    'select from pg_stat_progress_copy where datname = current_database() and tuples_processed > 1000',
+  )
+  return rows.length > 0
+}
+
+export async function count(client: Client, { schema, table }: Pipeline): Promise<number> {
+  const { rows } = await client.query(`select count(*)::int as count from ${schema}.${table}`)
+  return rows[0].count
+}
+
+/** How often the run was published: the rows of the ledger. */
+export async function publications(client: Client, { uid }: { uid: string }): Promise<number> {
+  const { rows } = await client.query('select from sluice.ledger where run::text = $1', [uid])
+  return rows.length
+}
+
+export async function stagingTables(client: Client): Promise<number> {
+  const { rows } = await client.query(
+    `select from pg_class where relnamespace = 'sluice'::regnamespace and relkind = 'r' and relname like 'run\\_%' and not relispartition`,
+  )
+  return rows.length
+}
