@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { auditOf, clientBody, startService, type Service } from './service.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+})
+afterAll(() => service.stop())
+
+describe('a client', () => {
+  it('is made, read, replaced and removed, and every step is in the audit', async () => {
+    const sent = clientBody({ translations: [{ locale: 'fr', property: 'name', value: 'Société' }] })
+    const { body } = await admin.post('/clients').send(sent).expect(201)
+    expect(body).toMatchObject(sent)
+    expect(
+      (await admin.get(`/clients/${body.id}`).set('accept-language', 'fr-CA, en;q=0.5').expect(200)).body.displayName,
+    ).toBe('Société')
+    expect((await admin.get(`/clients?locale=fr&filter=id:eq:${body.id}`).expect(200)).body[0].displayName).toBe(
+      'Société',
+    )
+
+    const put = await admin
+      .put(`/clients/${body.id}`)
+      .set('if-match', '"1"')
+      .send({ ...body, billingCode: 'B-2' })
+      .expect(200)
+    expect(put.body).toMatchObject({ billingCode: 'B-2', translations: sent.translations })
+    await admin.put(`/clients/${body.id}`).set('if-match', '"1"').send(body).expect(412)
+    await admin.delete(`/clients/${body.id}`).expect(204)
+    await admin.get(`/clients/${body.id}`).expect(404)
+    const rows = await auditOf(service.db, body.id)
+    expect(rows.map(({ operation }) => operation)).toEqual(['clients.create', 'clients.update', 'clients.delete'])
+    expect(rows[1]!.details).toMatchObject({ before: { billingCode: 'B-1' }, after: { billingCode: 'B-2' } })
+  })
+
+  it('has a code and a name that no other has, in any case', async () => {
+    const taken = clientBody()
+    await admin.post('/clients').send(taken).expect(201)
+    const code = await admin
+      .post('/clients')
+      .send(clientBody({ code: taken.code.toUpperCase() }))
+      .expect(409)
+    expect(code.body.errors).toEqual([{ pointer: '/code', detail: expect.any(String) }])
+    const name = await admin
+      .post('/clients')
+      .send(clientBody({ name: taken.name.toUpperCase() }))
+      .expect(409)
+    expect(name.body.errors[0].pointer).toBe('/name')
+  })
+
+  it('stays while it has users', async () => {
+    const client = await service.client()
+    await service.user({ client })
+    const { body } = await admin.delete(`/clients/${client}`).expect(409)
+    expect(body.detail).toContain('users')
+  })
+
+  it('is known to its own administrators, and changed by super admins only', async () => {
+    const manager = await service.as(['ROLE_MANAGE_CLIENT'])
+    const { body } = await manager.get(`/clients/${manager.client}`).expect(200)
+    expect((await manager.get('/clients').expect(200).expect('x-total-count', '1')).body).toEqual([body])
+    await manager.get(`/clients/${admin.client}`).expect(404)
+    await manager.put(`/clients/${manager.client}`).send(body).expect(403)
+    await manager.post('/clients').send(clientBody()).expect(403)
+    await manager.delete(`/clients/${manager.client}`).expect(403)
+  })
+
+  it('ends what its users have open when it is disabled', async () => {
+    const user = await service.as([])
+    const { body } = await admin.get(`/clients/${user.client}`).expect(200)
+    await admin
+      .put(`/clients/${user.client}`)
+      .send({ ...body, disabled: true })
+      .expect(200)
+    await user.get('/session').expect(401)
+    await service.http.post('/api/v1/auth/refresh').send({ refreshToken: user.tokens.refreshToken }).expect(401)
+    await admin.put(`/clients/${user.client}`).send(body).expect(200)
+    await user.get('/session').expect(401)
+    await service.signIn(user.username)
+  })
+
+  it('is found by every property that it lists', async () => {
+    const names = [
+      'id',
+      'name',
+      'displayName',
+      'code',
+      'billingCode',
+      'disabled',
+      'domain',
+      'managerEnabled',
+      'routesEnabled',
+      'pipelinesEnabled',
+      'enterpriseEnabled',
+      'created',
+      'lastUpdated',
+    ]
+    await admin
+      .post('/clients/search')
+      .send({ filter: names.map((name) => `${name}:!null`), order: ['code:idesc'], paging: {} })
+      .expect(200)
+    const { body } = await admin.get(`/clients/${admin.client}`)
+    const found = await admin
+      .post('/clients/search')
+      .send({ query: body.code, filter: [`created:eq:${body.created}`], paging: {} })
+      .expect(200)
+    expect(found.body).toEqual([body])
+  })
+})

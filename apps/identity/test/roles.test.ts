@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { holds, roles, type Role } from '@sluice/contracts'
+import { startService, userBody, type Service } from './service.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+describe('granting roles', () => {
+  it.each(roles.map((role) => [role]))(
+    'who holds %s and may manage users grants that, and nothing that they lack',
+    async (own) => {
+      const held: Role[] = [...new Set<Role>([own, 'ROLE_MANAGE_USER'])]
+      const caller = await service.as(held)
+      const target = await service.user({ client: caller.client })
+      for (const wanted of roles) {
+        const allowed = holds(held, wanted)
+        const { status, body } = await caller.post('/users').send(userBody({ auths: [wanted] }))
+        expect([wanted, status]).toEqual([wanted, allowed ? 201 : 403])
+        if (!allowed) expect(body.detail).toContain(wanted)
+      }
+      const lacked = roles.filter((role) => !holds(held, role))
+      if (lacked.length === 0) return
+      // The same by an update, and by a field that only answers have.
+      const update = (auths: Role[]) =>
+        caller.put(`/users/${target.uid}`).send(userBody({ username: target.username, auths }))
+      await update([lacked[0]!]).expect(403)
+      const ignored = { ...userBody({ username: target.username }), existingAuths: lacked, preUpdateAuths: lacked }
+      await caller.put(`/users/${target.uid}`).send(ignored).expect(400)
+      const own403 = userBody({ username: caller.username, auths: [...held, lacked[0]!] })
+      await caller.put(`/users/${caller.uid}`).send(own403).expect(403)
+    },
+  )
+
+  it('nobody edits or removes someone who holds what they lack', async () => {
+    const caller = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_VIEW'])
+    const stronger = await service.user({ client: caller.client, roles: ['ROLE_SEE_VIEW', 'ROLE_MANAGE_CLIENT'] })
+    const weaker = await service.user({ client: caller.client, roles: ['ROLE_SEE_VIEW'] })
+    await caller.get(`/users/${stronger.uid}`).expect(200)
+    await caller
+      .put(`/users/${stronger.uid}`)
+      .send(userBody({ username: stronger.username }))
+      .expect(403)
+    await caller.delete(`/users/${stronger.uid}`).expect(403)
+    await caller
+      .put(`/users/${weaker.uid}`)
+      .send(userBody({ username: weaker.username }))
+      .expect(200)
+    await caller.delete(`/users/${weaker.uid}`).expect(204)
+  })
+})
+
+describe('the last super admin', () => {
+  const alone = async () => {
+    const service = await startService()
+    const admin = await service.as(['ROLE_SUPER_ADMIN'])
+    return { ...service, admin, [Symbol.asyncDispose]: () => service.stop() }
+  }
+
+  it('stays: is not deleted, demoted or shut out with the client', async () => {
+    await using only = await alone()
+    const { admin } = only
+    // Others who could not act do not count.
+    await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INACTIVE' })
+    await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INVITATION' })
+    await only.user({ client: await only.client({ disabled: true }), roles: ['ROLE_SUPER_ADMIN'] })
+    await admin.delete(`/users/${admin.uid}`).expect(422)
+    await admin
+      .put(`/users/${admin.uid}`)
+      .send(userBody({ username: admin.username }))
+      .expect(422)
+    const { body } = await admin.get(`/clients/${admin.client}`).expect(200)
+    await admin
+      .put(`/clients/${admin.client}`)
+      .send({ ...body, disabled: true })
+      .expect(422)
+    await admin.get('/users/me').expect(200)
+
+    const second = await only.as(['ROLE_SUPER_ADMIN'])
+    await second
+      .put(`/users/${admin.uid}`)
+      .send(userBody({ username: admin.username }))
+      .expect(200)
+    await second.delete(`/users/${second.uid}`).expect(422)
+  })
+
+  it('is one of them still after all tried to remove each other at once', async () => {
+    await using only = await alone()
+    const admins = [only.admin, ...(await Promise.all([1, 2, 3].map(() => only.as(['ROLE_SUPER_ADMIN']))))]
+    const tries = admins.flatMap((by, at) => [
+      by.delete(`/users/${admins[(at + 1) % 4]!.uid}`),
+      by.put(`/users/${by.uid}`).send(userBody({ username: by.username })),
+    ])
+    const answers = await Promise.all(tries)
+    expect(answers.filter(({ status }) => status >= 500)).toEqual([])
+    const left = await Promise.all(admins.map(({ username }) => only.signIn(username).catch(() => undefined)))
+    const sessions = await Promise.all(
+      left.map((tokens) => tokens && only.bearing(tokens.accessToken).get('/users/me')),
+    )
+    expect(sessions.filter((me) => me?.body.auths?.includes('ROLE_SUPER_ADMIN'))).toHaveLength(1)
+  })
+})

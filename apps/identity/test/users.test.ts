@@ -1,0 +1,326 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { auditOf, goodPassword, startService, userBody, type Service } from './service.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_SCHEMA'])
+})
+afterAll(() => service.stop())
+
+const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer).toSorted()
+
+describe('a user', () => {
+  it('is made with a password, signs in, and changes nothing when it is sent back as it was read', async () => {
+    const sent = userBody({
+      password: goodPassword,
+      auths: ['ROLE_SEE_VIEW'],
+      fileAccessInstances: ['a', 'b'],
+      ssoId: 's-1',
+    })
+    const made = await admin.post('/users').send(sent).expect(201)
+    expect(made.headers['location']).toBe(`/api/v1/users/${made.body.id}`)
+    const { password: _, ...rest } = sent
+    expect(made.body).toMatchObject({
+      ...rest,
+      status: 'ACTIVE',
+      createdBy: admin.username,
+      client: { id: admin.client },
+    })
+    await service.signIn(sent.username)
+
+    const read = await admin.get(`/users/${made.body.id}`).expect(200).expect('etag', '"1"')
+    const put = await admin
+      .put(`/users/${made.body.id}`)
+      .set('if-match', '"1"')
+      .send(read.body)
+      .expect(200)
+      .expect('etag', '"2"')
+    expect(put.body).toEqual({ ...read.body, lastUpdated: expect.any(String), existingAuths: ['ROLE_SEE_VIEW'] })
+    await service.signIn(sent.username)
+  })
+
+  it('without a password is invited and cannot sign in; the first password makes it active', async () => {
+    const sent = userBody()
+    const { body } = await admin.post('/users').send(sent).expect(201)
+    expect(body.status).toBe('INVITATION')
+    await service.http.post('/api/v1/auth/login').send({ username: sent.username, password: goodPassword }).expect(401)
+    const active = await admin
+      .put(`/users/${body.id}`)
+      .send({ ...sent, password: goodPassword })
+      .expect(200)
+    expect(active.body.status).toBe('ACTIVE')
+    await service.signIn(sent.username)
+  })
+
+  it('answers an update with the roles before it, and loses what PUT leaves out', async () => {
+    const sent = userBody({ auths: ['ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA'], ssoId: 'x' })
+    const { body } = await admin.post('/users').send(sent).expect(201)
+    const { ssoId: _, auths: __, ...less } = sent
+    const put = await admin.put(`/users/${body.id}`).send(less).expect(200)
+    expect(put.body).toMatchObject({ auths: [], existingAuths: ['ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA'] })
+    expect(put.body).not.toHaveProperty('ssoId')
+    expect((await admin.get(`/users/${body.id}`)).body).not.toHaveProperty('existingAuths')
+  })
+
+  it('has every session ended by a new password', async () => {
+    const { uid, username, client } = await service.as([])
+    const one = await service.signIn(username)
+    const superAdmin = await service.as(['ROLE_SUPER_ADMIN'], client)
+    await superAdmin
+      .put(`/users/${uid}`)
+      .send(userBody({ username, password: 'a-brand-new-passphrase' }))
+      .expect(200)
+    await service.bearing(one.accessToken).get('/users/me').expect(401)
+    await service.http.post('/api/v1/auth/refresh').send({ refreshToken: one.refreshToken }).expect(401)
+    await service.signIn(username, 'a-brand-new-passphrase')
+  })
+
+  it('keeps sessions through an update that takes nothing away', async () => {
+    const { uid, username, tokens } = await service.as(['ROLE_SEE_VIEW'], admin.client)
+    await admin
+      .put(`/users/${uid}`)
+      .send(userBody({ username, auths: ['ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA'] }))
+      .expect(200)
+    await service.bearing(tokens.accessToken).get('/users/me').expect(200)
+    const { body } = await service.bearing(tokens.accessToken).get('/session').expect(200)
+    expect(body.user.preUpdateAuths).toEqual(['ROLE_SEE_VIEW'])
+  })
+
+  it('is refused a stale If-Match, and one that is none of ours', async () => {
+    const sent = userBody()
+    const { body } = await admin.post('/users').send(sent).expect(201)
+    await admin.put(`/users/${body.id}`).send(sent).expect(200)
+    for (const stale of ['"1"', 'W/"2"', '"two"'])
+      await admin.put(`/users/${body.id}`).set('if-match', stale).send(sent).expect(412)
+    await admin.delete(`/users/${body.id}`).set('if-match', '"1"').expect(412)
+    await admin.delete(`/users/${body.id}`).set('if-match', '"2"').expect(204)
+    await admin.get(`/users/${body.id}`).expect(404)
+  })
+
+  it('cannot have a username that looks like another, in any client', async () => {
+    const elsewhere = await service.as(['ROLE_MANAGE_USER'])
+    const { username } = await service.user({ client: admin.client })
+    for (const like of [username, username.toUpperCase(), username.replace('u', 'ｕ')]) {
+      const { body } = await elsewhere
+        .post('/users')
+        .send(userBody({ username: like }))
+        .expect(409)
+      expect(pointers(body)).toEqual(['/username'])
+    }
+    for (const odd of ['two words', 'zero\u200bwidth', 'tab\there', '\u202eadmin'])
+      expect(
+        pointers(
+          (
+            await admin
+              .post('/users')
+              .send(userBody({ username: odd }))
+              .expect(422)
+          ).body,
+        ),
+      ).toEqual(['/username'])
+  })
+
+  it('is refused with every mistake named', async () => {
+    const { body } = await admin
+      .post('/users')
+      .send({
+        ...userBody(),
+        name: ' ',
+        email: 'nobody',
+        startPage: 'HOME',
+        auths: ['ROLE_KING'],
+        nickname: 'x',
+        password: 'short',
+      })
+      .expect(400)
+    expect(pointers(body)).toEqual(['/auths/0', '/email', '/name', '/nickname', '/password', '/startPage'])
+  })
+
+  it('is refused a common password, and a password beside single sign-on', async () => {
+    for (const password of ['Password12345', 'QWERTYUIOPAS', 'abcabcabcabc', 'iloveyou123456!!'])
+      await admin.post('/users').send(userBody({ password })).expect(422)
+    await admin
+      .post('/users')
+      .send(userBody({ password: goodPassword, ssoAuth: true }))
+      .expect(422)
+    expect(
+      (
+        await admin
+          .post('/users')
+          .send(userBody({ ssoAuth: true }))
+          .expect(201)
+      ).body.status,
+    ).toBe('ACTIVE')
+  })
+
+  it('loses the password, and the sessions, with the change to single sign-on', async () => {
+    const { uid, username, ...caller } = await service.as([], admin.client)
+    await admin
+      .put(`/users/${uid}`)
+      .send(userBody({ username, ssoAuth: true }))
+      .expect(200)
+    await caller.get('/users/me').expect(401)
+    await service.http.post('/api/v1/auth/login').send({ username, password: goodPassword }).expect(401)
+  })
+
+  it('is of its own client for good, and its groups are of that client', async () => {
+    const { rows } = await sql<{ uid: string }>`
+      insert into user_groups (client, name, code) values (${admin.client}, 'Team', 'TEAM') returning uid`.execute(
+      service.db,
+    )
+    const group = rows[0]!.uid
+    const { body } = await admin
+      .post('/users')
+      .send(userBody({ userGroups: [{ id: group }] }))
+      .expect(201)
+    expect(body.userGroups).toEqual([{ id: group, client: admin.client, name: 'Team', code: 'TEAM' }])
+
+    const other = await service.as(['ROLE_MANAGE_USER'])
+    for (const id of [group, randomUUID()])
+      expect(
+        pointers(
+          (
+            await other
+              .post('/users')
+              .send(userBody({ userGroups: [{ id }] }))
+              .expect(422)
+          ).body,
+        ),
+      ).toEqual(['/userGroups/0/id'])
+    for (const id of [other.client, randomUUID()])
+      expect(
+        pointers(
+          (
+            await admin
+              .post('/users')
+              .send(userBody({ client: { id } }))
+              .expect(422)
+          ).body,
+        ),
+      ).toEqual(['/client/id'])
+
+    const superAdmin = await service.as(['ROLE_SUPER_ADMIN'])
+    const there = await superAdmin
+      .post('/users')
+      .send(userBody({ client: { id: other.client } }))
+      .expect(201)
+    expect(there.body.client.id).toBe(other.client)
+    await superAdmin
+      .put(`/users/${there.body.id}`)
+      .send({ ...there.body, client: { id: admin.client } })
+      .expect(422)
+  })
+
+  it('leaves before and after in the audit', async () => {
+    const { body } = await admin
+      .post('/users')
+      .send(userBody({ password: goodPassword }))
+      .expect(201)
+    await admin
+      .put(`/users/${body.id}`)
+      .send({ ...body, name: 'Renamed' })
+      .expect(200)
+    await admin.delete(`/users/${body.id}`).expect(204)
+    const rows = await auditOf(service.db, body.id)
+    expect(rows.map(({ operation, actor }) => [operation, actor])).toEqual(
+      ['users.create', 'users.update', 'users.delete'].map((operation) => [operation, admin.uid]),
+    )
+    expect(rows[1]!.details).toMatchObject({ before: { name: 'Grace', hasPassword: true }, after: { name: 'Renamed' } })
+    expect(JSON.stringify(rows)).not.toMatch(/argon2|heron/)
+  })
+})
+
+describe('where administrators may not choose passwords', () => {
+  it('takes a password for oneself only', async () => {
+    await using strict = {
+      ...(await startService({ ADMIN_SETS_PASSWORDS: false })),
+      [Symbol.asyncDispose]: () => strict.stop(),
+    }
+    const admin = await strict.as(['ROLE_MANAGE_USER'])
+    await admin
+      .post('/users')
+      .send(userBody({ password: goodPassword }))
+      .expect(422)
+    const { body } = await admin.post('/users').send(userBody()).expect(201)
+    await admin
+      .put(`/users/${body.id}`)
+      .send({ ...body, password: goodPassword })
+      .expect(422)
+    const own = userBody({ username: admin.username, auths: ['ROLE_MANAGE_USER'], password: 'my-own-new-passphrase' })
+    await admin.put(`/users/${admin.uid}`).send(own).expect(200)
+    await strict.signIn(admin.username, 'my-own-new-passphrase')
+  })
+})
+
+describe('searching users', () => {
+  it('answers pages with totals, of the own client only', async () => {
+    const { client, ...admin } = await service.as(['ROLE_MANAGE_USER'])
+    for (let at = 0; at < 5; at++)
+      await service.user({ client, username: `page-${client.slice(0, 8)}-${at}`, roles: ['ROLE_GET_FILE'] })
+    const first = await admin
+      .post('/users/search')
+      .send({ filter: ['auths:in:[ROLE_GET_FILE]'], order: ['username:desc'], paging: { pageSize: 2 } })
+      .expect(200)
+      .expect('x-total-count', '5')
+      .expect('x-page-count', '3')
+    expect(first.body.map(({ username }: { username: string }) => username.at(-1))).toEqual(['4', '3'])
+
+    const listed = await admin
+      .get('/users?filter=auths:in:[ROLE_GET_FILE]&order=username&page=2&pageSize=2')
+      .expect(200)
+    expect(listed.body.map(({ username }: { username: string }) => username.at(-1))).toEqual(['2', '3'])
+    expect(listed.headers['link']).toContain('rel="next"')
+    expect((await admin.get(`/users?query=PAGE-${client.slice(0, 8)}-3`).expect(200)).body).toHaveLength(1)
+    expect((await admin.get('/users?query=%25').expect(200)).body).toHaveLength(0)
+  })
+
+  it('knows every property that it lists, and no secret one', async () => {
+    const names = [
+      'id',
+      'name',
+      'displayName',
+      'username',
+      'email',
+      'status',
+      'startPage',
+      'ssoAuth',
+      'ssoId',
+      'auths',
+      'created',
+      'lastUpdated',
+    ]
+    const more = [
+      'createdBy',
+      'lastUpdatedBy',
+      'client.id',
+      'client.code',
+      'client.name',
+      'userGroups.id',
+      'userGroups.code',
+      'userGroups.name',
+      'analyticsPlatformEnabled',
+    ]
+    const filter = [...names, ...more].map((name) => `${name}:null`)
+    await admin
+      .post('/users/search')
+      .send({ filter: filter.slice(0, 20), paging: {} })
+      .expect(200)
+    await admin
+      .post('/users/search')
+      .send({ filter: filter.slice(20), paging: {} })
+      .expect(200)
+    const { body } = await admin
+      .post('/users/search')
+      .send({
+        filter: ['password:like:a', 'passwordHash:like:a', 'name:almost:a'],
+        order: ['tokenValidAfter'],
+        paging: {},
+      })
+      .expect(400)
+    expect(pointers(body)).toEqual(['/filter/0', '/filter/1', '/filter/2', '/order/0'])
+  })
+})
