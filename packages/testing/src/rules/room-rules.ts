@@ -26,7 +26,7 @@ const rooms: Record<string, string[]> = {
   'apps/pipeline/src/files': [],
   'apps/pipeline/src/engine/queue': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],
   'apps/pipeline/src/engine/runs': ['apps/pipeline/src', 'apps/pipeline/src/engine/queue'],
-  'apps/pipeline/src/engine/sources': ['apps/pipeline/src'],
+  'apps/pipeline/src/engine/sources': ['apps/pipeline/src', 'apps/pipeline/src/files'],
   'apps/pipeline/src/engine/loads': [
     'apps/pipeline/src',
     'apps/pipeline/src/engine/sources',

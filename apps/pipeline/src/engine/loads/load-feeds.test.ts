@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { columns, copyText, never, numbered } from '../../../test/rows.ts'
 import { type ScratchWarehouse, scratchWarehouse, word } from '../../../test/scratch-warehouse.ts'
 import type { Feed } from '../sources/source.ts'
-import { LostRun } from '../warehouses/warehouse.ts'
+import { LostRun } from '../lost-run.ts'
 import { type FeedsToLoad, loadFeeds } from './load-feeds.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })

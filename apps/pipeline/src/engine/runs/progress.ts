@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { LostRun } from '../warehouses/warehouse.ts'
+import { LostRun } from '../lost-run.ts'
 import type { Claim } from './claim.ts'
 
 /** Totals since the attempt began to read. */

@@ -109,11 +109,6 @@ export interface Warehouse extends AsyncDisposable {
   sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
 }
 
-/** The run was taken over, cancelled or already finished by another attempt. */
-export class LostRun extends Error {
-  override readonly name = 'LostRun'
-}
-
 /** The warehouse refused, in a sentence for people. `retryable` when waiting may help (restart, lock time-out). */
 export class WarehouseProblem extends Error {
   override readonly name = 'WarehouseProblem'

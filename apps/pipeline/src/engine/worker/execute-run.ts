@@ -8,7 +8,7 @@ import { giveBackRun, type Reason } from '../runs/give-back-run.ts'
 import { openRunLog, type RunLog } from '../runs/log.ts'
 import { type Pulse, startPulse, type Totals } from '../runs/progress.ts'
 import { storable } from '../runs/storable.ts'
-import { LostRun } from '../warehouses/warehouse.ts'
+import { LostRun } from '../lost-run.ts'
 import { backoff, failureOf } from './failure.ts'
 import { type LoadingParts, loadRun, type Success } from './load-run.ts'
 

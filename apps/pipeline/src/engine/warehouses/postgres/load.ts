@@ -1,5 +1,6 @@
 import { escapeIdentifier, type Pool } from 'pg'
-import { type Load, type LoadTarget, LostRun, WarehouseProblem } from '../warehouse.ts'
+import { LostRun } from '../../lost-run.ts'
+import { type Load, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { copyInto } from './copy.ts'
 import { stagingColumns } from './evolve.ts'

@@ -1,6 +1,7 @@
 import { types } from 'node:util'
 import { DatabaseError } from 'pg'
-import { LostRun, WarehouseProblem } from '../warehouse.ts'
+import { LostRun } from '../../lost-run.ts'
+import { WarehouseProblem } from '../warehouse.ts'
 
 /** What people need to know about the place where it happened. */
 export interface Scene {

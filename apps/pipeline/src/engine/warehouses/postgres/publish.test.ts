@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
-import { LostRun } from '../warehouse.ts'
+import { LostRun } from '../../lost-run.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 

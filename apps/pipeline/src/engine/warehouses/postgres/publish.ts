@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { escapeIdentifier, type ClientBase, type PoolClient } from 'pg'
-import { LostRun, type Publication, WarehouseProblem } from '../warehouse.ts'
+import { LostRun } from '../../lost-run.ts'
+import { type Publication, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
 import { gone, type Pools, type PostgresLoad } from './load.ts'
