@@ -8,6 +8,7 @@ import { tooDeep } from './depth.ts'
 import { docsRoutes } from './docs-page.ts'
 import { healthRoutes, type Part } from './health.ts'
 import { logRequests } from './log-requests.ts'
+import { holdsNul } from './nul.ts'
 import { openapi } from './openapi.ts'
 import type { Operation } from './operation.ts'
 import { problems, type Problem } from './problem.ts'
@@ -98,7 +99,7 @@ const identifyRequest: RequestHandler = (request, response, next) => {
 }
 
 function refuseDeep(_request: unknown, _response: unknown, body: Buffer): void {
-  if (body.includes(0)) throw problems.unreadableBody('It holds a NUL byte.')
+  if (holdsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
   if (tooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
 }
 
