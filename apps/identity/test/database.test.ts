@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql, type Kysely } from 'kysely'
+import { connect, keyRing } from '@sluice/database'
+import { brokenDatabaseRules, testDatabase, type TestDatabase } from '@sluice/testing'
+import type { DB } from '../src/database.ts'
+import { createFirstAdmin, hasUsers, readablePassword } from '../src/first-admin.ts'
+import { keepHouseOnce } from '../src/housekeeping.ts'
+import { demandMigrated, migrationsFolder } from '../src/migrations.ts'
+import { isCommonPassword } from '../src/sign-in/common-passwords.ts'
+import { signingKeys } from '../src/sign-in/keys.ts'
+
+let database: TestDatabase
+let db: Kysely<DB>
+beforeAll(async () => {
+  database = await testDatabase({ migrations: migrationsFolder })
+  db = connect<DB>(database.url, { name: 'identity-test' }).db
+})
+afterAll(async () => {
+  await db.destroy()
+  await database.drop()
+})
+
+const ring = (id: string, byte: number) => keyRing(`${id}:${Buffer.alloc(32, byte).toString('base64')}`)
+
+describe('the database', () => {
+  it('keeps the house rules', async () => {
+    expect(await brokenDatabaseRules(database.url)).toEqual([])
+  })
+
+  it('takes no change of the audit', async () => {
+    await sql`insert into audit (operation, request_id, address, details) values ('test', '', '', '{}')`.execute(db)
+    await expect(sql`update audit set operation = 'nothing'`.execute(db)).rejects.toThrow('never changed')
+    await expect(sql`delete from audit`.execute(db)).rejects.toThrow('never changed')
+  })
+
+  it('gets a partition of the audit for the next month, once, and this month stays where it began', async () => {
+    await Promise.all([keepHouseOnce(db), keepHouseOnce(db)])
+    await keepHouseOnce(db)
+    const { rows } = await sql<{ name: string }>`
+      select inhrelid::regclass::text as name from pg_inherits where inhparent = 'audit'::regclass order by 1`.execute(
+      db,
+    )
+    const next = new Date()
+    next.setUTCMonth(next.getUTCMonth() + 1, 1)
+    expect(rows.map(({ name }) => name)).toEqual([
+      `audit_${next.toISOString().slice(0, 7).replace('-', '_')}`,
+      'audit_default',
+    ])
+    await sql`insert into audit (at, operation, request_id, address, details) values (now() + interval '1 month', 'test', '', '', '{}')`.execute(
+      db,
+    )
+    await expect(sql`delete from audit where at > now()`.execute(db)).rejects.toThrow('never changed')
+  })
+
+  it('loses sessions that ended long ago, and remembers that there were some', async () => {
+    const { rows } = await sql<{ id: number }>`
+      with client as (insert into clients (name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
+        values ('Old', 'OLD', 'OLD', false, 'REGULAR', true, true, true, true) returning uid),
+      u as (insert into users (client, name, username, username_skeleton, email, sso_auth, status, start_page)
+        select uid, 'Old', 'old', 'old', '', false, 'INACTIVE', 'DEFAULT' from client returning id, client)
+      insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent)
+      select id, client, now() - interval '31 days', '{}', '', '', '' from u returning user_id as id`.execute(db)
+    await keepHouseOnce(db)
+    const after =
+      await sql`select service_intro, (select count(*) from sessions) as sessions from users where id = ${rows[0]!.id}`.execute(
+        db,
+      )
+    expect(after.rows).toEqual([{ service_intro: false, sessions: 0 }])
+    await sql`delete from users`.execute(db)
+    await sql`delete from clients`.execute(db)
+  })
+
+  it('is refused when it is not migrated', async () => {
+    await using empty = await testDatabase()
+    await using connection = connect<DB>(empty.url, { name: 'identity-test' })
+    await expect(demandMigrated(connection.db)).rejects.toThrow('run bin/migrate.ts')
+    await demandMigrated(db)
+  })
+})
+
+describe('the first admin', () => {
+  it('is made once, however many try at once', async () => {
+    const made = await Promise.all([1, 2, 3, 4].map(() => createFirstAdmin(db, readablePassword())))
+    expect(made.filter(Boolean)).toHaveLength(1)
+    expect(await hasUsers(db)).toBe(true)
+    const { rows } =
+      await sql`select u.username, u.status, cardinality(u.roles) as roles, c.code from users u join clients c on c.uid = u.client`.execute(
+        db,
+      )
+    expect(rows).toEqual([{ username: 'admin', status: 'ACTIVE', roles: 38, code: 'SLUICE' }])
+  })
+
+  it('gets a password that can be read and is not common', () => {
+    const password = readablePassword()
+    expect(password).toMatch(/^[a-z2-9]{4}(-[a-z2-9]{4}){5}$/)
+    expect(isCommonPassword(password)).toBe(false)
+  })
+})
+
+describe('signing keys', () => {
+  it('are one for all processes that start at once', async () => {
+    const keys = await Promise.all([1, 2, 3, 4].map(() => signingKeys(db, ring('a', 1)).current()))
+    expect(new Set(keys.map(({ kid }) => kid)).size).toBe(1)
+  })
+
+  it('say so when the key ring is another one', async () => {
+    await expect(signingKeys(db, ring('b', 2)).current()).rejects.toThrow('add it to SECRET_KEYS')
+    await expect(signingKeys(db, ring('a', 2)).current()).rejects.toThrow('does not open')
+  })
+})

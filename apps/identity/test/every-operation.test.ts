@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { checker, identityOperations, roles, type Signature } from '@sluice/contracts'
+import { brokenContractRules, brokenOperationRules } from '@sluice/testing'
+import { operations } from '../src/api/operations.ts'
+import { clientBody, goodPassword, startService, userBody, type Service } from './service.ts'
+
+const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))
+const table = signatures.map((signature): [string, Signature] => [signature.id, signature])
+const guarded = table.filter(([, { guard }]) => guard !== 'anyone')
+const byRole = table.filter(([, { guard }]) => Array.isArray(guard))
+const withId = byRole.filter(([, { path }]) => path.includes(':uid'))
+const withBody = table.filter(([, { body }]) => body)
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+let foreign: { client: string; user: string }
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+  const client = await service.client()
+  foreign = { client, user: (await service.user({ client })).uid }
+})
+afterAll(() => service.stop())
+
+/** A good request of every operation. A new operation has to be added here. */
+const good: Record<string, () => Promise<{ uid?: string; query?: string; body?: object }>> = {
+  'clients.list': async () => ({ query: '?pageSize=5' }),
+  'clients.search': async () => ({ body: { paging: {} } }),
+  'clients.create': async () => ({ body: clientBody({ routeNotificationEmailAddresses: 'a@example.org' }) }),
+  'clients.read': async () => ({ uid: await service.client() }),
+  'clients.update': async () => ({ uid: await service.client(), body: clientBody() }),
+  'clients.delete': async () => ({ uid: await service.client() }),
+  'users.me': async () => ({}),
+  'users.list': async () => ({ query: '?order=name:iasc' }),
+  'users.search': async () => ({ body: { query: 'test', paging: { total: false } } }),
+  'users.create': async () => ({ body: userBody({ password: goodPassword, auths: [...roles] }) }),
+  'users.read': async () => ({ uid: (await service.user({ client: admin.client })).uid }),
+  'users.update': async () => ({ uid: (await service.user({ client: admin.client })).uid, body: userBody() }),
+  'users.delete': async () => ({ uid: (await service.user({ client: admin.client })).uid }),
+  'session.read': async () => ({}),
+  'auth.login': async () => ({ body: { username: admin.username, password: goodPassword } }),
+  'auth.refresh': async () => ({ body: { refreshToken: (await service.signIn(admin.username)).refreshToken } }),
+  'auth.logout': async () => ({}),
+  'lookups.standing': async () => {
+    const { tokens, uid } = await service.as(['ROLE_SEE_VIEW'])
+    const { sid } = JSON.parse(Buffer.from(tokens.accessToken.split('.')[1]!, 'base64url').toString())
+    return { uid, query: `?session=${sid}` }
+  },
+  'lookups.users': async () => ({ body: { ids: [admin.uid, randomUUID()] } }),
+  'lookups.userGroups': async () => ({ body: { ids: [randomUUID()] } }),
+  'lookups.clients': async () => ({ body: { ids: [admin.client] } }),
+}
+
+const at = ({ path }: Signature, uid = randomUUID() as string) => path.replace(':uid', uid)
+const standing = ({ id }: Signature) => (id === 'lookups.standing' ? `?session=${randomUUID()}` : '')
+/** Somebody new who may do everything, so that signing out disturbs nobody. */
+const rightful = async ({ guard }: Signature) =>
+  guard === 'service' ? service.service() : service.as(['ROLE_SUPER_ADMIN'], admin.client)
+const goodBody = async ({ id, body }: Signature) => (body ? (await good[id]!()).body : undefined)
+
+describe('the operations', () => {
+  it('are the ones of the contracts, each answered once', () => {
+    expect(operations.map(({ signature }) => signature.id).toSorted()).toEqual(
+      signatures.map(({ id }) => id).toSorted(),
+    )
+    expect(Object.keys(good).toSorted()).toEqual(signatures.map(({ id }) => id).toSorted())
+  })
+
+  it('keep the house rules', () => {
+    expect(brokenOperationRules(signatures)).toEqual([])
+    expect(brokenContractRules(signatures)).toEqual([])
+  })
+})
+
+describe.each(table)('%s', (id, signature) => {
+  it('answers a good request as its contract says', async () => {
+    const { uid, query = '', body } = await good[id]!()
+    const caller = await rightful(signature)
+    const answer = await caller[signature.method](`${at(signature, uid)}${query}`).send(body)
+    expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
+    if (signature.response) expect(checker(signature.response)(answer.body)).toEqual({ value: answer.body })
+    else expect(answer.text).toBe('')
+    if (signature.paged) expect(answer.headers).toMatchObject({ 'x-page': '1', 'x-page-size': expect.any(String) })
+    expect(answer.headers['x-request-id']).toBeDefined()
+  })
+
+  it('refuses another method with 405', async () => {
+    const { uid } = await good[id]!()
+    const { body } = await service.http.patch(`/api/v1${at(signature, uid)}`).expect(405)
+    expect(body.code).toBe('method-not-allowed')
+  })
+})
+
+describe.each(guarded)('%s', (_id, signature) => {
+  it('refuses whoever has no token, a broken one, or the wrong kind', async () => {
+    const url = `${at(signature)}${standing(signature)}`
+    const body = await goodBody(signature)
+    await service.http[signature.method](`/api/v1${url}`)
+      .send(body)
+      .expect(401)
+      .expect('content-type', /problem\+json/)
+    await service.bearing('not.a.token')[signature.method](url).send(body).expect(401)
+    const other = signature.guard === 'service' ? admin : service.service()
+    await other[signature.method](url).send(body).expect(401)
+  })
+})
+
+describe.each(byRole)('%s', (_id, signature) => {
+  it('refuses whoever lacks the role, before it looks at anything else', async () => {
+    const others = roles.filter((role) => role !== 'ROLE_SUPER_ADMIN' && !(signature.guard as string[]).includes(role))
+    const caller = await service.as(others)
+    await caller[signature.method](at(signature)).send({ nonsense: true }).expect(403)
+  })
+})
+
+describe.each(withId)('%s', (id, signature) => {
+  it('knows nothing of another client, of an id that there is not, and of what is no id', async () => {
+    const caller = await service.as(roles.filter((role) => role !== 'ROLE_SUPER_ADMIN'))
+    const manager = id.startsWith('clients.') && id !== 'clients.read' ? admin : caller
+    const body = await goodBody(signature)
+    const absent = await manager[signature.method](at(signature)).send(body).expect(404)
+    const same = { ...absent.body, requestId: expect.any(String), instance: expect.any(String) }
+    const others = manager === admin ? [] : [id.startsWith('users.') ? foreign.user : foreign.client]
+    for (const uid of [...others, '1', "'; drop table users; --", 'null', '%00'])
+      expect(
+        (
+          await manager[signature.method](at(signature, encodeURIComponent(uid)))
+            .send(body)
+            .expect(404)
+        ).body,
+      ).toEqual(same)
+  })
+})
+
+describe.each(withBody)('%s', (_id, signature) => {
+  const send = async (body: unknown) => {
+    const caller = await rightful(signature)
+    return caller[signature.method](at(signature)).set('content-type', 'application/json').send(JSON.stringify(body))
+  }
+
+  it('refuses a body that is not what its contract says, and names unknown fields', async () => {
+    const fine = await goodBody(signature)
+    const unknown = await send({ ...fine, aFieldOfNobody: 1 })
+    expect(unknown.status).toBe(400)
+    expect(unknown.body.errors).toEqual([{ pointer: '/aFieldOfNobody', detail: 'is not a field of this object' }])
+    for (const bad of [{}, [], 'text', null]) {
+      const answer = await send(bad)
+      expect([bad, answer.status]).toEqual([bad, 400])
+      expect(answer.body.errors.length).toBeGreaterThan(0)
+    }
+    const proto = await send(JSON.parse('{"__proto__":{"polluted":1}}'))
+    expect(proto.status).toBe(400)
+    expect(({} as { polluted?: number }).polluted).toBeUndefined()
+  })
+
+  it('names a field for every one that is of the wrong type', async () => {
+    const fine = (await goodBody(signature)) as object
+    const wrong = Object.fromEntries(Object.keys(fine).map((name) => [name, { wrong: true }]))
+    const answer = await send(wrong)
+    expect(answer.status).toBe(400)
+    const named = new Set(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer.split('/')[1]))
+    expect(Object.keys(fine).filter((name) => !named.has(name))).toEqual([])
+  })
+
+  it('takes no NUL character in any text, and text about one', async () => {
+    const fine = Object.entries((await goodBody(signature)) as object)
+    for (const [name, value] of fine.filter(([, value]) => typeof value === 'string')) {
+      const withText = (text: string) =>
+        send(Object.fromEntries(fine.map(([key, old]) => [key, key === name ? text : old])))
+      expect((await withText(`${value}\0`)).body.detail).toContain('NUL')
+      expect((await withText(`${value}\\u0000`)).body.detail ?? '').not.toContain('NUL')
+    }
+  })
+})
