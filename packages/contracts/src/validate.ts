@@ -64,7 +64,7 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
     case 'unevaluatedProperties':
       return {
         pointer: at(String(params.additionalProperty ?? params.unevaluatedProperty)),
-        detail: 'is not a field of this object',
+        detail: 'is not known here',
       }
     case 'required':
       return { pointer: at(String(params.missingProperty)), detail: 'is required' }
@@ -80,7 +80,33 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
         pointer: at(String(params.tag)),
         detail: `must name a known variant, not ${JSON.stringify(params.tagValue) ?? 'nothing'}`.slice(0, 1000),
       }
+    case 'minLength':
+      return {
+        pointer: instancePath,
+        detail: params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters`,
+      }
+    case 'maxLength':
+      return { pointer: instancePath, detail: `must have at most ${params.limit} characters` }
+    case 'minItems':
+      return { pointer: instancePath, detail: `must have at least ${params.limit} items` }
+    case 'maxItems':
+      return { pointer: instancePath, detail: `must have at most ${params.limit} items` }
+    case 'minimum':
+      return { pointer: instancePath, detail: `must be ${params.limit} or more` }
+    case 'maximum':
+      return { pointer: instancePath, detail: `must be ${params.limit} or less` }
+    case 'type':
+      return { pointer: instancePath, detail: `must be ${withArticle(String(params.type))}` }
+    case 'format':
+      return { pointer: instancePath, detail: `must be ${withArticle(String(params.format))}` }
+    case 'pattern':
+      return {
+        pointer: instancePath,
+        detail: params.pattern === '\\S' ? 'must not be blank' : `must have the form ${params.pattern}`,
+      }
     default:
       return { pointer: instancePath, detail: message ?? keyword }
   }
 }
+
+const withArticle = (name: string): string => `${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}`
