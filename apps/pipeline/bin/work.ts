@@ -59,6 +59,7 @@ await main(async () => {
     queue,
     warehouses,
     filesDirectory,
+    clientConcurrency: config.CLIENT_CONCURRENCY,
     redaction,
     logger,
     metrics,

@@ -47,11 +47,11 @@ export async function spawnWorker(environment: Record<string, string>): Promise<
 export async function until<T>(
   ask: () => T | Promise<T>,
   { within = 30_000, every = 20 } = {},
-): Promise<NonNullable<T>> {
+): Promise<Exclude<T, false | null | undefined>> {
   const end = Date.now() + within
   for (;;) {
     const answer = await ask()
-    if (answer) return answer as NonNullable<T>
+    if (answer) return answer as Exclude<T, false | null | undefined>
     if (Date.now() > end) throw new Error(`Did not come about within ${within} ms: ${ask}`)
     await sleep(every)
   }

@@ -59,7 +59,7 @@ export interface WorkerQueueOptions {
   connectionString: string
   /** Runs at once in this worker. */
   concurrency: number
-  /** Runs at once of one client, in all workers; for moments one more. */
+  /** Runs at once of one client, in all workers; more for moments, when workers look at the same time. */
   clientConcurrency: number
   /** A worker that was silent for so long is taken for dead. 10 at least; everybody's newest choice holds for new runs. */
   heartbeatSeconds?: number

@@ -3,6 +3,7 @@ import { LoadProblem } from '../loads/load-feeds.ts'
 import type { Delivery } from '../queue/job-queue.ts'
 import { type Claim, mostTries } from '../runs/claim.ts'
 import { claimRun } from '../runs/claim-run.ts'
+import { clientHasRoom } from '../runs/client-room.ts'
 import { finishRun } from '../runs/finish-run.ts'
 import { giveBackRun, type Reason } from '../runs/give-back-run.ts'
 import { openRunLog, type RunLog } from '../runs/log.ts'
@@ -17,8 +18,11 @@ export class HandedBack extends Error {
   override readonly name = 'HandedBack'
 }
 
-/** How an attempt ended. REFUSED: there was nothing to do. LOST: somebody else decides about the run. */
-export type Ending = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED'
+/**
+ * How an attempt ended. REFUSED: there was nothing to do. DEFERRED: its client has enough runs at work. LOST: somebody
+ * else decides about the run.
+ */
+export type Ending = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
 
 export interface Ended {
   ending: Ending
@@ -47,7 +51,8 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
     await db.transaction().execute((trx) => delivery.again(trx, 0))
     return { ending: 'HANDED_BACK' }
   }
-  const claim = await claimRun(db, delivery.run)
+  const claim = await takeUp(parts, delivery)
+  if (claim === 'DEFERRED') return { ending: 'DEFERRED' }
   if (!claim) return { ending: 'REFUSED' }
 
   await using log = await openRunLog(db, claim, redaction)
@@ -71,6 +76,17 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
     clearTimeout(limit)
     delivery.signal.removeEventListener('abort', taken)
   }
+}
+
+function takeUp(
+  { db, clientConcurrency }: LoadingParts,
+  { run, again }: Delivery,
+): Promise<Claim | 'DEFERRED' | undefined> {
+  return db.transaction().execute(async (trx) => {
+    if (await clientHasRoom(trx, run, clientConcurrency)) return claimRun(trx, run)
+    await again(trx, 1)
+    return 'DEFERRED'
+  })
 }
 
 async function succeed({ parts, claim, log }: Context, success: Success): Promise<Ended> {

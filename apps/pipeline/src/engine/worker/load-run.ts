@@ -18,6 +18,8 @@ export interface LoadingParts {
   db: Kysely<DB>
   warehouses: ClientWarehouses
   filesDirectory: string
+  /** Runs of one client at once, in all workers together. */
+  clientConcurrency: number
   redaction: Redaction
   /** Whether a client exists and may load. True where nobody can tell just now. */
   clientStands(client: string): Promise<boolean>

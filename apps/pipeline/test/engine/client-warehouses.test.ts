@@ -1,0 +1,84 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { keyRing } from '@sluice/database'
+import { createLogger, Redaction } from '@sluice/process'
+import { clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
+import { connected, superuserUrl } from '../scratch-warehouse.ts'
+import { startStack, type Stack } from './stack.ts'
+
+let stack: Stack
+beforeAll(async () => {
+  stack = await startStack()
+})
+afterAll(() => stack?.[Symbol.asyncDispose]())
+
+const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
+
+/** As another process of the service has them. */
+function another(changed: Partial<Parameters<typeof clientWarehouses>[0]> = {}) {
+  const keys = keyRing(stack.environment['SECRET_KEYS']!)
+  const adminUrl = stack.environment['WAREHOUSE_DATABASE_URL']!
+  return clientWarehouses({ db: stack.db, keyRing: keys, adminUrl, logger, ...changed })
+}
+
+const rowOf = (client: string) =>
+  stack.db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
+
+describe('the warehouses of clients', () => {
+  it('are made when they are first asked for, once, whoever asks', async () => {
+    const client = randomUUID()
+    await using one = another()
+    await using other = another()
+    const [first, second] = await Promise.all([one.open(client), other.open(client)])
+    await first.ensureSchema('health')
+    await second.ensureSchema('health')
+    expect(await one.open(client)).toBe(first)
+    expect(await rowOf(client)).toMatchObject({
+      key: expect.stringMatching(/^[a-z0-9]{1,40}$/),
+      provisioned_at: expect.any(Date),
+    })
+  })
+
+  it('keep their passwords sealed, for their own client and role only', async () => {
+    const client = randomUUID()
+    const redaction = new Redaction()
+    await using warehouses = another({ redaction })
+    await warehouses.open(client)
+    const { load_password } = await rowOf(client)
+    const ring = keyRing(stack.environment['SECRET_KEYS']!)
+    const password = ring.open(load_password, `warehouses.load_password:${client}`)
+    expect(password).toHaveLength(43)
+    expect(redaction.apply(`x ${password} y`)).toBe('x [redacted] y')
+    expect(() => ring.open(load_password, `warehouses.load_password:${randomUUID()}`)).toThrow()
+    expect(() => ring.open(load_password, `warehouses.read_password:${client}`)).toThrow()
+  })
+
+  it('come back when their server was made anew', async () => {
+    const client = randomUUID()
+    await another().open(client)
+    const { key } = await rowOf(client)
+    await using superuser = await connected(superuserUrl())
+    await superuser.query(`drop database c_${key} with (force)`)
+    await superuser.query(`drop role c_${key}_load, c_${key}_read, c_${key}_owner`)
+    await using warehouses = another()
+    await (await warehouses.open(client)).ensureSchema('health')
+  })
+
+  it('are told to be away, not broken, while their server is, and are there again afterwards', async () => {
+    const client = randomUUID()
+    await using away = another({ adminUrl: 'postgres://nobody:nothing@127.0.0.1:1/none' })
+    for (let tries = 0; tries < 2; tries += 1)
+      await expect(away.open(client)).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE', retryable: true })
+    await expect(away.check()).rejects.toThrow()
+    await using back = another()
+    await back.check()
+    await (await back.open(client)).ensureSchema('health')
+  })
+
+  it('stay closed to a key ring that lost their key', async () => {
+    const client = randomUUID()
+    await another().open(client)
+    await using warehouses = another({ keyRing: keyRing(`other:${randomBytes(32).toString('base64')}`) })
+    await expect(warehouses.open(client)).rejects.toThrow(/add it to SECRET_KEYS/)
+  })
+})
