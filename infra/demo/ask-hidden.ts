@@ -1,0 +1,19 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+
+/** Asks on the terminal for a line that is not shown while it is typed. Rejects with the signal's reason, or on Ctrl-C. */
+export async function askHidden(question: string, signal: AbortSignal): Promise<string> {
+  const { stdin, stdout } = process
+  const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const lines = createInterface({ input: stdin, output: silence, terminal: true })
+  const interrupted = new AbortController()
+  lines.once('SIGINT', () => interrupted.abort(signal.reason ?? new DOMException('Interrupted', 'AbortError')))
+  lines.once('close', () => interrupted.abort(new DOMException('No more input', 'AbortError')))
+  stdout.write(question)
+  try {
+    return await lines.question('', { signal: AbortSignal.any([signal, interrupted.signal]) })
+  } finally {
+    lines.close()
+    stdout.write('\n')
+  }
+}

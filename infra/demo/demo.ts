@@ -1,0 +1,107 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { constants, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pc from 'picocolors'
+import { state } from '../paths.ts'
+import { Refusal } from '../refusal.ts'
+import { Misuse, readArguments, usage, type DemoArguments } from './arguments.ts'
+import { askHidden } from './ask-hidden.ts'
+import { explain, explainSignIn } from './explain.ts'
+import { writeHealthData } from './health-data.ts'
+import { findInstallation, type Installation } from './installation.ts'
+import { loadCsv, type LoadedCsv } from './load-csv.ts'
+import { watchLoad } from './watch-load.ts'
+import { rowsText, secondsText } from './measures.ts'
+import { progress, type ProgressView } from './progress.ts'
+import { report } from './report.ts'
+import { signIn } from './session.ts'
+import { csvFile } from './upload-file.ts'
+
+/**
+ * `npm run demo [-- file.csv]`: the main job against the Sluice that is running. Exit code 0 when the rows are there,
+ * 1 when not, 2 for a command that was written wrong.
+ */
+
+const interrupted = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort(signal))
+// `npm run demo | head` ends our output, which is no failure of ours.
+process.stdout.on('error', () => process.exit())
+
+const { stdout } = process
+const colors = pc.createColors(stdout.isTTY && pc.isColorSupported)
+const view = progress(stdout)
+
+async function demo(given: DemoArguments): Promise<void> {
+  const { signal } = interrupted
+  if (given.file !== undefined) await csvFile(given.file, given.file)
+  const installation = await findInstallation(process.env, state)
+  const { identityUrl, pipelineUrl, username } = installation
+  const password = installation.password ?? (await passwordFromTerminal(installation, signal))
+  await using session = await signIn(identityUrl, username, password).catch((error: unknown) => {
+    throw explainSignIn(error, installation)
+  })
+  view.say(`  Signed in at ${identityUrl} as ${colors.bold(username)}`)
+
+  await using file = given.file === undefined ? await madeFile(given.rows, signal) : undefined
+  const loaded = await loadCsv({
+    pipelineUrl,
+    token: session.token,
+    file: file?.path ?? given.file ?? '',
+    name: given.name ?? (file && 'Health facility reports'),
+    watch: watchLoad(view),
+    signal,
+  }).catch((error: unknown) => {
+    throw explain(error, 'pipeline service', pipelineUrl)
+  })
+  view.clear()
+  view.say(`\n${report(loaded, { colors, width: stdout.columns || 120, identityUrl, pipelineUrl, username })}\n`)
+  if (!succeeded(loaded)) process.exitCode = 1
+}
+
+const succeeded = ({ run: { status } }: LoadedCsv) => status === 'OK' || status === 'WARNING'
+
+async function passwordFromTerminal({ username, identityUrl }: Installation, signal: AbortSignal): Promise<string> {
+  if (!process.stdin.isTTY || !stdout.isTTY)
+    throw new Refusal(
+      `The password of ${username} is not known here: set SLUICE_ADMIN_PASSWORD, or run "npm start" first.`,
+    )
+  return askHidden(`  Password of ${username} at ${identityUrl}: `, signal)
+}
+
+/** A health data set in a folder of its own, taken away when disposed. */
+async function madeFile(rows: number, signal: AbortSignal) {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-demo-'))
+  const path = join(folder, 'health-facility-reports.csv')
+  const remove = () => rm(folder, { recursive: true, force: true })
+  const began = performance.now()
+  try {
+    await writeHealthData(path, { rows, signal })
+  } catch (error) {
+    await remove()
+    throw error
+  }
+  view.say(`  Made ${rowsText(rows)} of health facility reports in ${secondsText(performance.now() - began)}`)
+  return { path, [Symbol.asyncDispose]: remove }
+}
+
+function end(error: unknown, view: ProgressView): void {
+  view.clear()
+  if (interrupted.signal.aborted) {
+    process.exitCode = 128 + constants.signals[interrupted.signal.reason as 'SIGINT']
+    console.error('  Interrupted. If a run was queued, it goes on by itself.')
+  } else if (error instanceof Error && error.name === 'AbortError') process.exitCode = 130
+  else {
+    process.exitCode = error instanceof Misuse ? 2 : 1
+    const full = (error as NodeJS.ErrnoException).code === 'ENOSPC'
+    const sentence = full ? 'The disk is full: free some space and start again.' : (error as Error).message
+    console.error(full || error instanceof Refusal ? `${colors.red('✗')} ${sentence}` : error)
+  }
+}
+
+try {
+  const given = readArguments(process.argv.slice(2))
+  if (given.help) console.log(usage)
+  else await demo(given)
+} catch (error) {
+  end(error, view)
+}

@@ -1,0 +1,30 @@
+import { pipelineOperations, type CsvUploadPipeline, type Schema, type ServiceClient } from '@sluice/contracts'
+
+const { schemas, dataPipelines } = pipelineOperations
+
+/** The schema of that name in the warehouse, made where there is none. */
+export async function findOrCreateSchema(pipeline: ServiceClient, name: string): Promise<Schema> {
+  const [found] = await pipeline.call(schemas.list, { query: { filter: [`name:eq:${name}`], pageSize: 1 } })
+  const body = { name, permanent: false, providerSchema: 'SQL_DATABASE_D' as const }
+  return found ?? (await pipeline.call(schemas.create, { body }))
+}
+
+/** The CSV pipeline of that name that loads into the schema, made where there is none. */
+export async function findOrCreatePipeline(
+  pipeline: ServiceClient,
+  name: string,
+  schema: Schema,
+): Promise<CsvUploadPipeline> {
+  const named = await pipeline.call(dataPipelines.list, { query: { filter: [`name:eq:${name}`], pageSize: 100 } })
+  const found = named.find(({ dataWarehouseTarget }) => dataWarehouseTarget.schema.id === schema.id)
+  if (found) return found
+  return pipeline.call(dataPipelines.create, {
+    body: {
+      name,
+      type: 'CSV_UPLOAD',
+      disabled: false,
+      runTrigger: 'NEVER',
+      dataWarehouseTarget: { schema: { id: schema.id } },
+    },
+  })
+}

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from '@jest/globals'
+import { healthData, writeHealthData } from './health-data.ts'
+
+/** RFC 4180, for what the generator writes. */
+function recordsOf(csv: string): string[][] {
+  const fields = /(?:"((?:[^"]|"")*)"|([^",\n]*))(,|\n)/g
+  const records: string[][] = [[]]
+  for (const [, quoted, plain = '', end] of csv.matchAll(fields)) {
+    records.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain)
+    if (end === '\n') records.push([])
+  }
+  records.pop()
+  return records
+}
+
+const all = (rows: number, seed?: number) => [...healthData({ rows, ...(seed !== undefined && { seed }) })].join('')
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+
+it('gives the rows asked for, each of a facility, month and indicator of its own', () => {
+  const [header, ...rows] = recordsOf(all(20_000))
+  expect(header).toHaveLength(11)
+  expect(rows).toHaveLength(20_000)
+  expect(new Set(rows.map((row) => row.length))).toEqual(new Set([11]))
+  expect(new Set(rows.map(([period, , , code, , indicator]) => `${period} ${code} ${indicator}`)).size).toBe(20_000)
+})
+
+it('holds what makes CSV hard: leading zeros, quotes, commas, accents, line breaks, empty values', () => {
+  const rows = recordsOf(all(20_000)).slice(1)
+  const columns = (index: number) => rows.map((row) => row[index] ?? '')
+  expect(columns(3).every((code) => /^0\d{6}$/.test(code))).toBe(true)
+  expect(columns(4).some((name) => name.includes('"') && name.includes(' '))).toBe(true)
+  expect(columns(4).some((name) => name.includes(','))).toBe(true)
+  expect(columns(1).some((region) => /[à-ÿ]/.test(region))).toBe(true)
+  expect(columns(10).some((comment) => comment.includes('\n'))).toBe(true)
+  expect(columns(6).filter((value) => value === '').length).toBeGreaterThan(100)
+  expect(columns(6).every((value) => /^\d*$/.test(value))).toBe(true)
+  expect(columns(7).every((value) => /^(\d{1,3}\.\d\d)?$/.test(value) && Number(value) <= 100)).toBe(true)
+  expect(columns(8).every((time) => new Date(time).toISOString().replace('.000', '') === time)).toBe(true)
+})
+
+it('is the same for the same seed, and another for another', () => {
+  expect(digest(all(3_000))).toBe(digest(all(3_000, 1)))
+  expect(digest(all(3_000, 2))).not.toBe(digest(all(3_000)))
+})
+
+it('comes in pieces, so that any number of rows fits into memory', () => {
+  const lengths = [...healthData({ rows: 30_000 })].map(({ length }) => length)
+  expect(lengths.length).toBeGreaterThan(10)
+  expect(Math.max(...lengths)).toBeLessThan(300_000)
+})
+
+it('is written to a file, and stops when told to', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-health-'))
+  try {
+    await writeHealthData(join(folder, 'a.csv'), { rows: 1_000 })
+    expect(await readFile(join(folder, 'a.csv'), 'utf8')).toBe(all(1_000))
+    const stopped = writeHealthData(join(folder, 'b.csv'), { rows: 50_000_000, signal: AbortSignal.timeout(20) })
+    await expect(stopped).rejects.toThrow(/abort/i)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

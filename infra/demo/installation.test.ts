@@ -1,0 +1,108 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { RemoteProblem, ServiceUnavailable } from '@sluice/contracts'
+import { Misuse, readArguments } from './arguments.ts'
+import { explain, explainSignIn } from './explain.ts'
+import { findInstallation } from './installation.ts'
+import { csvFile } from './upload-file.ts'
+
+let state: string
+beforeEach(async () => {
+  state = await mkdtemp(join(tmpdir(), 'sluice-installation-'))
+})
+afterEach(() => rm(state, { recursive: true }))
+
+const keep = (name: string, content: unknown) => writeFile(join(state, name), JSON.stringify(content))
+const local = { identityUrl: 'http://localhost:4001', pipelineUrl: 'http://localhost:4002', admin: { username: 'ada' } }
+const secrets = { admin: { username: 'ada', password: 'made here' } }
+
+it('takes the addresses and the password that npm start left', async () => {
+  await keep('local.json', local)
+  await keep('secrets.json', secrets)
+  expect(await findInstallation({}, state)).toEqual({
+    identityUrl: 'http://localhost:4001',
+    pipelineUrl: 'http://localhost:4002',
+    username: 'ada',
+    password: 'made here',
+    passwordFrom: 'secrets.json',
+  })
+})
+
+it('lets the environment decide', async () => {
+  await keep('local.json', local)
+  await keep('secrets.json', secrets)
+  const environment = {
+    IDENTITY_URL: 'https://id.example.org/',
+    PIPELINE_URL: 'https://data.example.org',
+    SLUICE_ADMIN_USERNAME: 'bo',
+    SLUICE_ADMIN_PASSWORD: 'given',
+  }
+  expect(await findInstallation(environment, state)).toMatchObject({
+    identityUrl: 'https://id.example.org',
+    pipelineUrl: 'https://data.example.org',
+    username: 'bo',
+    password: 'given',
+  })
+})
+
+it('does not send the password of this machine elsewhere, or for somebody else', async () => {
+  await keep('local.json', local)
+  await keep('secrets.json', secrets)
+  const elsewhere = await findInstallation({ IDENTITY_URL: 'http://id.example.org' }, state)
+  const another = await findInstallation({ SLUICE_ADMIN_USERNAME: 'bo' }, state)
+  expect([elsewhere.password, another.password]).toEqual([undefined, undefined])
+})
+
+it('falls back to the usual ports where nothing, or nothing readable, is there', async () => {
+  await writeFile(join(state, 'local.json'), '{"half')
+  expect(await findInstallation({}, state)).toEqual({
+    identityUrl: 'http://localhost:3001',
+    pipelineUrl: 'http://localhost:3002',
+    username: 'admin',
+    password: undefined,
+    passwordFrom: 'terminal',
+  })
+  await expect(findInstallation({ IDENTITY_URL: 'localhost:3001' }, state)).rejects.toThrow(Misuse)
+})
+
+it('reads its arguments', () => {
+  expect(readArguments([])).toEqual({ file: undefined, rows: 200_000, name: undefined, help: false })
+  expect(readArguments(['a.csv', '--name', ' My data '])).toMatchObject({ file: 'a.csv', name: 'My data' })
+  expect(readArguments(['--rows', '1000'])).toMatchObject({ rows: 1000 })
+})
+
+it.each([
+  [['a.csv', 'b.csv']],
+  [['--rows', '1.5']],
+  [['--rows', '-1']],
+  [['--rows=0']],
+  [['a.csv', '--rows', '5']],
+  [['--name', ' ']],
+  [['--colour']],
+])('refuses %j with a sentence', (given) => {
+  expect(() => readArguments(given)).toThrow(Misuse)
+})
+
+it('refuses a file that is none, is empty or is not there', async () => {
+  await writeFile(join(state, 'empty.csv'), '')
+  await expect(csvFile(join(state, 'empty.csv'), 'x')).rejects.toThrow(/is empty/)
+  await expect(csvFile(join(state, 'absent.csv'), 'x')).rejects.toThrow(/cannot be read \(ENOENT\)/)
+  await expect(csvFile(state, 'x')).rejects.toThrow(/is not a file/)
+})
+
+it('explains what went wrong, and what to do', async () => {
+  const installation = { ...(await findInstallation({}, state)), passwordFrom: 'SLUICE_ADMIN_PASSWORD' as const }
+  const problem = (status: number, detail: string) =>
+    new RemoteProblem({ type: 'urn:problem:x', title: 'No.', status, code: 'x', detail })
+  const unreachable = new ServiceUnavailable('unreachable', 'http://a cannot be reached: connect ECONNREFUSED.')
+  const said = (error: unknown) => (error as Error).message
+
+  expect(said(explainSignIn(problem(401, 'No.'), installation))).toMatch(/correct SLUICE_ADMIN_USERNAME/)
+  expect(said(explainSignIn(problem(404, 'No.'), installation))).toMatch(/correct IDENTITY_URL/)
+  expect(said(explainSignIn(unreachable, installation))).toMatch(/\(connect ECONNREFUSED\): run "npm start" first/)
+  expect(said(explain(problem(422, 'The file is empty.'), 'pipeline service', 'http://a'))).toBe('The file is empty.')
+  const bug = new TypeError('of ours')
+  expect(explain(bug, 'pipeline service', 'http://a')).toBe(bug)
+})

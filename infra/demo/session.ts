@@ -1,0 +1,43 @@
+import { identityOperations, serviceClient, type Tokens } from '@sluice/contracts'
+
+/** A session with the identity service; ended when disposed. */
+export interface Session extends AsyncDisposable {
+  /** An access token that is good for another minute. */
+  token(): Promise<string>
+}
+
+const { auth } = identityOperations
+/** Milliseconds: longer than any single request of ours waits for its token to be looked at. */
+const margin = 60_000
+
+/** Signs in with a password; tokens are refreshed as they end. Rejects with RemoteProblem or ServiceUnavailable. */
+export async function signIn(identityUrl: string, username: string, password: string): Promise<Session> {
+  let held: { tokens: Tokens; until: number } | undefined
+  let refreshing: Promise<string> | undefined
+  const identity = serviceClient({
+    baseUrl: identityUrl,
+    name: 'The identity service',
+    token: () => held?.tokens.accessToken,
+    timeout: 15_000,
+  })
+  const hold = (tokens: Tokens): string => {
+    held = { tokens, until: Date.now() + tokens.expiresIn * 1000 }
+    return tokens.accessToken
+  }
+  const refresh = async ({ refreshToken }: Tokens): Promise<string> =>
+    hold(await identity.call(auth.refresh, { body: { refreshToken } }))
+
+  const opened = await identity.call(auth.login, { body: { username, password } })
+  hold(opened)
+  return {
+    async token() {
+      const { tokens, until } = held ?? { tokens: opened, until: 0 }
+      if (Date.now() < until - margin) return tokens.accessToken
+      // A refresh token is good for one use: whoever comes meanwhile waits for the same one.
+      return (refreshing ??= refresh(tokens).finally(() => (refreshing = undefined)))
+    },
+    async [Symbol.asyncDispose]() {
+      await identity.call(auth.logout).catch(() => {})
+    },
+  }
+}

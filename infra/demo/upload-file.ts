@@ -1,0 +1,50 @@
+import { open } from 'node:fs/promises'
+import { pipelineOperations, type ServiceClient, type UploadedFile } from '@sluice/contracts'
+import { Refusal } from '../refusal.ts'
+
+export interface CsvFile {
+  path: string
+  /** What the file is called over there. */
+  name: string
+  /** Bytes. */
+  size: number
+}
+
+/** Throws Refusal for what cannot be loaded from here. */
+export async function csvFile(path: string, name: string): Promise<CsvFile> {
+  try {
+    await using handle = await open(path)
+    const found = await handle.stat()
+    if (!found.isFile()) throw new Refusal(`${path} is not a file: give the path of a CSV file.`)
+    if (found.size === 0) throw new Refusal(`${path} is empty: there is nothing to load.`)
+    return { path, name, size: found.size }
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    throw new Refusal(`${path} cannot be read (${(error as NodeJS.ErrnoException).code}): give the path of a CSV file.`)
+  }
+}
+
+/** Streams the file's first `size` bytes: one that grows meanwhile is uploaded as it was found. */
+export async function uploadFile(
+  pipeline: ServiceClient,
+  uid: string,
+  { path, name, size }: CsvFile,
+  { sent, signal }: { sent: (bytes: number) => void; signal?: AbortSignal | undefined },
+): Promise<UploadedFile> {
+  await using handle = await open(path)
+  async function* counted() {
+    let bytes = 0
+    for await (const chunk of handle.createReadStream({ end: size - 1, highWaterMark: 256 * 1024, autoClose: false })) {
+      yield chunk as Uint8Array
+      bytes += chunk.length
+      sent(bytes)
+    }
+  }
+  return await pipeline.upload(pipelineOperations.dataPipelines.upload, {
+    params: { uid },
+    query: { name: name.slice(-255) },
+    body: counted(),
+    length: size,
+    ...(signal && { signal }),
+  })
+}

@@ -1,0 +1,39 @@
+import type { Run } from '@sluice/contracts'
+import type { LoadWatch } from './load-csv.ts'
+import { byteRate, bytesText, rowRate, rowsText } from './measures.ts'
+import type { ProgressView } from './progress.ts'
+
+/** Milliseconds that a run may be queued before we wonder whether any worker is there. */
+const longQueue = 15_000
+
+/** Shows an upload and the run that follows it. */
+export function watchLoad(view: ProgressView): LoadWatch {
+  let began = performance.now()
+  let queued: number | undefined
+  let wondered = false
+
+  function waiting(): void {
+    const now = performance.now()
+    queued ??= now
+    if (now - queued > longQueue && !wondered) {
+      wondered = true
+      view.say('  Nobody has taken the run yet: is a pipeline worker running, and has it nothing else to do?')
+    }
+    view.show({ label: 'Queued', part: undefined, detail: 'waiting for a worker' })
+  }
+
+  function loading({ progress: { bytesRead, bytesTotal, rowsRead, percentage, rowsPerSecond, bytesPerSecond } }: Run) {
+    const part = bytesTotal ? bytesRead / bytesTotal : percentage === undefined ? undefined : percentage / 100
+    const rates = `${rowRate(rowsPerSecond, 1000)}, ${byteRate(bytesPerSecond, 1000)}`
+    view.show({ label: 'Loading', part, detail: `${rowsText(rowsRead)}, ${rates}` })
+  }
+
+  return {
+    uploading(sent, size) {
+      if (sent === 0) began = performance.now()
+      const detail = `${bytesText(sent)}, ${byteRate(sent, performance.now() - began)}`
+      view.show({ label: 'Uploading', part: sent / size, detail })
+    },
+    running: (run) => (run.started === undefined || run.status === 'QUEUED' ? waiting() : loading(run)),
+  }
+}
