@@ -29,8 +29,13 @@ export const expectProductionOnly = async (stack: Stack, app: string): Promise<v
     '-xdev',
     '-type',
     'f',
+    '-printf',
+    '%M %p\\n',
   ])
-  const paths = files.split('\n')
+  const lines = files.split('\n')
+  const unreadable = lines.filter((line) => line.slice(11).startsWith('/sluice/') && line[7] !== 'r')
+  deepStrictEqual(unreadable, [], `files of ours that the image ${app}'s user cannot read`)
+  const paths = lines.map((line) => line.slice(11))
 
   const packages = paths.flatMap(
     (path) =>

@@ -4,8 +4,8 @@
  *     NODE_COMPILE_CACHE=<folder> node warm-compile-cache.ts <command.ts>...
  *
  * Each command is started without any configuration: it loads every module, refuses to go on, and Node writes
- * what it compiled. Measured on the pipeline's modules: ready in 0.29 s instead of 0.39 s, 106 MB resident instead of
- * 117 MB (no TypeScript is stripped and no source parsed).
+ * what it compiled. Measured on the pipeline's API and worker: 0.7 s of processor time to the first request instead of
+ * 1.0 s, 105 MB resident when idle instead of 125 MB.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
