@@ -143,7 +143,7 @@ describe.each(withBody)('%s', (_id, signature) => {
     const fine = await goodBody(signature)
     const unknown = await send({ ...fine, aFieldOfNobody: 1 })
     expect(unknown.status).toBe(400)
-    expect(unknown.body.errors).toEqual([{ pointer: '/aFieldOfNobody', detail: 'is not a field of this object' }])
+    expect(unknown.body.errors).toEqual([{ pointer: '/aFieldOfNobody', detail: 'is not known here' }])
     for (const bad of [{}, [], 'text', null]) {
       const answer = await send(bad)
       expect([bad, answer.status]).toEqual([bad, 400])

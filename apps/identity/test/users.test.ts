@@ -278,6 +278,17 @@ describe('searching users', () => {
     expect((await admin.get('/users?query=%25').expect(200)).body).toHaveLength(0)
   })
 
+  it('narrows to users of the analytics platform, whatever the filters are joined by', async () => {
+    const { client, ...admin } = await service.as(['ROLE_MANAGE_USER'])
+    const { username } = await service.user({ client, analytics: true })
+    const names = (answer: { body: { username: string }[] }) => answer.body.map(({ username }) => username)
+    expect(names(await admin.get('/users?analyticsPlatform=true').expect(200))).toEqual([username])
+    expect(names(await admin.get('/users?analyticsPlatform=false').expect(200))).toEqual([admin.username])
+    const filter = ['name:eq:Test', 'name:eq:Nobody']
+    const request = { analyticsPlatform: true, rootJunction: 'OR', filter, paging: {} }
+    expect(names(await admin.post('/users/search').send(request).expect(200))).toEqual([username])
+  })
+
   it('knows every property that it lists, and no secret one', async () => {
     const names = [
       'id',

@@ -40,6 +40,12 @@ export async function addRefreshToken(db: Kysely<DB>, session: { id: number; exp
   return token
 }
 
+/** Was this token ever ours? Asked before anything is written, so that made-up ones leave nothing behind. */
+export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boolean> {
+  const { rows } = await sql`select from refresh_tokens where token_hash = ${hashOf(token)}`.execute(db)
+  return rows.length > 0
+}
+
 /**
  * Uses a token up. Of any number of parallel uses exactly one finds it unused, because the update is the question; the
  * session's row stays locked, so that nobody ends it between this and the new token.

@@ -5,7 +5,7 @@ import { Client, ClientBody } from './client.ts'
 import { ClientSummary, LookupBody, Standing, StandingQuery, UserGroupLookup, UserSummary } from './lookups.ts'
 import { Session } from './session.ts'
 import { LoginBody, RefreshBody, Tokens } from './sign-in.ts'
-import { User, UserBody } from './user.ts'
+import { User, UserBody, UserListQuery, UserSearchRequest } from './user.ts'
 
 const clients = recordSignatures({
   noun: 'client',
@@ -40,6 +40,8 @@ export const identityOperations = {
       response: User,
     }),
     ...users,
+    list: signature({ ...users.list, query: UserListQuery }),
+    search: signature({ ...users.search, body: UserSearchRequest }),
   },
   session: {
     read: signature({

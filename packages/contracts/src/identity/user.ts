@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { contract, type TypeOf } from '../contract.ts'
 import { authored, body, Line, named, recorded, Reference } from '../named.ts'
 import { Roles } from '../roles.ts'
+import { ListQuery, SearchRequest } from '../search.ts'
 import { Client } from './client.ts'
 
 export const userStatuses = ['INVITATION', 'ACTIVE', 'INACTIVE'] as const
@@ -68,3 +69,17 @@ export const User = contract(
   ),
 )
 export type User = TypeOf<typeof User>
+
+const analyticsPlatform = Type.Optional(Type.Boolean({ description: 'Only users for whom this is (not) enabled.' }))
+
+export const UserSearchRequest = contract(
+  'UserSearchRequest',
+  Type.Object({ ...SearchRequest.properties, analyticsPlatform }, { additionalProperties: false }),
+)
+export type UserSearchRequest = TypeOf<typeof UserSearchRequest>
+
+export const UserListQuery = contract(
+  'UserListQuery',
+  Type.Object({ ...ListQuery.properties, analyticsPlatform }, { additionalProperties: false }),
+)
+export type UserListQuery = TypeOf<typeof UserListQuery>

@@ -2,7 +2,7 @@ import { identityOperations, searchOf } from '@sluice/contracts'
 import { operation } from '../operation.ts'
 import { createUser } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
-import { userRecords } from './records.ts'
+import { userRecords, usersWhere } from './records.ts'
 import { updateUser } from './update-user.ts'
 
 const { users } = identityOperations
@@ -13,9 +13,15 @@ export const userOperations = {
     userRecords.answer(await userRecords.read(input.db, input.caller, input.caller.uid), input),
   ),
 
-  list: operation(users.list, (input) => userRecords.search(input.db, input, searchOf(input.query), input.request.url)),
+  list: operation(users.list, (input) => {
+    const { analyticsPlatform, ...query } = input.query
+    return usersWhere({ analyticsPlatform }).search(input.db, input, searchOf(query), input.request.url)
+  }),
 
-  search: operation(users.search, (input) => userRecords.search(input.db, input, input.body)),
+  search: operation(users.search, (input) => {
+    const { analyticsPlatform, ...request } = input.body
+    return usersWhere({ analyticsPlatform }).search(input.db, input, request)
+  }),
 
   create: operation(users.create, async (input) => userRecords.created(await createUser(input.body, input), input)),
 

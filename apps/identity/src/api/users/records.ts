@@ -69,3 +69,13 @@ export const userRecords = records<UserRow, User, Asked>({
   scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
   present: presentUsers,
 })
+
+/** The same users as far as they are enabled for the analytics platform, or are not. Undefined: all. */
+export function usersWhere({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
+  if (analyticsPlatform === undefined) return userRecords
+  const { kind } = userRecords
+  return records({
+    ...kind,
+    scope: (caller, level) => sql`${kind.scope(caller, level)} and r.analytics_platform_enabled = ${analyticsPlatform}`,
+  })
+}
