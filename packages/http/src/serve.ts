@@ -28,9 +28,15 @@ export async function listen(app: Express, { port, host }: { port: number; host:
   return { server, close: () => close(server) }
 }
 
-function close(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.close((error) => (error ? reject(error) : resolve()))
-    server.closeIdleConnections()
-  })
+/** A connection that was busy when this began would be kept alive for its next request, which never comes: it goes when it is idle. */
+async function close(server: Server): Promise<void> {
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.close((error) => (error ? reject(error) : resolve()))
+      server.closeIdleConnections()
+    })
+  } finally {
+    clearInterval(sweep)
+  }
 }
