@@ -13,7 +13,7 @@ const barWidth = 28
 /** Milliseconds between two drawings of the bar. */
 const drawInterval = 50
 /** Milliseconds between two lines, where lines stay. */
-const lineInterval = 2_000
+const lineInterval = 5_000
 
 /** Shows steps: on a terminal a bar that is redrawn in its place, elsewhere a plain line now and then. */
 export function progress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>) {

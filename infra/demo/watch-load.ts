@@ -3,26 +3,35 @@ import type { LoadWatch } from './load-csv.ts'
 import { byteRate, bytesText, rowRate, rowsText } from './measures.ts'
 import type { ProgressView } from './progress.ts'
 
-/** Milliseconds that a run may be queued before we wonder whether any worker is there. */
-const longQueue = 15_000
+/** Milliseconds that a run may be queued, or stand still, before we say what that may mean. */
+const patience = 15_000
 
 /** Shows an upload and the run that follows it. */
 export function watchLoad(view: ProgressView): LoadWatch {
   let began = performance.now()
-  let queued: number | undefined
-  let wondered = false
+  let seen = { state: '', at: performance.now() }
+  const said = new Set<string>()
+
+  /** Says the sentence once a run has been in the same state for too long. */
+  function wonder(state: string, sentence: string): void {
+    const now = performance.now()
+    if (state !== seen.state) seen = { state, at: now }
+    else if (now - seen.at > patience && !said.has(sentence)) {
+      said.add(sentence)
+      view.say(sentence)
+    }
+  }
 
   function waiting(): void {
-    const now = performance.now()
-    queued ??= now
-    if (now - queued > longQueue && !wondered) {
-      wondered = true
-      view.say('  Nobody has taken the run yet: is a pipeline worker running, and has it nothing else to do?')
-    }
+    wonder('queued', '  Nobody has taken the run yet: is a pipeline worker running, and has it nothing else to do?')
     view.show({ label: 'Queued', part: undefined, detail: 'waiting for a worker' })
   }
 
   function loading({ progress: { bytesRead, bytesTotal, rowsRead, percentage, rowsPerSecond, bytesPerSecond } }: Run) {
+    wonder(
+      `${bytesRead} ${rowsRead}`,
+      '  No progress for a while: if its worker has died, another one takes the run over within a minute.',
+    )
     const part = bytesTotal ? bytesRead / bytesTotal : percentage === undefined ? undefined : percentage / 100
     const rates = `${rowRate(rowsPerSecond, 1000)}, ${byteRate(bytesPerSecond, 1000)}`
     view.show({ label: 'Loading', part, detail: `${rowsText(rowsRead)}, ${rates}` })
