@@ -47,7 +47,7 @@ const checks: Check[] = [
     name: 'types',
     mend: 'mend what tsc says',
     run: () =>
-      both(command('turbo', ...TURBO), command('tsc', '-p', '.', ...(process.stdout.isTTY ? ['--pretty'] : []))),
+      both(command('turbo', ...TURBO), command('tsc', '-p', '.', ...(pc.isColorSupported ? ['--pretty'] : []))),
   },
   {
     name: 'lint',

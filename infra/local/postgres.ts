@@ -31,19 +31,27 @@ export const startPostgres = async (
   }
   let cluster = await startCluster(options)
   const { port } = cluster
-  let stopping = false
+  const stopping = new AbortController()
+  const startAgain = async (): Promise<void> => {
+    for (let pause = 1_000; !stopping.signal.aborted; pause = Math.min(pause * 2, 30_000)) {
+      say(`PostgreSQL ended by itself and is started again in ${pause / 1000} s. Its log: ${log}`)
+      await delay(pause, undefined, { signal: stopping.signal }).catch(() => {})
+      if (stopping.signal.aborted) return
+      const next = await startCluster({ ...options, port }).catch((error: Error) => say(error.message))
+      if (next) return void (cluster = next)
+    }
+  }
   const life = (async () => {
     for (;;) {
       await cluster.ended
-      if (stopping) return
-      say(`PostgreSQL ended by itself and is started again. Its log: ${log}`)
-      await delay(1_000)
-      if (stopping) return
-      cluster = await startCluster({ ...options, port })
+      if (stopping.signal.aborted) return
+      await startAgain()
+      // Told to stop while it was starting.
+      if (stopping.signal.aborted) return cluster.stop()
     }
-  })().catch((error: Error) => say(`PostgreSQL cannot be started again: ${error.message}`))
+  })()
   const stop = async (): Promise<void> => {
-    stopping = true
+    stopping.abort()
     await cluster.stop()
     await life
   }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pc from 'picocolors'
 import { root } from '../paths.ts'
 import { refuse } from '../refusal.ts'
 import { workspaces } from '../workspaces.ts'
@@ -46,7 +47,7 @@ const test = async (): Promise<void> => {
     NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
     TURBO_TELEMETRY_DISABLED: '1',
     TURBO_NO_UPDATE_NOTIFIER: '1',
-    ...(process.stdout.isTTY && !process.env['NO_COLOR'] && { FORCE_COLOR: '1' }),
+    ...(pc.isColorSupported && { FORCE_COLOR: '1' }),
   }
   // Grouped: what two packages say at the same time does not mix. Continued: one failure does not hide another.
   const turbo = [

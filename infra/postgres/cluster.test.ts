@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { Client } from 'pg'
+import { state } from '../paths.ts'
+import { type Cluster, startCluster } from './cluster.ts'
+import { explainFailure } from './explain-failure.ts'
+import { freePort } from './free-port.ts'
+import { isAlive } from './left-over.ts'
+import { demolish } from './shelter.ts'
+
+describe('an embedded cluster', () => {
+  mkdirSync(state, { recursive: true })
+  const folder = mkdtempSync(join(state, 'cluster-test-'))
+  const password = randomBytes(12).toString('hex')
+  const log = join(folder, 'postgres.log')
+  const start = async (): Promise<Cluster> =>
+    startCluster({ folder: join(folder, 'data'), log, password, port: 17_400, durable: false })
+  const pidFile = join(folder, 'data/cluster/postmaster.pid')
+  const pid = (): number => Number.parseInt(readFileSync(pidFile, 'utf8'), 10)
+  const ask = async (cluster: Cluster, sql: string, url = cluster.url('postgres')): Promise<unknown[]> => {
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    const { rows } = await client.query(sql)
+    await client.end()
+    return rows
+  }
+  let cluster: Cluster
+
+  beforeAll(async () => {
+    cluster = await start()
+  })
+  afterAll(async () => {
+    await cluster.stop()
+    await demolish(join(folder, 'data'))
+    rmSync(folder, { recursive: true })
+  })
+
+  it('is PostgreSQL 18 in UTF-8, with an order that is the same on every machine', async () => {
+    const about = `select datlocprovider::text as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding,
+      current_setting('server_version') like '18.%' as is_18 from pg_database where datname = current_database()`
+    expect(await ask(cluster, about)).toEqual([{ provider: 'b', locale: 'C.UTF-8', encoding: 'UTF8', is_18: true }])
+  })
+
+  it('asks for a password', async () => {
+    await expect(ask(cluster, 'select 1', cluster.url('postgres').replace(password, 'guess'))).rejects.toThrow(
+      /password/,
+    )
+  })
+
+  it('keeps its data and its port over a stop', async () => {
+    await ask(cluster, 'create table kept ()')
+    await cluster.stop()
+    const { port } = cluster
+    cluster = await start()
+    expect(cluster.port).toBe(port)
+    expect(await ask(cluster, 'select from kept')).toEqual([])
+  })
+
+  it('starts on another port when somebody has taken its own', async () => {
+    await cluster.stop()
+    const { port } = cluster
+    const other = createServer().listen(port, '127.0.0.1')
+    await new Promise((resolve) => other.once('listening', resolve))
+    cluster = await start()
+    other.close()
+    expect(cluster.port).toBeGreaterThan(port)
+    expect(await ask(cluster, 'select from kept')).toEqual([])
+  })
+
+  it('starts after its server was killed', async () => {
+    process.kill(pid(), 'SIGKILL')
+    await cluster.ended
+    cluster = await start()
+    expect(await ask(cluster, 'select from kept')).toEqual([])
+  })
+
+  it('ends a server that a killed run left behind', async () => {
+    const left = pid()
+    cluster = await start()
+    expect(isAlive(left)).toBe(false)
+    expect(await ask(cluster, 'select from kept')).toEqual([])
+  })
+
+  it('is not fooled by a stale pid that another process has by now', async () => {
+    await cluster.stop()
+    writeFileSync(pidFile, `${process.pid}\n${folder}/data/cluster\n`)
+    cluster = await start()
+    expect(pid()).not.toBe(process.pid)
+  })
+
+  it('says what is wrong with its settings', async () => {
+    await cluster.stop()
+    const wrong = { folder: join(folder, 'data'), log, password, port: 17_400, settings: { shared_buffers: 'much' } }
+    await expect(startCluster(wrong)).rejects.toThrow(/invalid value for parameter "shared_buffers"/)
+    cluster = await start()
+  })
+})
+
+describe('a PostgreSQL that does not start', () => {
+  it('names the Debian package of a missing library', () => {
+    const said =
+      'initdb: error while loading shared libraries: libstdc++.so.6: cannot open shared object file: No such file'
+    expect(explainFailure('initdb', said).message).toBe(
+      'PostgreSQL needs the library libstdc++.so.6: install it ("apt-get install libstdc++6" on Debian and Ubuntu).',
+    )
+  })
+
+  it('says that the disk is full', () => {
+    expect(explainFailure('initdb', 'could not write file: No space left on device').message).toMatch(
+      /^The disk is full/,
+    )
+  })
+})
+
+it('the next free port is found', async () => {
+  const port = await freePort(17_700)
+  const other = createServer().listen(port, '127.0.0.1')
+  await new Promise((resolve) => other.once('listening', resolve))
+  expect(await freePort(port)).toBeGreaterThan(port)
+  other.close()
+})
