@@ -6,6 +6,8 @@ import type { Caller } from './operation.ts'
 export function logRequests(logger: Logger): RequestHandler {
   return (request, response, next) => {
     const start = process.hrtime.bigint()
+    // Once the connection is gone, nobody knows its address any more.
+    const address = request.ip
     response.once('close', () => {
       const path = request.originalUrl.split('?')[0] ?? ''
       if (path.startsWith('/health/') || path === '/metrics') return
@@ -21,7 +23,7 @@ export function logRequests(logger: Logger): RequestHandler {
         operation,
         status: response.statusCode,
         ms: Number((process.hrtime.bigint() - start) / 10_000n) / 100,
-        address: request.ip,
+        address,
         ...(caller?.uid && { user: caller.uid, client: caller.client }),
         ...(!response.writableFinished && { aborted: true }),
       }

@@ -30,7 +30,8 @@ export async function receiveFile(
   try {
     const file = await open(partial, 'wx', 0o600)
     try {
-      for await (const chunk of stream as AsyncIterable<Buffer>) {
+      // Ended early, the stream must live on: with it would go the connection, and the answer that says why.
+      for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         size += chunk.length
         if (size > uploadLimit) throw problems.tooLarge(uploadLimit)
         hash.update(chunk)

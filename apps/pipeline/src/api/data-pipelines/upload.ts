@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { UploadedFile, UploadQuery } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { receiveFile } from '../../files/receive-file.ts'
@@ -12,7 +13,7 @@ export async function uploadFile(
 ): Promise<UploadedFile> {
   const { db, caller, params, query, request, files, write } = input
   const { id } = await dataPipelines.read(db, caller, params.uid)
-  demandFile(request.stream.headers)
+  demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
   const { size, sha256, discard } = await receiveFile(request.stream, files, uid)
@@ -35,7 +36,8 @@ export async function uploadFile(
   }
 }
 
-function demandFile(headers: Record<string, string | string[] | undefined>): void {
+function demandFile(headers: IncomingHttpHeaders, limit: number): void {
+  if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
   const type = String(headers['content-type'] ?? 'text/csv')
   if (/^(application\/json|multipart\/)/i.test(type)) {
     throw problems.unsupportedMediaType(
