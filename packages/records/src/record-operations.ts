@@ -41,7 +41,7 @@ export function recordOperations<C extends Context, Row extends { uid: string; v
       await writing.check(input.body, input)
       const row = await input.write(async (trx) => {
         const made = await records.insert(trx, input.caller, await writing.columns(trx, input.body, undefined, input))
-        input.request.audit(made.uid, { after: withoutSecrets(input.body) })
+        input.request.audit(made.uid, { after: withoutSecrets(made) })
         return made
       })
       return records.created(row, input)
@@ -58,7 +58,7 @@ export function recordOperations<C extends Context, Row extends { uid: string; v
       const row = await input.write(async (trx) => {
         const before = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
         const after = await records.update(trx, input.caller, before, await writing.columns(trx, body, before, input))
-        input.request.audit(after.uid, { after: withoutSecrets(body) })
+        input.request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
         return after
       })
       return records.answer(row, input)
@@ -70,7 +70,7 @@ export function recordOperations<C extends Context, Row extends { uid: string; v
         const locked = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
         await writing.beforeDelete(trx, locked)
         await records.remove(trx, locked)
-        input.request.audit(locked.uid)
+        input.request.audit(locked.uid, { before: withoutSecrets(locked) })
         return locked
       })
       await writing.afterDelete(row, input)
@@ -91,8 +91,9 @@ export function sharingOperations<C extends Context, Row extends { uid: string; 
       await checkTargets(input.body, input)
       const row = await input.write(async (trx) => {
         const before = await records.lock(trx, input.caller, uid, input.request.ifMatch)
-        input.request.audit(uid, { after: input.body })
-        return records.update(trx, input.caller, before, accessColumns(input.body))
+        const after = await records.update(trx, input.caller, before, accessColumns(input.body))
+        input.request.audit(uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
+        return after
       })
       const { body } = await records.answer(row, input)
       return new Answer([body], { ETag: etagOf(row.version) })

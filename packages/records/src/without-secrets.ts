@@ -1,9 +1,9 @@
 const secretName = /password|secret|token|accesskey|privatekey|credential/i
 
-/** A copy of a body for the audit, in which no secret's value is left. */
+/** A copy of a body or row for the audit, in which no secret's value is left. */
 export function withoutSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSecrets)
-  if (value === null || typeof value !== 'object') return value
+  if (value === null || typeof value !== 'object' || value instanceof Date) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, part]) => [
       name,
