@@ -29,7 +29,8 @@ await main(async () => {
 
   const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
     name: 'pipeline worker',
-    onError: (error) => logger.warn({ err: error }, 'a database connection broke'),
+    // The error itself drags its whole connection into the log.
+    onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
   const queue = await openWorkerQueue({
     connectionString: config.PIPELINE_DATABASE_URL,

@@ -52,7 +52,7 @@ describe('the queue', () => {
     await expect(rolledBack).rejects.toThrow('changed my mind')
     const sent = run()
     await send(sent)
-    await until(() => delivered.length === 1, { within: 900 })
+    await until(() => delivered.length === 1, { within: 1_500 })
     expect(delivered).toEqual([sent.uid])
     await until(async () => (await live()) === 0)
   })

@@ -141,7 +141,7 @@ async function begin(boss: PgBoss, logger: Logger): Promise<void> {
   refuseOldVersions()
   boss.on(
     'error',
-    sparingly((error) => logger.warn({ err: error }, 'the queue reports an error')),
+    sparingly(({ message }) => logger.warn({ reason: message }, 'the queue reports an error')),
   )
   boss.on('warning', ({ message, data }) => logger.warn({ data }, message))
   try {

@@ -8,7 +8,7 @@ import { storable } from './storable.ts'
 export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
 export type Importance = 'LOW' | 'MEDIUM' | 'HIGH'
 
-/** What people read to see what a run did. Disposing it writes the last lines. */
+/** What people read to see what a run did. Disposing it writes the last lines, if the database takes them. */
 export interface RunLog extends AsyncDisposable {
   write(level: Level, importance: Importance, message: string): void
   flush(): Promise<void>
@@ -40,7 +40,7 @@ export async function openRunLog(
       lines.push({ created_at: new Date(), level, importance, message: storable(text, longestMessage) })
     },
     flush: lines.flush,
-    [Symbol.asyncDispose]: lines.flush,
+    [Symbol.asyncDispose]: () => lines.flush().catch(() => {}),
   }
 }
 
