@@ -4,6 +4,7 @@ import { Answer, versionOf } from './answer.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
 import { localesOf } from './locales.ts'
+import { unstorableText } from './unstorable-text.ts'
 
 export interface Surroundings<Context> {
   /** Throws 401 for whoever cannot be recognised. Not asked where the guard is `anyone`. */
@@ -52,8 +53,8 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, run }:
     const input = {
       caller,
       params: request.params as Record<string, string>,
-      query: checkQuery ? demand(checkQuery({ ...request.query })) : undefined,
-      body: checkBody ? demand(checkBody(bodyOf(request))) : undefined,
+      query: checkQuery && demand(checkQuery, { ...request.query }),
+      body: checkBody && demand(checkBody, bodyOf(request)),
       request: facts,
     }
     const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
@@ -64,8 +65,12 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, run }:
   }
 }
 
-function demand<T>(checked: ReturnType<ReturnType<typeof checker<T>>>): T {
-  if ('violations' in checked) throw problems.malformed(checked.violations)
+function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
+  // First, because checking a query makes numbers and lists of its texts.
+  const unstorable = unstorableText(given)
+  const checked = check(given)
+  if ('violations' in checked) throw problems.malformed([...checked.violations, ...unstorable].slice(0, 100))
+  if (unstorable.length > 0) throw problems.malformed(unstorable.slice(0, 100))
   return checked.value
 }
 
