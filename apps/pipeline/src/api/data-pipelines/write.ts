@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { CsvUploadPipelineBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { Problem, problems, type Caller } from '@sluice/http'
 import { accessColumns, type Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
@@ -80,7 +80,9 @@ async function targetColumns(
   const wrong = identifierProblem(table)
   if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
 
-  const found = await schemas.lock(trx, caller, schema.id, undefined).catch(() => undefined)
+  const kept = current && (await schemaOf(trx, current.schema_id))
+  // Whoever may change the pipeline may leave it where it is; to bring one into a schema takes a right to that.
+  const found = kept?.uid === schema.id.toLowerCase() ? kept : await writableSchema(trx, caller, schema.id)
   if (!found)
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',
@@ -101,6 +103,18 @@ async function targetColumns(
     )
   }
   return { schema_id: found.id, table_name: table }
+}
+
+const schemaOf = (trx: Transaction<DB>, id: number) =>
+  trx.selectFrom('schemas').select(['id', 'uid', 'name', 'provider_schema']).where('id', '=', id).executeTakeFirst()
+
+async function writableSchema(trx: Transaction<DB>, caller: Caller, uid: string) {
+  try {
+    return await schemas.lock(trx, caller, uid, undefined)
+  } catch (error) {
+    if (error instanceof Problem) return undefined
+    throw error
+  }
 }
 
 async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {
