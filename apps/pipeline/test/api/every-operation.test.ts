@@ -1,0 +1,227 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { checker, holds, pipelineOperations, roles, type Role, type Signature } from '@sluice/contracts'
+import { operations } from '../../src/api/operations.ts'
+import { spawnWorker, until } from '../engine/worker-process.ts'
+import type { Person } from '../identity.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+import { wrongBody, wrongQuery } from './wrong-requests.ts'
+
+const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
+const table = signatures.map((signature): [string, Signature] => [signature.id, signature])
+const withId = table.filter(([, { path }]) => path.includes(':uid'))
+const withBody = table.filter(([, { body }]) => body)
+const withQuery = table.filter(([, { query }]) => query)
+
+let service: Service
+let client: string
+let owner: Asking
+let stranger: Asking
+/** What the owner has loaded. */
+let loaded: { schema: string; pipeline: string; run: string }
+
+const everything = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'] as const
+
+beforeAll(async () => {
+  service = await startService()
+  const { identity } = service
+  const [here, there] = await Promise.all([identity.client(), identity.client()])
+  const [one, other] = (await Promise.all([here, there].map(({ id }) => identity.person(id, [...everything])))) as [
+    Person,
+    Person,
+  ]
+  client = here!.id
+  owner = service.as(one)
+  stranger = service.as(other)
+  loaded = await loadOnce()
+})
+afterAll(() => service?.stop())
+
+async function loadOnce() {
+  const worker = await spawnWorker({ ...service.stack.environment, IDENTITY_URL: service.identity.url })
+  try {
+    const schema = await newSchema()
+    const pipeline = await newPipeline(schema)
+    await owner.post(`/data-pipelines/${pipeline}/file?name=a.csv`).type('text/csv').send('a,b\n1,2\n3\n').expect(200)
+    const { body } = await owner.post(`/data-pipelines/${pipeline}/run`).expect(202)
+    await until(async () => {
+      const { body } = await owner.get(`/data-pipelines/${pipeline}/runs`).expect(200)
+      return body[0].finished
+    })
+    return { schema, pipeline, run: body.data.taskId as string }
+  } finally {
+    await worker[Symbol.asyncDispose]()
+  }
+}
+
+/** Somebody of the owner's client who holds every role but those that would do. */
+const lacking = (guard: Role[]): Promise<Asking> => {
+  const others = roles.filter((role) => !guard.some((wanted) => holds([role], wanted)))
+  const known = refused.get(others.length) ?? service.identity.person(client, others).then((one) => service.as(one))
+  refused.set(others.length, known)
+  return known
+}
+const refused = new Map<number, Promise<Asking>>()
+
+const newSchema = async () => (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id as string
+const newPipeline = async (schema: string) =>
+  (await owner.post('/data-pipelines').send(pipelineBody(schema)).expect(201)).body.id as string
+const freshPipeline = async () => newPipeline(await newSchema())
+const withFile = async () => {
+  const uid = await freshPipeline()
+  await owner.post(`/data-pipelines/${uid}/file`).type('text/csv').send('a\n1\n').expect(200)
+  return uid
+}
+
+interface Good {
+  uid?: string
+  query?: string
+  body?: object | string
+}
+
+/** A good request of every operation. A new operation has to be added here. */
+const good: Record<string, () => Promise<Good>> = {
+  'schemas.list': async () => ({ query: '?pageSize=5&order=name:idesc&locale=de' }),
+  'schemas.search': async () => ({ body: { query: 'schema', paging: { total: true } } }),
+  'schemas.create': async () => ({ body: schemaBody({ description: 'What there is.', tags: ['a', 'b'] }) }),
+  'schemas.read': async () => ({ uid: loaded.schema }),
+  'schemas.update': async () => ({ uid: loaded.schema, body: schemaBody() }),
+  'schemas.delete': async () => ({ uid: await newSchema() }),
+  'schemas.share': async () => ({
+    uid: loaded.schema,
+    body: { publicAccess: 'READ', userAccess: [], userGroupAccess: [] },
+  }),
+  'dataPipelines.list': async () => ({ query: '?filter=type:eq:CSV_UPLOAD&total=false' }),
+  'dataPipelines.search': async () => ({ body: { paging: {} } }),
+  'dataPipelines.create': async () => ({
+    body: pipelineBody(loaded.schema, {
+      owner: 'Statistics',
+      url: 'https://example.org/data',
+      reference: 'R-1',
+      source: 'Registry',
+      termsOfUse: 'CC0',
+      csvOptions: { delimiter: 'PIPE', headerRow: false },
+      anonymousAccess: { metadata: false, data: false },
+    }),
+  }),
+  'dataPipelines.read': async () => ({ uid: loaded.pipeline }),
+  'dataPipelines.update': async () => ({ uid: loaded.pipeline, body: await replacement() }),
+  'dataPipelines.delete': async () => ({ uid: await freshPipeline() }),
+  'dataPipelines.share': async () => ({
+    uid: loaded.pipeline,
+    body: { publicAccess: 'NONE', userAccess: [], userGroupAccess: [] },
+  }),
+  'dataPipelines.upload': async () => ({ uid: await freshPipeline(), query: '?name=a.csv', body: 'a\n1\n' }),
+  'dataPipelines.run': async () => ({ uid: await withFile(), body: { mode: 'FULL' } }),
+  'dataPipelines.cancel': async () => {
+    const uid = await withFile()
+    await owner.post(`/data-pipelines/${uid}/run`).expect(202)
+    return { uid }
+  },
+  'dataPipelines.runs': async () => ({ uid: loaded.pipeline, query: '?pageSize=1' }),
+  'dataPipelines.rejectedRows': async () => ({ uid: loaded.pipeline }),
+  'dataPipelines.logs': async () => ({ uid: loaded.pipeline, query: `?taskId=${loaded.run}&order=ASC` }),
+  'dataPipelines.table': async () => ({ uid: loaded.pipeline }),
+  'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
+}
+
+const replacement = async () => {
+  const { body } = await owner.get(`/data-pipelines/${loaded.pipeline}`).expect(200)
+  return pipelineBody(loaded.schema, { name: body.name })
+}
+const at = ({ path }: Signature, uid: string = randomUUID()) => path.replace(':uid', uid).replace(':taskId', loaded.run)
+const asked = (caller: Asking, signature: Signature, { uid, query = '', body }: Good) => {
+  const request = caller[signature.method](`${at(signature, uid)}${query}`)
+  return signature.upload ? request.type(signature.upload).send(body ?? 'a\n1\n') : request.send(body)
+}
+
+describe('the operations', () => {
+  it('are those of the contracts, each answered once', () => {
+    const ids = signatures.map(({ id }) => id).toSorted()
+    expect(operations.map(({ signature }) => signature.id).toSorted()).toEqual(ids)
+    expect(Object.keys(good).toSorted()).toEqual(ids)
+  })
+})
+
+describe.each(table)('%s', (id, signature) => {
+  it('answers a good request as its contract says', async () => {
+    const answer = await asked(owner, signature, await good[id]!())
+    expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
+    if (signature.response) expect(checker(signature.response)(answer.body)).toEqual({ value: answer.body })
+    else expect(answer.text).toBe('')
+    if (signature.paged) expect(answer.headers).toMatchObject({ 'x-page': '1', 'x-page-size': expect.any(String) })
+    expect(answer.headers).toMatchObject({ 'x-request-id': expect.any(String), 'cache-control': 'no-store' })
+  })
+
+  it('refuses whoever has no token, a broken one, or the wrong kind', async () => {
+    const { body, headers } = await service.http[signature.method](`/api/v1${at(signature)}`).expect(401)
+    expect(body).toMatchObject({ code: 'unauthenticated', status: 401, type: 'urn:problem:unauthenticated' })
+    expect(headers).toMatchObject({
+      'content-type': expect.stringMatching(/problem\+json/),
+      'www-authenticate': 'Bearer',
+    })
+    const { SERVICE_SECRET } = service.config
+    const forged = `${Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url')}.e30.`
+    for (const token of ['not.a.token', forged, SERVICE_SECRET])
+      await asked(service.as({ token }), signature, {}).expect(401)
+  })
+
+  it('refuses whoever lacks the role, before it looks at anything else', async () => {
+    const guard = signature.guard as Role[]
+    const sent = signature.upload ? 'a' : { nonsense: true }
+    const { body } = await asked(await lacking(guard), signature, { body: sent }).expect(403)
+    expect(body).toMatchObject({ code: 'forbidden', detail: `This needs ${guard.join(' or ')}.` })
+  })
+
+  it('refuses other methods with 405, and names the right ones', async () => {
+    const answer = await owner.patch(at(signature)).expect(405)
+    expect(answer.body.code).toBe('method-not-allowed')
+    expect(answer.headers['allow']).toContain(signature.method.toUpperCase())
+  })
+})
+
+describe.each(withId)('%s', (id, signature) => {
+  it('knows nothing of another client, of an id that there is not, and of what is no id', async () => {
+    const { body } = id === 'dataPipelines.upload' ? {} : await good[id]!()
+    const uid = id.startsWith('schemas.') ? loaded.schema : loaded.pipeline
+    const absent = await asked(stranger, signature, { body }).expect(404)
+    const same = { ...absent.body, requestId: expect.any(String), instance: expect.any(String) }
+    for (const other of [uid, '1', "'; drop table runs; --", 'null', '%00', uid.slice(0, -1)])
+      expect((await asked(stranger, signature, { uid: encodeURIComponent(other), body }).expect(404)).body).toEqual(
+        same,
+      )
+  })
+})
+
+describe.each(withBody)('%s', (id, signature) => {
+  it('names every violation of a body at once', async () => {
+    const { uid } = await good[id]!()
+    const { body, pointers } = wrongBody(signature.body!)
+    const answer = await asked(owner, signature, { uid, body }).expect(400)
+    expect(answer.body.code).toBe('malformed')
+    expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual(
+      expect.arrayContaining(pointers),
+    )
+  })
+
+  it('takes no other JSON for an object, and no other type for JSON', async () => {
+    const { uid } = await good[id]!()
+    for (const text of ['[]', '"text"', '7', 'null', 'true']) {
+      const sent = owner[signature.method](at(signature, uid)).type('application/json').send(text)
+      expect([text, (await sent).status]).toEqual([text, 400])
+    }
+    await owner[signature.method](at(signature, uid)).type('text/plain').send('{}').expect(415)
+    await owner[signature.method](at(signature, uid)).type('form').send('name=a').expect(415)
+  })
+})
+
+describe.each(withQuery)('%s', (id, signature) => {
+  it('names every violation of a query at once', async () => {
+    const { uid, body } = await good[id]!()
+    const { query, pointers } = wrongQuery(signature.query!)
+    const answer = await asked(owner, signature, { uid, query, body }).expect(400)
+    expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual(
+      expect.arrayContaining(pointers),
+    )
+  })
+})

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto'
+import { connect } from '@sluice/database'
+import { listen } from '@sluice/http'
+import { createLogger, createMetrics, Redaction } from '@sluice/process'
+import type { AddressInfo } from 'node:net'
+import supertest, { type Test } from 'supertest'
+import { pipelineApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import type { DB } from '../../src/database.ts'
+import { identityLookups } from '../../src/identity/identity-service.ts'
+import { startStack } from '../engine/stack.ts'
+import { startIdentity, type Person } from '../identity.ts'
+import { startGate } from './gate.ts'
+
+export type Service = Awaited<ReturnType<typeof startService>>
+
+/** Asks below `/api/v1` as one person. */
+export type Asking = Record<'get' | 'post' | 'put' | 'delete' | 'patch', (path: string) => Test>
+
+/** The whole pipeline service on a database of its own, listening, with the real identity service beside it. */
+export async function startService({ uploadLimit = 1_000_000 } = {}) {
+  const stack = await startStack()
+  const { environment } = stack
+  const identity = await startIdentity(environment['SERVICE_SECRET']!)
+  const identityGate = await startGate(identity.port)
+  const databaseGate = await startGate(Number(new URL(environment['PIPELINE_DATABASE_URL']!).port))
+  const databaseUrl = Object.assign(new URL(environment['PIPELINE_DATABASE_URL']!), { port: databaseGate.port }).href
+  const config = readConfig({
+    ...environment,
+    PIPELINE_DATABASE_URL: databaseUrl,
+    IDENTITY_URL: `http://127.0.0.1:${identityGate.port}`,
+    IDENTITY_PUBLIC_URL: identity.url,
+  })
+
+  let log = ''
+  const redaction = new Redaction()
+  redaction.add(...config.secrets)
+  const logger = createLogger({
+    name: 'pipeline',
+    level: 'info',
+    redaction,
+    destination: { write: (line) => void (log += line) },
+  })
+  const { db } = connect<DB>(databaseUrl, { name: 'pipeline-test' })
+
+  /** The same service once more, knowing nobody yet. */
+  const serve = async () => {
+    const app = pipelineApp({
+      db,
+      config,
+      logger,
+      metrics: createMetrics('pipeline'),
+      isStopping: () => false,
+      identity: identityLookups(config),
+      warehouses: stack.warehouses,
+      queue: stack.queue,
+      files: { directory: config.FILES_DIRECTORY, uploadLimit },
+    })
+    const { server, close } = await listen(app, { port: 0, host: '127.0.0.1' })
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return { url, http: supertest(url), close }
+  }
+  const { url, http, close } = await serve()
+
+  return {
+    url,
+    http,
+    serve,
+    stack,
+    identity,
+    identityGate,
+    databaseGate,
+    config,
+    log: () => log,
+    as: (person: Pick<Person, 'token'>, by = http): Asking => bearing(by, person.token),
+    async stop() {
+      await close()
+      await databaseGate.shut()
+      await identityGate.shut()
+      await db.destroy()
+      await identity.stop()
+      await stack[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function bearing(http: ReturnType<typeof supertest>, token: string): Asking {
+  const send = (method: keyof Asking) => (path: string) =>
+    http[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`)
+  return { get: send('get'), post: send('post'), put: send('put'), delete: send('delete'), patch: send('patch') }
+}
+
+/** A schema as somebody would send it, with a name of its own. */
+export function schemaBody(changes: object = {}) {
+  return {
+    name: `Schema ${randomBytes(6).toString('hex')}`,
+    permanent: false,
+    providerSchema: 'SQL_DATABASE_D',
+    ...changes,
+  }
+}
+
+/** Likewise a pipeline into a schema. */
+export function pipelineBody(schema: string, changes: object = {}) {
+  return {
+    name: `Pipeline ${randomBytes(6).toString('hex')}`,
+    type: 'CSV_UPLOAD',
+    disabled: false,
+    runTrigger: 'NEVER',
+    dataWarehouseTarget: { schema: { id: schema } },
+    ...changes,
+  }
+}

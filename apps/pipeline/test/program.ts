@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const apps = join(import.meta.dirname, '../..')
+
+/** One of the apps' programs in a process of its own. */
+export interface Program {
+  /** Everything it has said. */
+  output(): string
+  /** Its exit code, or the signal that ended it. */
+  ended: Promise<number | string>
+  stop(signal?: NodeJS.Signals): Promise<number | string>
+}
+
+/** Starts `identity/bin/serve.ts` and the like with exactly this environment. */
+export function startProgram(file: string, environment: Record<string, string>): Program {
+  const child = spawn(process.execPath, [join(apps, file)], {
+    env: { PATH: process.env['PATH'] ?? '', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data))
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
+  return {
+    output: () => output,
+    ended,
+    stop(signal = 'SIGKILL') {
+      child.kill(signal)
+      return ended
+    },
+  }
+}
+
+/** Runs a program to its end, which has to be a good one; answers what it said. */
+export async function runProgram(file: string, environment: Record<string, string>): Promise<string> {
+  const { ended, output } = startProgram(file, environment)
+  const code = await ended
+  if (code !== 0) throw new Error(`${file} ended with ${code}:\n${output()}`)
+  return output()
+}
+
+/** Waits until a service says that it is ready. */
+export async function ready({ ended, output }: Program, url: string): Promise<void> {
+  let over: unknown
+  void ended.then((code) => (over = code))
+  for (const until = Date.now() + 30_000; ; await sleep(20)) {
+    const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
+    await answer?.body?.cancel()
+    if (answer?.ok) return
+    if (over !== undefined || Date.now() > until) throw new Error(`${url} is not ready (${over}):\n${output()}`)
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
