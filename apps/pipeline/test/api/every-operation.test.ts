@@ -57,11 +57,11 @@ async function loadOnce() {
 /** Somebody of the owner's client who holds every role but those that would do. */
 const lacking = (guard: Role[]): Promise<Asking> => {
   const others = roles.filter((role) => !guard.some((wanted) => holds([role], wanted)))
-  const known = refused.get(others.length) ?? service.identity.person(client, others).then((one) => service.as(one))
-  refused.set(others.length, known)
+  const known = refused.get(guard.join()) ?? service.identity.person(client, others).then((one) => service.as(one))
+  refused.set(guard.join(), known)
   return known
 }
-const refused = new Map<number, Promise<Asking>>()
+const refused = new Map<string, Promise<Asking>>()
 
 const newSchema = async () => (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id as string
 const newPipeline = async (schema: string) =>
