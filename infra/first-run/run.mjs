@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { installWhatIsMissing } from './install.mjs'
 import { nodeBinary } from './node-binary.mjs'
 import { Stop, root, withoutLocalBin } from './ground.mjs'
@@ -22,7 +22,8 @@ const start = async () => {
   const node = await nodeBinary()
   const env = {
     ...process.env,
-    PATH: [join(root, 'node_modules/.bin'), withoutLocalBin(process.env.PATH)].join(delimiter),
+    // Its own folder first: where install scripts did not run, npm has made no link to it in .bin.
+    PATH: [dirname(node), join(root, 'node_modules/.bin'), withoutLocalBin(process.env.PATH)].join(delimiter),
     NODE_COMPILE_CACHE: join(root, '.sluice/compile-cache'),
   }
   hand(spawn(node, [resolve(root, file), ...args], { stdio: 'inherit', env }))
