@@ -31,7 +31,7 @@ export function textTable(
 /** A value as one line that is safe to print: line breaks become ⏎, other control characters a dot, no value a dash. */
 export function printable(value: unknown): string {
   if (value === null || value === undefined) return '–'
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text.replaceAll(/\r\n|\r|\n/g, '⏎').replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, '·')
 }
 

@@ -16,9 +16,7 @@ const login = (username: string, password: string) =>
 describe('signing in', () => {
   it('answers tokens that open the session, to a username in any case and width', async () => {
     const { username, uid } = await service.as([])
-    const { body } = await login(`${username.toUpperCase()}`, goodPassword)
-      .expect(200)
-      .expect('cache-control', 'no-store')
+    const { body } = await login(username.toUpperCase(), goodPassword).expect(200).expect('cache-control', 'no-store')
     const tokens = body as Tokens
     expect(tokens).toMatchObject({
       tokenType: 'Bearer',

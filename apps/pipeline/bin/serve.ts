@@ -18,7 +18,7 @@ await main(async () => {
 
   const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
     name: 'pipeline',
-    onError: (error) => logger.warn({ err: error }, 'a database connection broke'),
+    onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
   const queue = await openQueue(db, logger)
   const warehouses = clientWarehouses({

@@ -21,8 +21,8 @@ export function tokenVerifier(issuer: string, keys: JWTVerifyGetKey): TokenVerif
         requiredClaims: ['sub', 'exp', 'iat', 'sid', 'tenant', 'client_id'],
         clockTolerance: 5,
       })
-      const { sub, sid, tenant, client_id, iat } = payload
-      return { sub: String(sub), sid, tenant, client_id, issued: new Date(Number(iat) * 1000) }
+      const { sub = '', sid, tenant, client_id, iat = 0 } = payload
+      return { sub, sid, tenant, client_id, issued: new Date(iat * 1000) }
     } catch (error) {
       if (error instanceof errors.JWTExpired)
         throw problems.unauthenticated('The access token has ended: refresh it, or sign in again.')

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { Problem, problems } from '@sluice/http'
 import { uploadPath, uploadsDirectory } from './upload-path.ts'
@@ -52,8 +51,8 @@ export async function receiveFile(
 
 /** A rename is only safe from a power cut once its directory is. */
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(join(path, '.'), 'r')
-  await directory.sync().finally(() => directory.close())
+  await using directory = await open(path, 'r')
+  await directory.sync()
 }
 
 function explained(error: unknown): unknown {

@@ -109,7 +109,7 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], manner: 
     const missing = wanted.filter((key) => !fresh.has(key))
     const unasked = missing.filter((key) => !underWay.has(key))
     if (unasked.length > 0) start(unasked)
-    const outcomes = await Promise.all(missing.map((key) => underWay.get(key)?.outcome))
+    const outcomes = await Promise.all(missing.map(async (key) => underWay.get(key)?.outcome))
     missing.forEach((key, index) => fresh.set(key, outcomes[index]))
     return new Map(wanted.flatMap((key) => present(key, fresh.get(key))))
   }

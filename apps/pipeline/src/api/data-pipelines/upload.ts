@@ -38,7 +38,7 @@ export async function uploadFile(
 
 function demandFile(headers: IncomingHttpHeaders, limit: number): void {
   if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
-  const type = String(headers['content-type'] ?? 'text/csv')
+  const type = headers['content-type'] ?? 'text/csv'
   if (/^(application\/json|multipart\/)/i.test(type)) {
     throw problems.unsupportedMediaType(
       'text/csv: the body is the file itself, for example with curl --data-binary @file.csv',

@@ -42,10 +42,10 @@ export function startPulse(db: Kysely<DB>, claim: Claim, { totals, lost, every =
   }
 
   function schedule(): void {
-    timer = setTimeout(async () => {
-      await beat().catch(() => {})
+    const again = () => {
       if (!ended) schedule()
-    }, every)
+    }
+    timer = setTimeout(() => void beat().then(again, again), every)
   }
   schedule()
 

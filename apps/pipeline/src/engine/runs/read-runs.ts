@@ -115,5 +115,5 @@ async function listed<Row>(query: SelectQueryBuilder<any, any, Row>, { page, pag
       .select((eb: any) => eb.fn.countAll().as('total'))
       .executeTakeFirstOrThrow(),
   ])
-  return { rows, total: Number((counted as { total: number }).total) }
+  return { rows, total: (counted as { total: number }).total }
 }

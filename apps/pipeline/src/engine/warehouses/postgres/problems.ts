@@ -104,7 +104,7 @@ export function warehouseProblem(error: unknown, scene: Scene): unknown {
 }
 
 function verdictOn(error: Error): Verdict | undefined {
-  const code = String((error as NodeJS.ErrnoException).code ?? '')
+  const code = (error as NodeJS.ErrnoException).code ?? ''
   if (error instanceof DatabaseError) {
     return (
       verdicts[code] ??
