@@ -21,7 +21,7 @@ export function tokenVerifier(issuer: string, keys: JWTVerifyGetKey): TokenVerif
         requiredClaims: ['sub', 'exp', 'iat', 'sid', 'tenant', 'client_id'],
         clockTolerance: 5,
       })
-      const { sub = '', sid, tenant, client_id, iat = 0 } = payload
+      const { sub, sid, tenant, client_id, iat = 0 } = payload
       return { sub, sid, tenant, client_id, issued: new Date(iat * 1000) }
     } catch (error) {
       if (error instanceof errors.JWTExpired)
