@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { auditOf, clientBody, startService, type Service } from './service.ts'
+import { auditOf, clientBody, startService, type Service } from './app-under-test.ts'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { checker, identityOperations, roles, type Signature } from '@sluice/contracts'
 import { brokenContractRules, brokenOperationRules } from '@sluice/testing'
 import { operations } from '../src/api/operations.ts'
-import { clientBody, goodPassword, startService, userBody, type Service } from './service.ts'
+import { clientBody, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
 
 const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))
 const table = signatures.map((signature): [string, Signature] => [signature.id, signature])

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Tokens } from '@sluice/contracts'
-import { auditOf, startService, type Service } from './service.ts'
+import { auditOf, startService, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {

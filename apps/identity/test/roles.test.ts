@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { holds, roles, type Role } from '@sluice/contracts'
-import { startService, userBody, type Service } from './service.ts'
+import { startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {

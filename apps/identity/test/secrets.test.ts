@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { clientBody, startService, userBody, type Service } from './service.ts'
+import { clientBody, startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { ClientBody, Role } from '@sluice/contracts'
-import { startService, type Service } from './service.ts'
+import { startService, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {

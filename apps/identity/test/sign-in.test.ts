@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, SignJWT, generateKeyPair, type JSONWebKeySet } from 'jose'
 import { sql } from 'kysely'
 import type { Tokens } from '@sluice/contracts'
-import { auditOf, goodPassword, startService, userBody, type Service } from './service.ts'
+import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { goodPassword, startService, type Service } from './service.ts'
+import { goodPassword, startService, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { auditOf, goodPassword, startService, userBody, type Service } from './service.ts'
+import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>
