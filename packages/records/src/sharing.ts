@@ -23,7 +23,17 @@ export function accessOf({ public_access, user_access, user_group_access }: Shar
 export function accessColumns(access: AccessBody | AccessPart | undefined): Record<string, unknown> {
   return {
     ...(access?.publicAccess && { public_access: access.publicAccess }),
-    ...(access?.userAccess && { user_access: JSON.stringify(access.userAccess) }),
-    ...(access?.userGroupAccess && { user_group_access: JSON.stringify(access.userGroupAccess) }),
+    ...(access?.userAccess && { user_access: grantsOf(access.userAccess) }),
+    ...(access?.userGroupAccess && { user_group_access: grantsOf(access.userGroupAccess) }),
   }
+}
+
+/** Ids in lower case, as they are compared; of two grants for the same id the larger one holds. */
+function grantsOf(grants: readonly AccessObject[]): string {
+  const levels = new Map<string, AccessObject['access']>()
+  for (const { id, access } of grants) {
+    const uid = id.toLowerCase()
+    if (levels.get(uid) !== 'READ_WRITE') levels.set(uid, access)
+  }
+  return JSON.stringify(Array.from(levels, ([id, access]) => ({ id, access })))
 }

@@ -15,7 +15,7 @@ export async function checkSharingTargets(access: AccessPart | undefined, { iden
     find: (ids: string[]) => Promise<ReadonlyMap<string, { client: string }>>,
   ): Promise<void> {
     if (grants.length === 0) return
-    const found = await find(grants.map(({ id }) => id))
+    const found = await find(grants.map(({ id }) => id.toLowerCase()))
     const missing = grants.findIndex(({ id }) => found.get(id.toLowerCase())?.client !== caller.client)
     if (missing >= 0) {
       const what = list === 'userAccess' ? 'user' : 'user group'
