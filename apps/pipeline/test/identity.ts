@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { identityOperations, serviceClient, type Client as Organisation, type Role } from '@sluice/contracts'
 import { testDatabase } from '@sluice/testing'
-import { Client } from 'pg'
+import { Pool } from 'pg'
 import { freePort, ready, runProgram, startProgram } from './program.ts'
 
 export interface Person {
@@ -33,9 +33,8 @@ export async function startIdentity(serviceSecret: string) {
   }
   const program = startProgram('identity/bin/serve.ts', environment)
   await Promise.all([ready(program, url), runProgram('identity/bin/create-first-admin.ts', environment)])
-  const sql = new Client(database.url)
+  const sql = new Pool({ connectionString: database.url, max: 2 })
   sql.on('error', () => {})
-  await sql.connect()
 
   const anonymous = serviceClient({ baseUrl: url, token: () => undefined, timeout: 20_000 })
   const signIn = async (username: string) =>

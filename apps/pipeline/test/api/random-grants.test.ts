@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Person } from '../identity.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+
+/** mulberry32: the same grants on every machine. */
+function numbers(seed: number) {
+  let state = seed
+  return (below: number): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
+  }
+}
+const random = numbers(20_261_121)
+const oneOf = <T>(from: readonly T[]): T => from[random(from.length)]!
+const some = <T>(from: readonly T[]): T[] => from.filter(() => random(3) === 0)
+
+type Access = 'READ' | 'READ_WRITE'
+interface Grants {
+  publicAccess: 'NONE' | Access
+  userAccess: { id: string; access: Access }[]
+  userGroupAccess: { id: string; access: Access }[]
+}
+interface Thing extends Grants {
+  id: string
+  owner: string
+}
+
+let service: Service
+let people: (Person & { groups: string[]; asking: Asking })[]
+let groups: string[]
+let schema: string
+beforeAll(async () => {
+  service = await startService()
+  const { identity } = service
+  const { id: client } = await identity.client()
+  const made = await Promise.all(
+    [1, 2, 3, 4].map(() => identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'])),
+  )
+  const memberships = [[made[0]!, made[1]!], [made[1]!, made[2]!], []]
+  groups = await Promise.all(memberships.map((members) => identity.group(client, members)))
+  people = made.map((person) => ({
+    ...person,
+    groups: groups.filter((_id, index) => memberships[index]!.includes(person)),
+    asking: service.as(person),
+  }))
+  const open = schemaBody({ access: { publicAccess: 'READ_WRITE' } })
+  schema = (await people[0]!.asking.post('/schemas').send(open).expect(201)).body.id
+})
+afterAll(() => service?.stop())
+
+function randomGrants(): Grants {
+  const granted = (ids: string[]) => some(ids).map((id) => ({ id, access: oneOf<Access>(['READ', 'READ_WRITE']) }))
+  return {
+    publicAccess: oneOf(['NONE', 'NONE', 'NONE', 'READ', 'READ_WRITE'] as const),
+    userAccess: granted(people.map(({ id }) => id)),
+    userGroupAccess: granted(groups),
+  }
+}
+
+/** The whole rule, as a person would say it. */
+function level(thing: Thing, { id, groups: own }: (typeof people)[number]): 'NONE' | Access {
+  const mine = [
+    ...thing.userAccess.filter((grant) => grant.id === id),
+    ...thing.userGroupAccess.filter((grant) => own.includes(grant.id)),
+  ].map(({ access }) => access)
+  const all: string[] = [thing.publicAccess, ...mine, thing.owner === id ? 'READ_WRITE' : 'NONE']
+  return all.includes('READ_WRITE') ? 'READ_WRITE' : all.includes('READ') ? 'READ' : 'NONE'
+}
+
+describe.each([
+  ['schemas', () => schemaBody()],
+  ['data-pipelines', () => pipelineBody(schema)],
+])('%s with random grants', (noun, bodyOf) => {
+  const things: Thing[] = []
+  beforeAll(async () => {
+    for (let more = 0; more < 30; more += 1) {
+      const { asking, id: owner } = oneOf(people)
+      const granted = randomGrants()
+      const { body } = await asking
+        .post(`/${noun}`)
+        .send({ ...bodyOf(), access: granted })
+        .expect(201)
+      // Half of them are shared anew later: both ways have to come to the same.
+      const last = random(2) ? granted : randomGrants()
+      if (last !== granted) await asking.put(`/${noun}/${body.id}/access`).send(last).expect(200)
+      things.push({ id: body.id, owner, ...last })
+    }
+  })
+
+  it.each([0, 1, 2, 3])('are listed, read, changed, shared and deleted as the rule says: person %#', async (index) => {
+    const person = people[index]!
+    const expected = things.map((thing) => ({ ...thing, level: level(thing, person) }))
+    const { body } = await person.asking.get(`/${noun}?paging=false`).expect(200)
+    const known = new Set(things.map(({ id }) => id))
+    const visible = expected.filter(({ level }) => level !== 'NONE').map(({ id }) => id)
+    const ids = (body as { id: string }[]).map(({ id }) => id)
+    expect(ids.filter((id) => known.has(id)).toSorted()).toEqual(visible.toSorted())
+
+    const status = { NONE: [404, 404], READ: [200, 403], READ_WRITE: [200, 412] }
+    for (const { id, level } of expected) {
+      const stale = (method: 'put' | 'delete', path = '') =>
+        person.asking[method](`/${noun}/${id}${path}`).set('If-Match', '"999"')
+      const [read, ...writes] = await Promise.all([
+        person.asking.get(`/${noun}/${id}`),
+        stale('put').send(bodyOf()),
+        stale('put', '/access').send({ userAccess: [], userGroupAccess: [] }),
+        stale('delete'),
+      ])
+      const [reading, writing] = status[level]
+      expect([id, level, read.status, ...writes.map((write) => write.status)]).toEqual([
+        id,
+        level,
+        reading,
+        writing,
+        writing,
+        writing,
+      ])
+    }
+  })
+})
