@@ -69,13 +69,13 @@ const remove = async (stack: Stack): Promise<void> => {
 
 const tellFailure = async (stack: Stack, error: unknown): Promise<void> => {
   process.exitCode = 1
-  console.error(error instanceof Error ? error.message : error)
   for (const args of [
     ['ps', '--all'],
     ['logs', '--no-color', '--tail', '40'],
   ]) {
     console.error(await stack.compose(args).catch(String))
   }
+  console.error(error instanceof Error ? error.message : error)
 }
 
 if (await engineAnswers()) {
