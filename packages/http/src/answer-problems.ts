@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler } from 'express'
+import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from '@sluice/process'
 import { Problem, problems } from './problem.ts'
 
@@ -35,7 +35,22 @@ export function answerProblems(
       .set(problem.headers)
       .type('application/problem+json')
       .send(JSON.stringify(problem.document(instance.slice(0, 2000), requestId)))
+    throwAwayRest(request)
   }
+}
+
+/** Milliseconds for a peer to notice that it was answered in the middle of its body. */
+const lingering = 10_000
+
+/**
+ * A body that nobody reads would block the connection for the requests behind it, and to end the connection at once would
+ * often take the answer along.
+ */
+function throwAwayRest(request: Request): void {
+  if (request.complete || request.destroyed) return
+  request.resume()
+  const timer = setTimeout(() => request.socket.destroy(), lingering).unref()
+  request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
 }
 
 function parserProblem(error: unknown): Problem | undefined {
