@@ -43,5 +43,7 @@ export function publishedKeys(identityUrl: string): JWTVerifyGetKey {
   })
 }
 
+/** `fetch failed` is how fetch says that there was no answer; what is no key set is the other. */
 const isNetworkError = (error: unknown): boolean =>
-  error instanceof TypeError || (error instanceof errors.JOSEError && error.code === 'ERR_JOSE_GENERIC')
+  (error as Error).message === 'fetch failed' ||
+  (error instanceof errors.JOSEError && error.code === 'ERR_JOSE_GENERIC')
