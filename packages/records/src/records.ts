@@ -7,6 +7,7 @@ import { escaped } from './search/patterns.ts'
 import { searchPlan, type SearchPlan } from './search/plan.ts'
 import type { Properties } from './search/properties.ts'
 import { InvalidSearch } from './search/violations.ts'
+import { isUid } from './uid.ts'
 
 /** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
 export interface RecordKind<Row, Resource, Context> {
@@ -26,8 +27,6 @@ interface Versioned {
   uid: string
   version: number
 }
-
-const uidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The statements that all records share. Every one carries the caller's scope. */
 export function records<Row extends Versioned, Resource, Context extends { caller: Caller }>(
@@ -70,14 +69,28 @@ export function records<Row extends Versioned, Resource, Context extends { calle
 
   /** The row, or 404 when the caller may not know of it. */
   async function read(db: Kysely<any>, caller: Caller, uid: string): Promise<Row> {
-    const row = uidPattern.test(uid) ? await one(db, caller, uid, sql``) : undefined
+    const row = isUid(uid) ? await one(db, caller, uid, sql``) : undefined
     if (!row) throw problems.notFound(kind.noun)
     return row
   }
 
   /** The row, locked until the transaction ends: 404 as above, 403 for one that may only be read, 412 for a stale If-Match. */
-  async function lock(trx: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
-    const row = uidPattern.test(uid) ? await one(trx, caller, uid, sql`for update of r`) : undefined
+  function lock(trx: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
+    return toWrite(trx, caller, uid, { ifMatch, locking: sql`for update of r` })
+  }
+
+  /** The same without a lock, for what has to be refused long before it is written. */
+  function readToWrite(db: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
+    return toWrite(db, caller, uid, { ifMatch, locking: sql`` })
+  }
+
+  async function toWrite(
+    db: Kysely<any>,
+    caller: Caller,
+    uid: string,
+    { ifMatch, locking }: { ifMatch: number | undefined; locking: RawBuilder<unknown> },
+  ): Promise<Row> {
+    const row = isUid(uid) ? await one(db, caller, uid, locking) : undefined
     if (!row) throw problems.notFound(kind.noun)
     if (!row.writable) throw problems.forbidden(`This ${kind.noun} is shared with you for reading only.`)
     if (ifMatch !== undefined && ifMatch !== row.version) throw problems.stale()
@@ -128,7 +141,7 @@ export function records<Row extends Versioned, Resource, Context extends { calle
     return new Answer(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
   }
 
-  return { kind, search, read, lock, insert, update, remove, answer, created }
+  return { kind, search, read, readToWrite, lock, insert, update, remove, answer, created }
 }
 
 export type Records<Row extends Versioned, Resource, Context extends { caller: Caller }> = ReturnType<

@@ -34,7 +34,8 @@ export async function receiveFile(
         size += chunk.length
         if (size > uploadLimit) throw problems.tooLarge(uploadLimit)
         hash.update(chunk)
-        await file.writev([chunk])
+        // Unlike a single write, this goes on until every byte is written or there is an error.
+        await file.appendFile(chunk)
       }
       await file.sync()
     } finally {

@@ -1,6 +1,6 @@
 import type { LogEntry, LogQuery, PageQuery, RejectedRow, Run } from '@sluice/contracts'
 import { Answer, problems, type Input } from '@sluice/http'
-import { pageHeaders } from '@sluice/records'
+import { isUid, pageHeaders } from '@sluice/records'
 import { listLogs, listRejectedRows, listRuns, progressOf } from '../../engine/runs/read-runs.ts'
 import { authorsOf } from '../authors.ts'
 import { duration } from '../duration.ts'
@@ -69,7 +69,7 @@ export async function rejectedRows(
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const page = pageOf(query)
-  const found = await listRejectedRows(db, pipeline.id, params.taskId, page)
+  const found = isUid(params.taskId) && (await listRejectedRows(db, pipeline.id, params.taskId, page))
   if (!found) throw problems.notFound('run')
   const answer = found.rows.map(
     ({ line, column, reason, raw }): RejectedRow => ({ line, column: column ?? undefined, reason, raw }),

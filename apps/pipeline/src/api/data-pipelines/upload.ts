@@ -12,7 +12,8 @@ export async function uploadFile(
   input: Input<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {
   const { db, caller, params, query, request, files, write } = input
-  const { id } = await dataPipelines.read(db, caller, params.uid)
+  // Refused now what would be refused once the body is here: it may be gigabytes.
+  const { id } = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
