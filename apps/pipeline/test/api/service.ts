@@ -58,7 +58,11 @@ export async function startService({ uploadLimit = 1_000_000 } = {}) {
     })
     const { server, close } = await listen(app, { port: 0, host: '127.0.0.1' })
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    return { url, http: supertest(url), close }
+    const stop = () => {
+      server.closeAllConnections()
+      return close()
+    }
+    return { url, http: supertest(url), close: stop }
   }
   const { url, http, close } = await serve()
 

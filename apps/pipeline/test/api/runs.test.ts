@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+
+let service: Service
+let client: string
+let owner: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService()
+  client = (await service.identity.client()).id
+  owner = service.as(await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(() => service?.stop())
+
+const newPipeline = async (changes = {}): Promise<string> => {
+  const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)
+  return `/data-pipelines/${body.id}`
+}
+const uploaded = async (changes = {}) => {
+  const one = await newPipeline(changes)
+  await owner.post(`${one}/file`).type('text/csv').send('a\n1\n').expect(200)
+  return one
+}
+
+describe('a run', () => {
+  it('needs a file, and a pipeline that is not disabled', async () => {
+    const { body } = await owner.post(`${await newPipeline()}/run`).expect(422)
+    expect(body).toMatchObject({ code: 'refused', errors: [{ pointer: '/file' }] })
+    const disabled = await owner.post(`${await uploaded({ disabled: true })}/run`).expect(422)
+    expect(disabled.body.errors[0].pointer).toBe('/disabled')
+  })
+
+  it('is one, however often it is asked for while it is under way', async () => {
+    const one = await uploaded()
+    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => owner.post(`${one}/run`).expect(202)))
+    expect(new Set(answers.map(({ body }) => body.data.taskId)).size).toBe(1)
+    const { body, headers } = await owner.get(`${one}/runs`).expect(200)
+    expect(headers['x-total-count']).toBe('1')
+    expect(body).toMatchObject([{ status: 'QUEUED', trigger: 'MANUAL', attempt: 0, startedBy: expect.any(String) }])
+    const read = await owner.get(one).expect(200)
+    expect(read.body.status).toMatchObject({ lastRunStatus: 'QUEUED', taskId: body[0].taskId, tables: [] })
+  })
+
+  it('is cancelled at once, and then another can be asked for', async () => {
+    const one = await uploaded()
+    const { body: first } = await owner.post(`${one}/run`).expect(202)
+    const { body } = await owner.post(`${one}/cancel`).expect(202)
+    expect(body).toMatchObject({ status: 'OK', errorCode: 'OK', data: { taskId: first.data.taskId } })
+    const { body: runs } = await owner.get(`${one}/runs`).expect(200)
+    expect(runs).toMatchObject([{ status: 'CANCELLED', finished: expect.any(String) }])
+    const nothing = await owner.post(`${one}/cancel`).expect(422)
+    expect(nothing.body.detail).toBe('No run of this pipeline is queued or running.')
+    const { body: second } = await owner.post(`${one}/run`).send({}).expect(202)
+    expect(second.data.taskId).not.toBe(first.data.taskId)
+  })
+
+  it('keeps its pipeline from being deleted or moved while it is under way', async () => {
+    const one = await uploaded()
+    await owner.post(`${one}/run`).expect(202)
+    const { body } = await owner.delete(one).expect(409)
+    expect(body.detail).toContain('cancel it or wait for its end')
+    const { body: read } = await owner.get(one).expect(200)
+    const target = { ...read.dataWarehouseTarget, tableName: 'elsewhere' }
+    await owner
+      .put(one)
+      .send({ ...read, dataWarehouseTarget: target })
+      .expect(422)
+    await owner.post(`${one}/cancel`).expect(202)
+    await owner
+      .put(one)
+      .send({ ...read, dataWarehouseTarget: target })
+      .expect(200)
+    await owner.delete(one).expect(204)
+    await owner.get(`${one}/runs`).expect(404)
+  })
+
+  it('is for those who may write, its history for those who may read', async () => {
+    const one = await uploaded({ access: { publicAccess: 'READ' } })
+    const { body } = await owner.post(`${one}/run`).expect(202)
+    const reader = service.as(await service.identity.person(client, ['ROLE_MANAGE_DATA_PIPELINE']))
+    await reader.post(`${one}/run`).expect(403)
+    await reader.post(`${one}/cancel`).expect(403)
+    await reader.get(`${one}/runs`).expect(200)
+    await reader.get(`${one}/logs`).expect(200)
+    await reader.get(`${one}/runs/${body.data.taskId}/rejected-rows`).expect(200, [])
+  })
+
+  it('has a table only once it has loaded one', async () => {
+    const one = await uploaded()
+    for (const what of ['table', 'data']) {
+      const { body } = await owner.get(`${one}/${what}`).expect(404)
+      expect(body.detail).toContain('run the pipeline first')
+    }
+    await owner.get(`${one}/runs/nonsense/rejected-rows`).expect(404)
+    await owner.get(`${one}/runs/${client}/rejected-rows`).expect(404)
+  })
+
+  it('takes nothing but what its contract says', async () => {
+    const one = await uploaded()
+    await owner.post(`${one}/run`).send({ mode: 'HALF' }).expect(400)
+    await owner.get(`${one}/logs?logLevel=LOUD`).expect(400)
+    await owner.get(`${one}/data?pageSize=10001`).expect(400)
+    await owner.get(`${one}/logs?logLevel=ERROR&logImportance=HIGH&order=ASC&page=2`).expect(200, [])
+  })
+})

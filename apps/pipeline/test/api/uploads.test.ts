@@ -1,0 +1,180 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { request, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { until } from '../engine/worker-process.ts'
+import type { Person } from '../identity.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+
+const limit = 1_000_000
+
+let service: Service
+let person: Person
+let owner: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService({ uploadLimit: limit })
+  const { id } = await service.identity.client()
+  person = await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'])
+  owner = service.as(person)
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(() => service?.stop())
+
+const newPipeline = async (changes = {}): Promise<string> =>
+  (await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)).body.id
+const filesOnDisk = () => readdir(join(service.stack.filesDirectory, 'uploads'))
+const fileOf = async (uid: string) => (await owner.get(`/data-pipelines/${uid}`).expect(200)).body.file
+const csv = (asking: Asking, uid: string, content: string, query = '') =>
+  asking.post(`/data-pipelines/${uid}/file${query}`).type('text/csv').send(content)
+
+/** A request whose body is sent in pieces, as the test likes. */
+function opened(uid: string, headers: Record<string, string | number> = {}, token = person.token) {
+  const sent = request(`${service.url}/api/v1/data-pipelines/${uid}/file`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'text/csv', ...headers },
+  })
+  const answer = new Promise<{ status: number; body: any }>((resolve, reject) => {
+    sent.once('error', reject)
+    sent.once('response', async (response: IncomingMessage) => {
+      resolve({ status: response.statusCode!, body: JSON.parse(await text(response)) })
+    })
+  })
+  answer.catch(() => {})
+  return { sent, answer }
+}
+
+describe('an upload', () => {
+  it('is kept byte for byte, streamed without a length, and named as it was', async () => {
+    const uid = await newPipeline()
+    const content = randomBytes(300_000)
+    const { sent, answer } = opened(uid)
+    for (let at = 0; at < content.length; at += 50_000) sent.write(content.subarray(at, at + 50_000))
+    sent.end()
+    const { status, body } = await answer
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    expect([status, body]).toEqual([
+      200,
+      { name: 'upload.csv', size: 300_000, sha256, uploaded: expect.any(String), uploadedBy: person.username },
+    ])
+    expect(await fileOf(uid)).toEqual(body)
+    const { uid: stored } = await service.stack.db
+      .selectFrom('uploaded_files')
+      .select('uid')
+      .where('sha256', '=', sha256)
+      .executeTakeFirstOrThrow()
+    expect((await readFile(join(service.stack.filesDirectory, 'uploads', stored))).equals(content)).toBe(true)
+  })
+
+  it('keeps any name as a name only', async () => {
+    const uid = await newPipeline()
+    const before = await filesOnDisk()
+    const name = '../../etc/pass"wd\r\nX: y ü.csv'
+    const { body } = await csv(owner, uid, 'a\n1\n', `?name=${encodeURIComponent(name)}`).expect(200)
+    expect(body.name).toBe(name)
+    const added = (await filesOnDisk()).filter((file) => !before.includes(file))
+    expect(added).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)])
+    await csv(owner, uid, 'a\n', `?name=${'x'.repeat(256)}`).expect(400)
+    await csv(owner, uid, 'a\n', '?name=a%00b').expect(400)
+  })
+
+  it('replaces the file before, and of many at once one stays', async () => {
+    const uid = await newPipeline()
+    await csv(owner, uid, 'a\n1\n').expect(200)
+    const contents = ['a\n2\n', 'a\n22\n', 'a\n222\n']
+    const answers = await Promise.all(contents.map((content) => csv(owner, uid, content)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    const file = await fileOf(uid)
+    expect(contents.map((content) => content.length)).toContain(file.size)
+  })
+
+  it('takes part in versions', async () => {
+    const uid = await newPipeline()
+    const { headers } = await owner.get(`/data-pipelines/${uid}`).expect(200)
+    await csv(owner, uid, 'a\n1\n').set('If-Match', '"999"').expect(412)
+    await csv(owner, uid, 'a\n1\n').set('If-Match', headers['etag']!).expect(200)
+  })
+})
+
+describe('an upload that is refused', () => {
+  let uid: string
+  let before: string[]
+  let file: object
+  beforeAll(async () => {
+    uid = await newPipeline()
+    file = (await csv(owner, uid, 'old\n1\n').expect(200)).body
+    before = await filesOnDisk()
+  })
+  /** Nothing is left behind, and the old file is as it was. */
+  const untouched = async () => {
+    expect(await filesOnDisk()).toEqual(before)
+    expect(await fileOf(uid)).toEqual(file)
+  }
+
+  it('for its size says so, before the body is read or in the middle of it, and leaves nothing', async () => {
+    const announced = opened(uid, { 'content-length': limit + 1 })
+    announced.sent.flushHeaders()
+    const early = await announced.answer
+    expect(early).toMatchObject({
+      status: 413,
+      body: { code: 'too-large', detail: 'At most 1000000 bytes are taken here.' },
+    })
+    announced.sent.destroy()
+
+    const chunked = opened(uid)
+    for (let more = 0; more < 30; more += 1) chunked.sent.write(Buffer.alloc(100_000, 'a'))
+    chunked.sent.end()
+    expect(await chunked.answer).toMatchObject({ status: 413, body: { code: 'too-large' } })
+    await untouched()
+  })
+
+  it('for being empty says so', async () => {
+    const { body } = await csv(owner, uid, '').expect(422)
+    expect(body).toMatchObject({ code: 'refused', detail: 'The file is empty.' })
+    await untouched()
+  })
+
+  it.each([
+    ['application/json', {}],
+    ['Application/JSON; charset=utf-8', {}],
+    ['multipart/form-data; boundary=x', {}],
+    ['text/csv', { 'Content-Encoding': 'gzip' }],
+  ])('for its type %s %j says how it should come', async (type, headers) => {
+    const content = 'Content-Encoding' in headers ? gzipSync('a\n1\n') : '{"a":1}'
+    const { body } = await owner
+      .post(`/data-pipelines/${uid}/file`)
+      .set({ 'Content-Type': type, ...headers })
+      .send(content as string)
+      .expect(415)
+    expect(body).toMatchObject({ code: 'unsupported-media-type', detail: expect.stringMatching(/^Send it as /) })
+    await untouched()
+  })
+
+  it('because it broke off leaves nothing', async () => {
+    const broken = opened(uid)
+    broken.sent.write(Buffer.alloc(200_000, 'a'))
+    await until(async () => (await filesOnDisk()).some((name) => name.endsWith('.partial')))
+    broken.sent.destroy()
+    await until(async () => !(await filesOnDisk()).some((name) => name.endsWith('.partial')))
+    const short = opened(uid, { 'content-length': 500_000 })
+    short.sent.write(Buffer.alloc(200_000, 'a'))
+    await until(async () => (await filesOnDisk()).some((name) => name.endsWith('.partial')))
+    short.sent.destroy()
+    await until(async () => !(await filesOnDisk()).some((name) => name.endsWith('.partial')))
+    await untouched()
+  })
+
+  it('because it may only be read is refused before the body is taken', async () => {
+    const access = { publicAccess: 'READ', userAccess: [], userGroupAccess: [] }
+    await owner.put(`/data-pipelines/${uid}/access`).send(access).expect(200)
+    const reader = await service.identity.person(person.client, ['ROLE_MANAGE_DATA_PIPELINE'])
+    const { sent, answer } = opened(uid, { 'content-length': 500_000 }, reader.token)
+    sent.flushHeaders()
+    expect(await answer).toMatchObject({ status: 403, body: { detail: expect.stringContaining('reading only') } })
+    sent.destroy()
+    await untouched()
+  })
+})
