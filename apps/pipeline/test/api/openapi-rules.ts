@@ -1,0 +1,63 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+
+type Json = any
+
+/** What is wrong with an OpenAPI 3.1 document, one sentence each: what its own schema and its references demand. */
+export function brokenOpenapiRules(document: Json): string[] {
+  const operations = Object.entries<Json>(document.paths).flatMap(([path, item]) =>
+    Object.entries<Json>(item).map(([method, operation]) => ({ path, method, operation })),
+  )
+  const ids = operations.map(({ operation }) => operation.operationId)
+  return [
+    ...(document.info?.title && document.info?.version ? [] : ['info needs a title and a version']),
+    ...(new Set(ids).size === ids.length ? [] : ['an operationId is used twice']),
+    ...operations.flatMap(brokenOperation),
+    ...referencesOf(document).filter((reference) => !resolves(document, reference)),
+    ...brokenSchemas(document.components.schemas),
+  ]
+}
+
+function brokenOperation({ path, method, operation }: { path: string; method: string; operation: Json }): string[] {
+  const at = `${method} ${path}`
+  const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+  const given = operation.parameters.filter((one: Json) => one.in === 'path').map((one: Json) => one.name)
+  const rules: [boolean, string][] = [
+    [/^\/[^?]*$/.test(path), 'the path does not begin with a slash'],
+    [/^(get|put|post|delete)$/.test(method), 'the method is not one of ours'],
+    [String(named) === String(given), 'path and path parameters differ'],
+    [operation.parameters.every((one: Json) => one.name && one.schema), 'a parameter without name or schema'],
+    [Object.entries<Json>(operation.responses).every(([, one]) => one.description), 'a response without description'],
+    [Object.keys(operation.responses).some((status) => /^2\d\d$/.test(status)), 'no good answer'],
+    [operation.responses.default?.content?.['application/problem+json'], 'no problem'],
+  ]
+  return rules.filter(([kept]) => !kept).map(([, rule]) => `${at}: ${rule}`)
+}
+
+function referencesOf(part: Json): string[] {
+  if (part === null || typeof part !== 'object') return []
+  const own = typeof part.$ref === 'string' ? [part.$ref] : []
+  return [...own, ...Object.values(part).flatMap(referencesOf)]
+}
+
+const resolves = (document: Json, reference: string): boolean =>
+  reference
+    .replace(/^#\//, '')
+    .split('/')
+    .reduce((part, name) => part?.[name], document) !== undefined
+
+/** Every component has to be a JSON Schema 2020-12 by itself. */
+function brokenSchemas(schemas: Record<string, Json>): string[] {
+  const ajv = new Ajv2020({ strict: true, strictRequired: false, discriminator: true })
+  addFormats.default(ajv)
+  ajv.addKeyword('components')
+  ajv.addSchema({ $id: 'document', components: { schemas } } as object, 'document')
+  return Object.keys(schemas).flatMap((name) => {
+    try {
+      ajv.compile({ $ref: `document#/components/schemas/${name}` })
+      return []
+    } catch (error) {
+      return [`${name}: ${(error as Error).message}`]
+    }
+  })
+}
