@@ -31,7 +31,12 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     translate,
-    parts: [{ name: 'database', check: () => sql`select 1`.execute(db) }],
+    parts: [
+      { name: 'database', check: () => sql`select 1`.execute(db) },
+      { name: 'queue', check: () => context.queue.check() },
+      { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
+      { name: 'identity', spare: true, check: () => answers(`${config.IDENTITY_URL}/health/live`) },
+    ],
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, publishedKeys(config.IDENTITY_URL)),
       serviceSecret: config.SERVICE_SECRET,
@@ -44,4 +49,10 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     }),
     run: (operation, caller, facts, work) => audited(operation, caller, facts, { ...context, logger }, work),
   })
+}
+
+async function answers(url: string): Promise<void> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(1_500) })
+  await response.body?.cancel()
+  if (!response.ok) throw new Error(`${url} answers ${response.status}`)
 }

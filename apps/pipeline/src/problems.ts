@@ -1,4 +1,4 @@
-import { ServiceUnavailable } from '@sluice/contracts'
+import { RemoteProblem, ServiceUnavailable } from '@sluice/contracts'
 import { brokenConstraint, isUnavailable } from '@sluice/database'
 import { Problem, problems } from '@sluice/http'
 import { WarehouseProblem } from './engine/warehouses/warehouse.ts'
@@ -17,7 +17,9 @@ export function translate(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
   const conflict = broken && conflicts[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
-  if (error instanceof ServiceUnavailable) return problems.unavailable('identity service', error)
+  // An answer that we did not ask for, such as a refused service secret, is ours to mend, not the caller's.
+  if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
+    return problems.unavailable('identity service', error)
   if (error instanceof WarehouseProblem) {
     return error.retryable
       ? problems.unavailable('warehouse', error)

@@ -35,6 +35,8 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   response?: Contract<Response>
   /** The answer is a bare array, with its totals in headers. */
   paged?: boolean
+  /** The object has a version: answers carry it as ETag, and a write takes it as If-Match. */
+  versioned?: boolean
   /** The body is not JSON: this media type, streamed. */
   upload?: string
 }

@@ -58,6 +58,7 @@ export function recordSignatures<const Path extends string, R, B>({
       status: 201,
       body,
       response: resource,
+      versioned: true,
     }),
     read: signature({
       id: `${plural}.read`,
@@ -66,6 +67,7 @@ export function recordSignatures<const Path extends string, R, B>({
       path: one,
       guard: see,
       response: resource,
+      versioned: true,
     }),
     update: signature({
       id: `${plural}.update`,
@@ -75,6 +77,7 @@ export function recordSignatures<const Path extends string, R, B>({
       guard: manage,
       body,
       response: resource,
+      versioned: true,
     }),
     delete: signature({
       id: `${plural}.delete`,
@@ -82,6 +85,7 @@ export function recordSignatures<const Path extends string, R, B>({
       method: 'delete',
       path: one,
       guard: manage,
+      versioned: true,
     }),
   }
 }
@@ -103,6 +107,7 @@ export function sharingSignatures<const Path extends string, R, B>({
       guard: manage,
       body: AccessBody,
       response: listOf(resource),
+      versioned: true,
     }),
   }
 }

@@ -20,14 +20,24 @@ export function brokenConstraint(error: unknown): BrokenConstraint | undefined {
   return kind && { kind, constraint: error.constraint ?? error.column ?? '' }
 }
 
-/** Connection refused or lost, server starting, stopping or out of connections: trying again later may help. */
+/** SQLSTATEs after which the same may work in a moment: deadlocks, waits that took too long, a server short of something or stopping. */
+const passing = /^(40001|40P01|55P03|57014|57P0[1235]|53\d\d\d|08\d\d\d)$/
+
+/** Connection refused or lost, or the server busy, starting, stopping or out of something: trying again later may help. */
 export function isUnavailable(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
-  if (error instanceof pg.DatabaseError) return /^(57P0[123]|53300|08\d\d\d)$/.test(code ?? '')
+  if (error instanceof pg.DatabaseError) return passing.test(code ?? '')
   return (
-    ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'].includes(
-      code ?? '',
-    ) ||
+    [
+      'ECONNREFUSED',
+      'ECONNRESET',
+      'EPIPE',
+      'ETIMEDOUT',
+      'ENOTFOUND',
+      'EAI_AGAIN',
+      'EHOSTUNREACH',
+      'ENETUNREACH',
+    ].includes(code ?? '') ||
     /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
       message ?? '',
     )

@@ -4,6 +4,7 @@ import express, { type Express, type RequestHandler, type Router } from 'express
 import helmet from 'helmet'
 import { Histogram, requestScope, type Logger, type Registry } from '@sluice/process'
 import { answerProblems } from './answer-problems.ts'
+import { bodyDeadline } from './body-deadline.ts'
 import { tooDeep } from './depth.ts'
 import { docsRoutes } from './docs-page.ts'
 import { healthRoutes, type Part } from './health.ts'
@@ -27,6 +28,8 @@ export interface Door<Context> extends Surroundings<Context> {
   trustedProxies: number
   /** Turns the errors of the service's own parts into problems. */
   translate(error: unknown): Problem | undefined
+  /** Milliseconds that a JSON body may take to arrive; 30,000 when absent. */
+  bodyDeadline?: number
   /** Express routes beside the operations, such as published keys. Below the root. */
   sideDoors?: Router
 }
@@ -77,6 +80,7 @@ export function door<Context>(service: Door<Context>): Express {
     response.set('Cache-Control', 'no-store')
     next()
   })
+  api.use(bodyDeadline(service.bodyDeadline ?? 30_000))
   api.use(express.json({ limit: jsonLimit, strict: false, type: 'application/json', verify: refuseDeep }))
   api.use(router(service.operations, service))
   app.use('/api/v1', api)

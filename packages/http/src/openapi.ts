@@ -1,4 +1,4 @@
-import { ProblemDocument, type Guard } from '@sluice/contracts'
+import { ProblemDocument, type Guard, type Signature } from '@sluice/contracts'
 import type { Operation } from './operation.ts'
 
 type Json = any
@@ -32,7 +32,7 @@ export function openapi(
         tags: [signature.id.split('.')[0]],
         security: securityOf(signature.guard),
         ...(Array.isArray(signature.guard) && { 'x-roles': signature.guard }),
-        parameters: [...pathParameters(path), ...queryParameters(signature.query, ref)],
+        parameters: [...pathParameters(path), ...queryParameters(signature.query, ref), ...headerParameters(signature)],
         ...(signature.body && { requestBody: { required: true, content: content(signature.body) } }),
         ...(signature.upload && {
           requestBody: {
@@ -43,7 +43,7 @@ export function openapi(
         responses: {
           [signature.status]: {
             description: signature.response ? 'Done.' : 'Done; no body.',
-            ...(signature.paged && { headers: pagedHeaders }),
+            headers: answerHeaders(signature),
             ...(signature.response && { content: content(signature.response) }),
           },
           default: {
@@ -66,6 +66,23 @@ export function openapi(
     },
   }
 }
+
+function headerParameters({ versioned, effect, method, response }: Signature): Json[] {
+  const ifMatch = versioned && effect === 'write' && method !== 'post'
+  return [
+    ...(ifMatch ? [header('If-Match', 'The ETag that was read. A newer version answers 412.')] : []),
+    ...(response && effect === 'read' ? [header('Accept-Language', 'For display names that have translations.')] : []),
+  ]
+}
+
+const header = (name: string, description: string) => ({ name, in: 'header', description, schema: { type: 'string' } })
+
+const answerHeaders = ({ paged, versioned, status, response }: Signature) => ({
+  'X-Request-Id': { description: 'Names this request in the logs.', schema: { type: 'string' } },
+  ...(paged && pagedHeaders),
+  ...(versioned && response && { ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } } }),
+  ...(status === 201 && { Location: { description: 'Where it is found.', schema: { type: 'string' } } }),
+})
 
 const securityOf = (guard: Guard) => (guard === 'anyone' ? [] : [{ bearer: [] }])
 
@@ -90,5 +107,6 @@ function lift(schema: Json, found: Record<string, Json>): Json {
   const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, lift(value, found)]))
   if (typeof title !== 'string') return lifted
   found[title] ??= lifted
+  if (JSON.stringify(found[title]) !== JSON.stringify(lifted)) throw new Error(`Two contracts have the title ${title}`)
   return { $ref: `#/components/schemas/${title}` }
 }

@@ -1,4 +1,8 @@
+import { sql } from 'kysely'
 import { inLanguageOf } from '@sluice/records'
+
+/** The tags of a row as text[], for searching. */
+export const tagsColumn = sql<string[]>`array(select jsonb_array_elements_text(r.tags))`
 
 interface Row {
   uid: string

@@ -29,6 +29,7 @@ const pipeline = {
 } as const
 
 const { see, manage } = pipeline
+const seeData = [...see, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 
 /** Everything that the pipeline service can be asked. */
 export const pipelineOperations = {
@@ -101,7 +102,7 @@ export const pipelineOperations = {
       summary: 'The loaded table: columns, rows, size',
       method: 'get',
       path: '/data-pipelines/:uid/table',
-      guard: see,
+      guard: seeData,
       response: Table,
     }),
     data: signature({
@@ -109,7 +110,7 @@ export const pipelineOperations = {
       summary: 'The loaded rows',
       method: 'get',
       path: '/data-pipelines/:uid/data',
-      guard: see,
+      guard: seeData,
       query: DataQuery,
       response: QueryResult,
     }),

@@ -2,7 +2,7 @@ import type { Column, DataQuery, QueryResult, Table } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import type { WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
 import type { PipelineContext } from '../operation.ts'
-import { dataPipelines, type DataPipelineRow } from './records.ts'
+import { loadedPipelines, type DataPipelineRow } from './records.ts'
 import { megabytes } from './status.ts'
 
 type Asking<Query> = Input<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
@@ -32,7 +32,7 @@ export async function readData(input: Asking<DataQuery>): Promise<QueryResult> {
 }
 
 async function loadedTable({ db, caller, params, warehouses }: Asking<unknown>) {
-  const pipeline = await dataPipelines.read(db, caller, params.uid)
+  const pipeline = await loadedPipelines.read(db, caller, params.uid)
   const { schema_name } = await db
     .selectFrom('schemas')
     .select('schema_name')

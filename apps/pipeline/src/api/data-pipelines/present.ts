@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { CsvUploadPipeline, RunTrigger, Schema, UploadedFile } from '@sluice/contracts'
 import { accessOf } from '@sluice/records'
 import type { UploadedFiles } from '../../database.ts'
-import { authorsOf } from '../authors.ts'
+import { authorsOf, usernamesOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
 import { presentSchemas, type SchemaRow } from '../schemas/records.ts'
@@ -36,6 +36,7 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
       runTrigger: row.run_trigger as RunTrigger,
       cronExpression: row.cron_expression ?? undefined,
       scheduleable: false,
+      continuouslyUpdated: false,
       dataDownload: true,
       transformation: row.transformation as CsvUploadPipeline['transformation'],
       csvOptions: (row.settings as { csvOptions?: CsvUploadPipeline['csvOptions'] }).csvOptions,
@@ -68,16 +69,11 @@ async function filesOf(rows: DataPipelineRow[], { db, identity }: Asked): Promis
     .selectAll()
     .where('pipeline_id', 'in', [0, ...rows.map((row) => row.id)])
     .execute()
-  const uploaders = await authorsOf(
-    found.map((file) => ({ created_by: file.uploaded_by, updated_by: null })),
+  const usernames = await usernamesOf(
+    found.map((file) => file.uploaded_by),
     identity,
   )
-  return new Map(
-    found.map((file) => [
-      file.pipeline_id,
-      presentFile(file, uploaders({ created_by: file.uploaded_by, updated_by: null }).createdBy),
-    ]),
-  )
+  return new Map(found.map((file) => [file.pipeline_id, presentFile(file, usernames(file.uploaded_by))]))
 }
 
 export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string | undefined): UploadedFile => ({

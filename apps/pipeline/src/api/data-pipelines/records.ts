@@ -1,13 +1,15 @@
-import { sql, type Selectable } from 'kysely'
-import { pipelineTypes, runTriggers, type CsvUploadPipeline } from '@sluice/contracts'
-import { records, visibleTo, type Refined, type SharedColumns } from '@sluice/records'
+import { sql, type Selectable, type SqlBool } from 'kysely'
+import { holds, pipelineTypes, runTriggers, type CsvUploadPipeline } from '@sluice/contracts'
+import { records, visibleTo, type Level, type RecordKind, type Refined, type SharedColumns } from '@sluice/records'
+import type { Caller } from '@sluice/http'
 import type { DataPipelines } from '../../database.ts'
 import type { Asked } from '../operation.ts'
+import { tagsColumn } from '../recorded.ts'
 import { presentDataPipelines } from './present.ts'
 
 export type DataPipelineRow = Refined<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
 
-export const dataPipelines = records<DataPipelineRow, CsvUploadPipeline, Asked>({
+const kind: RecordKind<DataPipelineRow, CsvUploadPipeline, Asked> = {
   noun: 'data pipeline',
   table: 'data_pipelines',
   path: '/data-pipelines',
@@ -15,6 +17,7 @@ export const dataPipelines = records<DataPipelineRow, CsvUploadPipeline, Asked>(
     id: { type: 'uid', column: 'r.uid' },
     name: { type: 'string', column: 'r.name' },
     description: { type: 'string', column: 'r.description' },
+    tags: { type: 'strings', column: tagsColumn },
     owner: { type: 'string', column: 'r.owner' },
     type: { type: 'enum', column: 'r.type', values: pipelineTypes },
     disabled: { type: 'boolean', column: 'r.disabled' },
@@ -26,4 +29,14 @@ export const dataPipelines = records<DataPipelineRow, CsvUploadPipeline, Asked>(
   matches: (like) => sql`(r.name ilike ${like} or r.table_name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
   present: presentDataPipelines,
-})
+}
+
+export const dataPipelines = records(kind)
+
+/** The same for whoever may read all loaded data of the client, whoever the pipelines are shared with. */
+export const loadedPipelines = records({ ...kind, scope: mayReadData })
+
+function mayReadData(caller: Caller, level: Level) {
+  const all = level === 'READ' && holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+  return all ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
+}

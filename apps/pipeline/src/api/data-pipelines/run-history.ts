@@ -2,7 +2,7 @@ import type { LogEntry, LogQuery, PageQuery, RejectedRow, Run } from '@sluice/co
 import { Answer, problems, type Input } from '@sluice/http'
 import { isUid, pageHeaders } from '@sluice/records'
 import { listLogs, listRejectedRows, listRuns, progressOf } from '../../engine/runs/read-runs.ts'
-import { authorsOf } from '../authors.ts'
+import { usernamesOf } from '../authors.ts'
 import { duration } from '../duration.ts'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
@@ -16,11 +16,13 @@ export async function runs(
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const page = pageOf(query)
   const { rows, total } = await listRuns(db, pipeline.id, page)
-  const starters = rows.map((row) => ({ created_by: row.created_by, updated_by: null }))
-  const authors = await authorsOf(starters, identity)
+  const usernames = await usernamesOf(
+    rows.map((row) => row.created_by),
+    identity,
+  )
 
   const answer = rows.map(
-    (row, index): Run => ({
+    (row): Run => ({
       taskId: row.uid,
       status: row.state as Run['status'],
       trigger: row.trigger as Run['trigger'],
@@ -29,7 +31,7 @@ export async function runs(
       started: row.started_at?.toISOString(),
       finished: row.finished_at?.toISOString(),
       duration: duration(row.started_at, row.finished_at),
-      startedBy: authors(starters[index]!).createdBy,
+      startedBy: usernames(row.created_by),
       progress: progressOf(row),
       rowsWritten: row.rows_written ?? undefined,
       bytesWritten: row.bytes_written ?? undefined,

@@ -17,6 +17,18 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, CsvU
         'An uploaded file is loaded when you run the pipeline, not on a schedule: use NEVER.',
       )
     }
+    if (body.continuouslyUpdated || body.continuousUpdateInterval || body.fullRefreshInterval) {
+      throw problems.refused(
+        '/continuouslyUpdated',
+        'An uploaded file is loaded whole at each run: leave continuous updates out.',
+      )
+    }
+    if (body.transformation?.sqlStatements?.length) {
+      throw problems.refused(
+        '/transformation/sqlStatements',
+        'Transformations are not carried out yet: leave the list empty.',
+      )
+    }
     await checkSharingTargets(body.access, input)
   },
 

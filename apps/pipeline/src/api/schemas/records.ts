@@ -1,10 +1,10 @@
 import { sql, type Selectable } from 'kysely'
-import type { Schema } from '@sluice/contracts'
+import { providerSchemas, type Schema } from '@sluice/contracts'
 import { accessOf, records, visibleTo, type Refined, type SharedColumns } from '@sluice/records'
 import type { Schemas } from '../../database.ts'
 import { authorsOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
-import { recordedFields } from '../recorded.ts'
+import { recordedFields, tagsColumn } from '../recorded.ts'
 
 export type SchemaRow = Refined<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 
@@ -17,6 +17,8 @@ export const schemas = records<SchemaRow, Schema, Asked>({
     name: { type: 'string', column: 'r.name' },
     schemaName: { type: 'string', column: 'r.schema_name' },
     description: { type: 'string', column: 'r.description' },
+    providerSchema: { type: 'enum', column: 'r.provider_schema', values: providerSchemas },
+    tags: { type: 'strings', column: tagsColumn },
     permanent: { type: 'boolean', column: 'r.permanent' },
     created: { type: 'date-time', column: 'r.created_at' },
     lastUpdated: { type: 'date-time', column: 'r.updated_at' },

@@ -45,8 +45,7 @@ const Transformation = Type.Object(
         { description: Type.Optional(Text), statement: Type.String({ minLength: 1, maxLength: 100_000 }) },
         closed,
       ),
-      // Transformation SQL comes with its engine; until then an empty list is all that can be kept truthfully.
-      { maxItems: 0 },
+      { maxItems: 100 },
     ),
   },
   { ...closed, title: 'Transformation' },
@@ -62,7 +61,17 @@ const described = {
   tags: Type.Optional(Tags),
 }
 
-const fields = { ...named, ...described, ...scheduled, transformation: Type.Optional(Transformation) }
+/** Minutes, and hours. */
+const Interval = Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 }))
+
+const fields = {
+  ...named,
+  ...described,
+  ...scheduled,
+  transformation: Type.Optional(Transformation),
+  continuousUpdateInterval: Interval,
+  fullRefreshInterval: Interval,
+}
 
 const TableName = Type.String({ minLength: 1, maxLength: 63 })
 
@@ -71,6 +80,7 @@ export const baseFields = {
   ...fields,
   anonymousAccess: Type.Optional(AnonymousAccess),
   access: Type.Optional(AccessPart),
+  continuouslyUpdated: Type.Optional(Type.Boolean()),
   dataWarehouseTarget: Type.Object(
     {
       schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
@@ -122,4 +132,5 @@ export const baseResponse = {
   tagString: Type.Optional(Text),
   dataDownload: Type.Boolean(),
   scheduleable: Type.Boolean(),
+  continuouslyUpdated: Type.Boolean(),
 }
