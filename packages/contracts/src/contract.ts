@@ -17,3 +17,6 @@ export function contract<S extends TSchema>(title: string, schema: S): S & Contr
 export function listOf<T>(item: Contract<T>): Contract<T[]> {
   return { type: 'array', items: item, maxItems: 1000 } as Contract<T[]>
 }
+
+/** For objects that hold no other fields than those that are named. */
+export const closed = { additionalProperties: false } as const

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from './contract.ts'
+import { closed, contract, type TypeOf } from './contract.ts'
 
 /** The answer of an operation that reports a result: a bad result is still an answer. */
 export const ResultEnvelope = contract(
@@ -16,7 +16,7 @@ export const ResultEnvelope = contract(
       devMessage: Type.Optional(Type.String({ maxLength: 4000 })),
       data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     },
-    { additionalProperties: false },
+    closed,
   ),
 )
 export type ResultEnvelope = TypeOf<typeof ResultEnvelope>

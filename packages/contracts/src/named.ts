@@ -56,14 +56,16 @@ export const assigned = [
   'displayName',
 ] as const
 
+/** Whatever stands here is accepted and not looked at. */
+export const ignored = Type.Unsafe<unknown>({ description: 'Accepted and ignored.' })
+
 /**
- * A request body: `fields` are read, `ignored` are accepted so that what was read with GET can be sent with PUT, and
+ * A request body: `fields` are read, `assigned` and `more` are accepted so that what was read with GET can be sent with PUT, and
  * any other name is refused.
  */
-export function body<Fields extends TProperties>(fields: Fields, ignored: readonly string[] = []) {
+export function body<Fields extends TProperties>(fields: Fields, more: readonly string[] = []) {
   const accepted: Record<string, TSchema> = {}
-  for (const name of [...assigned, ...ignored])
-    accepted[name] = Type.Unsafe<unknown>({ description: 'Accepted and ignored.' })
+  for (const name of [...assigned, ...more]) accepted[name] = ignored
   return Type.Object(fields, {
     additionalProperties: false,
     properties: { ...accepted, ...fields },

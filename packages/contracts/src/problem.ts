@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from './contract.ts'
+import { closed, contract, type TypeOf } from './contract.ts'
 
 export const Violation = Type.Object(
   { pointer: Type.String({ maxLength: 1000 }), detail: Type.String({ maxLength: 1000 }) },
@@ -20,7 +20,7 @@ export const ProblemDocument = contract(
       requestId: Type.Optional(Type.String({ maxLength: 200 })),
       errors: Type.Optional(Type.Array(Violation, { maxItems: 1000 })),
     },
-    { additionalProperties: false },
+    closed,
   ),
 )
 export type ProblemDocument = TypeOf<typeof ProblemDocument>

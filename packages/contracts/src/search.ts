@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from './contract.ts'
+import { closed, contract, type TypeOf } from './contract.ts'
 
 const Filter = Type.String({ minLength: 1, maxLength: 20_000, description: 'property:operator[:value]' })
 const Order = Type.String({ minLength: 1, maxLength: 100, description: 'property[:asc|desc|iasc|idesc]' })
@@ -22,16 +22,13 @@ export const PagingRequest = contract(
       paging: Type.Optional(Type.Boolean({ description: 'false: the first 1,000 rows as one page.' })),
       total: Type.Optional(Type.Boolean({ description: 'false: do not count.' })),
     },
-    { additionalProperties: false },
+    closed,
   ),
 )
 export type PagingRequest = TypeOf<typeof PagingRequest>
 
 /** The body of a search operation. */
-export const SearchRequest = contract(
-  'SearchRequest',
-  Type.Object({ ...search, paging: PagingRequest }, { additionalProperties: false }),
-)
+export const SearchRequest = contract('SearchRequest', Type.Object({ ...search, paging: PagingRequest }, closed))
 export type SearchRequest = TypeOf<typeof SearchRequest>
 
 /** The same search as query parameters. */
@@ -46,7 +43,7 @@ export const ListQuery = contract(
       total: Type.Optional(Type.Boolean()),
       locale: Type.Optional(Type.String({ maxLength: 35 })),
     },
-    { additionalProperties: false },
+    closed,
   ),
 )
 export type ListQuery = TypeOf<typeof ListQuery>

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../contract.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
 import { body, Line, named, recorded } from '../named.ts'
 
 export const clientDomains = ['REGULAR', 'PUBLIC_DATASET_CATALOG', 'DATA_MART_PROGRAM'] as const
@@ -12,7 +12,7 @@ export const ContactInfo = contract(
       email: Type.Optional(Type.String({ maxLength: 254 })),
       phoneNumber: Type.Optional(Type.String({ maxLength: 50 })),
     },
-    { additionalProperties: false },
+    closed,
   ),
 )
 
@@ -37,5 +37,5 @@ const fields = {
 export const ClientBody = contract('ClientBody', body(fields))
 export type ClientBody = TypeOf<typeof ClientBody>
 
-export const Client = contract('Client', Type.Object({ ...recorded, ...fields }, { additionalProperties: false }))
+export const Client = contract('Client', Type.Object({ ...recorded, ...fields }, closed))
 export type Client = TypeOf<typeof Client>

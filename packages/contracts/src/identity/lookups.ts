@@ -1,10 +1,8 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../contract.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid } from '../named.ts'
 import { Roles } from '../roles.ts'
 import { userStatuses } from './user.ts'
-
-const closed = { additionalProperties: false }
 
 export const ClientSummary = contract(
   'ClientSummary',
@@ -50,9 +48,3 @@ export const UserSummary = contract(
   Type.Object({ id: Uid, client: Uid, username: Line, name: Line, status: Type.Enum([...userStatuses]) }, closed),
 )
 export type UserSummary = TypeOf<typeof UserSummary>
-
-export const UserGroupLookup = contract(
-  'UserGroupLookup',
-  Type.Object({ id: Uid, client: Uid, name: Line, code: Line }, closed),
-)
-export type UserGroupLookup = TypeOf<typeof UserGroupLookup>

@@ -2,10 +2,10 @@ import { listOf } from '../contract.ts'
 import { signature } from '../operation.ts'
 import { recordSignatures } from '../record-signatures.ts'
 import { Client, ClientBody } from './client.ts'
-import { ClientSummary, LookupBody, Standing, StandingQuery, UserGroupLookup, UserSummary } from './lookups.ts'
+import { ClientSummary, LookupBody, Standing, StandingQuery, UserSummary } from './lookups.ts'
 import { Session } from './session.ts'
 import { LoginBody, RefreshBody, Tokens } from './sign-in.ts'
-import { User, UserBody, UserListQuery, UserSearchRequest } from './user.ts'
+import { User, UserBody, UserGroupSummary, UserListQuery, UserSearchRequest, UserStatusBody } from './user.ts'
 
 const clients = recordSignatures({
   noun: 'client',
@@ -29,7 +29,20 @@ const users = recordSignatures({
 
 /** Everything that the identity service can be asked. */
 export const identityOperations = {
-  clients,
+  clients: {
+    ...clients,
+    updateProfile: signature({
+      id: 'clients.updateProfile',
+      summary: 'Change how a client presents itself',
+      description:
+        "For a client's own administrators. Takes the whole client and applies its name, translations, contacts and routeNotificationEmailAddresses; anything else that differs from what is stored is refused with 403.",
+      method: 'put',
+      path: '/clients/:uid/profile',
+      guard: ['ROLE_MANAGE_CLIENT'],
+      body: ClientBody,
+      response: Client,
+    }),
+  },
   users: {
     me: signature({
       id: 'users.me',
@@ -42,6 +55,16 @@ export const identityOperations = {
     ...users,
     list: signature({ ...users.list, query: UserListQuery }),
     search: signature({ ...users.search, body: UserSearchRequest }),
+    setStatus: signature({
+      id: 'users.setStatus',
+      summary: 'Let a user in, or shut them out',
+      description: 'INACTIVE ends every session and token of the user at once.',
+      method: 'put',
+      path: '/users/:uid/status',
+      guard: ['ROLE_MANAGE_USER'],
+      body: UserStatusBody,
+      response: User,
+    }),
   },
   session: {
     read: signature({
@@ -109,7 +132,7 @@ export const identityOperations = {
       guard: 'service',
       effect: 'read',
       body: LookupBody,
-      response: listOf(UserGroupLookup),
+      response: listOf(UserGroupSummary),
     }),
     clients: signature({
       id: 'lookups.clients',

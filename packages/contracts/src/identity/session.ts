@@ -1,11 +1,9 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../contract.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Uid } from '../named.ts'
 import { Roles } from '../roles.ts'
 import { Client, clientDomains } from './client.ts'
 import { User, UserGroupSummary } from './user.ts'
-
-const closed = { additionalProperties: false }
 
 export const SessionUser = contract(
   'SessionUser',

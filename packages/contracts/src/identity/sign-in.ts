@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../contract.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
 import { Timestamp } from '../named.ts'
 
-const closed = { additionalProperties: false }
 const RefreshToken = Type.String({ minLength: 20, maxLength: 200 })
 
 export const LoginBody = contract(

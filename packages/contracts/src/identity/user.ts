@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, named, recorded, Reference } from '../named.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { authored, body, Line, named, recorded, Reference, Uid } from '../named.ts'
 import { Roles } from '../roles.ts'
 import { ListQuery, SearchRequest } from '../search.ts'
 import { Client } from './client.ts'
@@ -46,10 +46,18 @@ export const UserBody = contract(
 )
 export type UserBody = TypeOf<typeof UserBody>
 
-export const UserGroupSummary = Type.Object(
-  { id: Line, client: Line, name: Line, code: Line },
-  { additionalProperties: false, title: 'UserGroupSummary' },
+/** INVITATION is left by accepting it, and never come back to. */
+export const UserStatusBody = contract(
+  'UserStatusBody',
+  Type.Object({ status: Type.Enum(['ACTIVE', 'INACTIVE']) }, { additionalProperties: false }),
 )
+export type UserStatusBody = TypeOf<typeof UserStatusBody>
+
+export const UserGroupSummary = contract(
+  'UserGroupSummary',
+  Type.Object({ id: Uid, client: Uid, name: Line, code: Line }, { additionalProperties: false }),
+)
+export type UserGroupSummary = TypeOf<typeof UserGroupSummary>
 
 export const User = contract(
   'User',
@@ -65,7 +73,7 @@ export const User = contract(
       userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),
       ...derived,
     },
-    { additionalProperties: false },
+    closed,
   ),
 )
 export type User = TypeOf<typeof User>
@@ -74,12 +82,12 @@ const analyticsPlatform = Type.Optional(Type.Boolean({ description: 'Only users 
 
 export const UserSearchRequest = contract(
   'UserSearchRequest',
-  Type.Object({ ...SearchRequest.properties, analyticsPlatform }, { additionalProperties: false }),
+  Type.Object({ ...SearchRequest.properties, analyticsPlatform }, closed),
 )
 export type UserSearchRequest = TypeOf<typeof UserSearchRequest>
 
 export const UserListQuery = contract(
   'UserListQuery',
-  Type.Object({ ...ListQuery.properties, analyticsPlatform }, { additionalProperties: false }),
+  Type.Object({ ...ListQuery.properties, analyticsPlatform }, closed),
 )
 export type UserListQuery = TypeOf<typeof UserListQuery>

@@ -1,9 +1,7 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../contract.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Text, Timestamp, Uid } from '../named.ts'
 import { TableSummary, Table } from './table.ts'
-
-const closed = { additionalProperties: false }
 
 export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CANCELLED', 'NEVER_RUN'] as const
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
-import { contract, type TypeOf } from '../contract.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, Line, named, recorded, Tags, Text } from '../named.ts'
 
 export const providerSchemas = [
@@ -38,14 +38,11 @@ export const Schema = contract(
       ...fields,
       schemaName: Line,
       access: Access,
-      statistics: Type.Object(
-        { dataPipelines: Type.Integer(), views: Type.Integer() },
-        { additionalProperties: false },
-      ),
+      statistics: Type.Object({ dataPipelines: Type.Integer(), views: Type.Integer() }, closed),
       displayDescription: Type.Optional(Text),
       tagString: Type.Optional(Text),
     },
-    { additionalProperties: false },
+    closed,
   ),
 )
 export type Schema = TypeOf<typeof Schema>

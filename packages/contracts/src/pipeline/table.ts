@@ -1,9 +1,8 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../contract.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
 import { Line, Text, Timestamp } from '../named.ts'
 
-const closed = { additionalProperties: false }
 const many = { maxItems: 1600 }
 
 export const ForeignKey = contract(

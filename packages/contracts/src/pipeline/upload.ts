@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../contract.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
 
 export const UploadQuery = contract(
   'UploadQuery',
   Type.Object(
     { name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "The file's name." })) },
-    { additionalProperties: false },
+    closed,
   ),
 )
 export type UploadQuery = TypeOf<typeof UploadQuery>

@@ -1,6 +1,7 @@
+import { closed } from '../../contract.ts'
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../../access.ts'
-import { authored, Line, Link, named, recorded, Tags, Text, Uid } from '../../named.ts'
+import { authored, ignored, Line, Link, named, recorded, Tags, Text, Uid } from '../../named.ts'
 import { scheduled } from '../../schedule.ts'
 import { DataPipelineStatus } from '../run.ts'
 import { Schema } from '../schema.ts'
@@ -30,8 +31,6 @@ export const pipelineTypes = [
   'SOURCE_SYSTEM_I',
 ] as const
 export type PipelineType = (typeof pipelineTypes)[number]
-
-const closed = { additionalProperties: false }
 
 const AnonymousAccess = Type.Object(
   { metadata: Type.Boolean(), data: Type.Boolean() },
@@ -86,8 +85,8 @@ export const baseFields = {
       schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
       /** Made from the pipeline's name when absent. */
       tableName: Type.Optional(TableName),
-      stagingTableName: Type.Optional(Type.Unsafe<unknown>({ description: 'Accepted and ignored.' })),
-      tableSchema: Type.Optional(Type.Unsafe<unknown>({ description: 'Accepted and ignored.' })),
+      stagingTableName: Type.Optional(ignored),
+      tableSchema: Type.Optional(ignored),
     },
     { ...closed, title: 'DataWarehouseTargetBody' },
   ),

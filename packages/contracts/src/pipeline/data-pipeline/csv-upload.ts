@@ -1,11 +1,9 @@
 import { Type } from 'typebox'
-import { contract, type TypeOf } from '../../contract.ts'
+import { closed, contract, type TypeOf } from '../../contract.ts'
 import { body, Line, Timestamp } from '../../named.ts'
 import { baseFields, baseIgnored, baseResponse } from './base.ts'
 
 export const delimiters = ['PIPE', 'COMMA', 'TAB', 'SEMI_COLON'] as const
-
-const closed = { additionalProperties: false }
 
 const type = Type.Literal('CSV_UPLOAD')
 
