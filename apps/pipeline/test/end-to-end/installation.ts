@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { testDatabase } from '@sluice/testing'
+import { startIdentity, type Identity } from '../identity.ts'
+import { freePort, ready, runProgram, startProgram, type Program } from '../program.ts'
+import { connected, scratchServer, superuserUrl } from '../scratch-warehouse.ts'
+
+/** Sluice as people run it: every part a process of its own, started by its own command. */
+export interface Installation {
+  identity: Identity
+  pipelineUrl: string
+  api: Program
+  worker: Program
+  stop(): Promise<void>
+}
+
+export async function startInstallation(): Promise<Installation> {
+  const database = await testDatabase()
+  const warehouse = await scratchServer()
+  const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-end-to-end-'))
+  const serviceSecret = randomBytes(24).toString('hex')
+  const [apiPort, workerPort] = [await freePort(), await freePort()]
+  const identity = await startIdentity(serviceSecret)
+  const environment = {
+    PIPELINE_DATABASE_URL: database.url,
+    WAREHOUSE_DATABASE_URL: warehouse.adminUrl,
+    IDENTITY_URL: identity.url,
+    IDENTITY_PUBLIC_URL: identity.url,
+    SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    SERVICE_SECRET: serviceSecret,
+    FILES_DIRECTORY: filesDirectory,
+    PIPELINE_PORT: String(apiPort),
+    WORKER_PORT: String(workerPort),
+    WORKER_CONCURRENCY: '2',
+  }
+  await runProgram('pipeline/bin/migrate.ts', environment)
+  const pipelineUrl = `http://127.0.0.1:${apiPort}`
+  const api = startProgram('pipeline/bin/serve.ts', environment)
+  const worker = startProgram('pipeline/bin/work.ts', environment)
+  await Promise.all([ready(api, pipelineUrl), ready(worker, `http://127.0.0.1:${workerPort}`)])
+
+  return {
+    identity,
+    pipelineUrl,
+    api,
+    worker,
+    async stop() {
+      await Promise.all([api.stop(), worker.stop()])
+      await identity.stop()
+      await removeWarehouses(database.url)
+      await warehouse[Symbol.asyncDispose]()
+      await database.drop()
+      await rm(filesDirectory, { recursive: true })
+    },
+  }
+}
+
+async function removeWarehouses(databaseUrl: string): Promise<void> {
+  await using own = await connected(databaseUrl)
+  await using superuser = await connected(superuserUrl())
+  for (const { key } of (await own.query('select key from warehouses')).rows) {
+    await superuser.query(`drop database if exists c_${key} with (force)`)
+    await superuser.query(`drop role if exists c_${key}_load, c_${key}_read, c_${key}_owner`)
+  }
+}
