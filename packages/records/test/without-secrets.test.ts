@@ -1,0 +1,26 @@
+import { expect, it } from '@jest/globals'
+import { withoutSecrets } from '../src/without-secrets.ts'
+
+it('leaves no secret of a body or row, however deep, and keeps everything else', () => {
+  const when = new Date()
+  const row = {
+    name: 'a',
+    when,
+    tags: ['token'],
+    twoFactorSecretSet: true,
+    settings: { source: { authToken: 'x1', secret: { inner: 'x2' }, user: 'u' } },
+    access_key: ['x3'],
+    password: null,
+  }
+  const copy = withoutSecrets(row)
+  expect(copy).toEqual({
+    name: 'a',
+    when,
+    tags: ['token'],
+    twoFactorSecretSet: true,
+    settings: { source: { authToken: '[redacted]', secret: '[redacted]', user: 'u' } },
+    access_key: '[redacted]',
+    password: null,
+  })
+  expect(JSON.stringify(copy)).not.toMatch(/x[123]/)
+})
