@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import cors from 'cors'
 import express, { type Express, type RequestHandler, type Router } from 'express'
@@ -8,6 +9,7 @@ import { bodyDeadline } from './body-deadline.ts'
 import { tooDeep } from './depth.ts'
 import { docsRoutes } from './docs-page.ts'
 import { healthRoutes, type Part } from './health.ts'
+import { refuseOtherHosts } from './hosts.ts'
 import { logRequests } from './log-requests.ts'
 import { holdsNul } from './nul.ts'
 import { openapi } from './openapi.ts'
@@ -22,6 +24,10 @@ export interface Door<Context> extends Surroundings<Context> {
   metrics: Registry
   parts: readonly Part[]
   isStopping(): boolean
+  /** What people and browsers call this service. */
+  publicUrl: string
+  /** Hosts that requests may name besides that one's and loopback: those by which other services call this one. */
+  allowedHosts: readonly string[]
   /** Origins of browsers that may call. Empty: none. */
   corsOrigins: readonly string[]
   /** How many proxies in front are ours. */
@@ -69,6 +75,8 @@ export function door<Context>(service: Door<Context>): Express {
   app.get('/metrics', async (_request, response) => {
     response.type(service.metrics.contentType).send(await service.metrics.metrics())
   })
+  // After those two: probes and scrapers name addresses.
+  app.use(refuseOtherHosts(service.publicUrl, service.allowedHosts))
   app.get('/openapi.json', (_request, response) => {
     response.json(document)
   })
@@ -81,7 +89,7 @@ export function door<Context>(service: Door<Context>): Express {
     next()
   })
   api.use(bodyDeadline(service.bodyDeadline ?? 30_000))
-  api.use(express.json({ limit: jsonLimit, strict: false, type: 'application/json', verify: refuseDeep }))
+  api.use(express.json({ limit: jsonLimit, strict: false, type: 'application/json', verify: refuseOdd }))
   api.use(router(service.operations, service))
   app.use('/api/v1', api)
 
@@ -102,7 +110,10 @@ const identifyRequest: RequestHandler = (request, response, next) => {
   requestScope.run({ requestId, traceparent }, next)
 }
 
-function refuseDeep(_request: unknown, _response: unknown, body: Buffer): void {
+/** Looked at as it came, so it must be in the one encoding in which that means something. */
+function refuseOdd(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
+  if (charset !== 'utf-8') throw problems.unsupportedMediaType('application/json in UTF-8')
+  if (!isUtf8(body)) throw problems.unreadableBody('It is not valid UTF-8.')
   if (holdsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
   if (tooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
 }

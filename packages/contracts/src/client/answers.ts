@@ -1,5 +1,5 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { ajvWith } from '../ajv.ts'
 import type { Contract } from '../contract.ts'
 import type { Signature } from '../operation.ts'
 import { ProblemDocument } from '../problem.ts'
@@ -20,17 +20,7 @@ export interface Page<T> {
  * A service may be newer than its caller: fields that the contract does not know are dropped, everything it promises
  * must be there.
  */
-const ajv = new Ajv2020({
-  strict: true,
-  strictRequired: false,
-  ownProperties: true,
-  discriminator: true,
-  removeAdditional: true,
-})
-addFormats.default(ajv)
-// Whether a list repeats itself is for the service to mind; ajv's own check compares objects pairwise.
-ajv.removeKeyword('uniqueItems')
-ajv.addKeyword({ keyword: 'uniqueItems', schemaType: 'boolean' })
+const ajv = ajvWith({ removeAdditional: true })
 
 const compiled = new WeakMap<object, ValidateFunction>()
 
