@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import {
+  databaseUrl,
+  integer,
+  list,
+  oneOf,
+  port,
+  readSettings,
+  secret,
+  SettingsProblem,
+  text,
+  url,
+  type Setting,
+} from '../src/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-settings-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const shape = {
+  PORT: port(3001),
+  HOST: text('127.0.0.1'),
+  DATABASE_URL: databaseUrl(),
+  PUBLIC_URL: url(['http:', 'https:']),
+  SECRET: secret(),
+  LIMIT: integer({ min: 1, max: 10, fallback: 5 }),
+  LEVEL: oneOf(['info', 'debug'], 'info'),
+  ORIGINS: list(),
+}
+const good = { DATABASE_URL: 'postgres://me:pass@db/x', PUBLIC_URL: 'https://example.org//', SECRET: 's'.repeat(24) }
+
+const mistakesOf = (environment: Record<string, string>): string[] => {
+  try {
+    readSettings(environment, shape)
+    return []
+  } catch (error) {
+    expect(error).toBeInstanceOf(SettingsProblem)
+    return (error as SettingsProblem).mistakes
+  }
+}
+
+describe('settings', () => {
+  it('are values of their types, with the fallbacks where nothing is said', () => {
+    const { values, secrets } = readSettings(
+      { ...good, ORIGINS: ' https://a , ,https://b', LIMIT: ' 7 ', HOST: ' ' },
+      shape,
+    )
+    expect(values).toEqual({
+      PORT: 3001,
+      HOST: '127.0.0.1',
+      DATABASE_URL: 'postgres://me:pass@db/x',
+      PUBLIC_URL: 'https://example.org',
+      SECRET: good.SECRET,
+      LIMIT: 7,
+      LEVEL: 'info',
+      ORIGINS: ['https://a', 'https://b'],
+    })
+    expect(secrets).toEqual([good.DATABASE_URL, good.SECRET])
+  })
+
+  it('name every mistake at once, and no secret', () => {
+    const mistakes = mistakesOf({
+      PORT: '70000',
+      DATABASE_URL: 'mysql://me:hidden-word@db/x',
+      SECRET: 'hidden-word',
+      LIMIT: '2.5',
+      LEVEL: 'loud',
+    })
+    expect(mistakes).toEqual([
+      'PORT must be a whole number from 1 to 65535, not "70000"',
+      'DATABASE_URL must be a URL that starts with postgres:// or postgresql://',
+      'PUBLIC_URL is required',
+      'SECRET must have at least 24 characters',
+      'LIMIT must be a whole number from 1 to 10, not "2.5"',
+      'LEVEL must be one of info, debug, not "loud"',
+    ])
+    expect(new SettingsProblem(mistakes).message).toMatch(/^The settings are not usable:\n {2}- PORT must/)
+    expect(mistakes.join()).not.toContain('hidden-word')
+  })
+
+  it.each(['', '0', '-1', '1e3x', 'NaN', '0x', 'Infinity', '3001.5'])('take no port %j but a number', (given) => {
+    const { PORT } = { ...good, PORT: given }
+    const expected = given === '' ? [] : [`PORT must be a whole number from 1 to 65535, not "${given}"`]
+    expect(mistakesOf({ ...good, PORT })).toEqual(expected)
+  })
+
+  it('can be in a file each, whose path is said instead', () => {
+    const file = join(folder, 'secret')
+    writeFileSync(file, `${'f'.repeat(30)}\n`)
+    const { SECRET: _none, ...rest } = good
+    const { values, secrets } = readSettings({ ...rest, SECRET_FILE: file }, shape)
+    expect(values.SECRET).toBe('f'.repeat(30))
+    expect(secrets).toContain('f'.repeat(30))
+    expect(mistakesOf({ ...good, SECRET_FILE: file })).toEqual([
+      'SECRET is given twice: as SECRET and as SECRET_FILE; keep one',
+    ])
+    expect(mistakesOf({ ...rest, SECRET_FILE: `${file}-not` })).toEqual([
+      `SECRET cannot be read from ${file}-not (ENOENT)`,
+    ])
+    writeFileSync(file, ' \n')
+    expect(mistakesOf({ ...rest, SECRET_FILE: file })).toEqual(['SECRET is required'])
+  })
+
+  it('can be of a kind of their own', () => {
+    const even: Setting<number> = {
+      parse(given) {
+        if (Number(given) % 2 !== 0) throw new Error('must be even')
+        return Number(given)
+      },
+    }
+    expect(readSettings({ N: '4' }, { N: even }).values.N).toBe(4)
+    expect(() => readSettings({ N: '5' }, { N: even })).toThrow('- N must be even')
+  })
+})

@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+
+/** Starts the program, sends it the signals as soon as it is ready, and answers how that ended. */
+async function stopped(how: string, ...signals: NodeJS.Signals[]) {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'stopping-program.ts'), how])
+  let output = ''
+  let errors = ''
+  child.stderr.on('data', (data) => (errors += data))
+  child.stdout.on('data', (data) => {
+    output += data
+    if (String(data).includes('ready')) for (const signal of signals) child.kill(signal)
+  })
+  const [code] = await once(child, 'close')
+  const steps = output.split('\n').filter((line) => /^(first|second|third)$/.test(line))
+  return { code, steps, output, errors }
+}
+
+describe('a program that is told to stop', () => {
+  it('runs its steps in their order, each once, and ends well', async () => {
+    const { code, steps, output } = await stopped('well', 'SIGTERM')
+    expect([code, ...steps]).toEqual([0, 'first', 'second', 'third'])
+    expect(output).toMatch(/"reason":"SIGTERM".*"msg":"stopping"[^]*"msg":"stopped"/)
+  })
+
+  it('goes on to the next step where one fails, and says so', async () => {
+    const { code, steps, output } = await stopped('fails', 'SIGINT')
+    expect([code, ...steps]).toEqual([1, 'first', 'second', 'third'])
+    expect(output).toMatch(/"step":"second"/)
+  })
+
+  it('ends as it is when a step takes too long, or at a second signal', async () => {
+    const late = await stopped('hangs', 'SIGTERM')
+    expect([late.code, ...late.steps]).toEqual([1, 'first', 'second'])
+    expect(late.output).toContain('stopping took too long')
+    const impatient = await stopped('well', 'SIGTERM', 'SIGINT')
+    expect(impatient.code).toBe(1)
+    expect(impatient.steps).not.toContain('third')
+  })
+})
+
+describe('a program that cannot start', () => {
+  it('says why in a sentence, without a stack', async () => {
+    const { code, errors } = await stopped('refuses')
+    expect([code, errors]).toEqual([1, 'The moon is in the wrong phase: wait a week.\n'])
+  })
+})
