@@ -5,8 +5,11 @@ export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 /** The identifier of an object on the wire. */
 export const Uid = Type.String({ format: 'uuid', maxLength: 36 })
 
+/** No control characters: what is one line here must be one line in a log, a mail and a terminal. */
+const oneLine = '^\\P{Cc}*$'
+
 /** One line of text, for names and the like. */
-export const Line = Type.String({ maxLength: 255 })
+export const Line = Type.String({ maxLength: 255, pattern: oneLine })
 
 /** Prose. */
 export const Text = Type.String({ maxLength: 10_000 })
@@ -14,12 +17,15 @@ export const Text = Type.String({ maxLength: 10_000 })
 /** Empty or an absolute http(s) address. */
 export const Link = Type.String({ maxLength: 2000, pattern: '^($|https?://)' })
 
-export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { uniqueItems: true, maxItems: 50 })
+export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100, pattern: oneLine }), {
+  uniqueItems: true,
+  maxItems: 50,
+})
 
 export const Translation = Type.Object(
   {
-    locale: Type.String({ minLength: 2, maxLength: 35 }),
-    property: Type.String({ minLength: 1, maxLength: 64 }),
+    locale: Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$' }),
+    property: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9_]*$' }),
     value: Type.String({ maxLength: 10_000 }),
   },
   { additionalProperties: false, title: 'Translation' },
@@ -27,7 +33,13 @@ export const Translation = Type.Object(
 
 /** Fields that every named object may carry on input. */
 export const named = {
-  name: Type.String({ minLength: 1, maxLength: 255, pattern: '\\S' }),
+  // Two patterns, each linear: one that says both goes quadratic on a long line with a control character at its end.
+  name: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    pattern: '\\S',
+    allOf: [{ type: 'string', pattern: oneLine, maxLength: 255 }],
+  }),
   translations: Type.Optional(Type.Array(Translation, { uniqueItems: true, maxItems: 500 })),
 }
 

@@ -54,7 +54,7 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
     case 'pattern':
       return {
         pointer: instancePath,
-        detail: params.pattern === '\\S' ? 'must not be blank' : `must have the form ${params.pattern}`,
+        detail: patterns[String(params.pattern)] ?? `must have the form ${params.pattern}`,
       }
     default:
       return { pointer: instancePath, detail: message ?? keyword }
@@ -62,3 +62,10 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
 }
 
 const withArticle = (name: string): string => `${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}`
+
+/** Patterns that say less than a sentence does. */
+const patterns: Record<string, string> = {
+  '^\\P{Cc}*$': 'must be one line, without control characters',
+  '\\S': 'must not be blank',
+  '^($|https?://)': 'must be empty or begin with http:// or https://',
+}

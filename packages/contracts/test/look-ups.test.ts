@@ -138,3 +138,24 @@ it('takes 404 for absence and nothing else', async () => {
   await expect(orAbsent(Promise.reject(problem(403)))).rejects.toThrow(RemoteProblem)
   expect(await orAbsent(Promise.resolve(1))).toBe(1)
 })
+
+it('answers what it remembers when the service hangs, and takes the newer answer when it comes', async () => {
+  const answers = ['Ada', 'Ada Lovelace']
+  let delay = 0
+  const users = cachedLookUp(
+    async () => {
+      const answer = answers.shift()
+      await pause(delay)
+      return answer
+    },
+    { ttl: 1, staleFor: 60_000, max: 10 },
+  )
+  await users.get('a')
+  delay = 600
+  await pause(5)
+  expect(await users.get('a')).toBe('Ada')
+  await pause(400)
+  answers.push('Ada King')
+  delay = 600
+  expect(await users.get('a')).toBe('Ada Lovelace')
+})

@@ -24,6 +24,12 @@ describe('checking a body', () => {
     ])
   })
 
+  it('takes one line for a name', () => {
+    expect(violations({ name: 'a\r\nb', size: 'S' })).toEqual([
+      { pointer: '/name', detail: 'must be one line, without control characters' },
+    ])
+  })
+
   it('takes back what the service assigned, and looks at nothing of it', () => {
     expect(violations({ name: 'a', size: 'S', id: 1, created: {}, displayName: [] })).toEqual([])
   })

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { RemoteProblem, ServiceUnavailable } from './failures.ts'
 
@@ -22,6 +23,9 @@ export interface LookUp<V> {
   forget(key: string): void
   clear(): void
 }
+
+/** Milliseconds that somebody who remembers an older answer waits for a newer one. */
+const shortWait = 300
 
 interface Remembered<V> {
   value: V | undefined
@@ -109,9 +113,17 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], manner: 
     const missing = wanted.filter((key) => !fresh.has(key))
     const unasked = missing.filter((key) => !underWay.has(key))
     if (unasked.length > 0) start(unasked)
-    const outcomes = await Promise.all(missing.map(async (key) => underWay.get(key)?.outcome))
+    const outcomes = await Promise.all(missing.map((key) => inTime(key, underWay.get(key)?.outcome)))
     missing.forEach((key, index) => fresh.set(key, outcomes[index]))
     return new Map(wanted.flatMap((key) => present(key, fresh.get(key))))
+  }
+
+  /** Whoever remembers does not wait long: a service that hangs must not slow down what can be answered without it. */
+  async function inTime(key: string, outcome: Promise<V | undefined> | undefined): Promise<V | undefined> {
+    const old = remembered.peek(key)
+    if (old?.value === undefined || ageOf(old) >= ttl + staleFor) return outcome
+    outcome?.catch(() => {})
+    return Promise.race([outcome, setTimeout(shortWait, old.value, { ref: false })])
   }
 
   return {
