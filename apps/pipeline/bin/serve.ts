@@ -26,6 +26,7 @@ await main(async () => {
     keyRing: config.SECRET_KEYS,
     adminUrl: config.WAREHOUSE_DATABASE_URL,
     logger,
+    redaction,
   })
   let stopping = false
 

@@ -40,7 +40,8 @@ await main(async () => {
     logger,
   })
   const adminUrl = config.WAREHOUSE_DATABASE_URL
-  const warehouses = clientWarehouses({ db, keyRing: config.SECRET_KEYS, adminUrl, logger, redaction })
+  const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
+  const warehouses = clientWarehouses({ db, keyRing: config.SECRET_KEYS, adminUrl, logger, redaction, loads })
   const identity = identityLookups(config)
 
   let stopping = false

@@ -151,6 +151,16 @@ export interface UploadedFiles {
   uploaded_by: string | null;
 }
 
+export interface WarehouseDrops {
+  client: string;
+  created_at: Generated<Timestamp>;
+  id: Generated<number>;
+  schema_name: string;
+  table_name: string | null;
+  tries: Generated<number>;
+  try_after: Generated<Timestamp>;
+}
+
 export interface Warehouses {
   client: string;
   key: string;
@@ -168,5 +178,6 @@ export interface DB {
   runs: Runs;
   schemas: Schemas;
   uploaded_files: UploadedFiles;
+  warehouse_drops: WarehouseDrops;
   warehouses: Warehouses;
 }

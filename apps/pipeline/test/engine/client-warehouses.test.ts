@@ -5,6 +5,7 @@ import { createLogger, Redaction } from '@sluice/process'
 import { clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
 import { connected, superuserUrl } from '../scratch-warehouse.ts'
 import { startStack, type Stack } from './stack.ts'
+import { until } from './worker-process.ts'
 
 let stack: Stack
 beforeAll(async () => {
@@ -12,17 +13,27 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
+const redaction = new Redaction()
+const logger = createLogger({ name: 'test', level: 'silent', redaction })
 
 /** As another process of the service has them. */
 function another(changed: Partial<Parameters<typeof clientWarehouses>[0]> = {}) {
   const keys = keyRing(stack.environment['SECRET_KEYS']!)
   const adminUrl = stack.environment['WAREHOUSE_DATABASE_URL']!
-  return clientWarehouses({ db: stack.db, keyRing: keys, adminUrl, logger, ...changed })
+  return clientWarehouses({ db: stack.db, keyRing: keys, adminUrl, logger, redaction, ...changed })
 }
 
 const rowOf = (client: string) =>
   stack.db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
+
+async function rolesOf(key: string) {
+  await using superuser = await connected(superuserUrl())
+  const { rows } = await superuser.query(
+    'select rolname, rolpassword from pg_authid where rolname like $1 order by rolname',
+    [`c\\_${key}\\_%`],
+  )
+  return rows
+}
 
 describe('the warehouses of clients', () => {
   it('are made when they are first asked for, once, whoever asks', async () => {
@@ -73,6 +84,48 @@ describe('the warehouses of clients', () => {
     await using back = another()
     await back.check()
     await (await back.open(client)).ensureSchema('health')
+  })
+
+  it('are found only once they were made, and finding makes nothing', async () => {
+    const client = randomUUID()
+    await using warehouses = another()
+    expect(await warehouses.find(client)).toBeUndefined()
+    expect(await stack.db.selectFrom('warehouses').where('client', '=', client).execute()).toEqual([])
+    const opened = await warehouses.open(client)
+    expect(await warehouses.find(client)).toBe(opened)
+    await using other = another({ adminUrl: 'postgres://nobody:nothing@127.0.0.1:1/none' })
+    expect(await other.find(client)).toBeDefined()
+  })
+
+  it('are not made again when they are opened again, and keep their passwords', async () => {
+    const client = randomUUID()
+    await another().open(client)
+    const { key } = await rowOf(client)
+    const made = await rolesOf(key)
+    await using warehouses = another()
+    await warehouses.open(client)
+    expect(await rolesOf(key)).toEqual(made)
+  })
+
+  it('are made again when one that this process holds was dropped, lost its password or is of an older version', async () => {
+    const client = randomUUID()
+    await using warehouses = another()
+    const warehouse = await warehouses.open(client)
+    const { key } = await rowOf(client)
+    await using superuser = await connected(superuserUrl())
+    await superuser.query(`alter role c_${key}_load password 'another'`)
+    await superuser.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'c_${key}'`)
+    await until(() => warehouse.connections() === 0)
+    expect(await warehouses.open(client)).toBe(warehouse)
+    await warehouse.ensureSchema('health')
+    await using inside = await stack.inside(client)
+    await inside.query(`comment on schema sluice is '1'; drop function sluice.prune_ledger`)
+    await expect(warehouse.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
+    await warehouses.open(client)
+    expect(await warehouse.pruneLedger(30)).toBe(0)
+    await inside.end()
+    await superuser.query(`drop database c_${key} with (force)`)
+    await (await warehouses.open(client)).ensureSchema('health')
   })
 
   it('stay closed to a key ring that lost their key', async () => {

@@ -47,10 +47,11 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-engine-'))
   await mkdir(uploadsDirectory(filesDirectory))
   const keys = `test:${randomBytes(32).toString('base64')}`
-  const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
+  const redaction = new Redaction()
+  const logger = createLogger({ name: 'test', level: 'silent', redaction })
   const { db } = connect<DB>(database.url, { name: 'test' })
   const queue = await openQueue(db, logger)
-  const warehouses = clientWarehouses({ db, keyRing: keyRing(keys), adminUrl: server.adminUrl, logger })
+  const warehouses = clientWarehouses({ db, keyRing: keyRing(keys), adminUrl: server.adminUrl, logger, redaction })
   const keyOf = async (client: string) =>
     (await db.selectFrom('warehouses').select('key').where('client', '=', client).executeTakeFirst())?.key
 
@@ -58,7 +59,7 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
     const number = randomBytes(4).toString('hex')
     const schema = await db
       .insertInto('schemas')
-      .values({ client, name: `s${number}`, schema_name: `s${number}`, permanent: false, provider_schema: 'PUBLIC' })
+      .values({ client, name: `s${number}`, schema_name: `s${number}`, permanent: false, provider_schema: 'SQL_DATABASE_D' })
       .returningAll()
       .executeTakeFirstOrThrow()
     const values = { client, name: `p${number}`, type: 'CSV_UPLOAD', disabled: false, run_trigger: 'NEVER' }

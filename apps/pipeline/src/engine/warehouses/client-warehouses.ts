@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { connect, isUnavailable, type KeyRing } from '@sluice/database'
 import type { Logger, Redaction } from '@sluice/process'
-import { sql, type Kysely } from 'kysely'
-import type { DB } from '../../database.ts'
+import { sql, type Kysely, type Selectable } from 'kysely'
+import type { DB, Warehouses } from '../../database.ts'
 import { openPostgresWarehouse } from './postgres/postgres-warehouse.ts'
-import { provisionWarehouse } from './postgres/provision.ts'
+import { provisionWarehouse, warehouseAccess } from './postgres/provision.ts'
 import { type Warehouse, WarehouseProblem } from './warehouse.ts'
 
-/** Every client's own warehouse, made when it is first asked for. Disposing this closes those that are open. */
+/** Every client's own warehouse. Those that it answers are shared: not to be disposed of. Disposing this closes them. */
 export interface ClientWarehouses extends AsyncDisposable {
-  /** Shared: not to be disposed of. Throws `WarehouseProblem`; asking again tries again. */
+  /** For loading: makes the warehouse where there is none yet, and mends one that is gone or of an older version. */
   open(client: string): Promise<Warehouse>
+  /** For reading and dropping: undefined where none was made yet. Asks the warehouse's server nothing. */
+  find(client: string): Promise<Warehouse | undefined>
   /** Throws when the warehouse's server does not answer. */
   check(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -23,85 +25,115 @@ interface Parts {
   adminUrl: string
   logger: Logger
   /** Told of the passwords, so that no log line ever holds one. */
-  redaction?: Redaction
+  redaction: Redaction
+  /** The most loads of one client that this process does at once; none where it only reads. */
+  loads?: number
 }
 
-/** Milliseconds. By then its connections have long closed themselves, so forgetting a warehouse is closing it. */
+/** Milliseconds until a warehouse without connections is forgotten. */
 const idle = 600_000
 
+/** What making the warehouse again mends. */
+const mendable = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED'])
+
 export function clientWarehouses(parts: Parts): ClientWarehouses {
-  const opened = new Map<string, { warehouse: Promise<Warehouse>; usedAt: number }>()
-  const server = connect(parts.adminUrl, { name: 'warehouse check', max: 1, statementTimeout: 2_000 })
+  const { db, adminUrl, logger } = parts
+  const known = new Map<string, { warehouse: Warehouse; usedAt: number }>()
+  const opening = new Map<string, Promise<Warehouse>>()
+  const server = connect(adminUrl, { name: 'warehouse check', max: 1, statementTimeout: 2_000 })
+
+  /** The one of this process. One that is in use is never forgotten: a second beside it would double its connections. */
+  function warehouseOf(row: Row): Warehouse {
+    const now = Date.now()
+    for (const [other, { usedAt, warehouse }] of known)
+      if (now - usedAt > idle && warehouse.connections() === 0) known.delete(other)
+    const one = known.get(row.client)
+    if (one) {
+      one.usedAt = now
+      return one.warehouse
+    }
+    const access = warehouseAccess(adminUrl, credentialsOf(parts, row))
+    const warehouse = openPostgresWarehouse(access, { loads: parts.loads ?? 0 })
+    known.set(row.client, { warehouse, usedAt: now })
+    return warehouse
+  }
+
+  async function openOrMake(client: string): Promise<Warehouse> {
+    const row = (await rowOf(db, client)) ?? (await insertRow(parts, client))
+    const warehouse = warehouseOf(row)
+    if (row.provisioned_at) {
+      const problem = await warehouse.check().catch((error: unknown) => error)
+      if (problem === undefined) return warehouse
+      if (!(problem instanceof WarehouseProblem && mendable.has(problem.code))) throw problem
+      logger.warn({ client, reason: problem.message }, 'making a warehouse again')
+    }
+    const { database } = await provisionWarehouse(adminUrl, credentialsOf(parts, row))
+    await db
+      .updateTable('warehouses')
+      .set({ provisioned_at: sql`now()` })
+      .where('client', '=', client)
+      .execute()
+    logger.info({ client, warehouse: database }, 'made a warehouse')
+    return warehouse
+  }
 
   return {
     open(client) {
-      const now = Date.now()
-      for (const [other, { usedAt }] of opened) if (now - usedAt > idle) opened.delete(other)
-      const known = opened.get(client)
-      if (known) {
-        known.usedAt = now
-        return known.warehouse
-      }
-      const warehouse = openWarehouse(parts, client)
-      opened.set(client, { warehouse, usedAt: now })
-      warehouse.catch(() => opened.delete(client))
-      return warehouse
+      const one = opening.get(client) ?? openOrMake(client).catch(away).finally(() => opening.delete(client))
+      opening.set(client, one)
+      return one
+    },
+    async find(client) {
+      const row = await rowOf(db, client)
+      return row?.provisioned_at ? warehouseOf(row) : undefined
     },
     async check() {
       await sql`select 1`.execute(server.db)
     },
     async [Symbol.asyncDispose]() {
-      const all = [...opened.values()]
-      opened.clear()
-      await Promise.allSettled(all.map(async ({ warehouse }) => (await warehouse)[Symbol.asyncDispose]()))
+      await Promise.allSettled(opening.values())
+      const all = [...known.values()]
+      known.clear()
+      await Promise.allSettled(all.map(({ warehouse }) => warehouse[Symbol.asyncDispose]()))
       await server[Symbol.asyncDispose]()
     },
   }
 }
 
-/** Provisioning repeats nothing that is there and mends what is not, so it also serves a cluster that was made anew. */
-async function openWarehouse(parts: Parts, client: string): Promise<Warehouse> {
-  const { db, adminUrl, logger } = parts
-  const credentials = await credentialsOf(parts, client)
-  try {
-    const access = await provisionWarehouse(adminUrl, credentials)
-    const { numUpdatedRows } = await db
-      .updateTable('warehouses')
-      .set({ provisioned_at: sql`now()` })
-      .where('client', '=', client)
-      .where('provisioned_at', 'is', null)
-      .executeTakeFirst()
-    if (numUpdatedRows > 0n) logger.info({ client, warehouse: access.database }, 'made a warehouse')
-    return openPostgresWarehouse(access)
-  } catch (error) {
-    if (!isUnavailable(error)) throw error
-    const sentence = 'The warehouse is not reachable just now. Try again in a moment.'
-    throw new WarehouseProblem('WAREHOUSE_UNAVAILABLE', sentence, { retryable: true, cause: error })
-  }
+type Row = Selectable<Warehouses>
+
+function away(error: unknown): never {
+  if (!isUnavailable(error)) throw error
+  const sentence = 'The warehouse is not reachable just now. Try again in a moment.'
+  throw new WarehouseProblem('WAREHOUSE_UNAVAILABLE', sentence, { retryable: true, cause: error })
 }
 
-async function credentialsOf({ db, keyRing, redaction }: Parts, client: string) {
-  const purpose = (role: 'load' | 'read') => `warehouses.${role}_password:${client}`
-  const password = () => randomBytes(32).toString('base64url')
-  const stored = () => db.selectFrom('warehouses').selectAll().where('client', '=', client)
+function rowOf(db: Kysely<DB>, client: string): Promise<Row | undefined> {
+  return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirst()
+}
 
-  let row = await stored().executeTakeFirst()
-  if (!row) {
-    await db
-      .insertInto('warehouses')
-      .values({
-        client,
-        key: randomBytes(10).toString('hex'),
-        load_password: keyRing.seal(password(), purpose('load')),
-        read_password: keyRing.seal(password(), purpose('read')),
-      })
-      .onConflict((conflict) => conflict.column('client').doNothing())
-      .execute()
-    // Another process may have been quicker; its row is the one.
-    row = await stored().executeTakeFirstOrThrow()
-  }
-  const loadPassword = keyRing.open(row.load_password, purpose('load'))
-  const readPassword = keyRing.open(row.read_password, purpose('read'))
-  redaction?.add(loadPassword, readPassword)
-  return { key: row.key, loadPassword, readPassword }
+const purpose = (client: string, role: 'load' | 'read') => `warehouses.${role}_password:${client}`
+
+async function insertRow({ db, keyRing }: Parts, client: string): Promise<Row> {
+  const sealed = (role: 'load' | 'read') =>
+    keyRing.seal(randomBytes(32).toString('base64url'), purpose(client, role))
+  await db
+    .insertInto('warehouses')
+    .values({
+      client,
+      key: randomBytes(10).toString('hex'),
+      load_password: sealed('load'),
+      read_password: sealed('read'),
+    })
+    .onConflict((conflict) => conflict.column('client').doNothing())
+    .execute()
+  // Another process may have been quicker; its row is the one.
+  return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
+}
+
+function credentialsOf({ keyRing, redaction }: Parts, { client, key, load_password, read_password }: Row) {
+  const loadPassword = keyRing.open(load_password, purpose(client, 'load'))
+  const readPassword = keyRing.open(read_password, purpose(client, 'read'))
+  redaction.add(loadPassword, readPassword)
+  return { key, loadPassword, readPassword }
 }

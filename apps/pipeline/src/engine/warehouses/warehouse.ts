@@ -87,6 +87,10 @@ export interface Rows {
 
 /** One client's warehouse. Every statement runs as that client's own LOGIN roles. */
 export interface Warehouse extends AsyncDisposable {
+  /** Throws `WarehouseProblem`: WAREHOUSE_OUTDATED when its hidden schema is older than this version needs. */
+  check(): Promise<void>
+  /** How many connections are open. */
+  connections(): number
   ensureSchema(schema: string): Promise<void>
   /** Refuses while tables are in it. */
   dropSchema(schema: string): Promise<void>
@@ -107,6 +111,8 @@ export interface Warehouse extends AsyncDisposable {
    * so a run that starts meanwhile cannot lose its table.
    */
   sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
+  /** Forgets what runs published more than so many days ago, where no table holds it any more; answers how many runs. */
+  pruneLedger(days: number): Promise<number>
 }
 
 /** The warehouse refused, in a sentence for people. `retryable` when waiting may help (restart, lock time-out). */

@@ -9,7 +9,7 @@ import { type Scene, warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
 
-/** `copies` is held for as long as a source talks; `statements` only for moments. */
+/** `copies` has one for each load, all the way to its publication, so that none waits; `statements` are for moments. */
 export interface Pools {
   copies: Pool
   statements: Pool
@@ -54,7 +54,7 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   const load = new PostgresLoad(pools, target)
   const { run, attempt, schema, table } = target
   try {
-    await withClient(pools.statements, signal, async (client) => {
+    await withClient(pools.copies, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
       if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(client, schema, table)

@@ -2,6 +2,7 @@ import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { loadPool, withClient, type WarehouseAccess } from './access.ts'
 import { findPublication, findTable } from './catalogue.ts'
+import { demandLedger, pruneLedger } from './ledger-schema.ts'
 import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
@@ -11,9 +12,16 @@ import { ensureSchema } from './schema.ts'
 import { readShape } from './shape.ts'
 import { sweepStaging } from './staging.ts'
 
-/** A client's PostgreSQL. Opens no connection before it is used; dispose it to close those that are open. */
-export function openPostgresWarehouse(access: WarehouseAccess): Warehouse {
-  const pools: Pools = { copies: loadPool(access, 4), statements: loadPool(access, 3) }
+/** Whoever drops holds a lock meanwhile, in a transaction that may be idle for 30 seconds. */
+const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
+
+/**
+ * A client's PostgreSQL, for so many loads at once. Opens no connection before it is used; dispose it to close those
+ * that are open.
+ */
+export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {}): Warehouse {
+  // A load uses one connection at a time; the one more is for a load that was cut off and is not quite gone.
+  const pools: Pools = { copies: loadPool(access, loads + 1), statements: loadPool(access, 4) }
 
   const run = async <T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
     withClient(pools.statements, undefined, work).catch((error: unknown) => {
@@ -21,6 +29,10 @@ export function openPostgresWarehouse(access: WarehouseAccess): Warehouse {
     })
 
   return {
+    check: () => run('the warehouse', demandLedger),
+
+    connections: () => pools.copies.totalCount + pools.statements.totalCount,
+
     async ensureSchema(schema) {
       checkSchemaName(schema)
       await ensureSchema(pools.statements, schema, access.read.user).catch((error: unknown) => {
@@ -31,7 +43,7 @@ export function openPostgresWarehouse(access: WarehouseAccess): Warehouse {
     async dropSchema(schema) {
       checkSchemaName(schema)
       const place = escapeIdentifier(schema)
-      await run(place, (client) => client.query(`drop schema if exists ${place}`)).catch(
+      await run(place, (client) => client.query(`begin; ${brief}; drop schema if exists ${place}; commit`)).catch(
         refusal(place, 'SCHEMA_NOT_EMPTY'),
       )
     },
@@ -59,13 +71,16 @@ export function openPostgresWarehouse(access: WarehouseAccess): Warehouse {
       checkTableName(table)
       const place = qualified(schema, table)
       await run(place, async (client) => {
+        await client.query(`begin; ${brief}`)
         const shape = await readShape(client, schema, table)
         if (shape && !shape.ours) throw notOurs({ place })
-        if (shape) await client.query(`begin; set local lock_timeout = '5s'; drop table if exists ${place}; commit`)
+        await client.query(`drop table if exists ${place}; commit`)
       }).catch(refusal(place, 'VIEWS_DEPEND'))
     },
 
     sweepStaging: (alive) => sweepStaging(pools.statements, alive),
+
+    pruneLedger: (days) => run('the ledger', (client) => pruneLedger(client, days)),
 
     async [Symbol.asyncDispose]() {
       await Promise.all([pools.copies.end(), pools.statements.end()])

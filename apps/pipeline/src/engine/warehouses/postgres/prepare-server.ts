@@ -1,4 +1,5 @@
-import { Client, escapeIdentifier } from 'pg'
+import { type Client, escapeIdentifier } from 'pg'
+import { adminClient, endAdmin } from './admin-client.ts'
 
 /** What new client databases are copied from where it exists: PostgreSQL's own template0, hardened. */
 export const templateDatabase = 'sluice_client_template'
@@ -18,10 +19,10 @@ export async function prepareWarehouseServer(
   superuserUrl: string,
   options: { admin: string; close?: readonly string[] },
 ): Promise<void> {
-  const client = new Client({ connectionString: superuserUrl })
-  client.on('error', () => {})
-  await client.connect()
+  // Longer than the copy of a template takes, which another may be making just now.
+  const client = adminClient(superuserUrl, { lock_timeout: 30_000 })
   try {
+    await client.connect()
     await client.query(`select pg_advisory_lock(hashtext('sluice warehouse template'))`)
     const { rows } = await client.query('select datistemplate from pg_database where datname = $1', [templateDatabase])
     if (!rows[0]?.datistemplate) await createTemplate(client, superuserUrl)
@@ -30,7 +31,7 @@ export async function prepareWarehouseServer(
       await client.query(`revoke connect, temporary on database ${escapeIdentifier(database)} from public`)
     }
   } finally {
-    await client.end()
+    await endAdmin(client)
   }
 }
 
@@ -40,9 +41,9 @@ async function createTemplate(client: Client, superuserUrl: string): Promise<voi
   await client.query(`create database ${templateDatabase} template template0 encoding 'UTF8'`)
   const url = new URL(superuserUrl)
   url.pathname = `/${templateDatabase}`
-  const inside = new Client({ connectionString: url.href })
-  await inside.connect()
+  const inside = adminClient(url.href)
   try {
+    await inside.connect()
     await inside.query(`do $$ declare f regprocedure; begin
       for f in select oid from pg_proc where pronamespace = 'pg_catalog'::regnamespace and (${dangerousFunctions}) loop
         execute format('revoke execute on function %s from public', f);
@@ -50,7 +51,7 @@ async function createTemplate(client: Client, superuserUrl: string): Promise<voi
     end $$`)
     await inside.query('revoke all on schema public from public')
   } finally {
-    await inside.end()
+    await endAdmin(inside)
   }
   await client.query(`revoke connect, temporary on database ${templateDatabase} from public`)
   await client.query(`alter database ${templateDatabase} with is_template true allow_connections false`)

@@ -113,7 +113,7 @@ function verdictOn(error: Error): Verdict | undefined {
   }
   if (networkErrors.has(code)) return unavailable
   if (
-    /^timeout exceeded when trying to connect|^Connection terminated|^Client has encountered a connection error|server does not support SSL/.test(
+    /^timeout exceeded when trying to connect|^timeout expired$|^Query read timeout$|^Connection terminated|^Client has encountered a connection error|server does not support SSL/.test(
       error.message,
     )
   ) {

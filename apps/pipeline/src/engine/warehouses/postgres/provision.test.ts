@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import {
   connected,
@@ -74,6 +76,17 @@ describe('a provisioned warehouse', () => {
       retryable: true,
     })
   })
+
+  it('does not wait for a server that takes connections and says nothing', async () => {
+    await using silent = createServer((socket) => socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const began = performance.now()
+    const client = { key: word(), loadPassword: 'load-password', readPassword: 'read-password' }
+    const provisioned = provisionWarehouse(`postgres://admin:nothing@127.0.0.1:${port}/none?sslmode=disable`, client)
+    await expect(provisioned).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE', retryable: true })
+    expect(performance.now() - began).toBeLessThan(8_000)
+  }, 15_000)
 
   it('keeps no plaintext password on the server', async () => {
     await using superuser = await connected(superuserUrl())

@@ -1,11 +1,15 @@
 import { Client, escapeIdentifier, escapeLiteral } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { WarehouseAccess } from './access.ts'
+import { adminClient, endAdmin } from './admin-client.ts'
 import { createLedger } from './ledger-schema.ts'
 import { templateDatabase } from './prepare-server.ts'
 import { warehouseProblem } from './problems.ts'
 import { loadSettings, readSettings, type RoleSettings } from './role-settings.ts'
 import { scramVerifier } from './scram.ts'
+
+/** 64 loads at the most, in all workers together, and the moments of many processes. */
+const mostLoadConnections = 150
 
 /** `key` is the client's short, lower-case name in the warehouse; it never changes. Passwords are printable ASCII. */
 export interface WarehouseClient {
@@ -24,11 +28,9 @@ export interface WarehouseClient {
  * `prepareWarehouseServer` adds what only a superuser can.
  */
 export async function provisionWarehouse(adminUrl: string, client: WarehouseClient): Promise<WarehouseAccess> {
-  if (!/^[a-z0-9]{1,40}$/.test(client.key))
-    throw new WarehouseProblem('INVALID_NAME', 'A client’s key is 1 to 40 lower-case letters and digits.')
+  const access = warehouseAccess(adminUrl, client)
   const names = namesOf(client.key)
-  const admin = new Client({ connectionString: adminUrl })
-  admin.on('error', () => {})
+  const admin = adminClient(adminUrl)
   try {
     await admin.connect()
     await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${client.key}`])
@@ -36,7 +38,7 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
     await ensureRole(
       admin,
       names.load,
-      `login connection limit 30 password '${await scramVerifier(client.loadPassword)}'`,
+      `login connection limit ${mostLoadConnections} password '${await scramVerifier(client.loadPassword)}'`,
     )
     await ensureRole(
       admin,
@@ -51,9 +53,17 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
   } catch (error) {
     throw explained(error, names.database)
   } finally {
-    await admin.end().catch(() => {})
+    await endAdmin(admin)
   }
-  const { host, port, ssl } = admin as unknown as Pick<WarehouseAccess, 'host' | 'port' | 'ssl'>
+  return access
+}
+
+/** How to get into a client's warehouse, whether it was made already or not. Asks nobody. */
+export function warehouseAccess(adminUrl: string, client: WarehouseClient): WarehouseAccess {
+  if (!/^[a-z0-9]{1,40}$/.test(client.key))
+    throw new WarehouseProblem('INVALID_NAME', 'A client’s key is 1 to 40 lower-case letters and digits.')
+  const names = namesOf(client.key)
+  const { host, port, ssl } = new Client(adminUrl) as unknown as Pick<WarehouseAccess, 'host' | 'port' | 'ssl'>
   return {
     host,
     port,
@@ -112,22 +122,26 @@ async function ensureDatabase(admin: Client, { database, owner, load, read }: Na
 async function lockDown(adminUrl: string, { database, owner, load }: Names): Promise<void> {
   const url = new URL(adminUrl)
   url.pathname = `/${database}`
-  const inside = new Client({ connectionString: url.href })
-  inside.on('error', () => {})
-  await inside.connect()
+  const inside = adminClient(url.href)
   try {
+    await inside.connect()
     await inside.query('begin')
     await inside.query(`set local role ${owner}`)
     await inside.query('revoke all on schema public from public')
     await createLedger(inside, load)
     await inside.query('commit')
   } finally {
-    await inside.end()
+    await endAdmin(inside)
   }
 }
 
 function explained(error: unknown, database: string): unknown {
-  if ((error as { code?: string }).code !== '42501') return warehouseProblem(error, { place: database })
+  const { code } = error as { code?: string }
+  if (code === '55P03') {
+    const sentence = 'The warehouse is being made by somebody else just now. Try again in a moment.'
+    return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause: error })
+  }
+  if (code !== '42501') return warehouseProblem(error, { place: database })
   return new WarehouseProblem('WAREHOUSE_NOT_OURS', notOurs(database), { cause: error })
 }
 

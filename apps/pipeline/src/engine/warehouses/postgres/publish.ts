@@ -41,12 +41,12 @@ export async function publish(
 }
 
 /** What takes long happens before anyone is kept waiting: the key's index, and the numbers the planner needs. */
-async function prepare({ statements }: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
+async function prepare({ copies }: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
   if (!load.written) throw new Error('A load is published after it is written.')
   const staging = qualified('sluice', load.stagingTable)
   const keys = load.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => escapeIdentifier(name))
   try {
-    await withClient(statements, signal, async (client) => {
+    await withClient(copies, signal, async (client) => {
       if (keys.length > 0) await client.query(`alter table ${staging} add primary key (${keys.join(', ')})`)
       await client.query(`analyze ${staging}`)
     })
@@ -65,7 +65,7 @@ async function swapAll(
   wait: number,
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
-  const { publication, swaps } = await withClient(pools.statements, undefined, async (client) => {
+  const { publication, swaps } = await withClient(pools.copies, undefined, async (client) => {
     await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'`)
     const { rows } = await client.query(
       'insert into sluice.ledger (run, attempt) values ($1, $2) on conflict (run) do nothing returning published_at',
