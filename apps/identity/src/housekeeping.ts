@@ -1,4 +1,5 @@
 import { sql, type Kysely } from 'kysely'
+import { addAuditMonths } from '@sluice/database'
 import type { Logger } from '@sluice/process'
 import type { DB } from './database.ts'
 
@@ -31,7 +32,7 @@ export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_xact_lock(${lock}) as mine`.execute(trx)
     if (!rows[0]?.mine) return
-    await partitionAudit(trx)
+    await addAuditMonths(trx, new Date())
     await sql`delete from sign_in_attempts where last_at < now() - interval '1 day'`.execute(trx)
     await forgetSessions(trx)
   })
@@ -44,25 +45,4 @@ async function forgetSessions(trx: Kysely<DB>): Promise<void> {
     update users set service_intro = false
     where service_intro and id in (select user_id from sessions where ${old})`.execute(trx)
   await sql`delete from sessions where ${old}`.execute(trx)
-}
-
-/**
- * Gives this month and the next their partitions of the audit. A month whose rows already lie in the default partition
- * stays there: rows of the audit are never moved.
- */
-async function partitionAudit(trx: Kysely<DB>): Promise<void> {
-  await sql`
-    do $$
-    declare
-      month timestamptz;
-      name text;
-    begin
-      for ahead in 0..1 loop
-        month := date_trunc('month', now() at time zone 'UTC') at time zone 'UTC' + make_interval(months => ahead);
-        name := 'audit_' || to_char(month at time zone 'UTC', 'YYYY_MM');
-        continue when to_regclass(name) is not null;
-        continue when exists (select from audit_default where at >= month and at < month + interval '1 month');
-        execute format('create table %I partition of audit for values from (%L) to (%L)', name, month, month + interval '1 month');
-      end loop;
-    end $$`.execute(trx)
 }

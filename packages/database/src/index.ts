@@ -1,4 +1,5 @@
 export * from './audit.ts'
+export * from './audit-months.ts'
 export * from './connect.ts'
 export * from './key-ring.ts'
 export * from './migrate.ts'

@@ -1,37 +1,9 @@
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
+import { addAuditMonths } from '@sluice/database'
 import type { DB } from '../../../database.ts'
 import type { Duty } from '../janitor.ts'
 
-/**
- * Gives the audit of this month and the next two a partition each, by UTC. A month of which rows went into the default
- * partition before stays there: audit rows are never moved.
- */
+/** Gives the months of the audit their partitions before they come. */
 export function makeAuditMonths({ db, now = () => new Date() }: { db: Kysely<DB>; now?: () => Date }): Duty {
-  return {
-    name: 'audit months',
-    async run() {
-      let made = 0
-      for (let ahead = 0; ahead < 3; ahead += 1) if (await makeMonth(db, monthFrom(now(), ahead))) made += 1
-      return made
-    },
-  }
-}
-
-function monthFrom(now: Date, ahead: number): [start: Date, end: Date] {
-  const start = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
-  return [start(ahead), start(ahead + 1)]
-}
-
-async function makeMonth(db: Kysely<DB>, [start, end]: [Date, Date]): Promise<boolean> {
-  const name = `audit_${start.toISOString().slice(0, 7).replace('-', '_')}`
-  const { rows } = await sql<{ needed: boolean }>`
-    select to_regclass(${name}) is null and not exists (
-      select from audit_default where at >= ${start} and at < ${end}) as needed
-  `.execute(db)
-  if (!rows[0]?.needed) return false
-  await sql`
-    create table if not exists ${sql.table(name)} partition of audit
-      for values from (${sql.lit(start.toISOString())}) to (${sql.lit(end.toISOString())})
-  `.execute(db)
-  return true
+  return { name: 'audit months', run: () => addAuditMonths(db, now()) }
 }
