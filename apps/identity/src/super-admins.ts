@@ -1,9 +1,14 @@
 import { sql, type Transaction } from 'kysely'
 import { problems } from '@sluice/http'
+import type { UserRow } from './api/users/records.ts'
 import type { DB } from './database.ts'
 
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_511
+
+/** Can this user, while their client is not disabled, sign in and administer the whole system? There is no sign-in but by password. */
+export const canAdminister = ({ roles, status, password_hash }: UserRow): boolean =>
+  roles.includes('ROLE_SUPER_ADMIN') && status === 'ACTIVE' && password_hash !== null
 
 /**
  * Makes a change that may take the last super admin away, and refuses it if it did. One such change at a time: two that
@@ -18,8 +23,7 @@ export async function keepingASuperAdmin<T>(
   const changed = await change()
   const { rows } = await sql`
     select from users u join clients c on c.uid = u.client
-    where 'ROLE_SUPER_ADMIN' = any (u.roles) and u.status = 'ACTIVE' and not c.disabled
-      and (u.sso_auth or u.password_hash is not null)
+    where 'ROLE_SUPER_ADMIN' = any (u.roles) and u.status = 'ACTIVE' and u.password_hash is not null and not c.disabled
     limit 1`.execute(trx)
   if (rows.length === 0)
     throw problems.refused(

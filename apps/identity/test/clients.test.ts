@@ -67,6 +67,49 @@ describe('a client', () => {
     await manager.delete(`/clients/${manager.client}`).expect(403)
   })
 
+  it('has its profile changed by its own administrators, and nothing that the operator decides', async () => {
+    const manager = await service.as(['ROLE_MANAGE_CLIENT'])
+    const profile = `/clients/${manager.client}/profile`
+    const { body } = await manager.get(`/clients/${manager.client}`).expect(200)
+    const changes = {
+      name: `${body.name} (new)`,
+      translations: [{ locale: 'fr', property: 'name', value: 'Société' }],
+      primaryContact: { name: 'Ada' },
+      technicalContact: { email: 'ops@example.org' },
+      billingContact: { phoneNumber: '1' },
+      routeNotificationEmailAddresses: 'a@example.org',
+    }
+    const put = await manager
+      .put(profile)
+      .set('if-match', '"1"')
+      .send({ ...body, ...changes })
+      .expect(200)
+    expect(put.body).toEqual({ ...body, ...changes, displayName: changes.name, lastUpdated: expect.any(String) })
+    expect((await manager.get(`/clients/${manager.client}`)).body).toEqual(put.body)
+    await manager.put(profile).set('if-match', '"1"').send(body).expect(412)
+
+    const others = {
+      code: 'other',
+      billingCode: 'other',
+      disabled: true,
+      domain: 'DATA_MART_PROGRAM',
+      managerEnabled: false,
+      routesEnabled: false,
+      pipelinesEnabled: false,
+      enterpriseEnabled: true,
+    }
+    for (const [name, value] of Object.entries(others)) {
+      const answer = await manager.put(profile).send({ ...put.body, name: 'Not this', [name]: value })
+      expect([name, answer.status, answer.body.detail]).toEqual([name, 403, expect.stringContaining(` ${name}.`)])
+    }
+    expect((await manager.get(`/clients/${manager.client}`)).body).toEqual(put.body)
+    await manager.put(`/clients/${admin.client}/profile`).send(body).expect(404)
+    const rows = await auditOf(service.db, manager.client)
+    expect(rows).toMatchObject([
+      { operation: 'clients.updateProfile', details: { before: { name: body.name }, after: { name: changes.name } } },
+    ])
+  })
+
   it('ends what its users have open when it is disabled', async () => {
     const user = await service.as([])
     const { body } = await admin.get(`/clients/${user.client}`).expect(200)

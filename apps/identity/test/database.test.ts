@@ -33,17 +33,17 @@ describe('the database', () => {
     await expect(sql`delete from audit`.execute(db)).rejects.toThrow('never changed')
   })
 
-  it('gets a partition of the audit for the next month, once, and this month stays where it began', async () => {
+  it('gets partitions of the audit for the next two months, once, and this month stays where it began', async () => {
     await Promise.all([keepHouseOnce(db), keepHouseOnce(db)])
     await keepHouseOnce(db)
     const { rows } = await sql<{ name: string }>`
       select inhrelid::regclass::text as name from pg_inherits where inhparent = 'audit'::regclass order by 1`.execute(
       db,
     )
-    const next = new Date()
-    next.setUTCMonth(next.getUTCMonth() + 1, 1)
+    const now = new Date()
+    const next = [1, 2].map((ahead) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1)))
     expect(rows.map(({ name }) => name)).toEqual([
-      `audit_${next.toISOString().slice(0, 7).replace('-', '_')}`,
+      ...next.map((month) => `audit_${month.toISOString().slice(0, 7).replace('-', '_')}`),
       'audit_default',
     ])
     await sql`insert into audit (at, operation, request_id, address, details) values (now() + interval '1 month', 'test', '', '', '{}')`.execute(
@@ -101,6 +101,23 @@ describe('signing keys', () => {
   it('are one for all processes that start at once', async () => {
     const keys = await Promise.all([1, 2, 3, 4].map(() => signingKeys(db, ring('a', 1)).current()))
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(1)
+  })
+
+  it('are all published, with the one that is made because none is current', async () => {
+    const before = await signingKeys(db, ring('a', 1)).current()
+    await sql`update signing_keys set state = 'PREVIOUS'`.execute(db)
+    const keys = signingKeys(db, ring('a', 1))
+    const { kid } = await keys.current()
+    expect(kid).not.toBe(before.kid)
+    for (const reader of [keys, signingKeys(db, ring('a', 1))])
+      expect((await reader.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid])
+    // Two processes that find none at once.
+    await sql`update signing_keys set state = 'PREVIOUS'`.execute(db)
+    const both = [1, 2].map(() => signingKeys(db, ring('a', 1)))
+    const [one, two] = await Promise.all(both.map((made) => made.current()))
+    expect(one!.kid).toBe(two!.kid)
+    for (const made of both)
+      expect((await made.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid, one!.kid])
   })
 
   it('say so when the key ring is another one', async () => {

@@ -116,7 +116,10 @@ describe('the commands of the service', () => {
     const { child, ended } = start('serve', { LOG_LEVEL: 'info' })
     await ready()
     const asked = Array.from({ length: 20 }, (_, at) => login(`nobody-${at}`, 'some-wrong-password'))
-    await new Promise((soon) => setTimeout(soon, 60))
+    let before = 0
+    for (const answer of asked) void answer.then(() => (before += 1)).catch(() => {})
+    await Promise.race(asked)
+    const answeredBefore = before
     child.kill('SIGTERM')
     const answers = await Promise.all(
       asked.map((answer) =>
@@ -129,6 +132,8 @@ describe('the commands of the service', () => {
     const { code, out } = await ended
     expect(code).toBe(0)
     const logged = out.split('\n').filter((line) => line.includes('"operation":"auth.login"'))
+    // Some were under way when it was told to.
+    expect(logged.length).toBeGreaterThan(answeredBefore)
     expect(logged.every((line) => !line.includes('"aborted":true'))).toBe(true)
     expect(answers.filter((status) => status === 401)).toHaveLength(logged.length)
     expect(out).not.toContain('some-wrong-password')

@@ -66,6 +66,7 @@ describe('the last super admin', () => {
     await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INACTIVE' })
     await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INVITATION' })
     await only.user({ client: await only.client({ disabled: true }), roles: ['ROLE_SUPER_ADMIN'] })
+    await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], ssoAuth: true })
     await admin.delete(`/users/${admin.uid}`).expect(422)
     await admin
       .put(`/users/${admin.uid}`)
@@ -84,6 +85,22 @@ describe('the last super admin', () => {
       .send(userBody({ username: admin.username }))
       .expect(200)
     await second.delete(`/users/${second.uid}`).expect(422)
+  })
+
+  it('keeps the password, which is the only way in', async () => {
+    await using only = await alone()
+    const { admin } = only
+    const single = userBody({ username: admin.username, auths: ['ROLE_SUPER_ADMIN'], ssoAuth: true })
+    const { body } = await admin.put(`/users/${admin.uid}`).send(single).expect(422)
+    expect(body.errors).toMatchObject([{ pointer: '/ssoAuth' }])
+    await admin.get('/users/me').expect(200)
+    await only.signIn(admin.username)
+
+    const second = await only.as(['ROLE_SUPER_ADMIN'])
+    await admin.put(`/users/${admin.uid}`).send(single).expect(200)
+    await second.delete(`/users/${second.uid}`).expect(422)
+    // Whoever could not have acted may go.
+    await second.delete(`/users/${admin.uid}`).expect(204)
   })
 
   it('is one of them still after all tried to remove each other at once', async () => {

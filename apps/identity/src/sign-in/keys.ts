@@ -78,7 +78,9 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
 async function read(db: Kysely<DB>, ring: KeyRing): Promise<Loaded> {
   const rows = await stored(db)
   const current = rows.find(({ state }) => state === 'CURRENT') ?? (await firstKey(db, ring))
-  const set = { keys: (rows.length > 0 ? rows : [current]).map(({ public_jwk }) => public_jwk) }
+  // A key that was made just now is not among the rows, and may be another process's.
+  const all = new Map([...rows, current].map(({ kid, public_jwk }) => [kid, public_jwk]))
+  const set = { keys: [...all.values()] }
   const key = await importPKCS8(ring.open(current.private_key, purpose(current.kid)), 'ES256')
   return { kid: current.kid, key, set, find: createLocalJWKSet(set), at: Date.now() }
 }

@@ -1,4 +1,4 @@
-import type { ClientSummary, Standing, UserGroupLookup, UserSummary } from '@sluice/contracts'
+import type { ClientSummary, Standing, UserGroupSummary, UserSummary } from '@sluice/contracts'
 
 /** What this service asks the identity service. Throws 503 problems where an answer is needed and cannot be had. */
 export interface IdentityLookups {
@@ -6,6 +6,6 @@ export interface IdentityLookups {
   standing(uid: string, session: string): Promise<Standing | undefined>
   /** Those that exist, by uid. */
   users(uids: readonly string[]): Promise<ReadonlyMap<string, UserSummary>>
-  userGroups(uids: readonly string[]): Promise<ReadonlyMap<string, UserGroupLookup>>
+  userGroups(uids: readonly string[]): Promise<ReadonlyMap<string, UserGroupSummary>>
   client(uid: string): Promise<ClientSummary | undefined>
 }

@@ -1,6 +1,7 @@
 import { identityOperations, searchOf } from '@sluice/contracts'
 import { operation } from '../operation.ts'
 import { clientRecords } from './records.ts'
+import { updateClientProfile } from './update-client-profile.ts'
 import { createClient, deleteClient, updateClient } from './write.ts'
 
 const { clients } = identityOperations
@@ -22,6 +23,10 @@ export const clientOperations = {
 
   update: operation(clients.update, async (input) =>
     clientRecords.answer(await updateClient(input.params.uid, input.body, input), input),
+  ),
+
+  updateProfile: operation(clients.updateProfile, async (input) =>
+    clientRecords.answer(await updateClientProfile(input.params.uid, input.body, input), input),
   ),
 
   delete: operation(clients.delete, async (input) => {

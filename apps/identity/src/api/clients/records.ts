@@ -1,31 +1,18 @@
-import { sql } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import { clientDomains, holds, type Client, type ClientBody } from '@sluice/contracts'
-import { inLanguageOf, records } from '@sluice/records'
+import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice/records'
+import type { Clients } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 
-export interface ClientRow {
-  id: number
-  uid: string
-  name: string
-  translations: { locale: string; property: string; value: string }[]
-  code: string
-  billing_code: string
-  primary_contact: Client['primaryContact']
-  technical_contact: Client['technicalContact']
-  billing_contact: Client['billingContact']
-  disabled: boolean
-  domain: Client['domain']
-  manager_enabled: boolean
-  routes_enabled: boolean
-  pipelines_enabled: boolean
-  enterprise_enabled: boolean
-  route_notification_email_addresses: string | null
-  version: number
-  created_at: Date
-  updated_at: Date
-  created_by: string | null
-  updated_by: string | null
-}
+export type ClientRow = Refined<
+  Selectable<Clients>,
+  Pick<SharedColumns, 'translations'> & {
+    primary_contact: Client['primaryContact']
+    technical_contact: Client['technicalContact']
+    billing_contact: Client['billingContact']
+    domain: Client['domain']
+  }
+>
 
 export const clientRecords = records<ClientRow, Client, Asked>({
   noun: 'client',

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { identityOperations, type ClientSummary, type UserGroupLookup, type UserSummary } from '@sluice/contracts'
+import { identityOperations, type ClientSummary, type UserGroupSummary, type UserSummary } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { standingOf } from '../../sign-in/standing.ts'
 import { operation } from '../operation.ts'
@@ -21,7 +21,7 @@ export const lookupOperations = {
   }),
 
   userGroups: operation(lookups.userGroups, async ({ db, body }) => {
-    const { rows } = await sql<UserGroupLookup>`
+    const { rows } = await sql<UserGroupSummary>`
       select uid as id, client, name, code from user_groups where uid = any(${body.ids}) order by id`.execute(db)
     return rows
   }),

@@ -1,5 +1,5 @@
 import type { Asked } from '../operation.ts'
-import { keepingASuperAdmin } from '../../super-admins.ts'
+import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
 import { auditedOf } from './columns.ts'
 import { userRecords } from './records.ts'
 import { demandPowerOver } from './rules.ts'
@@ -10,7 +10,7 @@ export async function deleteUser(uid: string, { write, caller, request }: Asked)
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
     demandPowerOver(caller, before)
     const change = () => userRecords.remove(trx, before)
-    await (before.roles.includes('ROLE_SUPER_ADMIN') ? keepingASuperAdmin(trx, '/', change) : change())
+    await (canAdminister(before) ? keepingASuperAdmin(trx, '/', change) : change())
     request.audit(before.uid, { before: auditedOf(before) })
   })
 }

@@ -3,6 +3,7 @@ import { operation } from '../operation.ts'
 import { createUser } from './create-user.ts'
 import { deleteUser } from './delete-user.ts'
 import { userRecords, usersWhere } from './records.ts'
+import { setUserStatus } from './set-user-status.ts'
 import { updateUser } from './update-user.ts'
 
 const { users } = identityOperations
@@ -30,6 +31,10 @@ export const userOperations = {
   ),
 
   update: operation(users.update, (input) => updateUser(input.params.uid, input.body, input)),
+
+  setStatus: operation(users.setStatus, async (input) =>
+    userRecords.answer(await setUserStatus(input.params.uid, input.body, input), input),
+  ),
 
   delete: operation(users.delete, async (input) => {
     await deleteUser(input.params.uid, input)

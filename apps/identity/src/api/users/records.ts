@@ -1,32 +1,14 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { sql, type RawBuilder, type Selectable, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type Role, type User, type UserStatus } from '@sluice/contracts'
-import { records } from '@sluice/records'
+import { records, type Refined, type SharedColumns } from '@sluice/records'
+import type { Users } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { presentUsers } from './present.ts'
 
-export interface UserRow {
-  id: number
-  uid: string
-  client: string
-  name: string
-  translations: { locale: string; property: string; value: string }[]
-  username: string
-  email: string
-  password_hash: string | null
-  sso_auth: boolean
-  sso_id: string | null
-  roles: Role[]
-  status: UserStatus
-  start_page: User['startPage']
-  file_access_instances: string[]
-  analytics_platform_enabled: boolean
-  service_intro: boolean
-  version: number
-  created_at: Date
-  updated_at: Date
-  created_by: string | null
-  updated_by: string | null
-}
+export type UserRow = Refined<
+  Selectable<Users>,
+  Pick<SharedColumns, 'translations'> & { roles: Role[]; status: UserStatus; start_page: User['startPage'] }
+>
 
 const ofGroups = (condition: RawBuilder<SqlBool>) => sql<SqlBool>`exists (
   select from user_group_members m join user_groups g on g.id = m.user_group_id where m.user_id = r.id and ${condition})`

@@ -4,7 +4,7 @@ import { problems, type Answer } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
-import { keepingASuperAdmin } from '../../super-admins.ts'
+import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { replaceGroups } from './groups.ts'
@@ -29,7 +29,7 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
       throw problems.refused('/client/id', 'A user stays with their client: make a new one there.')
     const columns = { ...userColumns(body), ...credentials(before, body, hash) }
     const change = () => userRecords.update(trx, caller, before, columns)
-    const after = losesPower(before, body) ? await keepingASuperAdmin(trx, '/auths', change) : await change()
+    const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
     await replaceGroups(trx, after, body.userGroups)
     await endWhatNoLongerHolds(trx, before, after)
     request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
@@ -47,8 +47,11 @@ function credentials({ status, password_hash }: UserRow, { ssoAuth }: UserBody, 
   return { password_hash: password, status: status === 'INVITATION' && usable ? 'ACTIVE' : status }
 }
 
-const losesPower = ({ roles }: UserRow, { auths = [] }: UserBody): boolean =>
-  roles.includes('ROLE_SUPER_ADMIN') && !auths.includes('ROLE_SUPER_ADMIN')
+/** With the role, or with the password that is the only way in. */
+const losesPower = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
+  canAdminister(before) && !canAdminister({ ...before, ...columns })
+
+const faultOf = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
 
 async function endWhatNoLongerHolds(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const lost = before.roles.some((role) => !after.roles.includes(role))

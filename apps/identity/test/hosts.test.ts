@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { readConfig } from '../src/config.ts'
+import { goodPassword, startService, type Service } from './app-under-test.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService({ IDENTITY_PUBLIC_URL: 'https://id.example.org', ALLOWED_HOSTS: ['identity'] })
+})
+afterAll(() => service.stop())
+
+const statusAt = async (path: string, host: string) => (await service.http.get(path).set('host', host)).status
+
+describe('the host that a request names', () => {
+  it('is the public one, loopback or an allowed one', async () => {
+    for (const host of ['id.example.org', 'localhost:3001', 'identity:3001'])
+      expect([host, await statusAt('/.well-known/jwks.json', host)]).toEqual([host, 200])
+  })
+
+  it('is answered 421 when it is another, wherever it asks', async () => {
+    for (const path of ['/openapi.json', '/docs', '/.well-known/jwks.json', '/api/v1/session', '/nothing'])
+      expect([path, await statusAt(path, 'rebound.example')]).toEqual([path, 421])
+    const user = await service.as([])
+    const { body } = await service.http
+      .post('/api/v1/auth/login')
+      .set('host', 'rebound.example')
+      // Only the Host counts: this one anybody can send.
+      .set('x-forwarded-host', 'id.example.org')
+      .send({ username: user.username, password: goodPassword })
+      .expect(421)
+      .expect('content-type', /problem\+json/)
+    expect(body.code).toBe('misdirected')
+  })
+
+  it('does not matter to probes and scrapers, which name addresses', async () => {
+    for (const path of ['/health/live', '/health/ready', '/metrics'])
+      expect([path, await statusAt(path, '10.1.2.3:3001')]).toEqual([path, 200])
+  })
+
+  it('is configured by names only', () => {
+    expect(() => readConfig({ ALLOWED_HOSTS: 'http://identity:3001' })).toThrow('ALLOWED_HOSTS must hold host names')
+  })
+})
