@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, named, recorded, Tags, Text } from '../named.ts'
+import { authored, body, Line, named, recorded, Tags, Text, Uid } from '../named.ts'
 
 export const providerSchemas = [
   'WAREHOUSE_A',
@@ -46,3 +46,10 @@ export const Schema = contract(
   ),
 )
 export type Schema = TypeOf<typeof Schema>
+
+/** A schema inside another object: whole for whoever may read it, else only what that object shows of it anyway. */
+export const ReferencedSchema = contract(
+  'ReferencedSchema',
+  Type.Object({ ...Type.Partial(Schema).properties, id: Uid, name: Line, schemaName: Line }, closed),
+)
+export type ReferencedSchema = TypeOf<typeof ReferencedSchema>

@@ -1,6 +1,12 @@
 import type { Selectable } from 'kysely'
-import type { CsvUploadPipeline, RunTrigger, Schema, UploadedFile } from '@sluice/contracts'
-import { accessOf } from '@sluice/records'
+import {
+  holds,
+  type CsvUploadPipeline,
+  type ReferencedSchema,
+  type RunTrigger,
+  type UploadedFile,
+} from '@sluice/contracts'
+import { accessOf, visibleTo } from '@sluice/records'
 import type { UploadedFiles } from '../../database.ts'
 import { authorsOf, usernamesOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
@@ -52,15 +58,25 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
   })
 }
 
-async function schemasOf(rows: DataPipelineRow[], context: Asked): Promise<Map<number, Schema>> {
-  const found = await context.db
-    .selectFrom('schemas')
+/** The schemas that these pipelines load into. To see a pipeline is not to see all of its schema. */
+async function schemasOf(rows: DataPipelineRow[], context: Asked): Promise<Map<number, ReferencedSchema>> {
+  const { db, caller } = context
+  const found = await db
+    .selectFrom('schemas as r')
     .selectAll()
+    .select(visibleTo(caller, 'READ').as('shown'))
     .where('id', 'in', [0, ...rows.map((row) => row.schema_id)])
-    .$castTo<SchemaRow>()
+    .$castTo<SchemaRow & { shown: boolean }>()
     .execute()
+  const maySee = holds(caller.roles, 'ROLE_SEE_SCHEMA')
   const presented = await presentSchemas(found, context)
-  return new Map(found.map(({ id }, index) => [id, presented[index]!]))
+  return new Map(
+    found.map(({ id, shown }, index) => {
+      const schema = presented[index]!
+      const { id: uid, name, schemaName } = schema
+      return [id, maySee && shown ? schema : { id: uid, name, schemaName }]
+    }),
+  )
 }
 
 async function filesOf(rows: DataPipelineRow[], { db, identity }: Asked): Promise<Map<number, UploadedFile>> {

@@ -4,7 +4,7 @@ import { Access, AccessPart } from '../../access.ts'
 import { authored, ignored, Line, Link, named, recorded, Tags, Text, Uid } from '../../named.ts'
 import { scheduled } from '../../schedule.ts'
 import { DataPipelineStatus } from '../run.ts'
-import { Schema } from '../schema.ts'
+import { ReferencedSchema } from '../schema.ts'
 
 export const pipelineTypes = [
   'CLOUD_BLOB_STORAGE',
@@ -117,7 +117,7 @@ export const baseResponse = {
   anonymousAccess: AnonymousAccess,
   access: Access,
   dataWarehouseTarget: Type.Object(
-    { schema: Schema, tableName: Line, stagingTableName: Type.Optional(Line), tableSchema: Line },
+    { schema: ReferencedSchema, tableName: Line, stagingTableName: Type.Optional(Line), tableSchema: Line },
     { ...closed, title: 'DataWarehouseTarget' },
   ),
   status: DataPipelineStatus,
