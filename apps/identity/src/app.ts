@@ -7,10 +7,10 @@ import { operations } from './api/operations.ts'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
 import { info } from './info.ts'
+import { translate } from './problems.ts'
 import { publishedKeys } from './published-keys.ts'
 import { signingKeys } from './sign-in/keys.ts'
 import { standingOf } from './sign-in/standing.ts'
-import { translate } from './translate.ts'
 
 interface Parts {
   db: Kysely<DB>
@@ -31,6 +31,9 @@ export function identityApp({ db, config, logger, metrics, isStopping = () => fa
     metrics,
     isStopping,
     translate,
+    publicUrl: config.IDENTITY_PUBLIC_URL,
+    // An address to listen on is one that it is called by.
+    allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     parts: [

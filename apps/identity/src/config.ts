@@ -1,4 +1,5 @@
 import { keyRing, type KeyRing } from '@sluice/database'
+import { hostNames } from '@sluice/http'
 import {
   databaseUrl,
   integer,
@@ -24,6 +25,8 @@ const shape = {
   SECRET_KEYS: keys,
   /** What the pipeline service proves itself with. */
   SERVICE_SECRET: secret(),
+  /** Hosts that requests may name besides the public address's: by which the other service calls this one. */
+  ALLOWED_HOSTS: hostNames(),
   CORS_ORIGINS: list(),
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),

@@ -12,7 +12,17 @@ import { translate } from './problems.ts'
 
 interface Parts extends Omit<PipelineContext, 'db' | 'write'> {
   db: Kysely<DB>
-  config: Pick<Config, 'IDENTITY_URL' | 'IDENTITY_PUBLIC_URL' | 'SERVICE_SECRET' | 'CORS_ORIGINS' | 'TRUSTED_PROXIES'>
+  config: Pick<
+    Config,
+    | 'IDENTITY_URL'
+    | 'IDENTITY_PUBLIC_URL'
+    | 'PIPELINE_PUBLIC_URL'
+    | 'LISTEN_HOST'
+    | 'ALLOWED_HOSTS'
+    | 'SERVICE_SECRET'
+    | 'CORS_ORIGINS'
+    | 'TRUSTED_PROXIES'
+  >
   logger: Logger
   metrics: Registry
   isStopping(): boolean
@@ -28,6 +38,9 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     logger,
     metrics,
     isStopping,
+    publicUrl: config.PIPELINE_PUBLIC_URL,
+    // An address to listen on is one that it is called by.
+    allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     translate,

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
+import { hostNames } from '@sluice/http'
 import {
   databaseUrl,
   integer,
@@ -42,6 +43,8 @@ const shape = {
   WORKER_HEARTBEAT_SECONDS: integer({ min: 10, max: 300, fallback: 30 }),
   /** Days that finished runs, their logs and their rejected rows are kept. */
   RUN_RETENTION_DAYS: integer({ min: 1, max: 3650, fallback: 90 }),
+  /** Hosts that requests may name besides the public address's: by which the other service calls this one. */
+  ALLOWED_HOSTS: hostNames(),
   CORS_ORIGINS: list(),
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),

@@ -1,6 +1,5 @@
-import { brokenConstraint, isUnavailable } from '@sluice/database'
+import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
 import { problems, type Problem } from '@sluice/http'
-import { SealProblem } from '@sluice/database'
 
 /** What a unique or foreign key of ours says to people, and which field it is about. */
 const conflicts: Record<string, [pointer: string, detail: string]> = {
