@@ -18,7 +18,10 @@ export interface KeyRing {
 
 /** `id:base64,id:base64…`, newest first; each key 32 bytes. Throws a few words on what is wrong. */
 export function keyRing(text: string): KeyRing {
-  const keys = new Map(text.split(',').map((entry) => parseKey(entry.trim())))
+  const entries = text.split(',').map((entry) => parseKey(entry.trim()))
+  const keys = new Map(entries)
+  const twice = entries.find(([id], index) => entries.findIndex(([other]) => other === id) < index)
+  if (twice) throw new Error(`has two keys "${twice[0]}"`)
   const [newest] = keys.keys()
   if (newest === undefined) throw new Error('holds no key')
 
@@ -38,9 +41,9 @@ export function keyRing(text: string): KeyRing {
         )
       const bytes = Buffer.from(body, 'base64url')
       try {
-        const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url')).setAAD(
-          Buffer.from(purpose),
-        )
+        // Without its length, a tag of four bytes would do, which can be guessed.
+        const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: 16 })
+        decipher.setAAD(Buffer.from(purpose))
         decipher.setAuthTag(bytes.subarray(-16))
         return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
       } catch (error) {

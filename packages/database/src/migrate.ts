@@ -62,7 +62,15 @@ function pendingMigrations(present: Migration[], applied: ReadonlyMap<string, st
         `Migration ${name} was changed after it was applied: restore the file, and write a new migration for the change.`,
       )
   }
-  return present.filter(({ name }) => !applied.has(name))
+  const pending = present.filter(({ name }) => !applied.has(name))
+  const [first] = pending
+  const last = [...applied.keys()].toSorted().at(-1)
+  if (first && last && first.name < last) {
+    throw new MigrationProblem(
+      `Migration ${first.name} comes before ${last}, which is applied already: give it the next free number.`,
+    )
+  }
+  return pending
 }
 
 async function apply(client: pg.Client, name: string, checksum: string, sql: string): Promise<void> {

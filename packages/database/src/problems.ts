@@ -25,7 +25,7 @@ const passing = /^(40001|40P01|55P03|57014|57P0[1235]|53\d\d\d|08\d\d\d)$/
 
 /** Connection refused or lost, or the server busy, starting, stopping or out of something: trying again later may help. */
 export function isUnavailable(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string }
+  const { code, message } = (error ?? {}) as { code?: string; message?: string }
   if (error instanceof pg.DatabaseError) return passing.test(code ?? '')
   return (
     [

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import pg from 'pg'
+import { migrate, MigrationProblem } from '../src/index.ts'
+
+const server = process.env['TEST_DATABASE_URL']
+if (!server) throw new Error('This test needs PostgreSQL: run it with npm test.')
+
+let folder: string
+let url: string
+let name: string
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-migrations-'))
+  name = `migrate_${process.pid}_${Date.now()}`
+  url = Object.assign(new URL(server), { pathname: `/${name}` }).href
+  await asked(server, `create database ${name}`)
+  file('0001_things', 'create table things (id int)')
+  file('0002_more', 'create table more (id int)')
+})
+afterEach(async () => {
+  rmSync(folder, { recursive: true })
+  await asked(server, `drop database ${name} with (force)`)
+})
+
+const file = (name: string, sql: string) => writeFileSync(join(folder, `${name}.sql`), sql)
+
+async function asked(url: string, sql: string): Promise<any[]> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+describe('migrating', () => {
+  it('applies what is new, in order, once', async () => {
+    file('README', 'not one of them')
+    expect(await migrate(url, folder)).toEqual(['0001_things.sql', '0002_more.sql'])
+    expect(await migrate(url, folder)).toEqual([])
+    file('0003_last', 'alter table more add column name text')
+    expect(await migrate(url, folder)).toEqual(['0003_last.sql'])
+    expect(await asked(url, 'select name from migrations order by applied_at, name')).toHaveLength(3)
+  })
+
+  it('is done once where many begin at the same time', async () => {
+    file('0003_slow', 'select pg_sleep(0.2); create table slow (id int)')
+    const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(url, folder)))
+    expect(applied.map(({ length }) => length).toSorted()).toEqual([0, 0, 0, 3])
+  })
+
+  it('leaves nothing of a migration that fails, keeps those before it, and names it', async () => {
+    file('0003_bad', 'create table half (id int); select nonsense')
+    file('0004_never', 'create table never (id int)')
+    const failure = await migrate(url, folder).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(MigrationProblem)
+    expect((failure as Error).message).toMatch(/^Migration 0003_bad.sql failed: column "nonsense"/)
+    const tables = await asked(url, `select relname from pg_class where relname in ('things', 'more', 'half', 'never')`)
+    expect(tables.map(({ relname }) => relname).toSorted()).toEqual(['more', 'things'])
+    file('0003_bad', 'create table half (id int)')
+    expect(await migrate(url, folder)).toEqual(['0003_bad.sql', '0004_never.sql'])
+  })
+
+  it('refuses where an applied file was changed, and where the database is newer', async () => {
+    await migrate(url, folder)
+    file('0001_things', 'create table things (id bigint)')
+    await expect(migrate(url, folder)).rejects.toThrow('Migration 0001_things.sql was changed after it was applied')
+    file('0001_things', 'create table things (id int)')
+    rmSync(join(folder, '0002_more.sql'))
+    await expect(migrate(url, folder)).rejects.toThrow('by a newer version (0002_more.sql is not known here)')
+  })
+
+  it('refuses a file that comes in between those that were applied', async () => {
+    await migrate(url, folder)
+    file('0001_zwischen', 'create table between_them (id int)')
+    await expect(migrate(url, folder)).rejects.toThrow('0001_zwischen.sql comes before 0002_more.sql')
+  })
+})
