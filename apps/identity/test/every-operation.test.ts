@@ -91,6 +91,7 @@ describe.each(table)('%s', (id, signature) => {
     else expect(answer.text).toBe('')
     if (signature.paged) expect(answer.headers).toMatchObject({ 'x-page': '1', 'x-page-size': expect.any(String) })
     expect(answer.headers['x-request-id']).toBeDefined()
+    expect('etag' in answer.headers).toBe(Boolean(signature.versioned && signature.response))
   })
 
   it('refuses another method with 405', async () => {

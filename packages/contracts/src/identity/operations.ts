@@ -41,6 +41,7 @@ export const identityOperations = {
       guard: ['ROLE_MANAGE_CLIENT'],
       body: ClientBody,
       response: Client,
+      versioned: true,
     }),
   },
   users: {
@@ -51,6 +52,7 @@ export const identityOperations = {
       path: '/users/me',
       guard: 'signed-in',
       response: User,
+      versioned: true,
     }),
     ...users,
     list: signature({ ...users.list, query: UserListQuery }),
@@ -64,6 +66,7 @@ export const identityOperations = {
       guard: ['ROLE_MANAGE_USER'],
       body: UserStatusBody,
       response: User,
+      versioned: true,
     }),
   },
   session: {
