@@ -4,7 +4,7 @@ export function localesOf(wanted: string | undefined, header: string | undefined
     .slice(0, 500)
     .split(',')
     .map((entry) => {
-      const [tag = '', quality] = entry.trim().split(/;\s*q=/)
+      const [tag = '', quality] = entry.trim().split(/\s*;\s*q=/i)
       return { tag, quality: quality === undefined ? 1 : Number(quality) || 0 }
     })
     .filter(({ tag, quality }) => /^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(tag) && quality > 0)

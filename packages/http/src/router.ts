@@ -70,7 +70,7 @@ function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
   const unstorable = unstorableText(given)
   const checked = check(given)
   if ('violations' in checked) throw problems.malformed([...checked.violations, ...unstorable].slice(0, 100))
-  if (unstorable.length > 0) throw problems.malformed(unstorable.slice(0, 100))
+  if (unstorable.length > 0) throw problems.malformed(unstorable)
   return checked.value
 }
 
