@@ -1,12 +1,17 @@
-import { join } from 'node:path'
-import { migrate } from '@sluice/database'
-import { main } from '@sluice/process'
-import { readConfig } from '../src/config.ts'
+import { migrate, MigrationProblem } from '@sluice/database'
+import { main, StartProblem } from '@sluice/process'
+import { readDatabaseConfig } from '../src/config.ts'
 import { migrateQueue } from '../src/engine/queue/pg-boss-queue.ts'
+import { migrationsFolder } from '../src/migrations.ts'
 
+/** Brings the pipeline database and its queue up to this version. */
 await main(async () => {
-  const { PIPELINE_DATABASE_URL } = readConfig()
-  const applied = await migrate(PIPELINE_DATABASE_URL, join(import.meta.dirname, '../migrations'))
+  const { PIPELINE_DATABASE_URL } = readDatabaseConfig()
+  const applied = await migrate(PIPELINE_DATABASE_URL, migrationsFolder).catch(explain)
   await migrateQueue(PIPELINE_DATABASE_URL)
   process.stdout.write(applied.length > 0 ? `Applied ${applied.join(', ')}.\n` : 'The database is up to date.\n')
 })
+
+function explain(error: unknown): never {
+  throw error instanceof MigrationProblem ? new StartProblem(error.message, { cause: error }) : error
+}

@@ -85,6 +85,13 @@ describe('an address', () => {
   })
 })
 
+describe('a host', () => {
+  it('that is not ours is told so', async () => {
+    const { body } = await owner.get('/schemas').set('Host', 'evil.example').expect(421)
+    expect(body.code).toBe('misdirected')
+  })
+})
+
 describe('a problem', () => {
   it('tells nothing of what is inside: no stack, no SQL, no secret', async () => {
     const { db } = service.stack

@@ -17,10 +17,11 @@ afterAll(() => service?.stop())
 
 describe('health', () => {
   it('says which part is down while the database is, and that all is well once it is back', async () => {
-    await service.http.get('/health/ready').expect(200, { status: 'UP', parts: { database: 'UP' } })
+    const parts = { database: 'UP', queue: 'UP', warehouse: 'UP', identity: 'UP' }
+    await service.http.get('/health/ready').expect(200, { status: 'UP', parts })
     await service.databaseGate.shut()
     const { body, headers } = await service.http.get('/health/ready').expect(503)
-    expect(body).toEqual({ status: 'DOWN', parts: { database: 'DOWN' } })
+    expect(body).toEqual({ status: 'DOWN', parts: { ...parts, database: 'DOWN' } })
     expect(headers['retry-after']).toBe('5')
     await service.http.get('/health/live').expect(200, { status: 'UP' })
     const refused = await owner.get('/schemas').expect(503)
@@ -30,6 +31,13 @@ describe('health', () => {
     await service.databaseGate.open()
     await until(async () => (await service.http.get('/health/ready')).status === 200)
     await owner.get('/schemas').expect(200)
+  })
+
+  it('names the identity service when that is down, and stays ready without it', async () => {
+    await service.identityGate.shut()
+    const { body } = await service.http.get('/health/ready').expect(200)
+    expect(body).toMatchObject({ status: 'UP', parts: { identity: 'DOWN' } })
+    await service.identityGate.open()
   })
 })
 
