@@ -18,7 +18,7 @@ describe('locales', () => {
       Array.from({ length: 50 }, (_, index) => `a${String.fromCharCode(97 + (index % 26))}`).join(),
       expect.any(Array),
     ],
-  ])('of ?locale=%s and %.40s are %j', (wanted, header, expected) => {
+  ])('of ?locale=%s and a header are what they should be', (wanted, header, expected) => {
     const locales = localesOf(wanted, header)
     expect(locales).toEqual(expected)
     expect(locales.length).toBeLessThanOrEqual(10)
@@ -53,7 +53,7 @@ describe('JSON', () => {
     [JSON.stringify(`"${'{'.repeat(100)}\\`), false],
     [`"\\\\"${'['.repeat(33)}`, true],
     [']'.repeat(100) + '['.repeat(33), false],
-  ])('%.40s is too deep: %s', (text, expected) => {
+  ])('case %#: is it too deep', (text, expected) => {
     expect(tooDeep(bytes(text))).toBe(expected)
   })
 

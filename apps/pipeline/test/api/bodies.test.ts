@@ -31,7 +31,7 @@ describe('a body', () => {
     ['broken off', '{"name":', 400, 'unreadable-body'],
     ['not JSON', 'name=a', 400, 'unreadable-body'],
     ['two values', '{} {}', 400, 'unreadable-body'],
-    ['bytes that are no text', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 400, 'malformed'],
+    ['bytes that are no text', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 400, 'unreadable-body'],
     ['a NUL byte', '{"name":"a\0"}', 400, 'unreadable-body'],
     ['a NUL character', String.raw`{"name":"a\u0000"}`, 400, 'unreadable-body'],
     ['as deep as is taken', nested(32), 400, 'malformed'],
@@ -58,7 +58,12 @@ describe('a body', () => {
 
   it('that breaks off is answered as one that did', async () => {
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
-    const head = ['POST /api/v1/schemas HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`, 'Content-Length: 9']
+    const head = [
+      'POST /api/v1/schemas HTTP/1.1',
+      'Host: 127.0.0.1',
+      `Authorization: Bearer ${token}`,
+      'Content-Length: 9',
+    ]
     socket.write([...head, 'Content-Type: application/json', 'Connection: close', '', '{"a"'].join('\r\n'))
     socket.end()
     expect(await text(socket)).toMatch(/^HTTP\/1.1 400 /)
@@ -74,12 +79,12 @@ describe('an address', () => {
     ['/api/v1/schemas/%zz', 400],
     ['/api/v1/schemas/%c0%ae', 400],
     ['/api/v1/schemas/..%2f..%2fetc%2fpasswd', 404],
-    [`/api/v1/schemas/${'x'.repeat(8000)}`, 404],
+    [`/api/v1/schemas/${'x'.repeat(500)}`, 404],
     [`/api/v1/schemas?query=${'x'.repeat(201)}`, 400],
     ['/docs/assets/..%2f..%2fpackage.json', 404],
     ['/.env', 404],
     ['/', 404],
-  ])('that is none, such as %.60s, is a problem: %d', async (path, status) => {
+  ])('that is none is a problem, such as %s', async (path, status) => {
     const { status: answered, body } = await service.http.get(path).set('authorization', `Bearer ${token}`)
     expect([answered, body.status]).toEqual([status, status])
   })
