@@ -10,7 +10,7 @@ import { openRunLog, type RunLog } from '../runs/log.ts'
 import { type Pulse, startPulse, type Totals } from '../runs/progress.ts'
 import { storable } from '../runs/storable.ts'
 import { LostRun } from '../lost-run.ts'
-import { backoff, failureOf } from './failure.ts'
+import { backoff, failureOf, firstError } from './failure.ts'
 import { type LoadingParts, loadRun, type Success } from './load-run.ts'
 
 /** The worker was told to stop: the run goes back to the queue. */
@@ -32,6 +32,9 @@ export interface Ended {
 
 /** Milliseconds. The queue takes a run away after 24 hours. */
 const longestAttempt = 23.5 * 3_600_000
+
+/** Milliseconds since a run was asked for in which it waits for what is away without using up its tries. */
+const longestWait = 24 * 3_600_000
 
 interface Context {
   parts: LoadingParts & { logger: Logger }
@@ -71,7 +74,8 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
     const attempt = { claim, log, signal, count: (counts: Totals) => (totals = counts), stillOurs: pulse.beat }
     return await succeed(context, await loadRun(parts, attempt))
   } catch (error) {
-    return await settle(context, signal.aborted ? signal.reason : error)
+    const begun = Number((totals as Totals | undefined)?.bytesRead) > 0
+    return await settle(context, signal.aborted ? signal.reason : firstError(error), begun)
   } finally {
     clearTimeout(limit)
     delivery.signal.removeEventListener('abort', taken)
@@ -97,7 +101,8 @@ async function succeed({ parts, claim, log }: Context, success: Success): Promis
   return { ending: ours ? success.state : 'LOST', claim, success }
 }
 
-async function settle(context: Context, error: unknown): Promise<Ended> {
+/** `begun`: something was read. Then even a warehouse that went away costs a try, for the load itself may have felled it. */
+async function settle(context: Context, error: unknown, begun: boolean): Promise<Ended> {
   const { parts, claim, log, pulse } = context
   if (error instanceof LostRun) {
     log.write('INFO', 'MEDIUM', error.message)
@@ -114,10 +119,11 @@ async function settle(context: Context, error: unknown): Promise<Ended> {
   if (!failure.expected) parts.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
   else parts.logger.info({ ...details, reason: message }, 'an attempt failed')
 
-  if (failure.retryable && claim.tries < mostTries) {
-    const seconds = backoff(claim.tries)
+  const unfinished = failure.away && !begun && Date.now() - claim.requestedAt.getTime() < longestWait
+  if (failure.retryable && (unfinished || claim.tries < mostTries)) {
+    const seconds = backoff(unfinished ? claim.attempt : claim.tries)
     log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next try in ${seconds} seconds)`)
-    return { ending: await queueAgain(context, { code: failure.code, message }, seconds), claim }
+    return { ending: await queueAgain(context, { code: failure.code, message, unfinished }, seconds), claim }
   }
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
   await log.flush()
@@ -140,7 +146,7 @@ async function queueAgain({ parts, delivery, claim }: Context, reason: Reason, s
       throw error
     })
   if (!given) return 'LOST'
-  return 'unfinished' in reason ? 'HANDED_BACK' : 'AGAIN'
+  return 'code' in reason ? 'AGAIN' : 'HANDED_BACK'
 }
 
 function tooLong(): LoadProblem {

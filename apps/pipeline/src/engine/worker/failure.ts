@@ -9,32 +9,44 @@ export interface Failure {
   message: string
   retryable: boolean
   expected: boolean
+  /** Something that the run needs is away: trying again once it is back tells whether anything is wrong with the run. */
+  away: boolean
+}
+
+/** What went wrong first. When clearing up after it fails as well, JavaScript hands out that later failure around it. */
+export function firstError(error: unknown): unknown {
+  let first = error
+  while (first instanceof SuppressedError) first = first.suppressed
+  return first
 }
 
 /** What an error means for the run it ended. */
-export function failureOf(error: unknown, run: string): Failure {
+export function failureOf(thrown: unknown, run: string): Failure {
+  const error = firstError(thrown)
   if (error instanceof WarehouseProblem) {
     const { code, message, retryable } = error
-    return { code, message, retryable, expected: true }
+    return { code, message, retryable, expected: true, away: code === 'WAREHOUSE_UNAVAILABLE' }
   }
   if (error instanceof SourceProblem || error instanceof LoadProblem)
-    return { code: error.code, message: error.message, retryable: false, expected: true }
+    return { code: error.code, message: error.message, retryable: false, expected: true, away: false }
   if (isUnavailable(error))
     return {
       code: 'DATABASE_UNAVAILABLE',
       message: 'The database of the pipeline service did not answer. The run is tried again.',
       retryable: true,
       expected: true,
+      away: true,
     }
   return {
     code: 'INTERNAL_ERROR',
     message: `The run failed for a reason this version does not know. The old data stays. Whoever runs the service finds it in the worker's log under run ${run}.`,
     retryable: false,
     expected: false,
+    away: false,
   }
 }
 
-/** Seconds until the next try: 5, 15, 45, 135, a fifth less or more, so that runs which failed together part. */
+/** Seconds until the next try: 5, 15, 45, 135, from then on 300, a fifth less or more, so that runs which failed together part. */
 export function backoff(tries: number, random: () => number = Math.random): number {
-  return Math.round(5 * 3 ** (tries - 1) * (0.8 + random() * 0.4))
+  return Math.round(Math.min(300, 5 * 3 ** (tries - 1)) * (0.8 + random() * 0.4))
 }
