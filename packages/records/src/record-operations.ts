@@ -14,7 +14,7 @@ export interface Writing<C extends Context, Row, Body> {
   /** Looks that other services or parts must take, before the transaction begins. Throws a problem. */
   check(body: Body, input: C & Asked): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & Asked): Promise<object>
-  /** Refuses, by a problem, to delete what is in use. The row is locked. */
+  /** Refuses, by a problem, to delete what is in use; notes what is to be cleared up elsewhere. The row is locked. */
   beforeDelete(trx: Transaction<any>, row: Row): Promise<void>
   /** Clears up elsewhere, once the row is gone for good. Must not throw. */
   afterDelete(row: Row, input: C & Asked): Promise<void>

@@ -2,7 +2,7 @@ import pg from 'pg'
 
 /**
  * What is wrong with a migrated database, one sentence each: foreign keys without an index that starts with their columns,
- * times without a zone, and constraints that PostgreSQL named itself.
+ * and times without a zone.
  */
 export async function brokenDatabaseRules(connectionString: string): Promise<string[]> {
   const client = new pg.Client({ connectionString })
@@ -18,11 +18,6 @@ export async function brokenDatabaseRules(connectionString: string): Promise<str
       select format('%s.%s: a time without a zone', table_name, column_name)
       from information_schema.columns
       where table_schema = 'public' and data_type = 'timestamp without time zone'
-      union all
-      select format('%s: constraint %s has a name that PostgreSQL made', conrelid::regclass, conname)
-      from pg_constraint
-      where connamespace = 'public'::regnamespace and contype in ('c', 'f', 'u') and conparentid = 0
-        and conrelid <> 'migrations'::regclass and conname ~ '_(check|key|fkey)[0-9]+$'
       order by 1`)
     return rows.map(({ broken }) => broken)
   } finally {

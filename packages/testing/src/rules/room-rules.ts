@@ -5,7 +5,7 @@ import { dirname, join, normalize } from 'node:path'
 const packages: Record<string, string[]> = {
   'packages/contracts': [],
   'packages/process': [],
-  'packages/database': ['contracts'],
+  'packages/database': ['contracts', 'process'],
   'packages/http': ['contracts', 'process'],
   'packages/records': ['contracts', 'database', 'http'],
   'packages/testing': ['contracts', 'database', 'http'],
@@ -21,6 +21,7 @@ const rooms: Record<string, string[]> = {
     'apps/pipeline/src/files',
     'apps/pipeline/src/engine/queue',
     'apps/pipeline/src/engine/runs',
+    'apps/pipeline/src/engine/drops',
   ],
   'apps/pipeline/src/identity': ['apps/pipeline/src'],
   'apps/pipeline/src/files': [],
@@ -33,8 +34,9 @@ const rooms: Record<string, string[]> = {
     'apps/pipeline/src/engine/warehouses',
   ],
   'apps/pipeline/src/engine/warehouses': ['apps/pipeline/src'],
+  'apps/pipeline/src/engine/drops': ['apps/pipeline/src', 'apps/pipeline/src/engine/warehouses'],
   'apps/pipeline/src/engine/worker': ['apps/pipeline/src'].concat(
-    ['queue', 'runs', 'sources', 'loads', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['queue', 'runs', 'sources', 'loads', 'warehouses', 'drops'].map((room) => `apps/pipeline/src/engine/${room}`),
     'apps/pipeline/src/files',
     'apps/pipeline/src/identity',
   ),
@@ -45,7 +47,6 @@ const drivers: Record<string, string> = {
   typebox: 'packages/contracts/',
   'pg-boss': 'apps/pipeline/src/engine/queue/',
   'pg-copy-streams': 'apps/pipeline/src/engine/warehouses/postgres/',
-  'pg-cursor': 'apps/pipeline/src/engine/warehouses/postgres/',
   'oidc-provider': 'apps/identity/src/oidc/',
   '@node-rs/argon2': 'apps/identity/src/sign-in/',
 }

@@ -1,8 +1,10 @@
 import type { Column, DataQuery, QueryResult, Table } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import { Problem, problems, type Input } from '@sluice/http'
+import { isToBeDropped } from '../../engine/drops/drops.ts'
 import type { WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
 import type { PipelineContext } from '../operation.ts'
 import { loadedPipelines, type DataPipelineRow } from './records.ts'
+import { reading } from './reading-queue.ts'
 import { megabytes } from './status.ts'
 
 type Asking<Query> = Input<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
@@ -12,15 +14,15 @@ export async function readTable(input: Asking<undefined>): Promise<Table> {
   return presentTable(pipeline, table)
 }
 
-/** A page of the loaded rows, in the order in which they were loaded. */
+/** A page of the loaded rows, in the order in which they were loaded: all of its rows, or a problem. */
 export async function readData(input: Asking<DataQuery>): Promise<QueryResult> {
   const { page = 1, pageSize = 100 } = input.query
   const { pipeline, table, warehouse } = await loadedTable(input)
   const start = new Date()
-  const { columns, rows } = await warehouse.readTable(table.schema, table.name, {
-    limit: pageSize,
-    offset: (page - 1) * pageSize,
-  })
+  const { columns, rows, truncated } = await reading(() =>
+    warehouse.readTable(table.schema, table.name, { limit: pageSize, offset: (page - 1) * pageSize }),
+  )
+  if (truncated) throw pageTooLarge(pageSize, rows.length)
   return {
     ...presentTable(pipeline, table),
     queryStartTime: start.toISOString(),
@@ -31,6 +33,12 @@ export async function readData(input: Asking<DataQuery>): Promise<QueryResult> {
   }
 }
 
+/** Fewer rows would make the next page skip some. */
+const pageTooLarge = (asked: number, fits: number) =>
+  new Problem(422, 'page-too-large', 'The page is too large.', {
+    detail: `${asked} rows of this table are more than 4 MB, the most that is answered at once. Ask for pageSize=${fits} or less.`,
+  })
+
 async function loadedTable({ db, caller, params, warehouses }: Asking<unknown>) {
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
   const { schema_name } = await db
@@ -38,9 +46,10 @@ async function loadedTable({ db, caller, params, warehouses }: Asking<unknown>) 
     .select('schema_name')
     .where('id', '=', pipeline.schema_id)
     .executeTakeFirstOrThrow()
-  const warehouse = await warehouses.open(pipeline.client)
-  const table = await warehouse.findTable(schema_name, pipeline.table_name)
-  if (!table) throw problems.notFound('table yet: run the pipeline first')
+  const warehouse = await warehouses.find(pipeline.client)
+  const left = await isToBeDropped(db, { client: pipeline.client, schema: schema_name, table: pipeline.table_name })
+  const table = left ? undefined : await warehouse?.findTable(schema_name, pipeline.table_name)
+  if (!warehouse || !table) throw problems.notFound('table yet: run the pipeline first')
   return { pipeline, warehouse, table }
 }
 

@@ -1,8 +1,9 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { CsvUploadPipelineBody } from '@sluice/contracts'
 import { Problem, problems, type Caller } from '@sluice/http'
 import { accessColumns, type Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
+import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
 import { schemas } from '../schemas/records.ts'
@@ -64,19 +65,21 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, CsvU
       .where('state', 'in', ['QUEUED', 'RUNNING'])
       .executeTakeFirst()
     if (active) throw problems.conflict('/', 'A run of this pipeline is under way: cancel it or wait for its end.')
+    const schema = await trx
+      .selectFrom('schemas')
+      .select('schema_name')
+      .where('id', '=', row.schema_id)
+      .executeTakeFirstOrThrow()
+    await noteDrop(trx, { client: row.client, schema: schema.schema_name, table: row.table_name })
+    // Months of runs go with it, each with up to 20,000 log lines and rejected rows.
+    await sql`set local statement_timeout = '120s'`.execute(trx)
   },
 
+  /** At once if the warehouse lets it go; else a worker drops the table later. */
   async afterDelete(row, { db, warehouses, logger }) {
-    try {
-      const schema = await db
-        .selectFrom('schemas')
-        .select('schema_name')
-        .where('id', '=', row.schema_id)
-        .executeTakeFirst()
-      if (schema) await (await warehouses.open(row.client)).dropTable(schema.schema_name, row.table_name)
-    } catch (error) {
-      logger.warn({ err: error, pipeline: row.uid }, 'the table stays in the warehouse')
-    }
+    const failed = (error: unknown) =>
+      logger.warn({ err: error, pipeline: row.uid }, 'the table stays in the warehouse for now')
+    await dropWaiting(db, warehouses, failed, row.client).catch(failed)
   },
 }
 

@@ -1,6 +1,7 @@
 import type { SchemaBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { accessColumns, type Writing } from '@sluice/records'
+import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -55,13 +56,13 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
         `Data pipelines load into this schema: ${users.map(({ name }) => `"${name}"`).join(', ')}. Delete them or move them first.`,
       )
     }
+    await noteDrop(trx, { client: row.client, schema: row.schema_name })
   },
 
-  async afterDelete(row, { warehouses, logger }) {
-    try {
-      await (await warehouses.open(row.client)).dropSchema(row.schema_name)
-    } catch (error) {
-      logger.warn({ err: error, schema: row.schema_name }, 'the schema stays in the warehouse')
-    }
+  /** At once if the warehouse lets it go; else a worker drops the schema later. */
+  async afterDelete(row, { db, warehouses, logger }) {
+    const failed = (error: unknown) =>
+      logger.warn({ err: error, schema: row.uid }, 'the schema stays in the warehouse for now')
+    await dropWaiting(db, warehouses, failed, row.client).catch(failed)
   },
 }

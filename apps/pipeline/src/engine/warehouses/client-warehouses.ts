@@ -68,18 +68,18 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
       logger.warn({ client, reason: problem.message }, 'making a warehouse again')
     }
     const { database } = await provisionWarehouse(adminUrl, credentialsOf(parts, row))
-    await db
-      .updateTable('warehouses')
-      .set({ provisioned_at: sql`now()` })
-      .where('client', '=', client)
-      .execute()
+    await db.updateTable('warehouses').set({ provisioned_at: sql`now()` }).where('client', '=', client).execute()
     logger.info({ client, warehouse: database }, 'made a warehouse')
     return warehouse
   }
 
   return {
     open(client) {
-      const one = opening.get(client) ?? openOrMake(client).catch(away).finally(() => opening.delete(client))
+      const one =
+        opening.get(client) ??
+        openOrMake(client)
+          .catch(away)
+          .finally(() => opening.delete(client))
       opening.set(client, one)
       return one
     },
@@ -115,8 +115,7 @@ function rowOf(db: Kysely<DB>, client: string): Promise<Row | undefined> {
 const purpose = (client: string, role: 'load' | 'read') => `warehouses.${role}_password:${client}`
 
 async function insertRow({ db, keyRing }: Parts, client: string): Promise<Row> {
-  const sealed = (role: 'load' | 'read') =>
-    keyRing.seal(randomBytes(32).toString('base64url'), purpose(client, role))
+  const sealed = (role: 'load' | 'read') => keyRing.seal(randomBytes(32).toString('base64url'), purpose(client, role))
   await db
     .insertInto('warehouses')
     .values({

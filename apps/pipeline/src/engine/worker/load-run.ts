@@ -1,6 +1,7 @@
 import type { Redaction } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
+import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, LoadProblem } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
 import type { Outcome } from '../runs/finish-run.ts'
@@ -56,6 +57,7 @@ export async function loadRun(parts: LoadingParts, attempt: Attempt): Promise<Su
     return success(earlier.tables, claim.rowsRejected)
   }
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
+  await clearTheWay(parts.db, warehouse, { client: claim.client, ...claim.pipeline })
   await warehouse.ensureSchema(claim.pipeline.schema)
   const { tables, rejected } = await load(parts, attempt, warehouse)
   for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))

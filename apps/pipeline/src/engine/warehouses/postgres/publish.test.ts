@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
 import { LostRun } from '../../lost-run.ts'
+import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
@@ -32,6 +33,41 @@ describe('publishing', () => {
         `select from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition`,
       )
     ).rowCount
+
+  it('forgets what was published long ago, but not what a table holds', async () => {
+    const publications = [await load(numbered(1)), await load(numbered(2)), await load(numbered(3))]
+    const { run: recent } = publications[1]!
+    await scratch.superuser.query(
+      `update sluice.ledger set published_at = now() - interval '40 days' where run = any($1)`,
+      [publications.filter(({ run }) => run !== recent).map(({ run }) => run)],
+    )
+    expect(await scratch.warehouse.pruneLedger(30)).toBe(1)
+    const found = await Promise.all(publications.map(({ run }) => scratch.warehouse.findPublication(run)))
+    expect(found.map((one) => one?.rows)).toEqual([undefined, 2, 3])
+    expect(await scratch.warehouse.pruneLedger(-1000)).toBe(0)
+    await using read = await connectedAs(scratch.access, 'read')
+    await expect(read.query('select sluice.prune_ledger(1)')).rejects.toMatchObject({ code: '42501' })
+  })
+
+  it('does not wait for other loads, as many as it was opened for', async () => {
+    const end = new AbortController()
+    await using warehouse = openPostgresWarehouse(scratch.access, { loads: 8 })
+    async function* endless() {
+      yield Buffer.from('1\tone\n')
+      await new Promise(() => {})
+    }
+    const stuck = Array.from({ length: 7 }, async () => {
+      await using one = await warehouse.beginLoad(
+        { schema: 'health', table: word('stuck_'), columns: two, run: word(), attempt: 1 },
+        never,
+      )
+      await one.write(endless(), end.signal)
+    })
+    await sleep(300)
+    expect((await loadAll(warehouse, { table, columns: two }, numbered(2))).rows).toBe(2)
+    end.abort(new Error('enough'))
+    expect((await Promise.allSettled(stuck)).map(({ status }) => status)).toEqual(stuck.map(() => 'rejected'))
+  })
 
   it('shows readers the old rows or the new, never a gap and never a half', async () => {
     const sizes = [5_000, 20_000, 1, 12_345]

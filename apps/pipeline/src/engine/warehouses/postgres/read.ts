@@ -7,7 +7,7 @@ import { warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 
 const maximumRows = 10_000
-const maximumBytes = 16 * 1024 * 1024
+const maximumBytes = 4 * 1024 * 1024
 
 /** Everything as the text PostgreSQL sends; `toCell` decides what becomes a number. */
 const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig

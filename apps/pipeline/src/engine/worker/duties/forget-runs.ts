@@ -3,7 +3,7 @@ import type { DB } from '../../../database.ts'
 import { successful } from '../../runs/states.ts'
 import type { Duty } from '../janitor.ts'
 
-/** Runs per statement: each takes up to 20,000 log lines and rejected rows with it. */
+/** Runs per statement. Their log lines and rejected rows are gone by then, all but a few of a round that ended early. */
 const batch = 20
 /** Milliseconds per round, so that a large backlog leaves the database room for others. */
 const budget = 10_000
@@ -18,7 +18,7 @@ export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty
     async run(signal) {
       const end = Date.now() + budget
       let deleted = 0
-      for (const forget of [forgetWholeRuns, forgetDetails('run_logs'), forgetDetails('rejected_rows')]) {
+      for (const forget of [forgetDetails('run_logs'), forgetDetails('rejected_rows'), forgetWholeRuns]) {
         let count: number
         do {
           signal.throwIfAborted()

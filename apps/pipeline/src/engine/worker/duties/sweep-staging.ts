@@ -3,6 +3,7 @@ import type { DB } from '../../../database.ts'
 import { runsUnderWay } from '../../runs/under-way.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { Duty } from '../janitor.ts'
+import { eachWarehouse, everyClient } from './each-warehouse.ts'
 
 const day = 86_400_000
 
@@ -19,27 +20,13 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
       const all = Date.now() - sweptAll > day
       const clients = await (all ? everyClient(db) : busyClients(db))
       let dropped = 0
-      let failure: unknown
-      for (const client of clients) {
-        signal.throwIfAborted()
-        try {
-          const warehouse = await warehouses.open(client)
-          dropped += await warehouse.sweepStaging(() => runsUnderWay(db, client))
-        } catch (error) {
-          // One client's warehouse that is away does not keep the others from being swept.
-          failure ??= error
-        }
-      }
-      if (failure) throw failure
+      await eachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
+        dropped += await warehouse.sweepStaging(() => runsUnderWay(db, client))
+      })
       if (all) sweptAll = Date.now()
       return dropped
     },
   }
-}
-
-async function everyClient(db: Kysely<DB>): Promise<string[]> {
-  const rows = await db.selectFrom('warehouses').select('client').where('provisioned_at', 'is not', null).execute()
-  return rows.map(({ client }) => client)
 }
 
 async function busyClients(db: Kysely<DB>): Promise<string[]> {
