@@ -8,6 +8,7 @@ import type { DB } from '../src/database.ts'
 import { openQueue } from '../src/engine/queue/pg-boss-queue.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
+import { demandMigrated } from '../src/migrations.ts'
 
 await main(async () => {
   const config = readConfig()
@@ -20,6 +21,7 @@ await main(async () => {
     name: 'pipeline',
     onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
+  await demandMigrated(db)
   const queue = await openQueue(db, logger)
   const warehouses = clientWarehouses({
     db,

@@ -6,8 +6,10 @@ import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
+import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
 import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
 import { makeAuditMonths } from '../src/engine/worker/duties/make-audit-months.ts'
+import { pruneLedgers } from '../src/engine/worker/duties/prune-ledgers.ts'
 import { queueMissingRuns } from '../src/engine/worker/duties/queue-missing-runs.ts'
 import { removeFiles } from '../src/engine/worker/duties/remove-files.ts'
 import { sweepStaging } from '../src/engine/worker/duties/sweep-staging.ts'
@@ -16,6 +18,7 @@ import { workerMetrics } from '../src/engine/worker/metrics.ts'
 import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
+import { demandMigrated } from '../src/migrations.ts'
 
 await main(async () => {
   const config = readConfig()
@@ -32,6 +35,7 @@ await main(async () => {
     // The error itself drags its whole connection into the log.
     onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
+  await demandMigrated(db)
   const queue = await openWorkerQueue({
     connectionString: config.PIPELINE_DATABASE_URL,
     concurrency: config.WORKER_CONCURRENCY,
@@ -77,9 +81,11 @@ await main(async () => {
     metrics,
     duties: [
       queueMissingRuns({ db, queue }),
+      dropDeleted({ db, warehouses, logger }),
       sweepStaging({ db, warehouses }),
       removeFiles({ db, filesDirectory }),
       forgetRuns({ db, days: config.RUN_RETENTION_DAYS }),
+      pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
       makeAuditMonths({ db }),
     ],
   })

@@ -56,4 +56,9 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   return { ...values, secrets }
 }
 
+/** For the command that prepares the database. */
+export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env) {
+  return readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl() }).values
+}
+
 export type Config = ReturnType<typeof readConfig>

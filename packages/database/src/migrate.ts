@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { StartProblem } from '@sluice/process'
+import { sql, type Kysely } from 'kysely'
 import pg from 'pg'
 
-/** A migration that was applied is not what the folder holds now, or the folder is older than the database. */
-export class MigrationProblem extends Error {
-  override readonly name = 'MigrationProblem'
+/** A migration that was applied is not what the folder holds now, the folder is older than the database, or newer. */
+export class MigrationProblem extends StartProblem {
+  override readonly name: string = 'MigrationProblem'
 }
 
 /** Any number that no other advisory lock of ours uses. */
@@ -25,27 +27,43 @@ export async function migrate(connectionString: string, folder: string): Promise
     )
     const { rows } = await client.query<{ name: string; checksum: string }>('select name, checksum from migrations')
     const pending = pendingMigrations(migrationsIn(folder), new Map(rows.map((row) => [row.name, row.checksum])))
-    for (const { name, checksum, sql } of pending) await apply(client, name, checksum, sql)
+    for (const migration of pending) await apply(client, migration)
     return pending.map(({ name }) => name)
   } finally {
     await client.end()
   }
 }
 
+/** Refuses to start on a database that lacks a migration of the folder. `url` is the name of the setting that names it. */
+export async function demandMigrated(db: Kysely<any>, folder: string, url: string): Promise<void> {
+  const there = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
+  const applied = there.rows[0]?.name
+    ? (await sql<{ name: string }>`select name from migrations`.execute(db)).rows.map(({ name }) => name)
+    : []
+  const missing = filesIn(folder).filter((name) => !applied.includes(name))
+  if (missing.length > 0)
+    throw new MigrationProblem(
+      `The database of ${url} is not migrated (${missing.join(', ')} is missing): run bin/migrate.ts with the same ${url}, then start again.`,
+    )
+}
+
 interface Migration {
   name: string
   checksum: string
-  sql: string
+  text: string
 }
 
 function migrationsIn(folder: string): Migration[] {
+  return filesIn(folder).map((name) => {
+    const text = readFileSync(join(folder, name), 'utf8')
+    return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
+  })
+}
+
+function filesIn(folder: string): string[] {
   return readdirSync(folder)
     .filter((file) => /^\d{4}_[a-z0-9_]+\.sql$/.test(file))
     .toSorted()
-    .map((name) => {
-      const sql = readFileSync(join(folder, name), 'utf8')
-      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') }
-    })
 }
 
 function pendingMigrations(present: Migration[], applied: ReadonlyMap<string, string>): Migration[] {
@@ -73,10 +91,10 @@ function pendingMigrations(present: Migration[], applied: ReadonlyMap<string, st
   return pending
 }
 
-async function apply(client: pg.Client, name: string, checksum: string, sql: string): Promise<void> {
+async function apply(client: pg.Client, { name, checksum, text }: Migration): Promise<void> {
   await client.query('begin')
   try {
-    await client.query(sql)
+    await client.query(text)
     await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])
     await client.query('commit')
   } catch (error) {

@@ -2,7 +2,7 @@ import { SettingsProblem } from './settings.ts'
 
 /** What went wrong at start, in a sentence, with what to do. */
 export class StartProblem extends Error {
-  override readonly name = 'StartProblem'
+  override readonly name: string = 'StartProblem'
 }
 
 /** Runs a process's main function. What a person can mend ends as a sentence on standard error, anything else with its stack. */
