@@ -12,6 +12,8 @@ export interface Program {
   output(): string
   /** Its exit code, or the signal that ended it. */
   ended: Promise<number | string>
+  signal(name: NodeJS.Signals): void
+  /** Ends it, and waits for that. */
   stop(signal?: NodeJS.Signals): Promise<number | string>
 }
 
@@ -27,6 +29,7 @@ export function startProgram(file: string, environment: Record<string, string>):
   return {
     output: () => output,
     ended,
+    signal: (name) => void child.kill(name),
     stop(signal = 'SIGKILL') {
       child.kill(signal)
       return ended
