@@ -1,0 +1,28 @@
+import { execFile } from 'node:child_process'
+
+/** How a program ended, and what it said. */
+export interface Ended {
+  code: number | string | null | undefined
+  stdout: string
+  stderr: string
+}
+
+/** Runs a program to its end, half a minute at most. */
+export const runProgram = (
+  file: string,
+  args: string[],
+  options: { cwd: string; env: NodeJS.ProcessEnv },
+): Promise<Ended> =>
+  new Promise((resolve) => {
+    const child = execFile(file, args, { ...options, timeout: 30_000 }, (error, stdout, stderr) =>
+      resolve({ code: error ? error.code : 0, stdout, stderr }),
+    )
+    child.stdin?.end()
+  })
+
+/** PATH of a terminal outside npm: the tour is pasted there, where `node` is the machine's own, 20 or later. */
+export const pathOfTerminal = (path = ''): string =>
+  path
+    .split(':')
+    .filter((entry) => !entry.includes('node_modules'))
+    .join(':')
