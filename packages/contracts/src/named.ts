@@ -35,7 +35,6 @@ export const Translation = Type.Object(
 export const named = {
   // Two patterns, each linear: one that says both goes quadratic on a long line with a control character at its end.
   name: Type.String({
-    minLength: 1,
     maxLength: 255,
     pattern: '\\S',
     allOf: [{ type: 'string', pattern: oneLine, maxLength: 255 }],
