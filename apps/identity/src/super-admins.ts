@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import { problems } from '@sluice/http'
-import type { UserRow } from './api/users/records.ts'
+import type { UserRow } from './api/users/row.ts'
 import type { DB } from './database.ts'
 
 /** Any number that no other advisory lock of this service uses. */

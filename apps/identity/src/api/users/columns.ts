@@ -1,6 +1,6 @@
 import type { UserBody } from '@sluice/contracts'
 import { skeletonOf, usernameOf } from '../../sign-in/username.ts'
-import type { UserRow } from './records.ts'
+import type { UserRow } from './row.ts'
 
 /** What a body says of a user, password and client aside. What it leaves out is empty: PUT replaces. */
 export function userColumns(body: UserBody) {

@@ -6,7 +6,8 @@ import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { replaceGroups } from './groups.ts'
-import { userRecords, type UserRow } from './records.ts'
+import { userRecords } from './records.ts'
+import type { UserRow } from './row.ts'
 import { demandGrantable, demandPasswordAllowed } from './rules.ts'
 
 /** Makes a user: ACTIVE with a password or single sign-on, else INVITATION, who cannot sign in yet. */

@@ -4,7 +4,7 @@ import { inLanguageOf } from '@sluice/records'
 import { accessOfUser } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
-import type { UserRow } from './records.ts'
+import type { UserRow } from './row.ts'
 
 type Group = User['userGroups'][number]
 

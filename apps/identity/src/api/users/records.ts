@@ -1,14 +1,9 @@
-import { sql, type RawBuilder, type Selectable, type SqlBool } from 'kysely'
-import { holds, startPages, userStatuses, type Role, type User, type UserStatus } from '@sluice/contracts'
-import { records, type Refined, type SharedColumns } from '@sluice/records'
-import type { Users } from '../../database.ts'
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { holds, startPages, userStatuses, type User } from '@sluice/contracts'
+import { records } from '@sluice/records'
 import type { Asked } from '../operation.ts'
 import { presentUsers } from './present.ts'
-
-export type UserRow = Refined<
-  Selectable<Users>,
-  Pick<SharedColumns, 'translations'> & { roles: Role[]; status: UserStatus; start_page: User['startPage'] }
->
+import type { UserRow } from './row.ts'
 
 const ofGroups = (condition: RawBuilder<SqlBool>) => sql<SqlBool>`exists (
   select from user_group_members m join user_groups g on g.id = m.user_group_id where m.user_id = r.id and ${condition})`

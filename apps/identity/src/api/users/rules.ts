@@ -1,6 +1,6 @@
 import { holds, type Role, type UserBody } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
-import type { UserRow } from './records.ts'
+import type { UserRow } from './row.ts'
 
 const lacking = (caller: Caller, roles: readonly Role[]) => roles.filter((role) => !holds(caller.roles, role))
 

@@ -4,7 +4,8 @@ import { endSessionsOfUser } from '../../sign-in/sessions.ts'
 import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf } from './columns.ts'
-import { userRecords, type UserRow } from './records.ts'
+import { userRecords } from './records.ts'
+import type { UserRow } from './row.ts'
 import { demandPowerOver } from './rules.ts'
 
 /** Shuts a user out, with whatever they have open, or lets them in again: whoever has a way to sign in. */

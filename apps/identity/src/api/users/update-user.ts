@@ -8,7 +8,8 @@ import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { replaceGroups } from './groups.ts'
-import { userRecords, type UserRow } from './records.ts'
+import { userRecords } from './records.ts'
+import type { UserRow } from './row.ts'
 import { demandGrantable, demandPasswordAllowed, demandPowerOver } from './rules.ts'
 
 /** Replaces a user. The answer says which roles there were before. */

@@ -12,7 +12,7 @@ import { authorsOf, usernamesOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
 import { presentSchemas, type SchemaRow } from '../schemas/records.ts'
-import type { DataPipelineRow } from './records.ts'
+import type { DataPipelineRow } from './row.ts'
 import { statusesOf } from './status.ts'
 
 export async function presentDataPipelines(rows: DataPipelineRow[], context: Asked): Promise<CsvUploadPipeline[]> {

@@ -1,13 +1,11 @@
-import { sql, type Selectable, type SqlBool } from 'kysely'
+import { sql, type SqlBool } from 'kysely'
 import { holds, pipelineTypes, runTriggers, type CsvUploadPipeline } from '@sluice/contracts'
-import { records, visibleTo, type Level, type RecordKind, type Refined, type SharedColumns } from '@sluice/records'
+import { records, visibleTo, type Level, type RecordKind } from '@sluice/records'
 import type { Caller } from '@sluice/http'
-import type { DataPipelines } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { tagsColumn } from '../recorded.ts'
 import { presentDataPipelines } from './present.ts'
-
-export type DataPipelineRow = Refined<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
+import type { DataPipelineRow } from './row.ts'
 
 const kind: RecordKind<DataPipelineRow, CsvUploadPipeline, Asked> = {
   noun: 'data pipeline',

@@ -2,7 +2,7 @@ import type { DataPipelineStatus } from '@sluice/contracts'
 import { lastRuns } from '../../engine/runs/read-runs.ts'
 import { duration } from '../duration.ts'
 import type { Asked } from '../operation.ts'
-import type { DataPipelineRow } from './records.ts'
+import type { DataPipelineRow } from './row.ts'
 
 /** How each pipeline's last run went, and what its last successful one left in the warehouse. */
 export async function statusesOf(rows: DataPipelineRow[], { db }: Asked) {

@@ -8,7 +8,7 @@ import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
 import { schemas } from '../schemas/records.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
-import type { DataPipelineRow } from './records.ts'
+import type { DataPipelineRow } from './row.ts'
 
 export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, CsvUploadPipelineBody> = {
   async check(body, input) {
