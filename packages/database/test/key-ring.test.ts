@@ -46,7 +46,7 @@ describe('a key ring', () => {
       `${id}.${nonce}.${body.slice(0, -4)}`,
       `${id}.${nonce}.`,
       `${id}.${nonce}`,
-      `${id}`,
+      id,
       `${id}..${body}`,
       '',
     ]

@@ -59,7 +59,13 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
     const number = randomBytes(4).toString('hex')
     const schema = await db
       .insertInto('schemas')
-      .values({ client, name: `s${number}`, schema_name: `s${number}`, permanent: false, provider_schema: 'SQL_DATABASE_D' })
+      .values({
+        client,
+        name: `s${number}`,
+        schema_name: `s${number}`,
+        permanent: false,
+        provider_schema: 'SQL_DATABASE_D',
+      })
       .returningAll()
       .executeTakeFirstOrThrow()
     const values = { client, name: `p${number}`, type: 'CSV_UPLOAD', disabled: false, run_trigger: 'NEVER' }
