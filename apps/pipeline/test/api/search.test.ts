@@ -123,7 +123,8 @@ describe.each([
     uid: '4b1fb1a0-2f3c-4a5e-9f53-0d7c6f3e1c11',
     number: '1',
     boolean: 'true',
-    strings: 'x',
+    // Compared by how many there are.
+    strings: '1',
   }
 
   it.each(Object.entries(properties))('can be searched and ordered by: %s', async (name, property) => {
@@ -133,8 +134,9 @@ describe.each([
         : property.type === 'date-time'
           ? '2026-01-31'
           : values[property.type]
-    const query = `filter=${name}:!null&filter=${name}:eq:${encoded(value!)}&filter=${name}:in:[${encoded(value!)}]&order=${name}:desc`
+    const query = `filter=${name}:!null&filter=${name}:eq:${encoded(value!)}&filter=${name}:in:[${encoded(value!)}]`
     await owner.get(`/${noun}?${query}`).expect(200)
+    await owner.get(`/${noun}?order=${name}:desc`).expect(property.type === 'strings' ? 400 : 200)
     await owner.get(`/${noun}?filter=${name}:null&rootJunction=OR`).expect(200)
   })
 })
