@@ -2,12 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { pipelineOperations, serviceClient, type Column } from '@sluice/contracts'
+import type { Column } from '@sluice/contracts'
 import { writeHealthData } from '../demo/health-data.ts'
 import { loadCsv, type CsvLoad, type LoadedCsv } from '../demo/load-csv.ts'
 import { signIn, type Session } from '../demo/session.ts'
 import { root } from '../paths.ts'
-import { plainCsv, plainValue } from './plain-csv.ts'
 import { tourScript } from './read-tour.ts'
 import { pathOfTerminal, runProgram } from './run-program.ts'
 import { startStack, type RunningStack } from './running-stack.ts'
@@ -81,67 +80,3 @@ describe('the demo', () => {
     expect(stdout).toMatch(/^ +facility_code +TEXT$/m)
   })
 })
-
-const covid = join(root, '../shared/data/covid-19')
-const numeric = /^(SMALLINT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE)$/
-const countries = ['china', 'us', 'united_kingdom', 'italy', 'france', 'germany', 'spain', 'iran']
-const publicFiles: Record<string, string[]> = {
-  'key-countries-pivoted.csv': ['date DATE', ...countries.map((name) => `${name} INTEGER`)],
-  'reference.csv': [
-    'uid INTEGER',
-    'iso2 TEXT',
-    'iso3 TEXT',
-    'code3 SMALLINT',
-    'fips TEXT',
-    'admin2 TEXT',
-    'province_state TEXT',
-    'country_region TEXT',
-    'lat DECIMAL',
-    'long DECIMAL',
-    'combined_key TEXT',
-    'population INTEGER',
-  ],
-  'worldwide-aggregate.csv': [
-    'date DATE',
-    'confirmed INTEGER',
-    'recovered INTEGER',
-    'deaths INTEGER',
-    'increase_rate DECIMAL',
-  ],
-}
-
-describe('public data', () => {
-  if (!existsSync(covid)) {
-    it.skip('arrives cell by cell as it was read (skipped: no ../shared/data/covid-19 beside this checkout)', () => {})
-    return
-  }
-  it.each(Object.entries(publicFiles))('arrives cell by cell as it was read: %s', async (name, types) => {
-    const { run, table, pipeline } = await load(join(covid, name))
-    expect(run.status).toBe('OK')
-    const { columns, rows } = await everything(pipeline.id)
-    const [header, ...records] = plainCsv(readFileSync(join(covid, name), 'utf8'))
-    expect(columns.map(({ label }) => label)).toEqual(header)
-    expect(typesOf(columns)).toEqual(types)
-    expect([table?.rowCount, rows.length]).toEqual([records.length, records.length])
-    const plain = (record: readonly unknown[]) =>
-      record.map((cell, index) => plainValue(cell, numeric.test(columns[index]?.dataType ?? '')))
-    expect(rows.map(plain)).toEqual(records.map(plain))
-  })
-})
-
-/** All pages of GET …/data. */
-const everything = async (uid: string): Promise<{ columns: Column[]; rows: unknown[][] }> => {
-  const service = serviceClient({
-    baseUrl: stack.pipelineUrl,
-    name: 'The pipeline service',
-    token: session.token,
-    timeout: 15_000,
-  })
-  const rows: unknown[][] = []
-  for (let page = 1; ; page++) {
-    const query = { page, pageSize: 1000 }
-    const data = await service.call(pipelineOperations.dataPipelines.data, { params: { uid }, query })
-    rows.push(...data.rows)
-    if (data.height < query.pageSize) return { columns: data.columns, rows }
-  }
-}

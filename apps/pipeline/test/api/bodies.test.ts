@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { schemaBody, startService, type Asking, type Service } from './service.ts'
+import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 let service: Service
 let owner: Asking

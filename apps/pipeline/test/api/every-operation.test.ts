@@ -4,7 +4,7 @@ import { checker, holds, pipelineOperations, roles, type Role, type Signature } 
 import { operations } from '../../src/api/operations.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { wrongBody, wrongQuery } from './wrong-requests.ts'
 
 const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { startService, type Service } from './service.ts'
+import { startService, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {

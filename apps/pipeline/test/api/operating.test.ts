@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
 import { brokenOpenapiRules } from './openapi-rules.ts'
-import { schemaBody, startService, type Asking, type Service } from './service.ts'
+import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 let service: Service
 let person: Person

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 let service: Service
 let worker: WorkerProcess

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Person } from '../identity.ts'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 /** mulberry32: the same grants on every machine. */
 function numbers(seed: number) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 let service: Service
 let client: string

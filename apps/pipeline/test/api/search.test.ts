@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { dataPipelines } from '../../src/api/data-pipelines/records.ts'
 import { schemas } from '../../src/api/schemas/records.ts'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 const names = ['Water', 'anaemia', 'Beds', 'births', 'Ärzte', 'Cases_1', 'Cases%2', 'measles', 'Malaria', 'zinc']
 

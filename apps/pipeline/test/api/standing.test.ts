@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
-import { startService, type Service } from './service.ts'
+import { startService, type Service } from './app-under-test.ts'
 
 /** Milliseconds: see identity-service.ts. */
 const standingIsFresh = 5_000

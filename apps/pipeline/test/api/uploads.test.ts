@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './service.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 const limit = 1_000_000
 
@@ -39,8 +39,8 @@ function opened(uid: string, headers: Record<string, string | number> = {}, toke
   })
   const answer = new Promise<{ status: number; body: any }>((resolve, reject) => {
     sent.once('error', reject)
-    sent.once('response', async (response: IncomingMessage) => {
-      resolve({ status: response.statusCode!, body: JSON.parse(await text(response)) })
+    sent.once('response', (response: IncomingMessage) => {
+      text(response).then((body) => resolve({ status: response.statusCode!, body: JSON.parse(body) }), reject)
     })
   })
   answer.catch(() => {})

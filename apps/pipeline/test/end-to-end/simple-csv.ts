@@ -30,7 +30,7 @@ export function typeOf(values: readonly (string | null)[]): string {
 /** A value as it can be compared: numbers exactly, without zeros that say nothing; moments by when they are. */
 export function comparable(value: unknown, type: string): unknown {
   if (value === null) return null
-  const text = String(value)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
   switch (type) {
     case 'SMALLINT':
     case 'INTEGER':
