@@ -32,7 +32,9 @@ function outcome({ run, table, pipeline }: LoadedCsv, { colors }: Reporting): st
     const sign = run.status === 'OK' ? colors.green('●') : colors.yellow('▲')
     const rows = rowsText(run.rowsWritten ?? table?.rowCount ?? 0)
     const place = colors.bold(table?.qualifiedTableName ?? '')
-    return [`${sign} ${rows} loaded into ${place}${run.status === 'WARNING' ? ` ${colors.yellow(message)}` : ''}`]
+    // The first sentence of the message says this too; what else it says is worth a look.
+    const more = message.replace(/^Loaded [^.]*\.\S* ?/, '')
+    return [`${sign} ${rows} loaded into ${place}`, ...(more ? [`  ${colors.yellow(more)}`] : [])]
   }
   const name = printable(pipeline.name)
   return [`${colors.red('✗')} The run of "${name}" ended ${run.status}: ${message || 'it does not say why.'}`]
@@ -64,10 +66,20 @@ function columnTypes({ data }: LoadedCsv, { colors, width }: Reporting): string[
   return [colors.dim('Column types'), ...lines, ...(rest > 0 ? [colors.dim(`… and ${rest} more`)] : [])]
 }
 
-function rejectedRows({ rejected, run }: LoadedCsv, { colors, width }: Reporting): string[] {
-  const rows = rejected.map(({ line, column, reason, raw }) => [line, column, reason, raw])
-  const { lines } = textTable([['line', 'column', 'reason', 'as it was'], ...rows], { width: width - 2, right: [true] })
-  return [colors.yellow(`${rowsText(run.progress.rowsRejected)} did not fit`), ...lines]
+/** Reasons whole, because they say what to do; of the rows themselves what finds room behind. */
+function rejectedRows({ rejected, run, pipeline }: LoadedCsv, { colors, width, pipelineUrl }: Reporting): string[] {
+  const lines = rejected.map(({ line, column, reason, raw }) => {
+    const said = `line ${line}: ${column ? `${printable(column)}: ` : ''}${printable(reason)}`
+    const room = Math.max(20, width - 6 - said.length)
+    const row = printable(raw)
+    return `${said}  ${colors.dim(row.length > room ? `${row.slice(0, room - 1)}…` : row)}`
+  })
+  const all = `${pipelineUrl}/api/v1/data-pipelines/${pipeline.id}/runs/${run.taskId}/rejected-rows`
+  return [
+    colors.yellow(`${rowsText(run.progress.rowsRejected)} did not fit`),
+    ...lines,
+    colors.dim(`All of them: ${all}`),
+  ]
 }
 
 function timing({ file, run, timing: { upload, queued, load } }: LoadedCsv, { colors }: Reporting): string[] {

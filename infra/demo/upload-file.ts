@@ -20,7 +20,9 @@ export async function csvFile(path: string, name: string): Promise<CsvFile> {
     return { path, name, size: found.size }
   } catch (error) {
     if (error instanceof Refusal) throw error
-    throw new Refusal(`${path} cannot be read (${(error as NodeJS.ErrnoException).code}): give the path of a CSV file.`)
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
+    throw new Refusal(`${path} ${why}: give the path of a CSV file.`)
   }
 }
 

@@ -30,7 +30,8 @@ const row = (label: string, text: string): string => `${pc.dim(label.padEnd(9))}
 
 const signIn = ({ username, password }: Admin, passwordIsKept: boolean, folder: string): string => {
   const name = pc.bold(username)
-  if (password) return `${name} / ${pc.bold(pc.yellow(password))} ${pc.dim('(shown this once)')}`
+  if (password)
+    return `${name}, password ${pc.bold(pc.yellow(password))} ${pc.dim(`(shown this once; kept in ${folder}/secrets.json)`)}`
   if (passwordIsKept)
     return `${name} ${pc.dim(`with the first start's password, in ${folder}/secrets.json, or what you changed it to`)}`
   return `${name} ${pc.dim('with the SLUICE_ADMIN_PASSWORD of the first start, or what you changed it to')}`

@@ -68,7 +68,7 @@ export const assigned = [
 ] as const
 
 /** Whatever stands here is accepted and not looked at. */
-export const ignored = Type.Unsafe<unknown>({ description: 'Accepted and ignored.' })
+export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
 
 /**
  * A request body: `fields` are read, `assigned` and `more` are accepted so that what was read with GET can be sent with PUT, and

@@ -80,6 +80,7 @@ export function door<Context>(service: Door<Context>): Express {
   app.get('/openapi.json', (_request, response) => {
     response.json(document)
   })
+  app.get('/', (_request, response) => response.redirect('/docs'))
   app.use(docsRoutes(service.info.title))
   if (service.sideDoors) app.use(service.sideDoors)
 

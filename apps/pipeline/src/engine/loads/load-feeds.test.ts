@@ -33,7 +33,7 @@ describe('loading feeds', () => {
       attempt: 1,
       stillOurs: async () => true,
       signal: never,
-      rejected: () => 0,
+      rejected: () => ({ count: 0 }),
     }
   })
   afterAll(() => scratch?.[Symbol.asyncDispose]())
@@ -87,7 +87,12 @@ describe('loading feeds', () => {
     [10_000, 102, 'fails'],
   ])('with %i good rows and %i rejected %s', async (good, bad, outcome) => {
     await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
-    const loading = loadFeeds({ ...job, run: word('run'), rejected: () => bad, feeds: feeds(feed(numbered(good))) })
+    const loading = loadFeeds({
+      ...job,
+      run: word('run'),
+      rejected: () => ({ count: bad, first: 'line 7: too odd' }),
+      feeds: feeds(feed(numbered(good))),
+    })
     if (outcome === 'fails')
       await expect(loading).rejects.toMatchObject({
         code: 'TOO_MANY_REJECTED_ROWS',

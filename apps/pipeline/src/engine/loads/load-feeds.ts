@@ -14,8 +14,8 @@ export interface FeedsToLoad {
   /** Whether this attempt may still publish; asked once more just before it does. */
   stillOurs: () => Promise<boolean>
   signal: AbortSignal
-  /** How many rows the source has set aside so far. */
-  rejected: () => number
+  /** How many rows the source has set aside so far, and what the first of them is. */
+  rejected: () => { count: number; first?: string | undefined }
 }
 
 /** The data is not fit to be published; the old data stays. In a sentence for the owner of the pipeline. */
@@ -59,13 +59,14 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   return (await warehouse.publish([...loads.values()], job.stillOurs, signal)).tables
 }
 
-function refuseTooManyRejected(loaded: number, rejected: number): void {
+function refuseTooManyRejected(loaded: number, { count: rejected, first }: ReturnType<FeedsToLoad['rejected']>): void {
   const total = loaded + rejected
   const fits = total < tolerated.fromRows ? loaded > 0 : rejected <= total * tolerated.share
   if (fits || rejected === 0) return
   throw new LoadProblem(
     'TOO_MANY_REJECTED_ROWS',
-    `${rejected} of ${total} rows do not fit and were set aside; at most ${tolerated.share * 100} % may be. ` +
-      'The old data stays. The run’s rejected rows say what is wrong with each; correct them in the source and run again.',
+    `${rejected} of ${total} rows do not fit; of ${tolerated.fromRows} rows and more, ${tolerated.share * 100} % may be set aside. ` +
+      `The old data stays. ${first ? `The first is in ${first}. ` : ''}` +
+      'The run’s rejected rows say what is wrong with each; correct them in the source and run again.',
   )
 }

@@ -73,11 +73,13 @@ async function load(
   await using rejected = await openRejectedRows(db, claim)
   const totals: Totals = { bytesRead: 0, bytesTotal: null, rowsRead: 0, rowsRejected: 0 }
   count(totals)
+  let firstRejected: string | undefined
   const report: Report = {
     progress(counts) {
       Object.assign(totals, counts)
     },
     reject(row) {
+      firstRejected ??= `line ${row.line}: ${row.reason}`
       rejected.add(row)
       totals.rowsRejected = rejected.count
     },
@@ -93,7 +95,7 @@ async function load(
     attempt,
     stillOurs,
     signal,
-    rejected: () => rejected.count,
+    rejected: () => ({ count: rejected.count, first: firstRejected }),
   })
   return { tables, rejected: rejected.count }
 }
@@ -105,11 +107,13 @@ async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<R
   return runs
 }
 
+/** Empty is what the source said, so it is loaded, but hardly what anybody meant. */
 function success(tables: readonly LoadedTable[], rejected: number): Success {
+  const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
-    state: rejected > 0 ? 'WARNING' : 'OK',
+    state: rejected > 0 || rowsWritten === 0 ? 'WARNING' : 'OK',
     message: whatWasLoaded(tables, rejected),
-    rowsWritten: tables.reduce((sum, { rows }) => sum + rows, 0),
+    rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,
   }

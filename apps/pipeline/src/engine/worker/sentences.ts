@@ -9,7 +9,13 @@ export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number):
   const [first] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : `${tables.length} tables of ${first!.schema}`
-  const loaded = `Loaded ${count(rows)} into ${into}.`
+  const empty = rows === 0 ? ' The source has no rows, so there are none in the table now.' : ''
+  const changed = tables.flatMap((table) => table.changes.map((change) => whatChanged(table, change)))
+  const more = changed.length > 3 ? ` And ${changed.length - 3} more changes of columns; the log names them.` : ''
+  const loaded = `Loaded ${count(rows)} into ${into}.${empty}${changed
+    .slice(0, 3)
+    .map((change) => ` ${change}`)
+    .join('')}${more}`
   if (rejected === 0) return loaded
   return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} set aside; the run’s rejected rows say why.`
 }

@@ -29,7 +29,7 @@ export function reason(records: Records, { labels, headerRow, recordBytes }: Sha
       return `${fields} where the ${headerRow ? 'header' : 'first row'} has ${labels.length}`
     }
     case 'NOT_UTF8':
-      return `not valid UTF-8 (${badByte(records)}); save the file as UTF-8`
+      return `not valid UTF-8 (${badByte(records)}); save the file as UTF-8, in Excel as "CSV UTF-8"`
     case 'NUL_BYTE':
       return 'holds a NUL byte, which no text column can store'
     case 'UNCLOSED_QUOTE':

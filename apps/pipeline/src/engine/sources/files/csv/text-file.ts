@@ -23,13 +23,13 @@ export class TextFile implements Disposable {
   /** Throws SourceProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or ENCODING_NOT_SUPPORTED. */
   constructor(path: string, name: string) {
     this.name = name
-    let start: Uint8Array = new Uint8Array(4)
+    let start: Uint8Array = new Uint8Array(64)
     try {
       this.#descriptor = openSync(path, 'r')
       const stat = fstatSync(this.#descriptor, { bigint: true })
       this.size = Number(stat.size)
       this.#modified = stat.mtimeNs
-      start = start.subarray(0, readSync(this.#descriptor, start, 0, 4, 0))
+      start = start.subarray(0, readSync(this.#descriptor, start, 0, start.length, 0))
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
       const why = unreadable[code] ?? `cannot be read (${code})`
@@ -65,6 +65,10 @@ function recognise(start: Uint8Array, name: string): { encoding: Encoding; skip:
   if (a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0) throw notCsv('an old Excel workbook')
   if (a === 0x1f && b === 0x8b) throw notCsv('compressed with gzip')
   if (a === 0x50 && b === 0x41 && c === 0x52 && d === 0x31) throw notCsv('a Parquet file')
+  const text = Buffer.from(start).toString('latin1').replace(/^ï»¿/, '')
+  if (text.startsWith('%PDF')) throw notCsv('a PDF document')
+  if (/^\s*<(!doctype|html|\?xml)/i.test(text)) throw notCsv('a web page or another XML document')
+  if (/^\s*(\[\s*)?\{\s*"/.test(text)) throw notCsv('JSON')
   if (a === 0xef && b === 0xbb && c === 0xbf) return { encoding: 'UTF-8', skip: 3 }
   if ((a === 0xff && b === 0xfe && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0xfe && d === 0xff)) {
     throw new SourceProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)

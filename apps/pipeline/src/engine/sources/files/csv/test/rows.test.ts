@@ -155,7 +155,14 @@ describe('a rejected row', () => {
     [
       'bytes that are not UTF-8',
       bytes('a,b\n1,caf', 0xe9, '\n2,café\n'),
-      [{ line: 2, column: 'b', reason: 'not valid UTF-8 (byte 0xE9); save the file as UTF-8', raw: '1,caf\ufffd' }],
+      [
+        {
+          line: 2,
+          column: 'b',
+          reason: 'not valid UTF-8 (byte 0xE9); save the file as UTF-8, in Excel as "CSV UTF-8"',
+          raw: '1,caf\ufffd',
+        },
+      ],
       1,
     ],
     [
@@ -165,7 +172,7 @@ describe('a rejected row', () => {
         {
           line: 2,
           column: 'a',
-          reason: 'not valid UTF-8 (byte 0xED); save the file as UTF-8',
+          reason: 'not valid UTF-8 (byte 0xED); save the file as UTF-8, in Excel as "CSV UTF-8"',
           raw: '\ufffd\ufffd\ufffd,1',
         },
       ],
@@ -228,6 +235,10 @@ describe('a file is refused', () => {
     ['NOT_CSV', bytes('PK', 3, 4, 'xl/workbook.xml')],
     ['NOT_CSV', bytes(0x1f, 0x8b, 8, 0)],
     ['NOT_CSV', bytes('PAR1')],
+    ['NOT_CSV', bytes('%PDF-1.7')],
+    ['NOT_CSV', bytes('\n<!DOCTYPE html><html>')],
+    ['NOT_CSV', bytes('[\n  {"a": 1}]')],
+    ['NOT_CSV', bytes(0xef, 0xbb, 0xbf, '{"a":1}')],
     ['ENCODING_NOT_SUPPORTED', bytes(0xff, 0xfe, 0, 0, 'a', 0, 0, 0)],
   ])('with %s', async (code, content, ...[dialect]) => {
     expect(await problem(content, dialect)).toEqual({ problem: code })
