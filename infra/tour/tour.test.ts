@@ -33,7 +33,8 @@ describe('the tour of the README', () => {
   it.each(['sh', ...bash])('works when pasted into %s, every line of it', async (shell) => {
     const script = join(stack.folder, 'tour.sh')
     await writeFile(script, tourScript(readFileSync(join(root, 'README.md'), 'utf8'), stack))
-    const env = { ...process.env, NODE_OPTIONS: '', PATH: pathOfTerminal(process.env['PATH']) }
+    const { FORCE_COLOR: _, ...ours } = process.env
+    const env = { ...ours, NODE_OPTIONS: '', NO_COLOR: '1', PATH: pathOfTerminal(process.env['PATH']) }
     const { code, stdout, stderr } = await runProgram(shell, ['-e', script], { cwd: stack.folder, env })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^Loaded 2 rows into tour\w*\.stock\w*\. 1 row did not fit/m)
