@@ -1,1 +1,7 @@
-export { default } from '../../jest.preset.js'
+import preset from '../../jest.preset.js'
+
+export default {
+  ...preset,
+  globalSetup: '<rootDir>/test/shared-identity/start.ts',
+  globalTeardown: '<rootDir>/test/shared-identity/stop.ts',
+}

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { identityOperations, serviceClient, type Client as Organisation, type Role } from '@sluice/contracts'
-import { testDatabase } from '@sluice/testing'
 import { Pool } from 'pg'
-import { freePort, ready, runProgram, startProgram } from './program.ts'
+import { sharedIdentity } from './shared-identity/shared.ts'
 
 export interface Person {
   id: string
@@ -12,28 +12,14 @@ export interface Person {
   token: string
 }
 
-export type Identity = Awaited<ReturnType<typeof startIdentity>>
+export type Identity = Awaited<ReturnType<typeof joinIdentity>>
 
 const { auth, clients, users } = identityOperations
-const password = 'heron-sifts-41-pebbles'
-
-/** The real identity service in a process of its own, on a database of its own, and short ways to whoever a test needs. */
-export async function startIdentity(serviceSecret: string) {
-  const database = await testDatabase({ migrations: join(import.meta.dirname, '../../identity/migrations') })
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const environment = {
-    IDENTITY_DATABASE_URL: database.url,
-    IDENTITY_PORT: String(port),
-    IDENTITY_PUBLIC_URL: url,
-    SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
-    SERVICE_SECRET: serviceSecret,
-    SLUICE_ADMIN_PASSWORD: password,
-    ACCESS_TOKEN_SECONDS: '900',
-  }
-  const program = startProgram('identity/bin/serve.ts', environment)
-  await Promise.all([ready(program, url), runProgram('identity/bin/create-first-admin.ts', environment)])
-  const sql = new Pool({ connectionString: database.url, max: 2 })
+/** The identity service that is there for all test files, and short ways to whoever this one needs: in clients of its own. */
+export async function joinIdentity() {
+  const { url, port, databaseUrl, serviceSecret, adminPassword: password, log } = sharedIdentity.find()
+  await answers(url, log)
+  const sql = new Pool({ connectionString: databaseUrl, max: 2 })
   sql.on('error', () => {})
 
   const anonymous = serviceClient({ baseUrl: url, token: () => undefined, timeout: 20_000 })
@@ -46,8 +32,9 @@ export async function startIdentity(serviceSecret: string) {
     url,
     port,
     adminToken,
-    /** The lines of its log. */
-    log: () => program.output(),
+    serviceSecret,
+    /** The lines of its log, of all test files. */
+    log: () => readFileSync(log, 'utf8'),
 
     client(changes: Partial<Organisation> = {}): Promise<Organisation> {
       const code = randomBytes(6).toString('hex')
@@ -88,10 +75,15 @@ export async function startIdentity(serviceSecret: string) {
       await sql.query(`update users set status = 'INACTIVE' where uid = $1`, [id])
     },
 
-    async stop(): Promise<void> {
-      await program.stop()
-      await sql.end()
-      await database.drop()
-    },
+    leave: () => sql.end(),
+  }
+}
+
+async function answers(url: string, log: string): Promise<void> {
+  for (const until = Date.now() + 60_000; ; await sleep(50)) {
+    const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
+    await answer?.body?.cancel()
+    if (answer?.ok) return
+    if (Date.now() > until) throw new Error(`The identity service does not answer:\n${readFileSync(log, 'utf8')}`)
   }
 }

@@ -17,14 +17,24 @@ export interface Program {
   stop(signal?: NodeJS.Signals): Promise<number | string>
 }
 
-/** Starts `identity/bin/serve.ts` and the like with exactly this environment. */
-export function startProgram(file: string, environment: Record<string, string>): Program {
+/** Starts `identity/bin/serve.ts` and the like with exactly this environment. `said` is told what it says. */
+export function startProgram(
+  file: string,
+  environment: Record<string, string>,
+  said: (text: string) => void = () => {},
+): Program {
+  const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
   const child = spawn(process.execPath, [join(apps, file)], {
-    env: { PATH: process.env['PATH'] ?? '', ...environment },
+    env: { PATH, ...(cache && { NODE_COMPILE_CACHE: cache }), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data))
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      said(text)
+    })
+  }
   const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
   return {
     output: () => output,
@@ -49,7 +59,7 @@ export async function runProgram(file: string, environment: Record<string, strin
 export async function ready({ ended, output }: Program, url: string): Promise<void> {
   let over: unknown
   void ended.then((code) => (over = code))
-  for (const until = Date.now() + 30_000; ; await sleep(20)) {
+  for (const until = Date.now() + 30_000; ; await sleep(50)) {
     const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
     await answer?.body?.cancel()
     if (answer?.ok) return

@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config.ts'
 import type { DB } from '../../src/database.ts'
 import { identityLookups } from '../../src/identity/identity-service.ts'
 import { startStack } from '../engine/stack.ts'
-import { startIdentity, type Person } from '../identity.ts'
+import { joinIdentity, type Person } from '../identity.ts'
 import { startGate } from './gate.ts'
 
 export type Service = Awaited<ReturnType<typeof startService>>
@@ -20,8 +20,13 @@ export type Asking = Record<'get' | 'post' | 'put' | 'delete' | 'patch', (path: 
 /** The whole pipeline service on a database of its own, listening, with the real identity service beside it. */
 export async function startService({ uploadLimit = 1_000_000 } = {}) {
   const stack = await startStack()
-  const { environment } = stack
-  const identity = await startIdentity(environment['SERVICE_SECRET']!)
+  const identity = await joinIdentity()
+  const environment: Record<string, string> = {
+    ...stack.environment,
+    IDENTITY_URL: identity.url,
+    IDENTITY_PUBLIC_URL: identity.url,
+    SERVICE_SECRET: identity.serviceSecret,
+  }
   const identityGate = await startGate(identity.port)
   const databaseGate = await startGate(Number(new URL(environment['PIPELINE_DATABASE_URL']!).port))
   const databaseUrl = Object.assign(new URL(environment['PIPELINE_DATABASE_URL']!), { port: databaseGate.port }).href
@@ -29,7 +34,6 @@ export async function startService({ uploadLimit = 1_000_000 } = {}) {
     ...environment,
     PIPELINE_DATABASE_URL: databaseUrl,
     IDENTITY_URL: `http://127.0.0.1:${identityGate.port}`,
-    IDENTITY_PUBLIC_URL: identity.url,
   })
 
   let log = ''
@@ -71,6 +75,8 @@ export async function startService({ uploadLimit = 1_000_000 } = {}) {
     http,
     serve,
     stack,
+    /** What a worker beside it is started with. */
+    environment,
     identity,
     identityGate,
     databaseGate,
@@ -82,7 +88,7 @@ export async function startService({ uploadLimit = 1_000_000 } = {}) {
       await databaseGate.shut()
       await identityGate.shut()
       await db.destroy()
-      await identity.stop()
+      await identity.leave()
       await stack[Symbol.asyncDispose]()
     },
   }

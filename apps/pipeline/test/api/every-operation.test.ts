@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop())
 
 async function loadOnce() {
-  const worker = await spawnWorker({ ...service.stack.environment, IDENTITY_URL: service.identity.url })
+  const worker = await spawnWorker(service.environment)
   try {
     const schema = await newSchema()
     const pipeline = await newPipeline(schema)

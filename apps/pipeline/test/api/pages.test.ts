@@ -9,7 +9,7 @@ let owner: Asking
 let schema: { id: string; schemaName: string }
 beforeAll(async () => {
   service = await startService({ uploadLimit: 20_000_000 })
-  worker = await spawnWorker({ ...service.stack.environment, IDENTITY_URL: service.identity.url })
+  worker = await spawnWorker(service.environment)
   client = (await service.identity.client()).id
   owner = service.as(await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
   schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testDatabase } from '@sluice/testing'
-import { startIdentity, type Identity } from '../identity.ts'
+import { joinIdentity, type Identity } from '../identity.ts'
 import { freePort, ready, runProgram, startProgram, type Program } from '../program.ts'
 import { connected, scratchServer, superuserUrl } from '../scratch-warehouse.ts'
 
@@ -20,16 +20,15 @@ export async function startInstallation(): Promise<Installation> {
   const database = await testDatabase()
   const warehouse = await scratchServer()
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-end-to-end-'))
-  const serviceSecret = randomBytes(24).toString('hex')
   const [apiPort, workerPort] = [await freePort(), await freePort()]
-  const identity = await startIdentity(serviceSecret)
+  const identity = await joinIdentity()
   const environment = {
     PIPELINE_DATABASE_URL: database.url,
     WAREHOUSE_DATABASE_URL: warehouse.adminUrl,
     IDENTITY_URL: identity.url,
     IDENTITY_PUBLIC_URL: identity.url,
     SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
-    SERVICE_SECRET: serviceSecret,
+    SERVICE_SECRET: identity.serviceSecret,
     FILES_DIRECTORY: filesDirectory,
     PIPELINE_PORT: String(apiPort),
     WORKER_PORT: String(workerPort),
@@ -48,7 +47,7 @@ export async function startInstallation(): Promise<Installation> {
     worker,
     async stop() {
       await Promise.all([api.stop(), worker.stop()])
-      await identity.stop()
+      await identity.leave()
       await removeWarehouses(database.url)
       await warehouse[Symbol.asyncDispose]()
       await database.drop()

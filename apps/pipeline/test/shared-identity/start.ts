@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { testDatabase, type TestDatabase } from '@sluice/testing'
+import { freePort, startProgram, type Program } from '../program.ts'
+import { keptAlive, sharedIdentity, type SharedIdentity } from './shared.ts'
+
+/** What has to be ended after the last test; `program` is whichever of its programs runs now. */
+export interface Running {
+  database: TestDatabase
+  folder: string
+  program: Program
+}
+
+/**
+ * Before the first test file: starts the real identity service for all of them, because starting it takes longer than most
+ * of them do. Nobody waits here: whoever needs it waits until it is ready.
+ */
+// oxlint-disable-next-line import/no-default-export -- as jest wants it
+export default async function start(): Promise<void> {
+  // Tests without a database go without it; the others say what is missing.
+  if (!process.env['TEST_DATABASE_URL']) return
+  const migrations = join(import.meta.dirname, '../../../identity/migrations')
+  const database = await keptAlive(testDatabase({ migrations }))
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-identity-'))
+  const port = await freePort()
+  const shared: SharedIdentity = {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    databaseUrl: database.url,
+    serviceSecret: randomBytes(24).toString('hex'),
+    adminPassword: 'heron-sifts-41-pebbles',
+    log: join(folder, 'identity.log'),
+  }
+  const environment = {
+    IDENTITY_DATABASE_URL: database.url,
+    IDENTITY_PORT: String(port),
+    IDENTITY_PUBLIC_URL: shared.url,
+    SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    SERVICE_SECRET: shared.serviceSecret,
+    SLUICE_ADMIN_PASSWORD: shared.adminPassword,
+    ACCESS_TOKEN_SECONDS: '900',
+  }
+  const log = createWriteStream(shared.log)
+  const begin = (file: string) => startProgram(file, environment, (text) => log.write(text))
+  const running: Running = { database, folder, program: begin('identity/bin/create-first-admin.ts') }
+  void running.program.ended.then((code) => {
+    if (code === 0) running.program = begin('identity/bin/serve.ts')
+  })
+  sharedIdentity.announce(shared)
+  sharedIdentity.running = running
+}
