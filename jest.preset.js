@@ -15,8 +15,8 @@ export default {
   },
   testMatch: ['**/*.test.ts'],
   testTimeout: 30_000,
-  // Packages run two at a time: together they fill the machine once.
-  maxWorkers: '50%',
+  // Most tests wait for processes and databases, so two packages at a time may well fill the machine twice.
+  maxWorkers: '100%',
   passWithNoTests: true,
   reporters: [
     'default',
