@@ -14,7 +14,7 @@ export default {
     ],
   },
   testMatch: ['**/*.test.ts'],
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   // Most tests wait for processes and databases, so two packages at a time may well fill the machine twice.
   maxWorkers: '100%',
   passWithNoTests: true,
