@@ -26,13 +26,14 @@ const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid
 export function identifiers(labels: readonly string[]): string[] {
   const bases = labels.map((label, index) => baseName(label) || `column_${index + 1}`)
   const taken = new Set(bases)
-  const kept = new Set<string>()
+  /** Which number the next label of a base may have: all below are taken. */
+  const numbers = new Map<string, number>()
   return bases.map((base) => {
-    if (!kept.has(base)) {
-      kept.add(base)
-      return base
-    }
-    const name = firstFree(base, taken)
+    const from = numbers.get(base)
+    numbers.set(base, from ?? 2)
+    if (from === undefined) return base
+    const { name, number } = firstFree(base, taken, from)
+    numbers.set(base, number + 1)
     taken.add(name)
     return name
   })
@@ -53,11 +54,11 @@ function baseName(label: string): string {
   return systemColumns.has(name) ? `${name}_value` : cut(name, maxBytes)
 }
 
-function firstFree(base: string, taken: ReadonlySet<string>): string {
-  for (let number = 2; ; number++) {
+function firstFree(base: string, taken: ReadonlySet<string>, from: number): { name: string; number: number } {
+  for (let number = from; ; number++) {
     const suffix = `_${number}`
     const name = cut(base, maxBytes - suffix.length) + suffix
-    if (!taken.has(name)) return name
+    if (!taken.has(name)) return { name, number }
   }
 }
 
