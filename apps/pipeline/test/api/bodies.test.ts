@@ -83,7 +83,6 @@ describe('an address', () => {
     [`/api/v1/schemas?query=${'x'.repeat(201)}`, 400],
     ['/docs/assets/..%2f..%2fpackage.json', 404],
     ['/.env', 404],
-    ['/', 404],
   ])('that is none is a problem, such as %s', async (path, status) => {
     const { status: answered, body } = await service.http.get(path).set('authorization', `Bearer ${token}`)
     expect([answered, body.status]).toEqual([status, status])
