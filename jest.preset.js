@@ -15,8 +15,8 @@ export default {
   },
   testMatch: ['**/*.test.ts'],
   testTimeout: 60_000,
-  // Most tests wait for processes and databases, so two packages at a time may well fill the machine twice.
-  maxWorkers: '100%',
+  // Packages run two at a time: together they fill the machine once.
+  maxWorkers: '50%',
   passWithNoTests: true,
   reporters: [
     'default',
