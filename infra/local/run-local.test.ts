@@ -65,7 +65,7 @@ describe('npm start', () => {
     const run = start(folder, given)
     await run.until('Ctrl-C stops everything')
     expect(run.said()).toContain(`http://localhost:${given.IDENTITY_PORT}/docs`)
-    expect(run.said()).toContain('admin / made up here')
+    expect(run.said()).toContain('admin, password made up here')
     expect(statSync(join(folder, 'state/secrets.json')).mode & 0o777).toBe(0o600)
     expect(readFileSync(join(folder, 'state/logs/identity.log'), 'utf8')).toContain(
       '{"msg":"started","secret":"string","admin":"undefined"}',

@@ -136,7 +136,9 @@ it.each([
   ['is behind a proxy that misses it', text(502, 'Bad gateway', 'text/plain'), 'overloaded'],
 ] as const)('says so when the service %s', async (_what, behaviour, reason) => {
   await using server = await scriptedServer(behaviour)
-  const failure = clientOf(server.url, { timeout: 100 }).call(identityOperations.session.read)
+  const failure = clientOf(server.url, { timeout: reason === 'timed-out' ? 100 : 10_000 }).call(
+    identityOperations.session.read,
+  )
   await expect(failure).rejects.toMatchObject({ name: 'ServiceUnavailable', reason })
 })
 
