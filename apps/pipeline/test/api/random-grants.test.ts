@@ -75,7 +75,7 @@ describe.each([
 ])('%s with random grants', (noun, bodyOf) => {
   const things: Thing[] = []
   beforeAll(async () => {
-    for (let more = 0; more < 30; more += 1) {
+    for (let more = 0; more < 20; more += 1) {
       const { asking, id: owner } = oneOf(people)
       const granted = randomGrants()
       const { body } = await asking
