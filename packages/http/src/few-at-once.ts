@@ -1,0 +1,40 @@
+import { Problem } from './problem.ts'
+
+/**
+ * Lets `atOnce` pieces of work run and `waiting` more wait for their turn. Whoever comes later is better told to come back
+ * than kept: 503 with `title`.
+ */
+export function fewAtOnce({
+  atOnce,
+  waiting: waitingAtMost,
+  title,
+}: {
+  atOnce: number
+  waiting: number
+  title: string
+}) {
+  const waiting: (() => void)[] = []
+  let running = 0
+
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (running >= atOnce) {
+      if (waiting.length >= waitingAtMost) {
+        throw new Problem(503, 'busy', title, {
+          detail: 'Try again in a few seconds.',
+          headers: { 'Retry-After': '2' },
+        })
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    } else {
+      running++
+    }
+    try {
+      return await work()
+    } finally {
+      // The place goes from hand to hand, so that nobody who comes later takes it from who waits.
+      const next = waiting.shift()
+      if (next) next()
+      else running--
+    }
+  }
+}
