@@ -44,7 +44,7 @@ export function identityApp({ db, config, logger, metrics, isStopping = () => fa
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, keys.verification),
       // Asked every time: one indexed look-up, so whatever changes here bites here at once.
-      standing: ({ sub, sid }) => standingOf(db, sub, sid),
+      standing: (credential) => standingOf(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
     run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, { config, keys }, work),

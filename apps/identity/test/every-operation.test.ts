@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { checker, identityOperations, roles, type Signature } from '@sluice/contracts'
 import { brokenContractRules, brokenOperationRules } from '@sluice/testing'
 import { operations } from '../src/api/operations.ts'
-import { clientBody, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
+import { startService, type Service } from './app-under-test.ts'
+import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
 
 const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))
 const table = signatures.map((signature): [string, Signature] => [signature.id, signature])
@@ -14,54 +15,19 @@ const withBody = table.filter(([, { body }]) => body)
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>
+let good: GoodRequests
 let foreign: { client: string; user: string }
 beforeAll(async () => {
   service = await startService()
   admin = await service.as(['ROLE_SUPER_ADMIN'])
   const client = await service.client()
   foreign = { client, user: (await service.user({ client })).uid }
+  good = goodRequests({ service, admin })
 })
 afterAll(() => service.stop())
 
-/** A good request of every operation. A new operation has to be added here. */
-const good: Record<string, () => Promise<{ uid?: string; query?: string; body?: object }>> = {
-  'clients.list': async () => ({ query: '?pageSize=5' }),
-  'clients.search': async () => ({ body: { paging: {} } }),
-  'clients.create': async () => ({ body: clientBody({ routeNotificationEmailAddresses: 'a@example.org' }) }),
-  'clients.read': async () => ({ uid: await service.client() }),
-  'clients.update': async () => ({ uid: await service.client(), body: clientBody() }),
-  'clients.updateProfile': async () => {
-    const body = clientBody()
-    return { uid: await service.client(body), body: { ...body, primaryContact: { name: 'Grace' } } }
-  },
-  'clients.delete': async () => ({ uid: await service.client() }),
-  'users.me': async () => ({}),
-  'users.list': async () => ({ query: '?order=name:iasc' }),
-  'users.search': async () => ({ body: { query: 'test', paging: { total: false } } }),
-  'users.create': async () => ({ body: userBody({ password: goodPassword, auths: [...roles] }) }),
-  'users.read': async () => ({ uid: (await service.user({ client: admin.client })).uid }),
-  'users.update': async () => ({ uid: (await service.user({ client: admin.client })).uid, body: userBody() }),
-  'users.setStatus': async () => ({
-    uid: (await service.user({ client: admin.client })).uid,
-    body: { status: 'INACTIVE' },
-  }),
-  'users.delete': async () => ({ uid: (await service.user({ client: admin.client })).uid }),
-  'session.read': async () => ({}),
-  'auth.login': async () => ({ body: { username: admin.username, password: goodPassword } }),
-  'auth.refresh': async () => ({ body: { refreshToken: (await service.signIn(admin.username)).refreshToken } }),
-  'auth.logout': async () => ({}),
-  'lookups.standing': async () => {
-    const { tokens, uid } = await service.as(['ROLE_SEE_VIEW'])
-    const { sid } = JSON.parse(Buffer.from(tokens.accessToken.split('.')[1]!, 'base64url').toString())
-    return { uid, query: `?session=${sid}` }
-  },
-  'lookups.users': async () => ({ body: { ids: [admin.uid, randomUUID()] } }),
-  'lookups.userGroups': async () => ({ body: { ids: [randomUUID()] } }),
-  'lookups.clients': async () => ({ body: { ids: [admin.client] } }),
-}
-
-const at = ({ path }: Signature, uid = randomUUID() as string) => path.replace(':uid', uid)
-const standing = ({ id }: Signature) => (id === 'lookups.standing' ? `?session=${randomUUID()}` : '')
+const at = ({ path }: Signature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
+  path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : (params[name] ?? randomUUID())))
 /** Somebody new who may do everything, so that signing out disturbs nobody. */
 const rightful = async ({ guard }: Signature) =>
   guard === 'service' ? service.service() : service.as(['ROLE_SUPER_ADMIN'], admin.client)
@@ -83,9 +49,9 @@ describe('the operations', () => {
 
 describe.each(table)('%s', (id, signature) => {
   it('answers a good request as its contract says', async () => {
-    const { uid, query = '', body } = await good[id]!()
-    const caller = await rightful(signature)
-    const answer = await caller[signature.method](`${at(signature, uid)}${query}`).send(body)
+    const { uid, params, query = '', body, by } = await good[id]!()
+    const caller = by ?? (await rightful(signature))
+    const answer = await caller[signature.method](`${at(signature, uid, params)}${query}`).send(body)
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     if (signature.response) expect(checker(signature.response)(answer.body)).toEqual({ value: answer.body })
     else expect(answer.text).toBe('')
@@ -103,7 +69,7 @@ describe.each(table)('%s', (id, signature) => {
 
 describe.each(guarded)('%s', (_id, signature) => {
   it('refuses whoever has no token, a broken one, or the wrong kind', async () => {
-    const url = `${at(signature)}${standing(signature)}`
+    const url = at(signature)
     const body = await goodBody(signature)
     await service.http[signature.method](`/api/v1${url}`)
       .send(body)

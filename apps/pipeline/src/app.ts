@@ -53,8 +53,8 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, publishedKeys(config.IDENTITY_URL)),
       serviceSecret: config.SERVICE_SECRET,
-      async standing({ sub, sid }) {
-        const standing = await identity.standing(sub, sid)
+      async standing(credential) {
+        const standing = await identity.standing(credential)
         if (standing && !standing.client.pipelinesEnabled)
           throw problems.forbidden('Data pipelines are switched off for your organisation.')
         return standing

@@ -3,8 +3,11 @@ import type { Role } from './roles.ts'
 
 export type Method = 'get' | 'post' | 'put' | 'delete'
 
-/** Who may ask: anybody, whoever is signed in, the other service, or a holder of any one of these roles. */
-export type Guard = 'anyone' | 'signed-in' | 'service' | readonly Role[]
+/**
+ * Who may ask: anybody; a user, however they come; a user who signed in here themself, not an API token or application of
+ * theirs; the other service; or a holder of any one of these roles.
+ */
+export type Guard = 'anyone' | 'signed-in' | 'in-person' | 'service' | readonly Role[]
 
 /** `/views/:uid` gives `{ uid: string }`. */
 export type PathParameters<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`

@@ -56,3 +56,9 @@ export function holds(held: readonly Role[], wanted: Role): boolean {
   if (held.includes(wanted) || held.includes('ROLE_SUPER_ADMIN')) return true
   return wanted.startsWith('ROLE_SEE_') && held.includes(wanted.replace('_SEE_', '_MANAGE_') as Role)
 }
+
+/** The roles that `scope`, words with spaces between, names and `held` hold: what an application may do for its user. */
+export function rolesWithin(held: readonly Role[], scope: string): Role[] {
+  const wanted = new Set(scope.split(' '))
+  return roles.filter((role) => wanted.has(role) && holds(held, role))
+}

@@ -1,17 +1,32 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Request } from 'express'
-import type { Guard, Standing } from '@sluice/contracts'
+import { firstParty, rolesWithin, type Credential, type Guard, type Standing } from '@sluice/contracts'
 import { nobody, type Caller } from './operation.ts'
 import { problems } from './problem.ts'
-import type { TokenVerifier, VerifiedToken } from './token.ts'
+import type { TokenVerifier } from './token.ts'
 
 interface Authentication {
   verify: TokenVerifier
-  /** What is known of the user now, at most ten seconds old; undefined when there is no such user or session. */
-  standing(token: VerifiedToken): Promise<Standing | undefined>
+  /** Who comes with a credential, at most ten seconds old; undefined when there is no such user, session, application or token. */
+  standing(credential: Credential): Promise<Standing | undefined>
   /** What the services prove themselves to each other with. */
   serviceSecret: string
 }
+
+/** What a token says by itself. */
+interface Presented {
+  credential: Credential
+  /** Undefined for what is looked up, and not signed. */
+  issued?: Date
+  /** Undefined: whatever the user may do. */
+  scope?: string
+}
+
+/** What every API token begins with, so that people and scanners recognise one that leaked. */
+export const apiTokenPrefix = 'sluice_'
+
+/** How an API token is known: it is never kept. */
+export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
 /** Recognises the caller of a request by its bearer token. */
 export function authenticator({ verify, standing, serviceSecret }: Authentication) {
@@ -22,24 +37,35 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticatio
         throw problems.unauthenticated('This is for services of the platform only.')
       return nobody
     }
-    const verified = await verify(token)
-    const found = await standing(verified)
-    if (!found || !stands(found, verified.issued))
-      throw problems.unauthenticated('The session has ended: sign in again.')
+    const { credential, issued, scope } = await presented(token, verify)
+    const found = await standing(credential)
+    if (!found || !stands(found, issued))
+      throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
     return {
+      kind: found.kind,
+      inPerson: found.kind === 'session' && scope === undefined,
       uid: found.id,
       username: found.username,
       client: found.client.id,
-      roles: found.roles,
+      roles: scope === undefined ? found.roles : rolesWithin(found.roles, scope),
       userGroups: found.userGroups,
-      session: verified.sid,
+      session: credential.session ?? '',
     }
   }
 }
 
+async function presented(token: string, verify: TokenVerifier): Promise<Presented> {
+  if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
+  const { sub, sid, client_id, scope = '', issued } = await verify(token)
+  if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope }
+  const credential: Credential = { kind: 'session', id: sub, session: sid }
+  return client_id === firstParty ? { credential, issued } : { credential, issued, scope }
+}
+
 /** Tokens carry whole seconds, so one issued in the very second of a change still stands. */
-function stands({ status, sessionOpen, client, tokenValidAfter }: Standing, issued: Date): boolean {
-  return status === 'ACTIVE' && sessionOpen && !client.disabled && issued.getTime() + 999 >= Date.parse(tokenValidAfter)
+function stands({ status, open, client, tokenValidAfter }: Standing, issued: Date | undefined): boolean {
+  const fresh = issued === undefined || issued.getTime() + 999 >= Date.parse(tokenValidAfter)
+  return status === 'ACTIVE' && open && !client.disabled && fresh
 }
 
 function bearerOf(request: Request): string {

@@ -1,20 +1,35 @@
 import type { IncomingMessage } from 'node:http'
-import type { PathParameters, Role, Signature } from '@sluice/contracts'
+import type { PathParameters, Role, Signature, Standing } from '@sluice/contracts'
 import type { Answer } from './answer.ts'
 
 /** Who is asking, as far as this service may rely on it. */
 export interface Caller {
+  /** How they come: a user in a session, an application for itself, or a user's API token. */
+  kind: Standing['kind'] | 'nobody'
+  /** A user who signed in here themself: not through a token or an application of theirs. */
+  inPerson: boolean
+  /** The user's, or the application's. */
   uid: string
   username: string
   /** The uid of the client (organisation) that the session acts for. */
   client: string
   roles: readonly Role[]
   userGroups: readonly string[]
+  /** Empty where there is none. */
   session: string
 }
 
 /** The caller of operations that anyone may use. */
-export const nobody: Caller = { uid: '', username: '', client: '', roles: [], userGroups: [], session: '' }
+export const nobody: Caller = {
+  kind: 'nobody',
+  inPerson: false,
+  uid: '',
+  username: '',
+  client: '',
+  roles: [],
+  userGroups: [],
+  session: '',
+}
 
 /** Who an audit row names where the request came without a token: a sign-in. Uids. */
 export interface Actor {

@@ -84,6 +84,13 @@ function bodyOf(request: Request): unknown {
 }
 
 function authorize(guard: Guard, caller: Caller): void {
+  if (guard === 'anyone' || guard === 'service') return
+  if (guard === 'in-person' && !caller.inPerson)
+    throw problems.forbidden(
+      'This is done in person only: sign in with your username, not with a token or an application.',
+    )
+  if (guard === 'signed-in' && caller.kind === 'application')
+    throw problems.forbidden('This is for people: an application that acts for itself has no user.')
   if (typeof guard === 'string') return
   if (!guard.some((role) => holds(caller.roles, role))) throw problems.forbidden(`This needs ${guard.join(' or ')}.`)
 }

@@ -2,7 +2,9 @@ import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jos
 import { accessTokenAudience, type AccessTokenClaims } from '@sluice/contracts'
 import { problems } from './problem.ts'
 
-export interface VerifiedToken extends AccessTokenClaims {
+export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_id' | 'tenant'> {
+  sid: string | undefined
+  scope: string | undefined
   /** When it was issued. */
   issued: Date
 }
@@ -18,11 +20,11 @@ export function tokenVerifier(issuer: string, keys: JWTVerifyGetKey): TokenVerif
         audience: accessTokenAudience,
         algorithms: ['ES256'],
         typ: 'at+jwt',
-        requiredClaims: ['sub', 'exp', 'iat', 'sid', 'tenant', 'client_id'],
+        requiredClaims: ['sub', 'exp', 'iat', 'tenant', 'client_id'],
         clockTolerance: 5,
       })
-      const { sub, sid, tenant, client_id, iat = 0 } = payload
-      return { sub, sid, tenant, client_id, issued: new Date(iat * 1000) }
+      const { sub, sid, tenant, client_id, scope, iat = 0 } = payload
+      return { sub, sid, tenant, client_id, scope, issued: new Date(iat * 1000) }
     } catch (error) {
       if (error instanceof errors.JWTExpired)
         throw problems.unauthenticated('The access token has ended: refresh it, or sign in again.')

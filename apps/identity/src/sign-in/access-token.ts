@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { accessTokenAudience, type AccessTokenClaims } from '@sluice/contracts'
+import { accessTokenAudience, firstParty, type AccessTokenClaims } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { SigningKeys } from './keys.ts'
 
@@ -11,7 +11,7 @@ export async function accessToken(
   { user, client, session }: { user: string; client: string; session: string },
 ): Promise<string> {
   const { kid, key } = await keys.current()
-  const claims: Omit<AccessTokenClaims, 'sub'> = { client_id: 'first-party', tenant: client, sid: session }
+  const claims: Omit<AccessTokenClaims, 'sub'> = { client_id: firstParty, tenant: client, sid: session }
   const now = Math.floor(Date.now() / 1000)
   return new SignJWT({ ...claims })
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid })

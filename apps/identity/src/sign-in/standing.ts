@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import type { Role, Standing, UserStatus } from '@sluice/contracts'
+import type { Credential, Role, Standing, UserStatus } from '@sluice/contracts'
 import type { DB } from '../database.ts'
 import { isUid } from '../uid.ts'
 
@@ -19,8 +19,20 @@ interface Row {
   pipelines_enabled: boolean
 }
 
-/** What is known of a user and one of their sessions at this moment. Undefined: no such user. Uids; anything else finds nothing. */
-export async function standingOf(db: Kysely<DB>, user: string, session: string): Promise<Standing | undefined> {
+type Found = (db: Kysely<DB>, credential: Credential) => Promise<Standing | undefined>
+
+/** How each kind of credential is looked up. */
+const byKind: Record<Credential['kind'], Found> = {
+  session: sessionStanding,
+  application: async () => undefined,
+  'api-token': async () => undefined,
+}
+
+/** Who comes with a credential, and what is known of them at this moment. Undefined: there is none such. */
+export const standingOf: Found = (db, credential) => byKind[credential.kind](db, credential)
+
+/** A user and one of their sessions. */
+async function sessionStanding(db: Kysely<DB>, { id: user, session = '' }: Credential): Promise<Standing | undefined> {
   if (!isUid(user) || !isUid(session)) return undefined
   const { rows } = await sql<Row>`
     select u.uid as id, u.username, u.name, u.status, u.token_valid_after, u.roles,
@@ -38,12 +50,13 @@ export async function standingOf(db: Kysely<DB>, user: string, session: string):
   const row = rows[0]
   return (
     row && {
+      kind: 'session',
       id: row.id,
       username: row.username,
       name: row.name,
       status: row.status,
       tokenValidAfter: row.token_valid_after.toISOString(),
-      sessionOpen: row.session_open,
+      open: row.session_open,
       roles: row.roles,
       userGroups: row.user_groups,
       client: {

@@ -5,6 +5,7 @@ import {
   orAbsent,
   serviceClient,
   type ClientSummary,
+  type Credential,
   type Signature,
 } from '@sluice/contracts'
 import { scopeHeaders } from '@sluice/process'
@@ -33,8 +34,7 @@ export function identityLookups({
 
   const standings = cachedLookUp(
     (key) => {
-      const [uid = '', session = ''] = key.split(' ')
-      return orAbsent(identity.call(lookups.standing, { params: { uid }, query: { session } }))
+      return orAbsent(identity.call(lookups.standing, { body: JSON.parse(key) as Credential }))
     },
     { ttl: 5 * seconds, staleFor: whileDown, max: 10_000 },
   )
@@ -47,7 +47,7 @@ export function identityLookups({
   })
 
   return {
-    standing: (uid, session) => standings.get(`${uid} ${session}`),
+    standing: ({ kind, id, session }) => standings.get(JSON.stringify({ kind, id, session })),
     users: (uids) => users.getMany(uids),
     userGroups: (uids) => userGroups.getMany(uids),
     client: (uid) => clients.get(uid),

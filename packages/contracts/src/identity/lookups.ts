@@ -10,21 +10,42 @@ export const ClientSummary = contract(
 )
 export type ClientSummary = TypeOf<typeof ClientSummary>
 
+export const credentialKinds = ['session', 'application', 'api-token'] as const
+
 /**
- * What a service must know of a user before it lets a token in: a token issued before `tokenValidAfter`, of a user who is
- * not ACTIVE or of a disabled client is refused. `client` is the one the session acts for.
+ * What a bearer token stands for, once its form and signature are right. `id` is the user's uid, the application's
+ * ssoClientId, or the API token's SHA-256 in base64url; `session` comes with the first kind only.
+ */
+export const Credential = contract(
+  'Credential',
+  Type.Object(
+    {
+      kind: Type.Enum([...credentialKinds]),
+      id: Type.String({ minLength: 1, maxLength: 255 }),
+      session: Type.Optional(Uid),
+    },
+    closed,
+  ),
+)
+export type Credential = TypeOf<typeof Credential>
+
+/**
+ * What a service must know of whoever asks before it lets them in: a token issued before `tokenValidAfter`, of a user who
+ * is not ACTIVE or of a disabled client is refused. `client` is the one that is acted for. `roles` are those that count:
+ * what the client's switches turn off is not among them. An application's standing names the application.
  */
 export const Standing = contract(
   'Standing',
   Type.Object(
     {
+      kind: Type.Enum([...credentialKinds]),
       id: Uid,
       username: Line,
       name: Line,
       status: Type.Enum([...userStatuses]),
       tokenValidAfter: Timestamp,
-      /** False once the session was ended. */
-      sessionOpen: Type.Boolean(),
+      /** False once the session, the API token or the application was ended. */
+      open: Type.Boolean(),
       roles: Roles,
       userGroups: Type.Array(Uid, { maxItems: 1000 }),
       client: ClientSummary,
@@ -33,9 +54,6 @@ export const Standing = contract(
   ),
 )
 export type Standing = TypeOf<typeof Standing>
-
-export const StandingQuery = contract('StandingQuery', Type.Object({ session: Uid }, closed))
-export type StandingQuery = TypeOf<typeof StandingQuery>
 
 export const LookupBody = contract(
   'LookupBody',

@@ -38,14 +38,19 @@ export type Tokens = TypeOf<typeof Tokens>
 
 export const accessTokenAudience = 'sluice'
 
+/** The `client_id` of tokens that the service's own sign-in issued: what the user may do is not narrowed by a scope. */
+export const firstParty = 'first-party'
+
 /** The claims of an access token (RFC 9068) beyond iss, aud, exp, iat and jti. */
 export interface AccessTokenClaims {
-  /** The user's uid. */
+  /** The user's uid; for an application that acts for itself, its ssoClientId. */
   sub: string
   /** Who the token was issued to: the first-party sign-in or a registered application. */
   client_id: string
-  /** The uid of the client (organisation) that the user acts for. */
+  /** The uid of the client (organisation) that is acted for. */
   tenant: string
-  /** The session: the family of refresh tokens. */
-  sid: string
+  /** The session; absent for an application that acts for itself. */
+  sid?: string
+  /** Roles with spaces between, among other scopes: an application's token can do no more than these. */
+  scope?: string
 }

@@ -8,9 +8,9 @@ const { lookups } = identityOperations
 
 /** What the pipeline service asks of users, groups and clients. Ids that are not found are left out of the answer. */
 export const lookupOperations = {
-  standing: operation(lookups.standing, async ({ db, params, query }) => {
-    const standing = await standingOf(db, params.uid, query.session)
-    if (!standing) throw problems.notFound('user')
+  standing: operation(lookups.standing, async ({ db, body }) => {
+    const standing = await standingOf(db, body)
+    if (!standing) throw problems.notFound('session, application or token')
     return standing
   }),
 

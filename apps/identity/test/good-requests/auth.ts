@@ -1,0 +1,8 @@
+import { goodPassword } from '../app-under-test.ts'
+import type { GoodRequests, Stage } from './good-requests.ts'
+
+export const authRequests = ({ service, admin }: Stage): GoodRequests => ({
+  'auth.login': async () => ({ body: { username: admin.username, password: goodPassword } }),
+  'auth.refresh': async () => ({ body: { refreshToken: (await service.signIn(admin.username)).refreshToken } }),
+  'auth.logout': async () => ({}),
+})

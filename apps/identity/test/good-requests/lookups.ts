@@ -1,0 +1,13 @@
+import { randomUUID } from 'node:crypto'
+import { decodeJwt } from 'jose'
+import type { GoodRequests, Stage } from './good-requests.ts'
+
+export const lookupRequests = ({ service, admin }: Stage): GoodRequests => ({
+  'lookups.standing': async () => {
+    const { tokens, uid } = await service.as(['ROLE_SEE_VIEW'])
+    return { body: { kind: 'session', id: uid, session: decodeJwt(tokens.accessToken).sid } }
+  },
+  'lookups.users': async () => ({ body: { ids: [admin.uid, randomUUID()] } }),
+  'lookups.userGroups': async () => ({ body: { ids: [randomUUID()] } }),
+  'lookups.clients': async () => ({ body: { ids: [admin.client] } }),
+})

@@ -1,0 +1,48 @@
+import { listOf } from '../../contract.ts'
+import { signature } from '../../operation.ts'
+import { ClientSummary, Credential, LookupBody, Standing, UserSummary } from '../lookups.ts'
+import { UserGroupSummary } from '../user.ts'
+
+/** Asked by the pipeline service. Not for people: the guard is the services' own secret. */
+export const lookups = {
+  standing: signature({
+    id: 'lookups.standing',
+    summary: 'Who comes with a credential, and what they may do now',
+    method: 'post',
+    path: '/lookups/standing',
+    guard: 'service',
+    effect: 'read',
+    body: Credential,
+    response: Standing,
+  }),
+  users: signature({
+    id: 'lookups.users',
+    summary: 'Names of users and applications',
+    method: 'post',
+    path: '/lookups/users',
+    guard: 'service',
+    effect: 'read',
+    body: LookupBody,
+    response: listOf(UserSummary),
+  }),
+  userGroups: signature({
+    id: 'lookups.userGroups',
+    summary: 'Names of user groups',
+    method: 'post',
+    path: '/lookups/user-groups',
+    guard: 'service',
+    effect: 'read',
+    body: LookupBody,
+    response: listOf(UserGroupSummary),
+  }),
+  clients: signature({
+    id: 'lookups.clients',
+    summary: 'Clients by id',
+    method: 'post',
+    path: '/lookups/clients',
+    guard: 'service',
+    effect: 'read',
+    body: LookupBody,
+    response: listOf(ClientSummary),
+  }),
+}

@@ -1,0 +1,39 @@
+import { signature } from '../../operation.ts'
+import { recordSignatures } from '../../record-signatures.ts'
+import { User, UserBody, UserListQuery, UserSearchRequest, UserStatusBody } from '../user.ts'
+
+const records = recordSignatures({
+  noun: 'user',
+  plural: 'users',
+  path: '/users',
+  see: ['ROLE_MANAGE_USER'],
+  manage: ['ROLE_MANAGE_USER'],
+  resource: User,
+  body: UserBody,
+})
+
+export const users = {
+  me: signature({
+    id: 'users.me',
+    summary: 'Read your own user',
+    method: 'get',
+    path: '/users/me',
+    guard: 'signed-in',
+    response: User,
+    versioned: true,
+  }),
+  ...records,
+  list: signature({ ...records.list, query: UserListQuery }),
+  search: signature({ ...records.search, body: UserSearchRequest }),
+  setStatus: signature({
+    id: 'users.setStatus',
+    summary: 'Let a user in, or shut them out',
+    description: 'INACTIVE ends every session and token of the user at once.',
+    method: 'put',
+    path: '/users/:uid/status',
+    guard: ['ROLE_MANAGE_USER'],
+    body: UserStatusBody,
+    response: User,
+    versioned: true,
+  }),
+}
