@@ -7,6 +7,7 @@ import { root } from '../paths.ts'
 import { refuse } from '../refusal.ts'
 import { workspaces } from '../workspaces.ts'
 import { closingLine, sumOf } from './counts.ts'
+import { demandPackages } from './debian-packages.ts'
 import { selection } from './selection.ts'
 import { throwAwayPostgres } from './throw-away-postgres.ts'
 
@@ -38,6 +39,7 @@ const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<b
 
 const test = async (): Promise<void> => {
   const { packages, infra, jest } = selection(process.argv.slice(2), workspaces())
+  if (packages.includes('@sluice/identity')) await demandPackages()
   const counts = await mkdtemp(join(tmpdir(), 'sluice-test-'))
   await using postgres = await throwAwayPostgres()
   const env: NodeJS.ProcessEnv = {
