@@ -10,10 +10,59 @@ it.each([
   ['Straße', 'STRASSE'],
   ['e\u0301va', 'éva'],
   ['ΣΟΦΟΣ', 'σοφος'],
+  // Cyrillic, Greek, Armenian and Latin letters that look like others.
+  ['сосо', 'coco'],
+  ['аdmin', 'admin'],
+  ['ονου', 'ovou'],
+  ['օհս', 'ohu'],
+  ['İstanbul', 'istanbul'],
+  ['ıstanbul', 'istanbul'],
 ])('%s and %s are one username', (a, b) => {
   expect(skeletonOf(a)).toBe(skeletonOf(b))
 })
 
 it('keeps a username as it was typed, composed', () => {
   expect(usernameOf('E\u0301va.Müller+1@example.org')).toBe('Éva.Müller+1@example.org')
+})
+
+it.each(['anna1 annal', 'о0 ol', 'Пётр Nëtp', 'Μαρία Mapia', 'user-1 user_1'])(
+  'tells apart what people can: %s',
+  (two) => {
+    const [a, b] = two.split(' ')
+    expect(skeletonOf(a!)).not.toBe(skeletonOf(b!))
+  },
+)
+
+it.each([
+  'Ñandú',
+  'Nguyễn',
+  'Пётр',
+  'Μαρία',
+  'مريم',
+  'אסתר',
+  '田中さん',
+  '김철수',
+  '陳大文',
+  'മലയാളം',
+  'ßüß',
+  'ߒߞߏ',
+  '𞤀𞤣𞤤𞤢𞤥',
+  'አበበ',
+  'ada.l-1_x@example.org',
+])('takes %s', (username) => expect(usernameOf(username)).toBe(username.normalize('NFC')))
+
+it.each([
+  ['Latin with one Cyrillic letter', 'аdmin'],
+  ['Greek with Latin', 'αdmin'],
+  ['Latin with Arabic digits', 'a١'],
+  ['Hebrew with Latin', 'אdmin'],
+  ['Hangul with Kana', '김さん'],
+  ['a script that nobody writes any more', 'ᚠᚢᚦ'],
+  ['an invisible character', 'ad\u200bmin'],
+  ['a change of direction', '\u202enimda'],
+  ['a space', 'ad min'],
+  ['a line break', 'ad\nmin'],
+  ['a private letter', '\ue000admin'],
+])('refuses %s', (_what, username) => {
+  expect(() => usernameOf(username)).toThrow(/A username/)
 })
