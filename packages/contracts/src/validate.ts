@@ -2,32 +2,31 @@ import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { ajvWith } from './ajv.ts'
 import type { Contract } from './contract.ts'
 import type { Violation } from './problem.ts'
+import { queryValues } from './query-values.ts'
 import { violationsOf } from './violations.ts'
 
 /** A checked value, or every violation at once. */
 export type Checked<T> = { value: T } | { violations: Violation[] }
 
-const kinds = {
-  body: { first: ajvWith({}), all: ajvWith({ allErrors: true }) },
-  query: { first: ajvWith({ coerceTypes: 'array' }), all: ajvWith({ coerceTypes: 'array', allErrors: true }) },
-}
+const judges = { first: ajvWith({}), all: ajvWith({ allErrors: true }) }
 
 /** Values and names; no honest request that is worth a list of its mistakes has more. */
 const listable = 5_000
 
 /**
- * Compiles once, when first asked. Bodies are taken as they are; query strings are coerced to numbers, booleans and arrays.
+ * Compiles once, when first asked. Bodies are taken as they are; of query strings, numbers, booleans and lists are read first.
  * Looking stops at the first violation; only a value of ordinary size is then looked through for all of them, because a
  * hostile megabyte can hold a hundred thousand.
  */
 export function checker<T>(contract: Contract<T>, kind: 'body' | 'query' = 'body'): (value: unknown) => Checked<T> {
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
-  return (value) => {
-    first ??= kinds[kind].first.compile(contract)
+  return (given) => {
+    const value = kind === 'query' ? queryValues(contract, given as Record<string, unknown>) : given
+    first ??= judges.first.compile(contract)
     if (first(value)) return { value: value as T }
     if (sizeOf(value, listable) >= listable) return { violations: violationsOf(first.errors ?? []) }
-    all ??= kinds[kind].all.compile(contract)
+    all ??= judges.all.compile(contract)
     all(value)
     return { violations: violationsOf(all.errors ?? []) }
   }

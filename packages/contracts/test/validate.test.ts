@@ -61,3 +61,30 @@ describe('checking a query', () => {
     })
   })
 })
+
+describe('the values of a query', () => {
+  const query = checker(
+    Type.Object({
+      page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      ratio: Type.Optional(Type.Number()),
+      total: Type.Optional(Type.Boolean()),
+      filter: Type.Optional(Type.Array(Type.String())),
+    }),
+    'query',
+  )
+
+  it('is read as numbers, booleans and lists where the contract wants them', () => {
+    const given = { page: '7', ratio: '-0.5', total: 'false', filter: 'a:eq:1' }
+    expect(query(given)).toEqual({ value: { page: 7, ratio: -0.5, total: false, filter: ['a:eq:1'] } })
+    expect(query({ filter: ['1', '2'] })).toEqual({ value: { filter: ['1', '2'] } })
+  })
+
+  it.each(['Infinity', '-Infinity', 'NaN', '0x10', '1e1', '', ' 1', '1 ', '١', '1_0', '9'.repeat(40)])(
+    'takes %j for no number',
+    (page) => expect(query({ page })).toMatchObject({ violations: [{ pointer: '/page' }] }),
+  )
+
+  it.each(['1', 'yes', 'TRUE', ''])('takes %j for no boolean', (total) =>
+    expect(query({ total })).toMatchObject({ violations: [{ pointer: '/total' }] }),
+  )
+})

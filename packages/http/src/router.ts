@@ -66,7 +66,6 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, run }:
 }
 
 function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
-  // First, because checking a query makes numbers and lists of its texts.
   const unstorable = unstorableText(given)
   const checked = check(given)
   if ('violations' in checked) throw problems.malformed([...checked.violations, ...unstorable].slice(0, 100))

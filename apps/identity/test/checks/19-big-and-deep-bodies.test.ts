@@ -1,0 +1,79 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { startService, userBody, type Service } from '../app-under-test.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+})
+afterAll(() => service.stop())
+
+const send = (text: string | Buffer) =>
+  admin
+    .post('/users')
+    .set('content-type', 'application/json')
+    .send(text as string)
+const refused = async (text: string, statuses: number[]) => {
+  const answer = await send(text)
+  expect(statuses).toContain(answer.status)
+  expect(answer.headers['content-type']).toMatch(/problem\+json/)
+  return answer.body
+}
+
+it('refuses what is larger than a megabyte, before it has read it', async () => {
+  const { code } = await refused(JSON.stringify({ ...userBody(), name: 'x'.repeat(10_000_000) }), [413])
+  expect(code).toBe('too-large')
+})
+
+it('refuses a small body that grows large', async () => {
+  const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
+  expect(bomb.length).toBeLessThan(1_000_000)
+  const answer = await admin
+    .post('/users')
+    .set('content-type', 'application/json')
+    .set('content-encoding', 'gzip')
+    .serialize((body: unknown) => body as string)
+    .send(bomb as unknown as object)
+  expect(answer.status).toBe(413)
+})
+
+it.each([
+  ['arrays', '['.repeat(100_000) + ']'.repeat(100_000)],
+  ['objects', '{"a":'.repeat(50_000) + '1' + '}'.repeat(50_000)],
+  ['arrays in a field', `{"name":${'['.repeat(5_000)}${']'.repeat(5_000)}}`],
+])('refuses %s nested deeper than 32 levels', async (_what, text) => {
+  const { code } = await refused(text, [400])
+  expect(code).toBe('unreadable-body')
+})
+
+it.each([
+  ['roles', { auths: Array.from({ length: 40_000 }, (_, at) => `ROLE_${at}`) }],
+  [
+    'translations',
+    { translations: Array.from({ length: 10_000 }, (_, at) => ({ locale: 'fr', property: 'NAME', value: `${at}` })) },
+  ],
+  ['fileAccessInstances', { fileAccessInstances: Array.from({ length: 100_000 }, (_, at) => `${at}`) }],
+  ['groups', { userGroups: Array.from({ length: 10_000 }, () => ({ id: '00000000-0000-4000-8000-000000000000' })) }],
+])('refuses a hundred thousand %s without comparing each with each', async (_what, field) => {
+  const { errors } = await refused(JSON.stringify({ ...userBody(), ...field }), [400])
+  expect(errors.length).toBeLessThanOrEqual(100)
+})
+
+it('refuses a text that is no JSON, no object, or not UTF-8', async () => {
+  for (const text of ['{', '"', '[1,]', 'nul', '{"a":1}}', '1', 'true', '""']) await refused(text, [400])
+  const answer = await admin
+    .post('/users')
+    .set('content-type', 'application/json')
+    .serialize((body: unknown) => body as string)
+    .send(Buffer.from([0x22, 0xff, 0xfe, 0x22]) as unknown as object)
+  expect(answer.status).toBe(400)
+})
+
+it('goes on serving while such bodies come in', async () => {
+  const hostile = Array.from({ length: 20 }, () => send('['.repeat(500_000)))
+  const { status } = await admin.get('/users/me')
+  expect(status).toBe(200)
+  expect(new Set((await Promise.all(hostile)).map((answer) => answer.status))).toEqual(new Set([400]))
+})
