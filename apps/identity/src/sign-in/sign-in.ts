@@ -1,0 +1,134 @@
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { LoginBody, Role, UserStatus } from '@sluice/contracts'
+import { Problem, type Actor } from '@sluice/http'
+import type { Write } from '@sluice/records'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import { verifyPassword } from './password.ts'
+import { openSession } from './sessions.ts'
+import { admitTry, succeeded, takenBack, type Attempt } from './throttle.ts'
+import { skeletonOf } from './username.ts'
+
+/** What a sign-in needs: what an operation has, and what a page can make. */
+export interface SignInContext {
+  db: Kysely<DB>
+  write: Write<DB>
+  config: Pick<Config, 'SESSION_DAYS' | 'SECRET_KEYS'>
+  request: {
+    address: string
+    /** Any text; the first 500 characters are kept. */
+    userAgent: string
+    audit(object: string | null, details?: object, by?: Actor): void
+  }
+  /** What else belongs to the sign-in, in the transaction that opens the session. */
+  opened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
+}
+
+export interface SignedIn {
+  kind: 'signed-in'
+  user: { uid: string; id: number; client: string }
+  session: { id: number; uid: string; expires_at: Date }
+  /** How they proved who they are, as RFC 8176 names it. */
+  amr: string[]
+}
+
+/** The password was right, and a code is needed besides: `signInWithCode` takes both. */
+export interface SecondFactorWanted {
+  kind: 'second-factor'
+  ticket: string
+  methods: ('TOTP' | 'RECOVERY_CODE')[]
+}
+
+interface Account {
+  id: number
+  uid: string
+  client: string
+  roles: Role[]
+  status: UserStatus
+  sso_auth: boolean
+  password_hash: string | null
+  disabled: boolean
+}
+
+/**
+ * Signs in with a password. Whatever is wrong, the answer (401) and its time are the same; the audit says what it was. Too
+ * many tries are 429.
+ */
+export async function signIn(
+  { username, password }: LoginBody,
+  context: SignInContext,
+): Promise<SignedIn | SecondFactorWanted> {
+  const { db, write, request } = context
+  const attempt = await admitTry(db, username, request.address)
+  const account = await accountOf(db, username)
+  const right = await verified(password, account, db, attempt)
+  const refusal = account ? refusalOf(account, right) : 'unknown username'
+
+  const result = await write(async (trx) => {
+    const by = account && { user: account.uid, client: account.client }
+    const opened = refusal === undefined && account ? await open(trx, account, context) : undefined
+    const outcome = opened
+      ? { outcome: 'signed in', session: opened.session.uid }
+      : { outcome: refusal ?? 'changed meanwhile' }
+    request.audit(account?.uid ?? null, outcome, by)
+    if (opened) await succeeded(trx, attempt)
+    return opened
+  })
+  if (!result) throw notSignedIn()
+  return result
+}
+
+async function accountOf(db: Kysely<DB>, username: string): Promise<Account | undefined> {
+  const { rows } = await sql<Account>`
+    select u.id, u.uid, u.client, u.roles, u.status, u.sso_auth, u.password_hash, c.disabled
+    from users u join clients c on c.uid = u.client
+    where u.username_skeleton = ${skeletonOf(username)}`.execute(db)
+  return rows[0]
+}
+
+/** Too busy to check is no try. */
+async function verified(
+  password: string,
+  account: Account | undefined,
+  db: Kysely<DB>,
+  attempt: Attempt,
+): Promise<boolean> {
+  try {
+    return await verifyPassword(password, account?.password_hash)
+  } catch (error) {
+    await takenBack(db, attempt)
+    throw error
+  }
+}
+
+function refusalOf({ status, sso_auth, password_hash, disabled }: Account, right: boolean): string | undefined {
+  if (sso_auth) return 'signs in elsewhere'
+  if (password_hash === null) return 'no password'
+  if (!right) return 'wrong password'
+  if (status !== 'ACTIVE') return `status ${status}`
+  return disabled ? 'client disabled' : undefined
+}
+
+/** Asks once more under a lock, so that a password or status that changed while we checked is not overlooked. */
+async function open(
+  trx: Transaction<DB>,
+  { id, password_hash }: Account,
+  { config, request, opened }: SignInContext,
+): Promise<SignedIn | undefined> {
+  const { rows } = await sql<Account>`
+    select u.id, u.uid, u.client, u.roles from users u join clients c on c.uid = u.client
+    where u.id = ${id} and u.password_hash = ${password_hash} and u.status = 'ACTIVE' and not c.disabled
+    for share of u`.execute(trx)
+  const user = rows[0]
+  if (!user) return undefined
+  const userAgent = request.userAgent.slice(0, 500)
+  const session = await openSession(trx, { user, days: config.SESSION_DAYS, address: request.address, userAgent })
+  await opened?.(trx, session)
+  return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr: ['pwd'] }
+}
+
+const notSignedIn = () =>
+  new Problem(401, 'sign-in-failed', 'You are not signed in.', {
+    detail: 'The username or the password is not right, or this user may not sign in this way.',
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  })
