@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Request } from 'express'
-import { firstParty, rolesWithin, type Credential, type Guard, type Standing } from '@sluice/contracts'
+import { firstParty, rolesWithin, type Credential, type Guard, type Role, type Standing } from '@sluice/contracts'
 import { nobody, type Caller } from './operation.ts'
 import { problems } from './problem.ts'
 import type { TokenVerifier } from './token.ts'
@@ -41,13 +41,15 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticatio
     const found = await standing(credential)
     if (!found || !stands(found, issued))
       throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
+    const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
     return {
       kind: found.kind,
       inPerson: found.kind === 'session' && scope === undefined,
       uid: found.id,
       username: found.username,
       client: found.client.id,
-      roles: scope === undefined ? found.roles : rolesWithin(found.roles, scope),
+      roles: within(found.roles),
+      dormantRoles: within(found.dormantRoles ?? []),
       userGroups: found.userGroups,
       session: credential.session ?? '',
     }

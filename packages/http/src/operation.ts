@@ -14,6 +14,8 @@ export interface Caller {
   /** The uid of the client (organisation) that the session acts for. */
   client: string
   roles: readonly Role[]
+  /** Held, but switched off in this client: they open nothing, and count where one person's power is weighed against another's. */
+  dormantRoles: readonly Role[]
   userGroups: readonly string[]
   /** Empty where there is none. */
   session: string
@@ -27,6 +29,7 @@ export const nobody: Caller = {
   username: '',
   client: '',
   roles: [],
+  dormantRoles: [],
   userGroups: [],
   session: '',
 }

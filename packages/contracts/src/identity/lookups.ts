@@ -47,6 +47,8 @@ export const Standing = contract(
       /** False once the session, the API token or the application was ended. */
       open: Type.Boolean(),
       roles: Roles,
+      /** Held, but switched off in this client: they open nothing. Absent: none. */
+      dormantRoles: Type.Optional(Roles),
       userGroups: Type.Array(Uid, { maxItems: 1000 }),
       client: ClientSummary,
     },

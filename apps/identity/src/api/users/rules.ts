@@ -2,7 +2,9 @@ import { holds, type Role, type UserBody } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import type { UserRow } from './row.ts'
 
-const lacking = (caller: Caller, roles: readonly Role[]) => roles.filter((role) => !holds(caller.roles, role))
+/** What a client switched off is still held: an administrator there must be able to edit colleagues who hold it too. */
+const lacking = ({ roles: awake, dormantRoles }: Caller, roles: readonly Role[]) =>
+  roles.filter((role) => !holds([...awake, ...dormantRoles], role))
 
 /** Nobody grants a role that they do not hold. */
 export function demandGrantable(caller: Caller, roles: readonly Role[]): void {

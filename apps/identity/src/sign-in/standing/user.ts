@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Role, Standing, UserStatus } from '@sluice/contracts'
+import { effectiveRoles } from '../../access.ts'
 
 export interface UserStanding {
   id: string
@@ -14,6 +15,8 @@ export interface UserStanding {
   client_code: string
   client_name: string
   disabled: boolean
+  manager_enabled: boolean
+  routes_enabled: boolean
   pipelines_enabled: boolean
 }
 
@@ -24,7 +27,8 @@ export const userColumns = sql`
     select g.uid from user_group_members m join user_groups g on g.id = m.user_group_id
     where m.user_id = u.id order by g.id limit 1000
   )::text[] as user_groups,
-  c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.pipelines_enabled`
+  c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled,
+  c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
 
 export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Standing => ({
   kind,
@@ -34,7 +38,7 @@ export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Stand
   status: row.status,
   tokenValidAfter: row.token_valid_after.toISOString(),
   open: row.open,
-  roles: row.roles,
+  ...effectiveRoles(row.roles, row),
   userGroups: row.user_groups,
   client: {
     id: row.client,
