@@ -1,0 +1,38 @@
+import { html, name, plain } from './html.ts'
+import { textsIn } from './language.ts'
+import { button, form } from './parts/forms.ts'
+import { page, type Organisation, type PageFacts } from './parts/frame.ts'
+
+export interface ConsentFacts extends PageFacts {
+  action: string
+  csrf: string
+  organisation: Organisation
+  application: string
+  user: { name: string; username: string }
+  /** What it asks for, in people's words. */
+  scopes: readonly { name: string; description: string }[]
+  /** Where a no is sent; `action` when absent. */
+  cancelAction?: string
+}
+
+/** Asks for `decision`: `allow` or `deny`. */
+export function consentPage({ action, csrf, application, user, scopes, cancelAction, ...facts }: ConsentFacts): string {
+  const texts = textsIn(facts.language)
+  const words = texts.consent
+  const who = html`<strong>${name(application)}</strong>`
+  const hidden = { csrf }
+  const deny = button(words.deny, { name: 'decision', value: 'deny', quiet: true })
+  const allow = button(words.allow, { name: 'decision', value: 'allow' })
+  return page({
+    ...facts,
+    texts,
+    title: words.title(plain(application)),
+    heading: words.heading(name(application)),
+    main: html`<p class="lead">${scopes.length > 0 ? words.lead(who, name(facts.organisation.name)) : words.nothing(who)}</p>
+${scopes.length > 0 && html`<ul class="scopes">${scopes.map((scope) => html`<li>${scope.description || name(scope.name)}</li>`)}</ul>`}
+<p>${words.as(html`<strong>${name(user.name)}</strong>`, name(user.username))}</p>
+<p class="hint">${words.trust}</p>
+${form({ action, hidden, main: cancelAction === undefined ? [allow, deny] : allow })}
+${cancelAction !== undefined && form({ action: cancelAction, hidden, main: deny })}`,
+  })
+}

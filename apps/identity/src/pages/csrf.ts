@@ -1,0 +1,77 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Request, Response } from 'express'
+import { problems } from '@sluice/http'
+
+/** See docs/decisions/0018. */
+export interface Csrf {
+  /** A token for the forms of a page; sets the browser's cookie where it has none. */
+  issue(request: Request, response: Response): string
+  /** Throws 403 unless the form, parsed into `request.body`, is from a page of ours in this browser. */
+  demand(request: Request): void
+}
+
+interface Settings {
+  IDENTITY_PUBLIC_URL: string
+  SERVICE_SECRET: string
+}
+
+/** What the hidden field is called. */
+export const csrfField = 'csrf'
+
+export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: Settings): Csrf {
+  const { origin, protocol } = new URL(IDENTITY_PUBLIC_URL)
+  const secure = protocol === 'https:'
+  // A name with this prefix can be set by nobody but this very host: no neighbour under the same domain.
+  const cookie = secure ? '__Host-sluice-form' : 'sluice-form'
+  const key = createHmac('sha256', SERVICE_SECRET).update('forms of the pages').digest()
+  const proofOf = (browser: string, nonce: string) => createHmac('sha256', key).update(`${browser}.${nonce}`).digest()
+
+  return {
+    issue(request, response) {
+      const known = cookieOf(request, cookie) ?? (response.locals.formBrowser as string | undefined)
+      const browser = (response.locals.formBrowser = known ?? newBrowser(response, cookie, secure))
+      // Another text on every page, so that compression gives nothing of it away.
+      const nonce = randomBytes(12).toString('base64url')
+      return `${nonce}.${proofOf(browser, nonce).toString('base64url')}`
+    },
+    demand(request) {
+      if (isForeign(request, origin)) throw problems.forbidden('The form was sent from another site.')
+      const browser = cookieOf(request, cookie)
+      const given: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
+      const [nonce = '', proof = ''] = typeof given === 'string' ? given.split('.') : []
+      if (!browser || !isSame(Buffer.from(proof, 'base64url'), proofOf(browser, nonce)))
+        throw problems.forbidden('The form is not one that this browser was given.')
+    },
+  }
+}
+
+/**
+ * Sec-Fetch-Site cannot be set by a page, and is sent by every browser of the day over https. Origin is the next best; our
+ * own pages send `null` there, for they name themselves to nobody.
+ */
+function isForeign(request: Request, ours: string): boolean {
+  const site = request.get('sec-fetch-site')
+  if (site !== undefined) return site !== 'same-origin'
+  const origin = request.get('origin')
+  return (
+    origin !== undefined &&
+    origin !== 'null' &&
+    origin !== ours &&
+    origin !== `${request.protocol}://${request.headers.host}`
+  )
+}
+
+const isSame = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
+
+function newBrowser(response: Response, cookie: string, secure: boolean): string {
+  const browser = randomBytes(18).toString('base64url')
+  // Lax and not Strict: one comes here from a mail or an application, and other tabs must go on working.
+  response.cookie(cookie, browser, { httpOnly: true, secure, sameSite: 'lax', path: '/' })
+  return browser
+}
+
+function cookieOf(request: Request, cookie: string): string | undefined {
+  const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
+  const value = pairs.find(([name]) => name === cookie)?.[1]
+  return value && /^[\w-]{24}$/.test(value) ? value : undefined
+}

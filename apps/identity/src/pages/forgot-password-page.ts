@@ -1,0 +1,41 @@
+import { html } from './html.ts'
+import { textsIn } from './language.ts'
+import { button, field, form, summary } from './parts/forms.ts'
+import { page, type PageFacts } from './parts/frame.ts'
+
+export interface ForgotPasswordFacts extends PageFacts {
+  action: string
+  csrf: string
+  username?: string
+  message?: string
+  wrong?: { username?: string }
+}
+
+/** Asks for `username`. */
+export function forgotPasswordPage({ action, csrf, username, message, wrong, ...facts }: ForgotPasswordFacts): string {
+  const texts = textsIn(facts.language)
+  const words = texts.forgotPassword
+  return page({
+    ...facts,
+    texts,
+    title: words.title,
+    heading: words.title,
+    failed: message !== undefined || wrong !== undefined,
+    main: html`<p class="lead">${words.lead}</p>
+${summary(texts, message, wrong)}
+${form({
+  action,
+  hidden: { csrf },
+  main: html`${field({
+    name: 'username',
+    label: texts.username,
+    autocomplete: 'username',
+    value: username ?? '',
+    maxlength: 255,
+    error: wrong?.username,
+    autofocus: !message && !wrong,
+  })}
+${button(words.submit)}`,
+})}`,
+  })
+}

@@ -1,0 +1,26 @@
+import { address, html, type Shown } from './html.ts'
+import { textsIn } from './language.ts'
+import { page, type PageFacts } from './parts/frame.ts'
+
+export interface MessageFacts extends PageFacts {
+  title: string
+  text: Shown
+  /** Smaller, below. */
+  note?: Shown
+  status?: 'success' | 'problem'
+  link?: { href: string; label: Shown }
+}
+
+/** Says something, and where to go on from there. */
+export function messagePage({ title, text, note, status, link, ...facts }: MessageFacts): string {
+  return page({
+    ...facts,
+    texts: textsIn(facts.language),
+    title,
+    heading: title,
+    main: html`${status && html`<div class="mark ${status}" aria-hidden="true">${status === 'success' ? '✓' : '!'}</div>`}
+<p class="lead">${text}</p>
+${link && html`<p><a class="button" href="${address(link.href)}">${link.label}</a></p>`}
+${note && html`<p class="hint">${note}</p>`}`,
+  })
+}

@@ -1,0 +1,58 @@
+import { html, type Html, type Shown } from '../html.ts'
+import type { Texts } from '../texts/en.ts'
+
+interface Field {
+  name: string
+  label: string
+  type?: 'text' | 'password'
+  autocomplete: string
+  value?: string | undefined
+  hint?: Shown
+  error?: string | undefined
+  inputmode?: 'text' | 'numeric'
+  /** Characters. Never for passwords: browsers cut a longer one off without a word. */
+  maxlength?: number
+  readonly?: boolean
+  autofocus?: boolean
+}
+
+/** A label, what helps to fill it in, what was wrong with it, and the box: read out in that order. */
+export function field({ name, label, type = 'text', hint, error, value, readonly, ...how }: Field): Html {
+  const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ')
+  const names = type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`
+  return html`<div class="field${error && ' wrong'}">
+<label for="${name}">${label}</label>
+${hint && html`<div class="hint" id="${name}-hint">${hint}</div>`}
+${error && html`<p class="error" id="${name}-error">${error}</p>`}
+<input id="${name}" name="${name}" type="${type}" autocomplete="${how.autocomplete}"${value !== undefined && html` value="${value}"`}${how.inputmode && html` inputmode="${how.inputmode}"`}${how.maxlength && html` maxlength="${how.maxlength}"`}${names}${described && html` aria-describedby="${described}"`}${error && html` aria-invalid="true"`}${readonly ? html` readonly` : html` required`}${how.autofocus && html` autofocus`}>
+</div>`
+}
+
+interface Form {
+  action: string
+  hidden: Record<string, string>
+  main: Shown
+}
+
+/** Checked by us and not by the browser: what is wrong is then said in one language, all at once, and stays there. */
+export const form = ({ action, hidden, main }: Form): Html => html`<form method="post" action="${action}" novalidate>
+${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}${main}
+</form>`
+
+export const button = (label: Shown, { name, value, quiet }: { name?: string; value?: string; quiet?: boolean } = {}) =>
+  html`<button type="submit"${name && html` name="${name}"`}${value && html` value="${value}"`}${quiet && html` class="quiet"`}>${label}</button>`
+
+/** What is wrong, on top of the page and focused, with a way to each field. */
+export function summary(
+  texts: Texts,
+  message: string | undefined,
+  wrong: Record<string, string | undefined> = {},
+): Html {
+  const fields = Object.entries(wrong).filter(([, error]) => error)
+  if (!message && fields.length === 0) return html``
+  return html`<div class="summary" role="alert" tabindex="-1" autofocus>
+<h2>${texts.problem}</h2>
+${message && html`<p>${message}</p>`}
+${fields.length > 0 && html`<ul>${fields.map(([name, error]) => html`<li><a href="#${name}">${error}</a></li>`)}</ul>`}
+</div>`
+}

@@ -1,0 +1,66 @@
+import { html, name, plain, type Html, type Shown } from '../html.ts'
+import { stylesheetPath } from '../stylesheet.ts'
+import type { Texts } from '../texts/en.ts'
+
+export interface Organisation {
+  name: string
+}
+
+/** What every page needs to know. `language`: one of `languages`, English when absent. */
+export interface PageFacts {
+  organisation?: Organisation
+  language?: string
+}
+
+interface Frame {
+  texts: Texts
+  organisation?: Organisation | undefined
+  /** Where one is, for the title. */
+  title: string
+  heading: Shown
+  /** The form on it was refused. */
+  failed?: boolean
+  main: Html
+}
+
+/** Whose pages these are when nobody's in particular. */
+const ourselves: Organisation = { name: 'Sluice' }
+
+/** A whole page in an organisation's name. Nothing on it runs, and nothing is asked of another server. */
+export function page({ texts, organisation = ourselves, title, heading, failed, main }: Frame): string {
+  const whose = plain(organisation.name)
+  const { initials, tone } = monogramOf(whose)
+  return html`<!doctype html>
+<html lang="${texts.language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${failed && `${texts.error}: `}${texts.title(plain(title), whose)}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${stylesheetPath}">
+</head>
+<body>
+<div class="sheet">
+<header><span class="monogram tone-${tone}" aria-hidden="true">${initials}</span><span class="organisation">${name(organisation.name)}</span></header>
+<main>
+<h1>${heading}</h1>
+${main}
+</main>
+</div>
+</body>
+</html>
+`.markup
+}
+
+const tones = 6
+
+/** One or two letters, and a colour that stays the same for a name. */
+function monogramOf(text: string): { initials: string; tone: number } {
+  const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*/gu) ?? []
+  const ends = words.length > 1 ? [words[0], words.at(-1)] : words
+  const initials = ends.map((word) => [...(word ?? '')][0]?.toLocaleUpperCase('en') ?? '').join('')
+  const sum = [...text].reduce((total, character) => (total * 31 + (character.codePointAt(0) ?? 0)) % 65_521, 7)
+  return { initials: initials || '·', tone: sum % tones }
+}

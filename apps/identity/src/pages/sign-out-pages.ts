@@ -1,0 +1,48 @@
+import { address, html, name } from './html.ts'
+import { textsIn } from './language.ts'
+import { button, form } from './parts/forms.ts'
+import { page, type PageFacts } from './parts/frame.ts'
+
+export interface SignOutFacts extends PageFacts {
+  action: string
+  /** What goes along with the answer, such as the provider's own token. */
+  hidden: Record<string, string>
+  /** Which application asks. */
+  application?: string
+}
+
+/** Asks for `logout`: `yes`, or absent to stay signed in. */
+export function signOutPage({ action, hidden, application, ...facts }: SignOutFacts): string {
+  const texts = textsIn(facts.language)
+  const words = texts.signOut
+  return page({
+    ...facts,
+    texts,
+    title: words.title,
+    heading: words.title,
+    main: html`<p class="lead">${application ? words.leadFor(html`<strong>${name(application)}</strong>`) : words.lead}</p>
+${form({
+  action,
+  hidden,
+  main: [button(words.submit, { name: 'logout', value: 'yes' }), button(words.stay, { quiet: true })],
+})}`,
+  })
+}
+
+export interface SignedOutFacts extends PageFacts {
+  /** Where one came from. */
+  application?: { name: string; href: string }
+}
+
+export function signedOutPage({ application, ...facts }: SignedOutFacts): string {
+  const texts = textsIn(facts.language)
+  const words = texts.signOut
+  return page({
+    ...facts,
+    texts,
+    title: words.doneTitle,
+    heading: words.doneTitle,
+    main: html`<p class="lead">${words.done}</p>
+${application && html`<p><a class="button" href="${address(application.href)}">${words.back(name(application.name))}</a></p>`}`,
+  })
+}

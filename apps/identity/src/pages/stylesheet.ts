@@ -1,0 +1,18 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Router } from 'express'
+
+const text = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8')
+const hash = createHash('sha256').update(text).digest('base64url').slice(0, 16)
+
+/** Names its content, so that it can be kept for good. */
+export const stylesheetPath = `/account/style-${hash}.css`
+
+export function stylesheetRoutes(): Router {
+  const routes = Router()
+  routes.get(stylesheetPath, (_request, response) => {
+    response.set('Cache-Control', 'public, max-age=31536000, immutable').type('css').send(text)
+  })
+  return routes
+}
