@@ -27,7 +27,7 @@ export type GoodRequests = Record<string, () => Promise<GoodRequest>>
 export const goodRequests = (stage: Stage): GoodRequests => ({
   ...clientRequests(stage),
   ...userRequests(stage),
-  ...sessionRequests(),
+  ...sessionRequests(stage),
   ...authRequests(stage),
   ...lookupRequests(stage),
 })

@@ -1,5 +1,6 @@
-import type { GoodRequests } from './good-requests.ts'
+import type { GoodRequests, Stage } from './good-requests.ts'
 
-export const sessionRequests = (): GoodRequests => ({
+export const sessionRequests = ({ service }: Stage): GoodRequests => ({
   'session.read': async () => ({}),
+  'session.switchClient': async () => ({ body: { clientId: await service.client() } }),
 })

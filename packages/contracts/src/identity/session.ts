@@ -68,3 +68,6 @@ export const Session = contract(
   ),
 )
 export type Session = TypeOf<typeof Session>
+
+export const SwitchClientBody = contract('SwitchClientBody', Type.Object({ clientId: Uid }, closed))
+export type SwitchClientBody = TypeOf<typeof SwitchClientBody>

@@ -1,5 +1,5 @@
 import { signature } from '../../operation.ts'
-import { Session } from '../session.ts'
+import { Session, SwitchClientBody } from '../session.ts'
 
 export const session = {
   read: signature({
@@ -8,6 +8,17 @@ export const session = {
     method: 'get',
     path: '/session',
     guard: 'signed-in',
+    response: Session,
+  }),
+  switchClient: signature({
+    id: 'session.switchClient',
+    summary: 'Act for another client',
+    description:
+      'For this session only, and from the next request on in both services. In person: not by an API token or an application.',
+    method: 'put',
+    path: '/session/client',
+    guard: ['ROLE_SUPER_ADMIN'],
+    body: SwitchClientBody,
     response: Session,
   }),
 }
