@@ -18,8 +18,8 @@ export function messagePage({ title, text, note, status, link, ...facts }: Messa
     texts: textsIn(facts.language),
     title,
     heading: title,
-    main: html`${status && html`<div class="mark ${status}" aria-hidden="true">${status === 'success' ? '✓' : '!'}</div>`}
-<p class="lead">${text}</p>
+    sign: status && html`<div class="mark ${status}" aria-hidden="true">${status === 'success' ? '✓' : '!'}</div>`,
+    main: html`<p class="lead">${text}</p>
 ${link && html`<p><a class="button" href="${address(link.href)}">${link.label}</a></p>`}
 ${note && html`<p class="hint">${note}</p>`}`,
   })

@@ -20,6 +20,8 @@ interface Frame {
   heading: Shown
   /** The form on it was refused. */
   failed?: boolean
+  /** Above the heading. */
+  sign?: Shown
   main: Html
 }
 
@@ -27,7 +29,7 @@ interface Frame {
 const ourselves: Organisation = { name: 'Sluice' }
 
 /** A whole page in an organisation's name. Nothing on it runs, and nothing is asked of another server. */
-export function page({ texts, organisation = ourselves, title, heading, failed, main }: Frame): string {
+export function page({ texts, organisation = ourselves, title, heading, failed, sign, main }: Frame): string {
   const whose = plain(organisation.name)
   const { initials, tone } = monogramOf(whose)
   return html`<!doctype html>
@@ -45,6 +47,7 @@ export function page({ texts, organisation = ourselves, title, heading, failed, 
 <div class="sheet">
 <header><span class="monogram tone-${tone}" aria-hidden="true">${initials}</span><span class="organisation">${name(organisation.name)}</span></header>
 <main>
+${sign}
 <h1>${heading}</h1>
 ${main}
 </main>

@@ -1,0 +1,78 @@
+import { codePage } from '../../src/pages/code-page.ts'
+import { consentPage } from '../../src/pages/consent-page.ts'
+import { forgotPasswordPage } from '../../src/pages/forgot-password-page.ts'
+import { joinPage } from '../../src/pages/join-page.ts'
+import { messagePage } from '../../src/pages/message-page.ts'
+import { newPasswordPage } from '../../src/pages/new-password-page.ts'
+import { signInPage } from '../../src/pages/sign-in-page.ts'
+import { signedOutPage, signOutPage } from '../../src/pages/sign-out-pages.ts'
+
+interface People {
+  organisation: string
+  application: string
+  user: { name: string; username: string }
+}
+
+const somebody: People = {
+  organisation: 'Northwind Weather Service',
+  application: 'Station Planner',
+  user: { name: 'Grace Okafor', username: 'grace.okafor' },
+}
+
+/** Every page there is, in each of its states, with names as given. */
+export function gallery(language = 'en', people: People = somebody): Record<string, string> {
+  const { application, user } = people
+  const whose = { organisation: { name: people.organisation }, language }
+  const form = { ...whose, action: '/account/somewhere', csrf: 'token' }
+  return {
+    'sign-in': signInPage({ ...form, application, forgotHref: '/account/forgot-password' }),
+    'sign-in-failed': signInPage({
+      ...form,
+      username: user.username,
+      message: 'The username or the password is not right.',
+      forgotHref: '/account/forgot-password',
+      providers: [{ href: '/sign-in/acme', label: people.organisation }],
+    }),
+    'sign-in-empty': signInPage({
+      ...form,
+      wrong: { username: 'Enter your username.', password: 'Enter your password.' },
+    }),
+    code: codePage({ ...form, otherHref: '?recovery=1' }),
+    'code-failed': codePage({ ...form, message: 'The code is not right.' }),
+    'recovery-code': codePage({ ...form, recovery: true, otherHref: '?' }),
+    consent: consentPage({
+      ...form,
+      application,
+      user,
+      scopes: [
+        { name: 'openid', description: 'know who you are' },
+        { name: 'ROLE_SEE_DATA_PIPELINE', description: 'see pipelines, and what they loaded' },
+        { name: 'odd', description: '' },
+      ],
+      cancelAction: '/account/no',
+    }),
+    'consent-to-nothing': consentPage({ ...form, application, user, scopes: [] }),
+    'sign-out': signOutPage({ ...whose, action: '/out', hidden: { xsrf: 'x' }, application }),
+    'signed-out': signedOutPage({ ...whose, application: { name: application, href: 'https://planner.example/' } }),
+    invitation: newPasswordPage({ ...form, user, purpose: 'invitation' }),
+    reset: newPasswordPage({ ...form, user, purpose: 'reset', hidden: { token: 'secret' } }),
+    'reset-failed': newPasswordPage({
+      ...form,
+      user,
+      purpose: 'reset',
+      wrong: { password: 'Enter at least 12 characters.', repeat: 'The two passwords are not the same.' },
+    }),
+    join: joinPage({ ...form, user }),
+    'forgot-password': forgotPasswordPage(form),
+    'forgot-password-empty': forgotPasswordPage({ ...form, wrong: { username: 'Enter your username.' } }),
+    message: messagePage({ ...whose, title: 'Look at your e-mail', text: 'A link is on its way.', status: 'success' }),
+    problem: messagePage({
+      ...whose,
+      title: 'This link does not work',
+      text: 'It was used already, has expired or is not complete.',
+      note: 'If you ask for help, name this: 6f1c',
+      status: 'problem',
+      link: { href: '/account/forgot-password', label: 'Get a new link' },
+    }),
+  }
+}
