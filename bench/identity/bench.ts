@@ -1,0 +1,88 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { step } from '../../infra/compose-smoke/step.ts'
+import { refuse } from '../../infra/refusal.ts'
+import { throwAwayPostgres } from '../../infra/test/throw-away-postgres.ts'
+import { startGenerator } from './load/generator.ts'
+import { createUser, login, refresh, searchUsers, session, sessionAmongClients, type Row } from './measures.ts'
+import { startHandlers, startProvider } from './programs.ts'
+import { createDatabase, stage } from './stage.ts'
+import { table } from './table.ts'
+
+/** `npm run bench:identity [-- options]`: how fast the identity service is, next to what is bare; see README.md here. */
+
+const { values: options } = parseArgs({
+  options: {
+    /** Keeps the table in results.md. */
+    write: { type: 'boolean', default: false },
+    /** Names of measures, with commas. */
+    only: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '4' },
+    /** Users of the one client, with commas, fewest first. */
+    sizes: { type: 'string', default: '1000,100000,1000000' },
+    clients: { type: 'string', default: '10000' },
+    /** A folder for CPU profiles of the services. */
+    profile: { type: 'string' },
+  },
+})
+
+const measures = { session, refresh, login, createUser, sessionAmongClients, searchUsers }
+
+async function bench(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'))
+  await using cleaned = new AsyncDisposableStack()
+  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
+  const cluster = cleaned.use(await throwAwayPostgres())
+  const wanted = options.only?.split(',')
+  const uses = (...names: string[]) => !wanted || wanted.some((name) => names.includes(name))
+
+  const sizes = []
+  for (const users of options.sizes
+    .split(',')
+    .map(Number)
+    .slice(0, uses('searchUsers') ? undefined : 1))
+    sizes.push(
+      await step(`${users.toLocaleString('en')} users`, async () =>
+        cleaned.use(await stage(cluster, folder, { clients: 1, users }, options.profile)),
+      ),
+    )
+  const small = sizes[0]!
+  const many = { clients: uses('sessionAmongClients') ? Number(options.clients) : 2, users: small.size.users }
+  const crowded = await step(`${many.clients.toLocaleString('en')} clients`, async () =>
+    cleaned.use(await stage(cluster, folder, many)),
+  )
+  const handlers = cleaned.use(await startHandlers(folder, small.database))
+  const provider = cleaned.use(await startProvider(folder, await createDatabase(cluster, 'provider')))
+  const argon2 = fork(join(import.meta.dirname, 'bare/argon2.ts'))
+  cleaned.defer(() => void argon2.kill())
+  await once(argon2, 'message')
+
+  const parts = {
+    generator: cleaned.use(startGenerator()),
+    rounds: { rounds: Number(options.rounds), seconds: Number(options.seconds) },
+    small,
+    sizes,
+    crowded,
+    handlers: handlers.port,
+    provider: provider.port,
+    async checkPasswords(seconds: number): Promise<number> {
+      argon2.send(seconds)
+      const [rate] = (await once(argon2, 'message')) as [number]
+      return rate
+    },
+  }
+  const rows: Row[] = []
+  for (const [name, measure] of Object.entries(measures))
+    if (uses(name)) rows.push(...(await step(name, () => measure(parts))))
+
+  const text = table(rows, parts.rounds)
+  console.log(`\n${text}`)
+  if (options.write) await writeFile(join(import.meta.dirname, 'results.md'), `# How fast it is\n\n${text}`)
+}
+
+await bench().catch(refuse)

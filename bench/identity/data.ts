@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { hashPassword } from '../../apps/identity/src/sign-in/password.ts'
+import { skeletonOf } from '../../apps/identity/src/sign-in/username.ts'
+
+/** What a database is filled with. */
+export interface Size {
+  clients: number
+  /** Of the first client. */
+  users: number
+}
+
+/** The client that asks, and its users who sign in. */
+export interface Home {
+  client: string
+  people: string[]
+  /** Names of users, of which parts are searched for. */
+  names: string[]
+}
+
+export const password = 'heron-sifts-41-pebbles'
+
+/** Enough that nobody signs in twice at once: an account in a hurry is made to wait. */
+const people = 256
+
+/** Fills a migrated database, and lets PostgreSQL look at what is in it. */
+export async function fill(url: string, { clients, users }: Size): Promise<Home> {
+  const database = new pg.Client({ connectionString: url })
+  await database.connect()
+  try {
+    const client = randomUUID()
+    await database.query(insertClients, [[client, ...Array.from({ length: clients - 1 }, () => randomUUID())]])
+    const usernames = Array.from({ length: people }, (_, index) => `worker-${index}-${randomUUID().slice(0, 8)}`)
+    await database.query(insertPeople, [client, usernames, usernames.map(skeletonOf), await hashPassword(password)])
+    await database.query(insertGroups, [client])
+    await database.query(insertUsers, [client, users])
+    if (clients > 1) await database.query(insertNeighbours, [client])
+    await database.query('vacuum (analyze)')
+    const { rows } = await database.query<{ name: string }>(
+      `select name from users where password_hash is null and client = $1 order by uid limit 200`,
+      [client],
+    )
+    return { client, people: usernames, names: rows.map(({ name }) => name) }
+  } finally {
+    await database.end()
+  }
+}
+
+const insertClients = `
+  insert into clients (uid, name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
+  select uid, 'Client ' || n, 'C' || n, 'B', false, 'REGULAR', true, true, true, false
+  from unnest($1::uuid[]) with ordinality as given(uid, n)`
+
+const insertPeople = `
+  insert into users (client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page)
+  select $1, 'Worker', username, skeleton, username || '@example.org', $4, false, '{ROLE_MANAGE_USER}', 'ACTIVE', 'DEFAULT'
+  from unnest($2::text[], $3::text[]) as given(username, skeleton)`
+
+/** Everybody who signs in is in two groups. */
+const insertGroups = `
+  with made as (
+    insert into user_groups (client, name, code)
+    select $1::uuid, 'Group ' || n, 'G' || n from generate_series(1, 2) as n returning id
+  )
+  insert into user_group_members select made.id, users.id from made, users where users.client = $1`
+
+/** Words that can be said, so that names share pieces as names do: 'Kelomi Tarusenal'. */
+const word = (salt: string, letters: number) =>
+  `initcap(translate(substr(md5(n || '${salt}'), 1, ${letters}), '0123456789abcdef', 'kaletorimonusavi'))`
+
+const insertUsers = `
+  insert into users (client, name, username, username_skeleton, email, sso_auth, status, start_page)
+  select $1, ${word('first', 6)} || ' ' || ${word('last', 9)}, 'user-' || n, 'user-' || n,
+    'user-' || n || '@example.org', false, case when n % 10 = 0 then 'INVITATION' else 'ACTIVE' end, 'DEFAULT'
+  from generate_series(1, $2::bigint) as n`
+
+/** Ten users of every other client. */
+const insertNeighbours = `
+  insert into users (client, name, username, username_skeleton, email, sso_auth, status, start_page)
+  select c.uid, 'Neighbour', 'n-' || c.id || '-' || n, 'n-' || c.id || '-' || n, 'n@example.org', false, 'ACTIVE', 'DEFAULT'
+  from clients c, generate_series(1, 10) as n where c.uid <> $1`

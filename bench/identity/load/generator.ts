@@ -1,0 +1,24 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Job, Result } from './job.ts'
+
+export interface Generator extends AsyncDisposable {
+  run(job: Job): Promise<Result>
+}
+
+/** Starts the process that makes the load. It does one job at a time. */
+export function startGenerator(): Generator {
+  const child = fork(join(import.meta.dirname, 'load.ts'))
+  return {
+    async run(job) {
+      child.send(job)
+      const [answer] = (await once(child, 'message')) as [{ result: Result } | { error: string }]
+      if ('error' in answer) throw new Error(answer.error)
+      return answer.result
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill()
+    },
+  }
+}

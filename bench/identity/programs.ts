@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Running, startProgram } from '../../infra/local/program.ts'
+import { root } from '../../infra/paths.ts'
+import { freePort } from '../../infra/postgres/free-port.ts'
+
+export interface Program extends AsyncDisposable {
+  port: number
+}
+
+interface Started {
+  file: string
+  env: NodeJS.ProcessEnv
+  /** A path that answers 2xx or 404 once the program is there. */
+  alive: string
+  /** Node's own flags. */
+  flags?: string[]
+}
+
+const secrets = {
+  SECRET_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+  SERVICE_SECRET: randomBytes(24).toString('hex'),
+}
+
+let port = 17_100
+
+/** Everything that is measured runs like this: in production mode, with the heap that the images give it. */
+async function start(folder: string, { file, env, alive, flags = [] }: Started): Promise<Program> {
+  port = await freePort(port + 1)
+  const running = startProgram({
+    file: join(root, file),
+    log: join(folder, `${port}.log`),
+    cwd: root,
+    env: {
+      PATH: process.env['PATH'],
+      NODE_ENV: 'production',
+      NODE_OPTIONS: ['--max-semi-space-size=2', ...flags].join(' '),
+      PORT: String(port),
+      IDENTITY_PORT: String(port),
+      ...env,
+    },
+  })
+  await answers(running, `http://127.0.0.1:${port}${alive}`, file)
+  const stop = async (): Promise<void> => {
+    running.child.kill('SIGTERM')
+    await running.ended
+  }
+  return { port, [Symbol.asyncDispose]: stop }
+}
+
+async function answers({ ended, lastWords }: Running, url: string, file: string): Promise<void> {
+  let over = false
+  void ended.then(() => (over = true))
+  for (const begun = Date.now(); Date.now() - begun < 30_000; await delay(50)) {
+    if (over) break
+    const response = await fetch(url).catch(() => undefined)
+    if (response && response.status < 500) return
+  }
+  throw new Error(`${file} did not come up:\n${lastWords()}`)
+}
+
+/** The real thing. `profiles`: a folder that a CPU profile is written to when it stops. */
+export const startService = (folder: string, database: string, profiles?: string): Promise<Program> =>
+  start(folder, {
+    file: 'apps/identity/bin/serve.ts',
+    // As long as they may: no measure is to end with its tokens.
+    env: { IDENTITY_DATABASE_URL: database, ACCESS_TOKEN_SECONDS: '900', ...secrets },
+    alive: '/health/ready',
+    flags: profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [],
+  })
+
+export const startHandlers = (folder: string, database: string): Promise<Program> =>
+  start(folder, { file: 'bench/identity/bare/handlers.ts', env: { DATABASE_URL: database }, alive: '/' })
+
+export const startProvider = (folder: string, database: string): Promise<Program> =>
+  start(folder, {
+    file: 'bench/identity/bare/provider.ts',
+    env: { DATABASE_URL: database },
+    alive: '/.well-known/openid-configuration',
+  })
+
+/** Brings a database to the newest tables. */
+export async function migrate(folder: string, database: string): Promise<void> {
+  const { ended, lastWords } = startProgram({
+    file: join(root, 'apps/identity/bin/migrate.ts'),
+    log: join(folder, 'migrate.log'),
+    cwd: root,
+    env: { PATH: process.env['PATH'], IDENTITY_DATABASE_URL: database, ...secrets },
+  })
+  const failure = await ended
+  if (failure) throw new Error(`migrate.ts ended with ${failure}:\n${lastWords()}`)
+}
