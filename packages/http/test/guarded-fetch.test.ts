@@ -1,0 +1,184 @@
+import { createServer, type Server } from 'node:http'
+import { createServer as createTrap, type AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { guardedFetch, outgoingAllowed, OutgoingProblem, type GuardedFetchOptions } from '../src/index.ts'
+
+const { parse } = outgoingAllowed()
+const nothing = parse('')
+
+let server: Server
+let port: number
+let asked: string[] = []
+let trapPort: number
+let connections = 0
+const trap = createTrap((socket) => {
+  connections++
+  socket.destroy()
+})
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    if (request.url === '/private') return response.writeHead(302, { location: `http://localhost:${trapPort}/` }).end()
+    if (request.url === '/again') return response.writeHead(302, { location: '/fine' }).end()
+    if (request.url === '/endless') return void setInterval(() => response.write('x'.repeat(10_000)), 1).unref()
+    if (request.url === '/silent') return
+    if (request.url === '/stuck') return void response.write('x')
+    return response.end('fine')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => trap.listen(0, '127.0.0.1', resolve))
+  port = (server.address() as AddressInfo).port
+  trapPort = (trap.address() as AddressInfo).port
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+  trap.close()
+})
+beforeEach(() => {
+  asked = []
+  connections = 0
+})
+
+async function problemOf(url: string, options: Partial<GuardedFetchOptions> = {}, init?: RequestInit) {
+  const outgoing = guardedFetch({ allowed: nothing, ...options })
+  try {
+    const response = await outgoing.fetch(url, init)
+    return `answered ${await response.text()}`
+  } catch (error) {
+    expect(error).toBeInstanceOf(OutgoingProblem)
+    return (error as OutgoingProblem).message
+  } finally {
+    await outgoing.close()
+  }
+}
+
+const at = (address: string) => async () => [{ address, family: address.includes(':') ? 6 : 4 }]
+const loopback = at('127.0.0.1')
+
+describe('without an allow-list', () => {
+  it.each([
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f000001',
+    '0177.0.0.1',
+    '0.0.0.0',
+    'localhost',
+    'localhost.',
+    '10.1.2.3',
+    '172.31.0.1',
+    '192.168.0.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '100.100.100.200',
+    '168.63.129.16',
+    '192.0.0.192',
+    '198.18.0.1',
+    '224.0.0.1',
+    '255.255.255.255',
+    '[::]',
+    '[::1]',
+    '[::127.0.0.1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:a9fe:a9fe]',
+    '[64:ff9b::7f00:1]',
+    '[64:ff9b:1::1]',
+    '[2002:7f00:1::]',
+    '[2001:0:1::1]',
+    '[fe80::1]',
+    '[fc00::1]',
+    '[fd00:ec2::254]',
+    '[fec0::1]',
+    '[ff02::1]',
+    '[2001:db8::1]',
+    '[3fff::1]',
+    '[4000::1]',
+  ])('asks nothing of %s', async (host) => {
+    const lookup = loopback
+    expect(await problemOf(`https://${host}:${trapPort}/`, { lookup })).toMatch(/leads to an address that /)
+    expect(connections).toBe(0)
+  })
+
+  it.each(['93.184.216.34', '2606:2800:220:1::1', '64:ff9b::5db8:d822', '::ffff:93.184.216.34'])(
+    'lets %s be looked at',
+    async (address) => {
+      const outgoing = guardedFetch({ allowed: nothing, lookup: at(address) })
+      await expect(outgoing.check('https://public.example.org/')).resolves.toBeUndefined()
+    },
+  )
+
+  it('asks nothing of a name when any of its addresses is private', async () => {
+    const lookup = async () => [...(await at('93.184.216.34')()), ...(await loopback())]
+    expect(await problemOf(`https://half.example.org:${trapPort}/`, { lookup })).toMatch(/means this machine/)
+  })
+
+  it('asks again with every connection, so that a name that changes gains nothing', async () => {
+    const answers = ['93.184.216.34', '127.0.0.1']
+    const lookup = async () => at(answers.shift()!)()
+    const outgoing = guardedFetch({ allowed: nothing, lookup })
+    const url = `https://rebinding.example.org:${trapPort}/`
+    await outgoing.check(url)
+    await expect(outgoing.fetch(url)).rejects.toThrow(/means this machine/)
+    expect(connections).toBe(0)
+  })
+
+  it.each(['http://public.example.org/', 'ftp://public.example.org/', 'file:///etc/passwd', 'nonsense'])(
+    'does not ask %s',
+    async (url) => {
+      expect(await problemOf(url, { lookup: at('93.184.216.34') })).toMatch(/https/)
+    },
+  )
+
+  it('takes no password in an address', async () => {
+    expect(await problemOf('https://a:b@public.example.org/')).toMatch(/no password/)
+  })
+})
+
+describe('with an allow-list', () => {
+  const allowed = () => parse(`idp.internal:${port}, elsewhere.internal, 127.0.0.0/30`)
+  const some = (): Partial<GuardedFetchOptions> => ({ allowed: allowed(), lookup: loopback })
+
+  it('asks hosts that it names, and what is in its ranges, by http too', async () => {
+    expect(await problemOf(`http://IDP.internal.:${port}/a`, some())).toBe('answered fine')
+    expect(await problemOf(`http://127.0.0.1:${port}/b`, some())).toBe('answered fine')
+    expect(await problemOf(`http://[::ffff:127.0.0.1]:${port}/c`, some())).toBe('answered fine')
+    expect(asked).toEqual(['/a', '/b', '/c'])
+  })
+
+  it('holds a host to the port that was named', async () => {
+    const only = { allowed: parse(`idp.internal:${port}`), lookup: loopback }
+    expect(await problemOf(`http://idp.internal:${trapPort}/`, only)).toMatch(/means this machine/)
+    expect(connections).toBe(0)
+  })
+
+  it('follows no redirect unless it is told to, and then looks at each', async () => {
+    const url = (path: string) => `http://idp.internal:${port}${path}`
+    const named = { allowed: parse(`idp.internal:${port}`), lookup: loopback }
+    expect(await problemOf(url('/again'), named)).toMatch(/redirects to another address/)
+    expect(await problemOf(url('/again'), { ...named, follow: true })).toBe('answered fine')
+    expect(await problemOf(url('/private'), { ...named, follow: true })).toMatch(/means this machine/)
+    expect(connections).toBe(0)
+  })
+
+  it('reads no more than it is told to, and waits no longer', async () => {
+    const url = (path: string) => `http://127.0.0.1:${port}${path}`
+    expect(await problemOf(url('/endless'), { ...some(), maxBytes: 50_000 })).toMatch(/more than the 50000 bytes/)
+    expect(await problemOf(url('/silent'), { ...some(), timeLimit: 300 })).toMatch(/did not answer in full within 1 s/)
+    expect(await problemOf(url('/stuck'), { ...some(), timeLimit: 300 })).toMatch(/did not answer in full within 1 s/)
+  })
+
+  it('says what went wrong in a sentence', async () => {
+    const nobody = async () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }))
+    expect(await problemOf('https://no.example.org/', { lookup: nobody })).toBe(
+      'There is no host no.example.org: its name is not known.',
+    )
+    expect(await problemOf(`https://127.0.0.1:${port}/`, some())).toMatch(/does not speak TLS/)
+    expect(await problemOf(`http://127.0.0.1:${trapPort}/`, some())).toMatch(/broke off the connection/)
+  })
+
+  it.each(['10.0.0.0/33', '10.1', 'http://idp', 'a b', '*.internal', '7'])('is not read with %s in it', (entry) => {
+    expect(() => parse(entry)).toThrow(/must hold hosts and ranges/)
+  })
+})
