@@ -11,8 +11,10 @@ import {
   secret,
   text,
   url,
+  SettingsProblem,
   type Setting,
 } from '@sluice/process'
+import { sender, smtpUrl } from './mail/settings.ts'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
@@ -32,6 +34,10 @@ const shape = {
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
   /** May an administrator choose the password of somebody else? See docs/decisions/0010. */
   ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'true'),
+  /** Where mails go out. Without it they are kept, and administrators hand the links over. See docs/decisions/0014. */
+  SMTP_URL: smtpUrl(),
+  /** Whom mails are from. */
+  MAIL_FROM: sender(),
   ACCESS_TOKEN_SECONDS: integer({ min: 30, max: 900, fallback: 300 }),
   /** Days from a sign-in to the next, however often tokens are refreshed. */
   SESSION_DAYS: integer({ min: 1, max: 365, fallback: 30 }),
@@ -40,6 +46,7 @@ const shape = {
 /** The settings of the identity service. Throws `SettingsProblem` with every mistake. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   const { values, secrets } = readSettings(environment, shape)
+  if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required where there is SMTP_URL'])
   return {
     ...values,
     IDENTITY_PUBLIC_URL: values.IDENTITY_PUBLIC_URL || `http://localhost:${values.IDENTITY_PORT}`,

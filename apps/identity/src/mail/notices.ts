@@ -1,0 +1,61 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import type { NewLink } from '../sign-in/links.ts'
+import { queueMail, type MailConfig } from './outbox.ts'
+import { letters } from './texts.ts'
+
+interface Recipient {
+  id: number
+  client: string
+  clientName: string
+  name: string
+  username: string
+  email: string
+  ssoAuth: boolean
+}
+
+async function recipient(trx: Kysely<DB>, user: number): Promise<Recipient> {
+  const { rows } = await sql<Recipient>`
+    select u.id, u.client, c.name as "clientName", u.name, u.username, u.email, u.sso_auth as "ssoAuth"
+    from users u join clients c on c.uid = u.client where u.id = ${user}`.execute(trx)
+  return rows[0]!
+}
+
+/** Mails a user the link to accept their invitation. In the transaction that made the link. */
+export async function mailInvitation(
+  trx: Kysely<DB>,
+  config: MailConfig,
+  { id }: { id: number },
+  link: NewLink,
+): Promise<void> {
+  const to = await recipient(trx, id)
+  await queueMail(trx, config, { kind: 'INVITATION', to, letter: letters.invitation(to, link), expires: link.expires })
+}
+
+/** Mails a user the link to choose a new password. In the transaction that made the link. */
+export async function mailPasswordReset(
+  trx: Kysely<DB>,
+  config: MailConfig,
+  { id }: { id: number },
+  link: NewLink,
+): Promise<void> {
+  const to = await recipient(trx, id)
+  const letter = letters.passwordReset(to, link)
+  await queueMail(trx, config, { kind: 'PASSWORD_RESET', to, letter, expires: link.expires })
+}
+
+/** Tells a user that their password is another one now, however that came about. */
+export async function mailPasswordChanged(trx: Kysely<DB>, config: MailConfig, { id }: { id: number }): Promise<void> {
+  const to = await recipient(trx, id)
+  await queueMail(trx, config, { kind: 'PASSWORD_CHANGED', to, letter: letters.passwordChanged(to, new Date()) })
+}
+
+/** Tells whoever reads the address that a user had until now. */
+export async function mailEmailChanged(
+  trx: Kysely<DB>,
+  config: MailConfig,
+  { id, email }: { id: number; email: string },
+): Promise<void> {
+  const to = { ...(await recipient(trx, id)), email }
+  await queueMail(trx, config, { kind: 'EMAIL_CHANGED', to, letter: letters.emailChanged(to, new Date()) })
+}

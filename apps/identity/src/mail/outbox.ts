@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import type { MailKind } from '@sluice/contracts'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import { render, type Rendered } from './render.ts'
+import type { Letter } from './texts.ts'
+
+export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
+
+/** What a stored text is sealed for. */
+const purpose = (uid: string) => `mails.body:${uid}`
+
+interface NewMail {
+  kind: MailKind
+  to: { id: number; client: string; email: string }
+  letter: Letter
+  /** When it is of no use any more; a day from now at the latest. */
+  expires?: Date
+}
+
+/**
+ * Puts a mail into the outbox, in the transaction of the change that it speaks of: it goes out if, and only if, the change
+ * is made. Where no SMTP server is configured it is kept to be read. One that waits with an older link is given up.
+ */
+export async function queueMail(
+  trx: Kysely<DB>,
+  { SECRET_KEYS, SMTP_URL }: MailConfig,
+  { kind, to, letter, expires }: NewMail,
+): Promise<void> {
+  if (letter.link) await giveUpOlder(trx, to.id, kind)
+  const uid = randomUUID()
+  const body = SECRET_KEYS.seal(JSON.stringify(render(letter)), purpose(uid))
+  await sql`
+    insert into mails (uid, client, user_id, kind, recipient, subject, body, state, expires_at)
+    values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${letter.subject}, ${body}, ${SMTP_URL ? 'QUEUED' : 'KEPT'},
+      least(${expires ?? null}::timestamptz, now() + interval '24 hours'))`.execute(trx)
+}
+
+async function giveUpOlder(trx: Kysely<DB>, user: number, kind: MailKind): Promise<void> {
+  await sql`
+    update mails set state = 'FAILED', body = null, finished_at = now(), reason = 'A newer one took its place.'
+    where user_id = ${user} and kind = ${kind} and state in ('QUEUED', 'KEPT')`.execute(trx)
+}
+
+export const openBody = ({ SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>, uid: string, sealed: string): Rendered =>
+  JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as Rendered
+
+/** Mails are forgotten after 30 days; what nobody sent in time is given up, also where no process sends any more. */
+export async function forgetMails(trx: Kysely<DB>): Promise<void> {
+  await sql`delete from mails where created_at < now() - interval '30 days'`.execute(trx)
+  await sql`
+    update mails set state = 'FAILED', body = null, finished_at = now(),
+      reason = coalesce('Given up. At the last try: ' || reason, 'Given up: no process tried to send it.')
+    where state = 'QUEUED' and expires_at < now() - interval '15 minutes'`.execute(trx)
+}

@@ -1,0 +1,32 @@
+import type { Letter } from './texts.ts'
+
+export interface Rendered {
+  text: string
+  html: string
+}
+
+/** A letter as plain text and as HTML that needs nothing from anywhere else: no pictures, no styles to fetch, no scripts. */
+export function render({ paragraphs, link, notes }: Letter): Rendered {
+  return {
+    text: `${[...paragraphs, ...(link ? [link.url] : []), ...notes].join('\n\n')}\n`,
+    html: page([
+      ...paragraphs.map((text) => `<p>${escaped(text)}</p>`),
+      ...(link ? [button(link), `<p style="${small}">${escaped(link.url)}</p>`] : []),
+      ...notes.map((text) => `<p style="${small}">${escaped(text)}</p>`),
+    ]),
+  }
+}
+
+const small = 'font-size:14px;color:#4a5560;overflow-wrap:anywhere'
+const body = 'margin:0;padding:24px;background:#ffffff;color:#17212b;font:16px/1.5 system-ui,sans-serif;max-width:560px'
+const link =
+  'display:inline-block;padding:10px 18px;border-radius:6px;background:#0b5c76;color:#ffffff;text-decoration:none'
+
+const button = ({ label, url }: { label: string; url: string }) =>
+  `<p><a href="${escaped(url)}" style="${link}">${escaped(label)}</a></p>`
+
+const page = (parts: string[]) =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sluice</title></head><body style="${body}">${parts.join('')}</body></html>`
+
+const signs: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => signs[sign]!)

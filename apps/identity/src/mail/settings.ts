@@ -1,0 +1,65 @@
+import type { Setting } from '@sluice/process'
+
+/** Where mails are handed over. */
+export interface SmtpServer {
+  host: string
+  port: number
+  /** TLS from the first byte; otherwise by STARTTLS. */
+  secure: boolean
+  user: string | undefined
+  password: string | undefined
+}
+
+export interface Sender {
+  name: string
+  address: string
+}
+
+const shape = 'must be smtp://[user:password@]host[:port], or smtps://… for TLS from the start'
+
+/** `smtp://user:password@host:port`; undefined when there is none. Characters like @ in the password are percent-encoded. */
+export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
+  secret: true,
+  fallback: undefined,
+  parse(given) {
+    const url = URL.canParse(given) ? new URL(given) : undefined
+    if (!url || !/^smtps?:$/.test(url.protocol) || !url.hostname || url.search || url.hash || url.pathname.length > 1)
+      throw new Error(shape)
+    if ((url.username === '') !== (url.password === '')) throw new Error('must name a user and a password, or neither')
+    const secure = url.protocol === 'smtps:'
+    return {
+      host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: Number(url.port) || (secure ? 465 : 587),
+      secure,
+      user: decoded(url.username),
+      password: decoded(url.password),
+    }
+  },
+})
+
+function decoded(part: string): string | undefined {
+  try {
+    return part === '' ? undefined : decodeURIComponent(part)
+  } catch {
+    throw new Error(`${shape}; a % in the user or the password is written %25`)
+  }
+}
+
+/** Who mails are from: `no-reply@example.org`, or `Example Data <no-reply@example.org>`. */
+export const sender = (): Setting<Sender | undefined> => ({
+  fallback: undefined,
+  parse(given) {
+    const [, name = '', bracketed, plain] = /^(?:([^<>"\p{Cc}]{0,100}?) ?<([^<>]+)>|(\S+))$/u.exec(given) ?? []
+    const address = bracketed ?? plain
+    if (address === undefined || !isMailable(address))
+      throw new Error('must be an address, or a name and an address: Example Data <no-reply@example.org>')
+    return { name, address }
+  },
+})
+
+/**
+ * One plain address: nothing that a mail program or server could take for two, for a route or for a header. No quoted
+ * local parts, which are where such mistakes live.
+ */
+export const isMailable = (address: string): boolean =>
+  address.length <= 254 && /^[\w!#$%&'*+/=?^`{|}~.-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(address)

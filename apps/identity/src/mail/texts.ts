@@ -1,0 +1,80 @@
+import { mentionable } from './mentionable.ts'
+
+/** What a mail says, before it becomes plain text and HTML. */
+export interface Letter {
+  subject: string
+  paragraphs: string[]
+  /** The one thing to click on. */
+  link?: { label: string; url: string }
+  /** Below the link, smaller. */
+  notes: string[]
+}
+
+interface Recipient {
+  name: string
+  username: string
+  clientName: string
+}
+
+const greeting = ({ name }: Recipient) => `Hello${mentionable(name) ? ` ${mentionable(name)}` : ''},`
+const organisation = ({ clientName }: Recipient) => mentionable(clientName) ?? 'your organisation'
+/** The page that the link opens shows it in any case. */
+const usernameOf = ({ username }: Recipient) =>
+  mentionable(username) ? [`Your username is: ${mentionable(username)}`] : []
+const once = (until: string) => `The link works once, until ${until}.`
+
+/** Subjects hold nothing that a user or an administrator typed. */
+export const letters = {
+  invitation: (to: Recipient & { ssoAuth: boolean }, { url, expires }: { url: string; expires: Date }): Letter => ({
+    subject: 'Your invitation to Sluice',
+    paragraphs: [
+      greeting(to),
+      `You are invited to use Sluice for ${organisation(to)}.`,
+      to.ssoAuth
+        ? 'Open this link to accept. You then sign in the way your organisation signs in elsewhere.'
+        : 'Open this link to accept, and to choose your password.',
+    ],
+    link: { label: 'Accept the invitation', url },
+    notes: [...usernameOf(to), once(moment(expires)), 'If you did not expect this, you need not do anything.'],
+  }),
+
+  passwordReset: (to: Recipient, { url, expires }: { url: string; expires: Date }): Letter => ({
+    subject: 'Choose a new Sluice password',
+    paragraphs: [
+      greeting(to),
+      `Somebody asked for a new password for your user at ${organisation(to)}. Open this link to choose one.`,
+    ],
+    link: { label: 'Choose a new password', url },
+    notes: [
+      ...usernameOf(to),
+      once(moment(expires)),
+      'If it was not you, you need not do anything: your password stays as it is.',
+    ],
+  }),
+
+  passwordChanged: (to: Recipient, at: Date): Letter => ({
+    subject: 'Your Sluice password was changed',
+    paragraphs: [
+      greeting(to),
+      `The password of your user at ${organisation(to)} was changed on ${moment(at)}.`,
+      'If it was not you, tell your administrator at once.',
+    ],
+    notes: usernameOf(to),
+  }),
+
+  emailChanged: (to: Recipient, at: Date): Letter => ({
+    subject: 'Your Sluice mail address was changed',
+    paragraphs: [
+      greeting(to),
+      `The mail address of your user at ${organisation(to)} was changed on ${moment(at)}. Mails go to the new one from now on.`,
+      'If you did not expect this, tell your administrator at once.',
+    ],
+    notes: usernameOf(to),
+  }),
+}
+
+/** `21 November 2026 at 18:05 UTC`: no reader's time zone is known. */
+function moment(at: Date): string {
+  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
+  return `${day} at ${at.toISOString().slice(11, 16)} UTC`
+}

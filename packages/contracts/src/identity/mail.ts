@@ -1,0 +1,37 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line, Timestamp, Uid } from '../named.ts'
+
+export const mailKinds = ['INVITATION', 'PASSWORD_RESET', 'PASSWORD_CHANGED', 'EMAIL_CHANGED'] as const
+export type MailKind = (typeof mailKinds)[number]
+
+/** QUEUED is tried until it is SENT or, after a day or when its link ended, FAILED. KEPT: there is no SMTP server. */
+export const mailStates = ['QUEUED', 'SENT', 'FAILED', 'KEPT'] as const
+export type MailState = (typeof mailStates)[number]
+
+const fields = {
+  id: Uid,
+  created: Timestamp,
+  client: Uid,
+  user: Type.Object({ id: Uid, username: Line }, closed),
+  kind: Type.Enum([...mailKinds]),
+  recipient: Line,
+  subject: Line,
+  state: Type.Enum([...mailStates]),
+  /** Why it was not sent at the last try, or why it was given up. */
+  reason: Type.Optional(Type.String({ maxLength: 1000 })),
+  attempts: Type.Integer({ minimum: 0 }),
+  /** When it was sent or given up. */
+  finished: Type.Optional(Timestamp),
+}
+
+/** A mail to a user, without what it says. */
+export const Mail = contract('Mail', Type.Object(fields, closed))
+export type Mail = TypeOf<typeof Mail>
+
+/** The same with what it says, as far as there is no SMTP server that brings it to the recipient. */
+export const ReadMail = contract(
+  'ReadMail',
+  Type.Object({ ...fields, text: Type.Optional(Type.String({ maxLength: 20_000 })) }, closed),
+)
+export type ReadMail = TypeOf<typeof ReadMail>
