@@ -8,6 +8,7 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
   users_username_key: ['/username', 'This username is taken, or too like one that is.'],
   users_client_sso_id_key: ['/ssoId', 'Another user of this client has this single sign-on id.'],
   users_client_fkey: ['/client/id', 'The client still has users, or is no more.'],
+  user_groups_client_code_key: ['/code', 'Another user group of this client has this code.'],
   user_group_members_user_group_fkey: ['/userGroups', 'A user group was deleted meanwhile.'],
 }
 

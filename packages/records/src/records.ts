@@ -16,6 +16,8 @@ export interface RecordKind<Row, Resource, Context> {
   /** Where one of them is found, below `/api/v1`. */
   path: string
   properties: Properties
+  /** What `scope` leaves out besides, by name; two kinds that differ in it have different lists. */
+  only?: string
   /** What the free-text `query` of a search looks at. `like` is the text as a pattern that finds it anywhere. */
   matches(like: string): Expression<SqlBool>
   scope(caller: Caller, level: Level): RawBuilder<SqlBool>

@@ -3,6 +3,7 @@ import { authRequests } from './auth.ts'
 import { clientRequests } from './clients.ts'
 import { lookupRequests } from './lookups.ts'
 import { sessionRequests } from './session.ts'
+import { userGroupRequests } from './user-groups.ts'
 import { userRequests } from './users.ts'
 
 export interface Stage {
@@ -27,6 +28,7 @@ export type GoodRequests = Record<string, () => Promise<GoodRequest>>
 export const goodRequests = (stage: Stage): GoodRequests => ({
   ...clientRequests(stage),
   ...userRequests(stage),
+  ...userGroupRequests(stage),
   ...sessionRequests(stage),
   ...authRequests(stage),
   ...lookupRequests(stage),

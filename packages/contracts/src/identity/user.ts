@@ -4,6 +4,7 @@ import { authored, body, Line, named, recorded, Reference, Uid } from '../named.
 import { Roles } from '../roles.ts'
 import { ListQuery, SearchRequest } from '../search.ts'
 import { Client } from './client.ts'
+import { UserGroup } from './user-group.ts'
 
 export const userStatuses = ['INVITATION', 'ACTIVE', 'INACTIVE'] as const
 export type UserStatus = (typeof userStatuses)[number]
@@ -70,7 +71,7 @@ export const User = contract(
       /** The roles before an update; only in the answer to one. */
       existingAuths: Type.Optional(Roles),
       client: Client,
-      userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),
+      userGroups: Type.Array(UserGroup, { maxItems: 1000 }),
       ...derived,
     },
     closed,

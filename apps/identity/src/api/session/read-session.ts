@@ -33,7 +33,7 @@ export async function readSession(input: Asked): Promise<Session> {
       twoFactorAuth,
       ...(rolesAtIssue && !sameRoles(rolesAtIssue, held) && { preUpdateAuths: rolesAtIssue }),
       auths: held,
-      userGroups,
+      userGroups: userGroups.map(({ id, client, name, code }) => ({ id, client: client.id, name, code })),
       pipelinesEnabled: client.pipelines_enabled,
       hasIntegrationRouteAccess: hasRouteAccess,
       hasAnalyticsPlatformAccess: readsAnalytics(row, held, client),

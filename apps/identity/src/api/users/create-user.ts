@@ -1,8 +1,6 @@
-import { sql, type Transaction } from 'kysely'
-import { holds, type UserBody } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
-import type { DB } from '../../database.ts'
+import type { UserBody } from '@sluice/contracts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
+import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { replaceGroups } from './groups.ts'
@@ -25,19 +23,8 @@ export async function createUser(body: UserBody, { write, caller, config, reques
       password_hash: hash,
       status: hash !== null || body.ssoAuth ? 'ACTIVE' : 'INVITATION',
     })
-    await replaceGroups(trx, made, body.userGroups)
+    await replaceGroups(trx, caller, made, body.userGroups)
     request.audit(made.uid, { after: auditedOf(made) })
     return made
   })
-}
-
-/** One's own client, or for a super admin any that there is. Of others, nobody learns whether they exist. */
-async function clientFor(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
-  const client = wanted.toLowerCase()
-  if (client === caller.client) return client
-  const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
-    ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
-    : { rows: [] }
-  if (rows.length === 0) throw problems.refused('/client/id', 'There is no such client.')
-  return client
 }

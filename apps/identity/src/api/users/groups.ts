@@ -1,16 +1,16 @@
 import { sql, type Transaction } from 'kysely'
 import type { UserBody } from '@sluice/contracts'
-import { problems } from '@sluice/http'
+import { problems, type Caller } from '@sluice/http'
 import type { DB } from '../../database.ts'
+import { demandMembershipAllowed } from './membership.ts'
+import type { UserRow } from './row.ts'
 
-interface Member {
-  id: number
-  client: string
-}
+type Member = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
 
-/** Makes a user a member of exactly these groups, which must be of their own client. */
+/** Makes a user a member of exactly these groups, which must be of their own client. Of others, nobody learns anything. */
 export async function replaceGroups(
   trx: Transaction<DB>,
+  caller: Caller,
   user: Member,
   wanted: UserBody['userGroups'] = [],
 ): Promise<void> {
@@ -26,7 +26,9 @@ export async function replaceGroups(
     )
   const ids = rows.map(({ id }) => id)
   await sql`delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids})`.execute(trx)
-  await sql`
+  const joined = await sql`
     insert into user_group_members (user_id, user_group_id)
     select ${user.id}, unnest(${ids}::bigint[]) on conflict do nothing`.execute(trx)
+  if (Number(joined.numAffectedRows ?? 0) > 0 && user.uid === caller.uid)
+    demandMembershipAllowed(caller, user, 'joining')
 }

@@ -4,13 +4,13 @@ import { inLanguageOf } from '@sluice/records'
 import { accessOfUser } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
+import { userGroupOf } from '../user-groups/present.ts'
+import type { UserGroupRow } from '../user-groups/row.ts'
 import type { UserRow } from './row.ts'
-
-type Group = User['userGroups'][number]
 
 interface Surroundings {
   clients: ReadonlyMap<string, ClientRow>
-  groups: ReadonlyMap<number, Group[]>
+  groups: ReadonlyMap<number, UserGroupRow[]>
   usernames: ReadonlyMap<string, string>
 }
 
@@ -30,8 +30,8 @@ async function surroundingsOf(db: Kysely<DB>, rows: readonly UserRow[]): Promise
     sql<ClientRow>`select * from clients where uid = any(${[...new Set(rows.map(({ client }) => client))]})`.execute(
       db,
     ),
-    sql<Group & { user_id: number }>`
-      select m.user_id, g.uid as id, g.client, g.name, g.code
+    sql<UserGroupRow & { user_id: number }>`
+      select m.user_id, g.*
       from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = any(${rows.map(({ id }) => id)}) order by g.id`.execute(db),
     sql<{ uid: string; username: string }>`
@@ -65,7 +65,7 @@ function userOf(row: UserRow, { clients, groups, usernames }: Surroundings, loca
     startPage: row.start_page,
     analyticsPlatformEnabled: row.analytics_platform_enabled,
     client: clientOf(client, locales),
-    userGroups: (groups.get(row.id) ?? []).map(({ id, client, name, code }) => ({ id, client, name, code })),
+    userGroups: (groups.get(row.id) ?? []).map((group) => userGroupOf(group, client, locales)),
     twoFactorAuth: false,
     status: row.status,
     ...accessOfUser(row, client),

@@ -47,12 +47,18 @@ export const userRecords = records<UserRow, User, Asked>({
   present: presentUsers,
 })
 
-/** The same users as far as they are enabled for the analytics platform, or are not. Undefined: all. */
-export function usersWhere({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
-  if (analyticsPlatform === undefined) return userRecords
+/** The same users as far as they also meet a condition, which no filter reaches around. The name tells it from others. */
+export function usersOnly(name: string, condition: RawBuilder<SqlBool>) {
   const { kind } = userRecords
   return records({
     ...kind,
-    scope: (caller, level) => sql`${kind.scope(caller, level)} and r.analytics_platform_enabled = ${analyticsPlatform}`,
+    only: name,
+    scope: (caller, level) => sql`${kind.scope(caller, level)} and ${condition}`,
   })
+}
+
+/** The same users as far as they are enabled for the analytics platform, or are not. Undefined: all. */
+export function usersWhere({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
+  if (analyticsPlatform === undefined) return userRecords
+  return usersOnly(`analyticsPlatform ${analyticsPlatform}`, sql`r.analytics_platform_enabled = ${analyticsPlatform}`)
 }

@@ -31,7 +31,7 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
     const columns = { ...userColumns(body), ...credentials(before, body, hash) }
     const change = () => userRecords.update(trx, caller, before, columns)
     const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
-    await replaceGroups(trx, after, body.userGroups)
+    await replaceGroups(trx, caller, after, body.userGroups)
     await endWhatNoLongerHolds(trx, before, after)
     request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
     return { before, after }

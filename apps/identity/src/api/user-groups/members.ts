@@ -1,0 +1,62 @@
+import { sql, type Transaction } from 'kysely'
+import type { ListQuery, User } from '@sluice/contracts'
+import { searchOf } from '@sluice/contracts'
+import { problems, type Answer } from '@sluice/http'
+import type { DB } from '../../database.ts'
+import type { Asked } from '../operation.ts'
+import { demandMembershipAllowed, demandRoomForGroups } from '../users/membership.ts'
+import { userRecords, usersOnly } from '../users/records.ts'
+import type { UserRow } from '../users/row.ts'
+import { userGroupRecords } from './records.ts'
+import type { UserGroupRow } from './row.ts'
+
+interface Place {
+  uid: string
+  userUid: string
+}
+
+/** The users in a group, searched as all users are. */
+export async function listMembers(uid: string, query: ListQuery, input: Asked): Promise<Answer<User[]>> {
+  const group = await userGroupRecords.read(input.db, input.caller, uid)
+  const members = usersOnly(
+    `member of ${group.uid}`,
+    sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
+  )
+  return members.search(input.db, input, searchOf(query), input.request.url)
+}
+
+/** Makes a user a member of a group, if they are none yet. */
+export const addMember = (place: Place, input: Asked) =>
+  changeMembership(place, input, async (trx, group, user) => {
+    demandMembershipAllowed(input.caller, user, 'joining')
+    await demandRoomForGroups(trx, user)
+    return sql`
+      insert into user_group_members (user_group_id, user_id) values (${group.id}, ${user.id}) on conflict do nothing`
+  })
+
+/** Makes a user no member of a group, if they are one. */
+export const removeMember = (place: Place, input: Asked) =>
+  changeMembership(place, input, async (_trx, group, user) => {
+    demandMembershipAllowed(input.caller, user, 'leaving')
+    return sql`delete from user_group_members where user_group_id = ${group.id} and user_id = ${user.id}`
+  })
+
+/**
+ * One membership, made or ended, with both ends locked. A user's groups are part of the user, so a change counts the
+ * user's version up: whoever replaces the user as they read them before is told.
+ */
+async function changeMembership(
+  { uid, userUid }: Place,
+  { write, caller, request }: Asked,
+  change: (trx: Transaction<DB>, group: UserGroupRow, user: UserRow) => Promise<ReturnType<typeof sql>>,
+): Promise<undefined> {
+  await write(async (trx) => {
+    const group = await userGroupRecords.read(trx, caller, uid)
+    const user = await userRecords.lock(trx, caller, userUid, undefined)
+    if (user.client !== group.client) throw problems.notFound('user')
+    const { numAffectedRows } = await (await change(trx, group, user)).execute(trx)
+    const changed = Number(numAffectedRows ?? 0) > 0
+    if (changed) await userRecords.update(trx, caller, user, {})
+    request.audit(group.uid, { user: user.uid, changed })
+  })
+}

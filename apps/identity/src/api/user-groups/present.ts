@@ -1,0 +1,30 @@
+import { sql, type Kysely } from 'kysely'
+import type { UserGroup } from '@sluice/contracts'
+import { inLanguageOf } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import { clientOf, type ClientRow } from '../clients/records.ts'
+import type { UserGroupRow } from './row.ts'
+
+/** User groups as they go out, each with its client. */
+export async function presentUserGroups(
+  rows: UserGroupRow[],
+  { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },
+): Promise<UserGroup[]> {
+  if (rows.length === 0) return []
+  const uids = [...new Set(rows.map(({ client }) => client))]
+  const found = await sql<ClientRow>`select * from clients where uid = any(${uids})`.execute(db)
+  const clients = new Map(found.rows.map((row) => [row.uid, row]))
+  return rows.map((row) => userGroupOf(row, clients.get(row.client)!, request.locales))
+}
+
+export const userGroupOf = (row: UserGroupRow, client: ClientRow, locales: readonly string[]): UserGroup => ({
+  id: row.uid,
+  created: row.created_at.toISOString(),
+  lastUpdated: row.updated_at.toISOString(),
+  displayName: inLanguageOf(row, 'name', row.name, locales),
+  name: row.name,
+  translations: row.translations,
+  code: row.code,
+  ...(row.description !== null && { description: row.description }),
+  client: clientOf(client, locales),
+})

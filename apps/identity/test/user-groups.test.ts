@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { auditOf, startService, userBody, type Service } from './app-under-test.ts'
+import { insertUserGroup, userGroupBody } from './user-group.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_MANAGE_USER_GROUP', 'ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'])
+})
+afterAll(() => service.stop())
+
+const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
+const idsOf = ({ body }: { body: { id: string }[] }) => body.map(({ id }) => id)
+
+describe('a user group', () => {
+  it('changes nothing when it is sent back as it was read, and is called as the reader speaks', async () => {
+    const translations = [{ locale: 'fr', property: 'NAME', value: 'Équipe' }]
+    const sent = userGroupBody({ description: 'Who counts.', translations })
+    const made = await admin.post('/user-groups').send(sent).expect(201).expect('etag', '"1"')
+    expect(made.headers['location']).toBe(`/api/v1/user-groups/${made.body.id}`)
+    expect(made.body).toMatchObject({ ...sent, displayName: sent.name, client: { id: admin.client } })
+
+    const one = `/user-groups/${made.body.id}`
+    const read = await admin.get(`${one}?locale=fr`).set('accept-language', 'fr').expect(200)
+    expect(read.body).toMatchObject({ name: sent.name, displayName: 'Équipe' })
+    const put = await admin.put(one).set('if-match', '"1"').send(read.body).expect(200).expect('etag', '"2"')
+    expect(put.body).toEqual({ ...made.body, lastUpdated: expect.any(String) })
+    await admin.put(one).set('if-match', '"1"').send(read.body).expect(412)
+    const { description: _, ...less } = sent
+    expect((await admin.put(one).send(less).expect(200)).body).not.toHaveProperty('description')
+    await admin.delete(one).set('if-match', '"3"').expect(204)
+    await admin.get(one).expect(404)
+    expect((await auditOf(service.db, made.body.id)).map(({ operation }) => operation)).toEqual([
+      'userGroups.create',
+      'userGroups.update',
+      'userGroups.update',
+      'userGroups.delete',
+    ])
+  })
+
+  it('has a code of its own in its client', async () => {
+    const sent = userGroupBody()
+    await admin.post('/user-groups').send(sent).expect(201)
+    expect(pointers((await admin.post('/user-groups').send(sent).expect(409)).body)).toEqual(['/code'])
+    const other = await admin.post('/user-groups').send(userGroupBody()).expect(201)
+    expect(pointers((await admin.put(`/user-groups/${other.body.id}`).send(sent).expect(409)).body)).toEqual(['/code'])
+    const elsewhere = await service.as(['ROLE_MANAGE_USER_GROUP'])
+    await elsewhere.post('/user-groups').send(sent).expect(201)
+  })
+
+  it('is of one client for good, and of another than one’s own only with the rights for it', async () => {
+    const client = await service.client()
+    for (const id of [client, randomUUID()]) {
+      const { body } = await admin
+        .post('/user-groups')
+        .send(userGroupBody({ client: { id } }))
+        .expect(422)
+      expect(pointers(body)).toEqual(['/client/id'])
+    }
+    const root = await service.as(['ROLE_SUPER_ADMIN'])
+    const { body } = await root
+      .post('/user-groups')
+      .send(userGroupBody({ client: { id: client } }))
+      .expect(201)
+    expect(body.client.id).toBe(client)
+    await root
+      .put(`/user-groups/${body.id}`)
+      .send({ ...body, client: { id: root.client } })
+      .expect(422)
+    for (const ask of ['get', 'delete'] as const) await admin[ask](`/user-groups/${body.id}`).expect(404)
+    expect(idsOf(await admin.get('/user-groups?paging=false').expect(200))).not.toContain(body.id)
+    expect(idsOf(await root.get(`/user-groups?filter=client.id:eq:${client}`).expect(200))).toEqual([body.id])
+  })
+
+  it('is found by name, code and id', async () => {
+    const { body } = await admin
+      .post('/user-groups')
+      .send(userGroupBody({ name: 'Field teams 100%' }))
+      .expect(201)
+    for (const query of ['LD TEAMS 100%', body.code.slice(2), body.id]) {
+      const found = await admin.post('/user-groups/search').send({ query, paging: {} }).expect(200)
+      expect(idsOf(found)).toEqual([body.id])
+    }
+    const filter = [`code:$like:${body.code}`, 'client.code:!null', 'description:null']
+    expect(idsOf(await admin.post('/user-groups/search').send({ filter, paging: {} }).expect(200))).toEqual([body.id])
+  })
+})
+
+describe('the members of a user group', () => {
+  const inGroup = async () => {
+    const uid = await insertUserGroup(service.db, admin.client)
+    const user = await service.user({ client: admin.client, roles: ['ROLE_SEE_VIEW'] })
+    return { uid, user, members: `/user-groups/${uid}/users`, member: `/user-groups/${uid}/users/${user.uid}` }
+  }
+
+  it('come and go, twice without a difference, and each change is audited', async () => {
+    const { uid, user, members, member } = await inGroup()
+    for (const _ of [1, 2]) await admin.put(member).expect(204)
+    expect(idsOf(await admin.get(members).expect(200).expect('x-total-count', '1'))).toEqual([user.uid])
+    const { body, headers } = await admin.get(`/users/${user.uid}`).expect(200)
+    expect(body.userGroups).toEqual([(await admin.get(`/user-groups/${uid}`)).body])
+    expect(headers['etag']).toBe('"2"')
+    for (const _ of [1, 2]) await admin.delete(member).expect(204)
+    expect(idsOf(await admin.get(members).expect(200).expect('x-total-count', '0'))).toEqual([])
+    const audit = await auditOf(service.db, uid)
+    expect(audit.map(({ operation, details }) => [operation, details])).toEqual([
+      ['userGroups.addMember', { user: user.uid, changed: true }],
+      ['userGroups.addMember', { user: user.uid, changed: false }],
+      ['userGroups.removeMember', { user: user.uid, changed: true }],
+      ['userGroups.removeMember', { user: user.uid, changed: false }],
+    ])
+  })
+
+  it('are not lost to whoever replaces a user as they read them before', async () => {
+    const { user, member } = await inGroup()
+    const { body, headers } = await admin.get(`/users/${user.uid}`).expect(200)
+    await admin.put(member).expect(204)
+    await admin.put(`/users/${user.uid}`).set('if-match', headers['etag']!).send(body).expect(412)
+  })
+
+  it('are added once by many who try at the same time', async () => {
+    const { uid, members, member } = await inGroup()
+    await Promise.all(Array.from({ length: 8 }, () => admin.put(member).expect(204)))
+    await admin.get(members).expect('x-total-count', '1')
+    expect((await auditOf(service.db, uid)).filter(({ details }) => details['changed'])).toHaveLength(1)
+  })
+
+  it('are searched as users are, and go with the group', async () => {
+    const { uid, members } = await inGroup()
+    for (const username of ['ann', 'bob', 'cid'].map((name) => `${name}-${uid.slice(0, 8)}`)) {
+      const { uid: user } = await service.user({ client: admin.client, username })
+      await admin.put(`${members}/${user}`).expect(204)
+    }
+    const found = await admin.get(`${members}?order=username:desc&pageSize=2`).expect(200).expect('x-total-count', '3')
+    expect(found.body.map(({ username }: { username: string }) => username.slice(0, 3))).toEqual(['cid', 'bob'])
+    expect((await admin.get(`${members}?query=ANN-&filter=status:eq:INACTIVE&rootJunction=OR`)).body).toHaveLength(0)
+    expect((await admin.get(`${members}?query=ANN-`)).body).toHaveLength(1)
+    await admin.delete(`/user-groups/${uid}`).expect(204)
+    await admin.get(members).expect(404)
+    expect((await admin.get(`/users/${found.body[0].id}`).expect(200)).body.userGroups).toEqual([])
+  })
+
+  it('are of the group’s client, even for a super admin, and unknown to other clients', async () => {
+    const { uid, members, member } = await inGroup()
+    const root = await service.as(['ROLE_SUPER_ADMIN'])
+    const stranger = await service.user({ client: root.client })
+    await root.put(`${members}/${stranger.uid}`).expect(404)
+    await root.put(member).expect(204)
+    const elsewhere = await service.as(['ROLE_MANAGE_USER_GROUP'])
+    await elsewhere.get(members).expect(404)
+    await elsewhere.put(`${members}/${elsewhere.uid}`).expect(404)
+    await elsewhere.delete(member).expect(404)
+    const own = await insertUserGroup(service.db, elsewhere.client)
+    for (const user of [stranger.uid, randomUUID(), 'nobody']) {
+      await elsewhere.put(`/user-groups/${own}/users/${user}`).expect(404)
+      await elsewhere.delete(`/user-groups/${own}/users/${user}`).expect(404)
+    }
+    await admin.get(members).expect('x-total-count', '1')
+    expect(uid).not.toBe(own)
+  })
+
+  it('are nobody who added themself, nor anyone with more power', async () => {
+    const { uid, members } = await inGroup()
+    await admin.put(`${members}/${admin.uid}`).expect(403)
+    const own = userBody({ username: admin.username, auths: ['ROLE_MANAGE_USER'], userGroups: [{ id: uid }] })
+    await admin.put(`/users/${admin.uid}`).send(own).expect(403)
+    const stronger = await service.as(['ROLE_SUPER_ADMIN'], admin.client)
+    await admin.put(`${members}/${stronger.uid}`).expect(403)
+    await stronger.put(`${members}/${stronger.uid}`).expect(204)
+    await admin.delete(`${members}/${stronger.uid}`).expect(403)
+
+    await stronger.put(`${members}/${admin.uid}`).expect(204)
+    const { body } = await admin.get(`/users/${admin.uid}`).expect(200)
+    await admin.put(`/users/${admin.uid}`).send(body).expect(200)
+    await admin.delete(`${members}/${admin.uid}`).expect(204)
+  })
+
+  it('are in the session as short objects', async () => {
+    const { uid, members } = await inGroup()
+    const member = await service.as([], admin.client)
+    await admin.put(`${members}/${member.uid}`).expect(204)
+    const { body } = await member.get('/session').expect(200)
+    const [{ name, code }] = body.activeUser.userGroups
+    expect(body.user.userGroups).toEqual([{ id: uid, client: admin.client, name, code }])
+  })
+})
