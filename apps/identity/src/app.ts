@@ -1,4 +1,4 @@
-import type { Express } from 'express'
+import { Router, type Express } from 'express'
 import { sql, type Kysely } from 'kysely'
 import { authenticator, door, tokenVerifier } from '@sluice/http'
 import type { Logger, Registry } from '@sluice/process'
@@ -7,6 +7,7 @@ import { operations } from './api/operations.ts'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
 import { info } from './info.ts'
+import { pageRoutes } from './pages/routes.ts'
 import { translate } from './problems.ts'
 import { publishedKeys } from './published-keys.ts'
 import { signingKeys } from './sign-in/keys.ts'
@@ -40,7 +41,7 @@ export function identityApp({ db, config, logger, metrics, isStopping = () => fa
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'signing-keys', check: () => keys.current() },
     ],
-    sideDoors: publishedKeys(keys),
+    sideDoors: Router().use(publishedKeys(keys), pageRoutes({ db, config, logger })),
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, keys.verification),
       // Asked every time: one indexed look-up, so whatever changes here bites here at once.

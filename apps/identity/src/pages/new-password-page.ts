@@ -1,6 +1,6 @@
 import { html, name } from './html.ts'
 import { textsIn } from './language.ts'
-import { passwordLength } from './new-password.ts'
+import { passwordLength, type WrongPassword } from './new-password.ts'
 import { button, field, form, summary } from './parts/forms.ts'
 import { page, type Organisation, type PageFacts } from './parts/frame.ts'
 
@@ -13,7 +13,7 @@ export interface NewPasswordFacts extends PageFacts {
   /** What the form brings back besides, such as the link's token. */
   hidden?: Record<string, string>
   message?: string
-  wrong?: { password?: string; repeat?: string }
+  wrong?: WrongPassword | undefined
 }
 
 /** Asks for `password` and `repeat`. The username is there for password managers. */

@@ -3,12 +3,11 @@ import type { Texts } from './texts/en.ts'
 /** Characters, as the contract of a user has them. */
 export const passwordLength = { least: 12, most: 128 }
 
+/** What is wrong, by field. */
+export type WrongPassword = Partial<Record<'password' | 'repeat', string>>
+
 /** What is wrong with a new password as it was typed twice. Undefined: nothing that can be seen from here. */
-export function wrongWith(
-  password: string,
-  repeat: string,
-  texts: Texts,
-): { password?: string; repeat?: string } | undefined {
+export function wrongWith(password: string, repeat: string, texts: Texts): WrongPassword | undefined {
   const words = texts.newPassword
   const { least, most } = passwordLength
   const length = [...password].length

@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler } from 'express'
-import { Problem } from '@sluice/http'
+import { Problem, problems } from '@sluice/http'
+import type { Logger } from '@sluice/process'
 import { translate } from '../problems.ts'
 import { html } from './html.ts'
 import { languageOf, textsIn } from './language.ts'
@@ -7,37 +8,47 @@ import { messagePage } from './message-page.ts'
 import { sendPage } from './send-page.ts'
 import type { Texts } from './texts/en.ts'
 
-/** Shows what failed as a page. What nobody foresaw goes on to the one place that logs it. */
-export const problemPages: ErrorRequestHandler = (error: unknown, request, response, next) => {
-  const problem = error instanceof Problem ? error : translate(error)
-  const status = problem?.status ?? parserStatus(error)
-  if (response.headersSent || status === undefined) return next(error)
-  const language = languageOf(request)
-  const texts = textsIn(language)
-  const [title, text] = wordsOf(texts, status, Number(problem?.headers['Retry-After'] ?? 0))
-  const id = String(response.locals.requestId ?? '')
-  response.set(problem?.headers ?? {})
-  const note = id && texts.problems.reference(html`<code>${id}</code>`)
-  sendPage(response, status, messagePage({ language, title, text, note, status: 'problem' }))
+/** Shows as a page what failed, for routes that answer people. The reason is logged and not shown. */
+export function problemPages(logger: Logger): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error)
+    const problem = asProblem(error)
+    const requestId = String(response.locals.requestId ?? '')
+    if (problem.status >= 500) {
+      const { operation } = response.locals
+      logger.error({ err: problem.cause ?? error, requestId, operation, code: problem.code }, problem.title)
+    }
+    const language = languageOf(request)
+    const texts = textsIn(language)
+    const note = requestId && texts.problems.reference(html`<code>${requestId}</code>`)
+    response.set(problem.headers)
+    sendPage(response, problem.status, messagePage({ language, ...wordsOf(texts, problem), note, status: 'problem' }))
+  }
 }
 
-/** Errors of the form parser carry the status they stand for. */
-function parserStatus(error: unknown): number | undefined {
+/** Errors of the form parser carry the status that they stand for. */
+function asProblem(error: unknown): Problem {
+  const known = error instanceof Problem ? error : translate(error)
+  if (known) return known
   const { status } = error as { status?: unknown }
-  return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined
+  return typeof status === 'number' && status >= 400 && status < 500
+    ? new Problem(status, 'unreadable-form', 'The form cannot be read.')
+    : problems.internal()
 }
 
-function wordsOf({ problems: words }: Texts, status: number, seconds: number): [string, string] {
+function wordsOf({ problems: words }: Texts, { status, headers }: Problem): { title: string; text: string } {
   switch (status) {
     case 403:
-      return [words.crossSiteTitle, words.crossSite]
+      return { title: words.crossSiteTitle, text: words.crossSite }
     case 404:
-      return [words.notFoundTitle, words.notFound]
+      return { title: words.notFoundTitle, text: words.notFound }
     case 429:
-      return [words.waitTitle, words.wait(seconds)]
+      return { title: words.waitTitle, text: words.wait(Number(headers['Retry-After'] ?? 60)) }
     case 503:
-      return [words.busyTitle, words.busy]
+      return { title: words.busyTitle, text: words.busy }
     default:
-      return status < 500 ? [words.unreadableTitle, words.unreadable] : [words.internalTitle, words.internal]
+      return status < 500
+        ? { title: words.unreadableTitle, text: words.unreadable }
+        : { title: words.internalTitle, text: words.internal }
   }
 }

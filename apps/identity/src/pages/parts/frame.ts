@@ -8,7 +8,7 @@ export interface Organisation {
 
 /** What every page needs to know. `language`: one of `languages`, English when absent. */
 export interface PageFacts {
-  organisation?: Organisation
+  organisation?: Organisation | undefined
   language?: string
 }
 

@@ -1,0 +1,52 @@
+import type { Request, Response } from 'express'
+import type { Kysely } from 'kysely'
+import { nobody, type Actor, type AuditNote, type Operation } from '@sluice/http'
+import { auditedWrites, type Write } from '@sluice/records'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+
+/** What a use case is given when a page asks: the same as from the operation of that name. */
+export interface PageContext {
+  db: Kysely<DB>
+  write: Write<DB>
+  config: Config
+  request: {
+    address: string
+    userAgent: string
+    audit(object: string | null, details?: object, by?: Actor): void
+  }
+}
+
+export type Audited = <T>(
+  operation: string,
+  request: Request,
+  response: Response,
+  work: (context: PageContext) => Promise<T>,
+) => Promise<T>
+
+/** Runs the writing use case of an operation, such as `auth.resetPassword`, for somebody who is not signed in. */
+export function audited(db: Kysely<DB>, config: Config): Audited {
+  const run = auditedWrites(db)
+  return (id, request, response, work) => {
+    response.locals.operation = id
+    const notes: AuditNote[] = []
+    const address = request.ip ?? ''
+    const audit: PageContext['request']['audit'] = (object, details = {}, by) =>
+      void notes.push({ object, details, by })
+    const facts = {
+      id: String(response.locals.requestId),
+      address,
+      locales: [],
+      ifMatch: undefined,
+      url: request.originalUrl,
+      stream: request,
+      audited: notes,
+      audit,
+    }
+    const userAgent = request.get('user-agent') ?? ''
+    const operation = { signature: { id, effect: 'write' } } as Operation
+    return run(operation, nobody, facts, { config }, (context) =>
+      work({ ...context, request: { address, userAgent, audit } }),
+    )
+  }
+}

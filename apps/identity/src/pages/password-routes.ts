@@ -1,0 +1,59 @@
+import { Router, type Request, type Response } from 'express'
+import { resetPassword } from '../api/auth/reset-password.ts'
+import type { FoundLink } from '../sign-in/links.ts'
+import { fieldOf, readForm } from './forms.ts'
+import { languageOf, textsIn } from './language.ts'
+import { linkOf, refusedField, sendLinkEnded } from './links.ts'
+import { newPasswordPage } from './new-password-page.ts'
+import { wrongWith, type WrongPassword } from './new-password.ts'
+import { rememberOrganisation } from './organisation-cookie.ts'
+import type { Pages } from './routes.ts'
+import { sendPage } from './send-page.ts'
+
+const action = '/account/password'
+
+/** GET shows the form for a new password to whoever has a link, POST changes it. */
+export function passwordRoutes({ db, csrf, secure, audited }: Pages): Router {
+  const show = (request: Request, response: Response, token: string, { user }: FoundLink, wrong?: WrongPassword) => {
+    const page = newPasswordPage({
+      action,
+      csrf: csrf.issue(request, response),
+      language: languageOf(request),
+      organisation: { name: user.clientName },
+      user,
+      purpose: 'reset',
+      hidden: { token },
+      wrong,
+    })
+    sendPage(response, wrong ? 422 : 200, page)
+  }
+
+  const routes = Router()
+  routes.get(action, async (request, response) => {
+    const { token } = request.query
+    const link = await linkOf(db, token, 'PASSWORD_RESET')
+    if (!link) return sendLinkEnded(request, response, 'PASSWORD_RESET')
+    show(request, response, String(token), link)
+  })
+  routes.post(action, readForm, async (request, response) => {
+    csrf.demand(request)
+    const token = fieldOf(request, 'token')
+    const link = await linkOf(db, token, 'PASSWORD_RESET')
+    if (!link) return sendLinkEnded(request, response, 'PASSWORD_RESET')
+    const password = fieldOf(request, 'password')
+    const texts = textsIn(languageOf(request))
+    const wrong = wrongWith(password, fieldOf(request, 'repeat'), texts)
+    if (wrong) return show(request, response, token, link, wrong)
+    try {
+      await audited('auth.resetPassword', request, response, (context) => resetPassword({ token, password }, context))
+    } catch (error) {
+      const field = refusedField(error)
+      if (field === 'password') return show(request, response, token, link, { password: texts.newPassword.common })
+      if (field === 'token') return sendLinkEnded(request, response, 'PASSWORD_RESET')
+      throw error
+    }
+    rememberOrganisation(response, { name: link.user.clientName }, secure)
+    response.redirect(303, '/account/password-changed')
+  })
+  return routes
+}

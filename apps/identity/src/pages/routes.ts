@@ -1,0 +1,39 @@
+import { Router } from 'express'
+import type { Kysely } from 'kysely'
+import { problems } from '@sluice/http'
+import type { Logger } from '@sluice/process'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import { audited, type Audited } from './audited.ts'
+import { csrfGuard, type Csrf } from './csrf.ts'
+import { doneRoutes } from './done-routes.ts'
+import { invitationRoutes } from './invitation-routes.ts'
+import { passwordRoutes } from './password-routes.ts'
+import { problemPages } from './problem-pages.ts'
+import { stylesheetRoutes } from './stylesheet.ts'
+
+/** What the routes of the pages have in common. */
+export interface Pages {
+  db: Kysely<DB>
+  csrf: Csrf
+  /** Cookies are for https alone. */
+  secure: boolean
+  audited: Audited
+}
+
+/** `/account/…`: the pages that people come to by a link from a mail. */
+export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Config; logger: Logger }): Router {
+  const pages: Pages = {
+    db,
+    csrf: csrfGuard(config),
+    secure: config.IDENTITY_PUBLIC_URL.startsWith('https:'),
+    audited: audited(db, config),
+  }
+  const routes = Router({ caseSensitive: true, strict: true })
+  routes.use(stylesheetRoutes(), invitationRoutes(pages), passwordRoutes(pages), doneRoutes())
+  routes.use('/account', () => {
+    throw problems.notFound('page')
+  })
+  routes.use(problemPages(logger))
+  return routes
+}
