@@ -23,14 +23,37 @@ export type JsonValue = JsonArray | JsonObject | JsonPrimitive;
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
+export interface ApiTokens {
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  id: Generated<number>;
+  last_used_at: Timestamp | null;
+  name: string;
+  password_mark: Buffer | null;
+  roles: string[];
+  token_hash: Buffer;
+  uid: Generated<string>;
+  user_id: number;
+}
+
+export interface ApplicationConsents {
+  created_at: Generated<Timestamp>;
+  scopes: string[];
+  sso_client_config_id: number;
+  updated_at: Generated<Timestamp>;
+  user_id: number;
+}
+
 export interface Audit {
   actor: string | null;
+  actor_name: string | null;
   address: string;
   at: Generated<Timestamp>;
   client: string | null;
   details: Json;
   id: Generated<number>;
   object: string | null;
+  object_client: string | null;
   operation: string;
   request_id: string;
 }
@@ -59,10 +82,63 @@ export interface Clients {
   version: Generated<number>;
 }
 
+export interface ForgottenPasswords {
+  address: string;
+  created_at: Generated<Timestamp>;
+  id: Generated<number>;
+  request_id: string;
+  typed: string;
+}
+
+export interface Links {
+  created_at: Generated<Timestamp>;
+  email: string;
+  expires_at: Timestamp;
+  purpose: string;
+  token_hash: Buffer;
+  user_id: number;
+}
+
+export interface Mails {
+  attempts: Generated<number>;
+  body: string | null;
+  client: string;
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  finished_at: Timestamp | null;
+  id: Generated<number>;
+  kind: string;
+  next_try_at: Generated<Timestamp>;
+  reason: string | null;
+  recipient: string;
+  state: string;
+  subject: string;
+  uid: Generated<string>;
+  user_id: number;
+}
+
 export interface Migrations {
   applied_at: Generated<Timestamp>;
   checksum: string;
   name: string;
+}
+
+export interface OidcModels {
+  consumed_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  grant_id: string | null;
+  id_hash: Buffer;
+  model: string;
+  payload: Json;
+  session_id: number | null;
+  sso_client_config_id: number | null;
+}
+
+export interface RecoveryCodes {
+  code_hash: Buffer;
+  used_at: Timestamp | null;
+  user_id: number;
 }
 
 export interface RefreshTokens {
@@ -73,9 +149,24 @@ export interface RefreshTokens {
   token_hash: Buffer;
 }
 
+export interface SecondFactors {
+  confirmed_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+  last_step: Generated<number>;
+  seed: string;
+  user_id: number;
+}
+
+export interface SecondFactorTickets {
+  expires_at: Timestamp;
+  ticket_hash: Buffer;
+  user_id: number;
+}
+
 export interface Sessions {
   address: string;
   address_prefix: string;
+  amr: Generated<string[]>;
   client: string;
   created_at: Generated<Timestamp>;
   end_reason: string | null;
@@ -102,6 +193,26 @@ export interface SigningKeys {
   private_key: string;
   public_jwk: Json;
   state: string;
+  state_since: Generated<Timestamp>;
+}
+
+export interface SsoClientConfigs {
+  client: string;
+  client_name: string;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  grant_types: string[];
+  id: Generated<number>;
+  redirect_uris: string[];
+  scopes: string[];
+  secret_hash: Buffer | null;
+  sso_client_id: string;
+  sso_client_id_skeleton: string;
+  token_valid_after: Generated<Timestamp>;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  version: Generated<number>;
 }
 
 export interface UserGroupMembers {
@@ -132,6 +243,7 @@ export interface Users {
   email: string;
   file_access_instances: Generated<string[]>;
   id: Generated<number>;
+  last_signed_in_at: Timestamp | null;
   name: string;
   password_hash: string | null;
   roles: Generated<string[]>;
@@ -142,6 +254,7 @@ export interface Users {
   status: string;
   token_valid_after: Generated<Timestamp>;
   translations: Generated<Json>;
+  two_factor_auth: Generated<boolean>;
   uid: Generated<string>;
   updated_at: Generated<Timestamp>;
   updated_by: string | null;
@@ -151,13 +264,23 @@ export interface Users {
 }
 
 export interface DB {
+  api_tokens: ApiTokens;
+  application_consents: ApplicationConsents;
   audit: Audit;
   clients: Clients;
+  forgotten_passwords: ForgottenPasswords;
+  links: Links;
+  mails: Mails;
   migrations: Migrations;
+  oidc_models: OidcModels;
+  recovery_codes: RecoveryCodes;
   refresh_tokens: RefreshTokens;
+  second_factor_tickets: SecondFactorTickets;
+  second_factors: SecondFactors;
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;
   signing_keys: SigningKeys;
+  sso_client_configs: SsoClientConfigs;
   user_group_members: UserGroupMembers;
   user_groups: UserGroups;
   users: Users;

@@ -2,6 +2,8 @@ import { sql, type Kysely } from 'kysely'
 import { addAuditMonths } from '@sluice/database'
 import type { Logger } from '@sluice/process'
 import type { DB } from './database.ts'
+import { forgetApiTokens } from './sign-in/api-tokens.ts'
+import { forgetTickets } from './sign-in/second-factor/tickets.ts'
 
 const hour = 3_600_000
 /** Any number that no other advisory lock of this service uses. */
@@ -35,6 +37,8 @@ export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
     await addAuditMonths(trx, new Date())
     await sql`delete from sign_in_attempts where last_at < now() - interval '1 day'`.execute(trx)
     await forgetSessions(trx)
+    await forgetTickets(trx)
+    await forgetApiTokens(trx)
   })
 }
 
@@ -42,7 +46,8 @@ export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
 async function forgetSessions(trx: Kysely<DB>): Promise<void> {
   const old = sql`coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})`
   await sql`
-    update users set service_intro = false
-    where service_intro and id in (select user_id from sessions where ${old})`.execute(trx)
+    update users u set service_intro = false, last_signed_in_at = greatest(u.last_signed_in_at, forgotten.at)
+    from (select user_id, max(created_at) as at from sessions where ${old} group by user_id) as forgotten
+    where forgotten.user_id = u.id`.execute(trx)
   await sql`delete from sessions where ${old}`.execute(trx)
 }

@@ -1,18 +1,25 @@
 import type { Operation } from '@sluice/http'
+import { accountOperations } from './account/operations.ts'
 import { authOperations } from './auth/operations.ts'
 import { clientOperations } from './clients/operations.ts'
 import { lookupOperations } from './lookups/operations.ts'
 import type { IdentityContext } from './operation.ts'
+import { reportOperations } from './reports/operations.ts'
 import { sessionOperations } from './session/operations.ts'
 import { userGroupOperations } from './user-groups/operations.ts'
+import { userAccessOperations } from './users/user-access.ts'
 import { userOperations } from './users/operations.ts'
 
 /** Everything the service can be asked. */
 export const operations: readonly Operation<IdentityContext>[] = [
   ...Object.values(clientOperations),
+  // Before users, whose paths would take "me" for an id.
+  ...Object.values(accountOperations),
   ...Object.values(userOperations),
+  ...Object.values(userAccessOperations),
   ...Object.values(userGroupOperations),
   ...Object.values(sessionOperations),
+  ...Object.values(reportOperations),
   ...Object.values(authOperations),
   ...Object.values(lookupOperations),
 ]

@@ -2,6 +2,7 @@ import type { Service } from '../app-under-test.ts'
 import { authRequests } from './auth.ts'
 import { clientRequests } from './clients.ts'
 import { lookupRequests } from './lookups.ts'
+import { reportRequests } from './reports.ts'
 import { sessionRequests } from './session.ts'
 import { userGroupRequests } from './user-groups.ts'
 import { userRequests } from './users.ts'
@@ -30,6 +31,7 @@ export const goodRequests = (stage: Stage): GoodRequests => ({
   ...userRequests(stage),
   ...userGroupRequests(stage),
   ...sessionRequests(stage),
+  ...reportRequests(),
   ...authRequests(stage),
   ...lookupRequests(stage),
 })

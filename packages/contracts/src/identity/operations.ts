@@ -1,9 +1,22 @@
+import { account } from './operations/account.ts'
 import { auth } from './operations/auth.ts'
 import { clients } from './operations/clients.ts'
 import { lookups } from './operations/lookups.ts'
+import { reports } from './operations/reports.ts'
 import { session } from './operations/session.ts'
 import { userGroups } from './operations/user-groups.ts'
+import { ssoProviderConfigs } from './operations/sso-provider-configs.ts'
 import { users } from './operations/users.ts'
 
 /** Everything that the identity service can be asked. */
-export const identityOperations = { clients, users, userGroups, session, auth, lookups }
+export const identityOperations = {
+  account,
+  clients,
+  users,
+  userGroups,
+  session,
+  reports,
+  ssoProviderConfigs,
+  auth,
+  lookups,
+}

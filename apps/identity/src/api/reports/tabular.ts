@@ -1,0 +1,62 @@
+import type { Header, TabularResult } from '@sluice/contracts'
+
+/** A column of a report, and where its cells come from. */
+export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
+  /** An id, for programs: hidden from people. */
+  id?: boolean
+  cell(row: Row): unknown
+}
+
+export interface Pager {
+  page: number
+  pageSize: number
+  /** Of all pages. Undefined: not counted. */
+  total?: number | undefined
+  /** There may be more: nobody counted on. */
+  totalIsAtLeast?: boolean
+}
+
+interface Report<Row> {
+  table: string
+  title: string
+  subtitle: string
+  columns: readonly ReportColumn<Row>[]
+  pager: Pager
+  metaData?: TabularResult['metaData']
+}
+
+/** Rows as a page of a report. What is absent is null: every row is as wide as the headers. */
+export function tabular<Row>(rows: readonly Row[], report: Report<Row>): TabularResult {
+  const { table, title, subtitle, columns, pager, metaData } = report
+  const headers = columns.map(({ name, column, valueType, id = false }) => ({
+    name,
+    column,
+    valueType,
+    hidden: id,
+    meta: id,
+  }))
+  const cells = rows.map((row) => columns.map(({ cell }) => cell(row) ?? null))
+  const isVisible = (_value: unknown, index: number) => !headers[index]!.hidden
+  const visibleHeaders = headers.filter(isVisible)
+  return {
+    table,
+    title,
+    subtitle,
+    metaData: { pager: pagerOf(pager), ...metaData },
+    rows: cells,
+    visibleRows: cells.map((row) => row.filter(isVisible)),
+    metaColumnIndexes: headers.flatMap(({ meta }, index) => (meta ? [index] : [])),
+    headers,
+    visibleHeaders,
+    height: cells.length,
+    width: headers.length,
+    visibleWidth: visibleHeaders.length,
+  }
+}
+
+const pagerOf = ({ page, pageSize, total, totalIsAtLeast }: Pager) => ({
+  page,
+  pageSize,
+  ...(total !== undefined && { total, pageCount: Math.max(1, Math.ceil(total / pageSize)) }),
+  ...(totalIsAtLeast && { totalIsAtLeast }),
+})

@@ -1,0 +1,125 @@
+import { sql, type Kysely } from 'kysely'
+import { holds, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
+import { records } from '@sluice/records'
+import { effectiveRoles } from '../../access.ts'
+import type { DB } from '../../database.ts'
+import type { Asked } from '../operation.ts'
+import { usersWhere } from '../users/records.ts'
+import { scopeName } from './scope-name.ts'
+import { tabular, type Pager, type ReportColumn } from './tabular.ts'
+
+interface Extra {
+  lastSignIn: Date | null
+  apiTokens: number
+}
+type Row = User & Partial<Extra>
+
+/** Sessions are forgotten some time after they end; the user's own column remembers the last of those. */
+const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(s.created_at) from sessions s where s.user_id = r.id))`
+
+const listed = (values: readonly string[]) => values.join(', ')
+const switchesOf = ({ client }: User) => ({
+  manager_enabled: client.managerEnabled,
+  routes_enabled: client.routesEnabled,
+  pipelines_enabled: client.pipelinesEnabled,
+})
+
+const columns: ReportColumn<Row>[] = [
+  { name: 'User id', column: 'id', valueType: 'VARCHAR_50', id: true, cell: ({ id }) => id },
+  { name: 'Client id', column: 'client.id', valueType: 'VARCHAR_50', id: true, cell: ({ client }) => client.id },
+  { name: 'Client', column: 'client.code', valueType: 'VARCHAR_50', cell: ({ client }) => client.code },
+  { name: 'Username', column: 'username', valueType: 'VARCHAR_255', cell: ({ username }) => username },
+  { name: 'Name', column: 'displayName', valueType: 'VARCHAR_255', cell: ({ displayName }) => displayName },
+  { name: 'E-mail', column: 'email', valueType: 'VARCHAR_255', cell: ({ email }) => email },
+  { name: 'Status', column: 'status', valueType: 'VARCHAR_50', cell: ({ status }) => status },
+  {
+    name: 'Last sign-in',
+    column: 'lastSignIn',
+    valueType: 'TIMESTAMPTZ',
+    cell: (row) => row.lastSignIn?.toISOString(),
+  },
+  { name: 'Second factor', column: 'twoFactorAuth', valueType: 'BOOLEAN', cell: ({ twoFactorAuth }) => twoFactorAuth },
+  { name: 'Single sign-on', column: 'ssoAuth', valueType: 'BOOLEAN', cell: ({ ssoAuth }) => ssoAuth },
+  { name: 'Single sign-on id', column: 'ssoId', valueType: 'VARCHAR_255', cell: ({ ssoId }) => ssoId },
+  { name: 'API tokens', column: 'apiTokens', valueType: 'SMALLINT', cell: ({ apiTokens }) => apiTokens },
+  { name: 'Roles', column: 'auths', valueType: 'TEXT', cell: ({ auths }) => listed(auths) },
+  {
+    name: 'Roles switched off',
+    column: 'dormantAuths',
+    valueType: 'TEXT',
+    cell: (user) => listed(effectiveRoles(user.auths, switchesOf(user)).dormantRoles),
+  },
+  {
+    name: 'User groups',
+    column: 'userGroups.code',
+    valueType: 'TEXT',
+    cell: ({ userGroups }) => listed(userGroups.map(({ code }) => code)),
+  },
+  {
+    name: 'File access instances',
+    column: 'fileAccessInstances',
+    valueType: 'TEXT',
+    cell: ({ fileAccessInstances = [] }) => listed(fileAccessInstances),
+  },
+  { name: 'Manager', column: 'hasManagerAccess', valueType: 'BOOLEAN', cell: (user) => user.hasManagerAccess },
+  { name: 'Routes', column: 'hasRouteAccess', valueType: 'BOOLEAN', cell: (user) => user.hasRouteAccess },
+  {
+    name: 'Data pipelines',
+    column: 'hasDataPipelineAccess',
+    valueType: 'BOOLEAN',
+    cell: (user) => user.hasDataPipelineAccess,
+  },
+  {
+    name: 'Analytics platform',
+    column: 'hasAnalyticsPlatformAccess',
+    valueType: 'BOOLEAN',
+    cell: ({ analyticsPlatformEnabled = false, auths, client }) =>
+      analyticsPlatformEnabled && client.pipelinesEnabled && holds(auths, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM'),
+  },
+  { name: 'Users', column: 'hasUserAccess', valueType: 'BOOLEAN', cell: (user) => user.hasUserAccess },
+  { name: 'Clients', column: 'hasClientAccess', valueType: 'BOOLEAN', cell: (user) => user.hasClientAccess },
+]
+
+/** Users × what they can reach: the same users, filters and pages as their list, and `lastSignIn` besides. */
+export async function userAccessReport(
+  { analyticsPlatform, ...query }: UserListQuery,
+  input: Asked,
+): Promise<TabularResult> {
+  const { kind } = usersWhere({ analyticsPlatform })
+  const reported = records({
+    ...kind,
+    properties: { ...kind.properties, lastSignIn: { column: lastSignIn, type: 'date-time' } },
+  })
+  const { body: users, headers } = await reported.search(input.db, input, searchOf(query))
+  const extras = await extrasOf(
+    input.db,
+    users.map(({ id }) => id),
+  )
+  return tabular<Row>(
+    users.map((user) => ({ ...user, ...extras.get(user.id) })),
+    {
+      table: 'user-access',
+      title: 'User access',
+      subtitle: await scopeName(input),
+      columns,
+      pager: pagerFrom(headers),
+    },
+  )
+}
+
+async function extrasOf(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, Extra>> {
+  const { rows } = await sql<Extra & { uid: string }>`
+    select r.uid, ${lastSignIn} as "lastSignIn",
+      (select count(*) from api_tokens t where t.user_id = r.id and t.expires_at > now()) as "apiTokens"
+    from users r where r.uid = any(${uids})`.execute(db)
+  return new Map(rows.map(({ uid, ...extra }) => [uid, extra]))
+}
+
+function pagerFrom(headers: Record<string, string>): Pager {
+  const total = headers['X-Total-Count']
+  return {
+    page: Number(headers['X-Page']),
+    pageSize: Number(headers['X-Page-Size']),
+    ...(total !== undefined && { total: Number(total) }),
+  }
+}

@@ -1,0 +1,6 @@
+import type { GoodRequests } from './good-requests.ts'
+
+export const reportRequests = (): GoodRequests => ({
+  'reports.userAccess': async () => ({ query: '?pageSize=5&order=lastSignIn:desc' }),
+  'reports.audit': async () => ({ query: '?pageSize=5&filter=operation:eq:auth.login' }),
+})

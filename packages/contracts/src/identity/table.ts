@@ -1,0 +1,58 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { dataTypes } from '../data-type.ts'
+import { Line } from '../named.ts'
+
+/** A column of a tabular result: what people call it, what programs call it, and what its cells are. */
+export const Header = contract(
+  'Header',
+  Type.Object(
+    {
+      name: Line,
+      column: Line,
+      valueType: Type.Enum([...dataTypes]),
+      /** In `rows` and `headers` only, not in `visibleRows` and `visibleHeaders`. */
+      hidden: Type.Boolean(),
+      /** Identifies what the row is about, rather than telling something of it. */
+      meta: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+export type Header = TypeOf<typeof Header>
+
+const Rows = Type.Array(Type.Array(Type.Unknown(), { maxItems: 100 }), { maxItems: 1000 })
+const Count = Type.Integer({ minimum: 0, maximum: 1000 })
+
+/**
+ * A page of a report. Cells are JSON values in the order of the headers: strings, numbers, booleans, null, and objects
+ * where the header says JSONB; times are ISO 8601. `metaData.pager` tells of the pages.
+ */
+export const TabularResult = contract(
+  'TabularResult',
+  Type.Object(
+    {
+      table: Line,
+      title: Line,
+      subtitle: Line,
+      metaData: Type.Record(
+        Type.String({ maxLength: 64 }),
+        Type.Object({}, { additionalProperties: true, maxProperties: 20 }),
+        { maxProperties: 20 },
+      ),
+      rows: Rows,
+      visibleRows: Rows,
+      /** Which of `headers` are `meta`, from 0. */
+      metaColumnIndexes: Type.Array(Count, { uniqueItems: true, maxItems: 100 }),
+      headers: Type.Array(Header, { maxItems: 100 }),
+      visibleHeaders: Type.Array(Header, { maxItems: 100 }),
+      /** Rows on this page. */
+      height: Count,
+      /** Headers, hidden ones included. */
+      width: Count,
+      visibleWidth: Count,
+    },
+    closed,
+  ),
+)
+export type TabularResult = TypeOf<typeof TabularResult>
