@@ -9,6 +9,15 @@ export class Answer<T> {
   }
 }
 
+/** What a handler answers where a browser is to go on elsewhere: 302, without a body. */
+export class Redirect {
+  readonly headers: Record<string, string>
+
+  constructor(location: string | URL, headers: Record<string, string> = {}) {
+    this.headers = { ...headers, Location: String(location) }
+  }
+}
+
 /** A strong validator of an object's version, as If-Match takes it. */
 export const etagOf = (version: number): string => `"${version}"`
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { PathParameters, Role, Signature, Standing } from '@sluice/contracts'
-import type { Answer } from './answer.ts'
+import type { Answer, Redirect } from './answer.ts'
 
 /** Who is asking, as far as this service may rely on it. */
 export interface Caller {
@@ -36,7 +36,8 @@ export const nobody: Caller = {
 
 /** Who an audit row names where the request came without a token: a sign-in. Uids. */
 export interface Actor {
-  user: string
+  /** Absent where nobody turned out to be one. */
+  user?: string
   client: string
 }
 
@@ -75,7 +76,9 @@ export interface Operation<Context = any> {
 export function operationsWith<Context>() {
   return function operation<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
-    handle: (input: Input<Context, Path, Query, Body>) => Promise<NoInfer<Response> | Answer<NoInfer<Response>>>,
+    handle: (
+      input: Input<Context, Path, Query, Body>,
+    ) => Promise<NoInfer<Response> | Answer<NoInfer<Response>> | Redirect>,
   ): Operation<Context> {
     return { signature: signature as Signature, handle: handle as Operation<Context>['handle'] }
   }

@@ -1,6 +1,6 @@
 import { Router, type Request, type Response } from 'express'
 import { checker, holds, type Guard } from '@sluice/contracts'
-import { Answer, versionOf } from './answer.ts'
+import { Answer, Redirect, versionOf } from './answer.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
 import { localesOf } from './locales.ts'
@@ -58,6 +58,7 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, run }:
       request: facts,
     }
     const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
+    if (result instanceof Redirect) return void response.status(302).set(result.headers).end()
     const { body, headers } = result instanceof Answer ? result : new Answer(result)
     response.status(signature.status).set(headers)
     if (signature.response) response.json(body)

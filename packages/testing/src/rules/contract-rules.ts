@@ -3,7 +3,15 @@ import { secretName, type Signature } from '@sluice/contracts'
 type Json = any
 
 /** Answers whose whole point is a token. */
-const tokenAnswers = new Set(['auth.login', 'auth.refresh'])
+const tokenAnswers = new Set([
+  'auth.finishSso',
+  'ssoProviderConfigs.updateForClient',
+  'auth.login',
+  'auth.loginWithCode',
+  'auth.refresh',
+  'account.enrolSecondFactor',
+  'account.createApiToken',
+])
 
 /**
  * What is wrong with the contracts of these operations, one sentence each: strings, arrays and numbers of requests without a

@@ -1,0 +1,52 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { body, Reference, Timestamp, Uid } from '../named.ts'
+import { Client } from './client.ts'
+
+export const ssoProviders = ['IDP_VENDOR', 'GENERIC'] as const
+export type SsoProvider = (typeof ssoProviders)[number]
+
+const fields = {
+  provider: Type.Enum([...ssoProviders]),
+  clientDomain: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    pattern: '^[!-~]*$',
+    description:
+      'IDP_VENDOR: the domain that the vendor gave you; its issuer is https://<clientDomain>/. GENERIC: the issuer of the provider, as a whole address or its host only.',
+  }),
+  mappingClaim: Type.String({
+    minLength: 1,
+    maxLength: 100,
+    pattern: '^[!-~]*$',
+    description: 'The claim whose value is the ssoId of a user. Best one that nobody can change: sub, or oid at Entra.',
+  }),
+}
+
+const ClientId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[ -~]*$' })
+const ClientSecret = Type.String({ minLength: 1, maxLength: 1000, pattern: '^[ -~]*$' })
+
+/** No answer has clientId and clientSecret, so an absent one keeps what there is; null takes it away. */
+export const SsoProviderConfigBody = contract(
+  'SsoProviderConfigBody',
+  body({
+    ...fields,
+    client: Type.Optional(Reference),
+    clientId: Type.Optional(Type.Union([ClientId, Type.Null()])),
+    clientSecret: Type.Optional(Type.Union([ClientSecret, Type.Null()])),
+  }),
+)
+export type SsoProviderConfigBody = TypeOf<typeof SsoProviderConfigBody>
+
+const recorded = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: Client, ...fields }
+
+/** Who signs the users of a client in, without what we prove ourselves to them with. */
+export const SsoProviderConfig = contract('SsoProviderConfig', Type.Object(recorded, closed))
+export type SsoProviderConfig = TypeOf<typeof SsoProviderConfig>
+
+/** For super admins, who set providers up for others. */
+export const SsoProviderConfigWithCredentials = contract(
+  'SsoProviderConfigWithCredentials',
+  Type.Object({ ...recorded, clientId: Type.Optional(ClientId), clientSecret: Type.Optional(ClientSecret) }, closed),
+)
+export type SsoProviderConfigWithCredentials = TypeOf<typeof SsoProviderConfigWithCredentials>

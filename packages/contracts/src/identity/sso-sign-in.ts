@@ -1,0 +1,38 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Uid } from '../named.ts'
+
+export const SsoStartQuery = contract(
+  'SsoStartQuery',
+  Type.Object(
+    {
+      interaction: Type.Optional(
+        Type.String({
+          maxLength: 100,
+          pattern: '^[A-Za-z0-9_-]+$',
+          description: 'The page of the OpenID Provider that the sign-in began on, and goes back to.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+export type SsoStartQuery = TypeOf<typeof SsoStartQuery>
+
+/** What providers add of their own is not looked at (RFC 6749, 4.1.2). */
+export const SsoCallbackQuery = contract(
+  'SsoCallbackQuery',
+  Type.Object(
+    {
+      /** The SSO provider config: each has a way back of its own, so that no provider's answer passes for another's. */
+      provider: Uid,
+      state: Type.String({ minLength: 1, maxLength: 2000 }),
+      code: Type.Optional(Type.String({ maxLength: 4000 })),
+      iss: Type.Optional(Type.String({ maxLength: 2000 })),
+      error: Type.Optional(Type.String({ maxLength: 200 })),
+      error_description: Type.Optional(Type.String({ maxLength: 4000 })),
+    },
+    { maxProperties: 30 },
+  ),
+)
+export type SsoCallbackQuery = TypeOf<typeof SsoCallbackQuery>
