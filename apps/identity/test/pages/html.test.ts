@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals'
+import { address, html, name, plain } from '../../src/pages/html.ts'
+
+describe('html', () => {
+  it('escapes what is put in, for text and for attributes', () => {
+    const hostile = `<script>alert("1")</script> & 'x'`
+    expect(html`<p title="${hostile}">${hostile}</p>`.markup).toBe(
+      '<p title="&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39;">' +
+        '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39;</p>',
+    )
+  })
+
+  it('escapes what looks escaped already', () => {
+    expect(html`${'&lt;b&gt;'}`.markup).toBe('&amp;lt;b&amp;gt;')
+  })
+
+  it('keeps pieces of its own as they are, and joins lists', () => {
+    expect(html`<ul>${['a', '<'].map((text) => html`<li>${text}</li>`)}</ul>`.markup).toBe(
+      '<ul><li>a</li><li>&lt;</li></ul>',
+    )
+  })
+
+  it('shows nothing for what is absent, and shows zero', () => {
+    expect(html`[${undefined}${null}${false}${0}]`.markup).toBe('[0]')
+  })
+
+  it('refuses what only looks like a piece', () => {
+    const forged = JSON.parse('{"markup":"<script>"}')
+    expect(() => html`${forged}`).toThrow(TypeError)
+    expect(() => html`${[[forged]]}`).toThrow(TypeError)
+  })
+
+  it('shows no control characters and no halves of characters', () => {
+    expect(html`${'a\0b\u0007c\ud800d\te'}`.markup).toBe('a\ufffdb\ufffdc\ufffdd\te')
+  })
+
+  it('keeps a name from turning the text around it', () => {
+    expect(html`Hello ${name('\u202eevil')}!`.markup).toBe('Hello <bdi>\u202eevil</bdi>!')
+    expect(plain('a\u202eb\u2066c\u200f')).toBe('abc')
+  })
+})
+
+describe('an address', () => {
+  it.each(['/account/password', '?recovery=1', 'https://app.example/path?x=1', 'http://127.0.0.1:8080/'])(
+    'leads to %s',
+    (href) => expect(address(href)).toBe(href),
+  )
+
+  it.each([
+    'javascript:alert(1)',
+    ' javascript:alert(1)',
+    'data:text/html,x',
+    '//evil.example',
+    '/\\evil.example',
+    'x',
+    '',
+  ])('leads nowhere for %j', (href) => expect(address(href)).toBe('#'))
+})

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
+import { linkFor, tokenIn, visitor } from './visitor.ts'
+
+let service: Service
+let client: string
+beforeAll(async () => {
+  service = await startService()
+  client = await service.client({ name: `Weather "&" <b>Water</b>` })
+})
+afterAll(() => service.stop())
+
+const newPassword = 'seven otters fold the map'
+const stateOf = async (uid: string) =>
+  (
+    await sql<{ status: string; version: number; password_hash: string | null; links: number }>`
+      select status, version, password_hash, (select count(*)::int from links where user_id = u.id) as links
+      from users u where uid = ${uid}`.execute(service.db)
+  ).rows[0]!
+
+const invited = async (ssoAuth = false) => {
+  const user = await service.user({ client, status: 'INVITATION', ssoAuth })
+  return { ...user, path: await linkFor(service, user.uid, 'INVITATION') }
+}
+const forgetful = async () => {
+  const user = await service.user({ client })
+  return { ...user, path: await linkFor(service, user.uid, 'PASSWORD_RESET') }
+}
+
+describe('an invitation', () => {
+  it('greets whom it is for in the name of their organisation, and changes nothing by being looked at', async () => {
+    const { uid, username, path } = await invited()
+    const before = await stateOf(uid)
+    for (let times = 0; times < 3; times++) {
+      const { text, headers } = await visitor(service)
+        .get(path)
+        .then((response) => response)
+      expect(text).toContain('Weather &quot;&amp;&quot; &lt;b&gt;Water&lt;/b&gt;')
+      expect(text).toContain(`value="${username}" autocapitalize="none"`)
+      expect(headers['referrer-policy']).toBe('no-referrer')
+      expect(headers['cache-control']).toBe('no-store')
+    }
+    expect(await stateOf(uid)).toEqual(before)
+  })
+
+  it('is accepted with a password, once, and leads to an address without its token', async () => {
+    const { uid, username, path } = await invited()
+    const browser = visitor(service)
+    await browser.get(path)
+    const answer = await browser.post('/account/invitation', { password: newPassword, repeat: newPassword })
+    expect(answer.status).toBe(303)
+    expect(answer.headers.location).toBe('/account/invitation-accepted')
+    const done = await browser.get('/account/invitation-accepted')
+    expect(done.text).toContain('You can sign in now')
+    expect(done.text).toContain('Weather &quot;')
+    await service.signIn(username, newPassword)
+    expect(await auditOf(service.db, uid)).toMatchObject([
+      { operation: 'auth.acceptInvitation', actor: uid, client },
+      { operation: 'auth.login' },
+    ])
+
+    expect((await browser.get(path)).status).toBe(404)
+    const again = await browser.post('/account/invitation', {
+      token: tokenIn(path),
+      password: goodPassword,
+      repeat: goodPassword,
+    })
+    expect(again.status).toBe(404)
+    await service.signIn(username, newPassword)
+  })
+
+  it('of somebody who signs in elsewhere takes a click and no password', async () => {
+    const { uid, path } = await invited(true)
+    const browser = visitor(service)
+    const page = await browser.get(path)
+    expect(page.text).not.toContain('type="password"')
+    const answer = await browser.post('/account/invitation', { password: newPassword, repeat: newPassword })
+    expect(answer.headers.location).toBe('/account/joined')
+    expect((await browser.get('/account/joined')).status).toBe(200)
+    expect(await stateOf(uid)).toMatchObject({ status: 'ACTIVE', password_hash: null })
+  })
+
+  it('is not a password reset, nor the other way round', async () => {
+    const browser = visitor(service)
+    const [invitation, reset] = [(await invited()).path, (await forgetful()).path]
+    expect((await browser.get(invitation.replace('invitation', 'password'))).status).toBe(404)
+    expect((await browser.get(reset.replace('password', 'invitation'))).status).toBe(404)
+  })
+})
+
+describe('a password reset', () => {
+  it('changes the password, once', async () => {
+    const { uid, username, path } = await forgetful()
+    const browser = visitor(service)
+    await browser.get(path)
+    const answer = await browser.post('/account/password', { password: newPassword, repeat: newPassword })
+    expect([answer.status, answer.headers.location]).toEqual([303, '/account/password-changed'])
+    expect((await browser.get('/account/password-changed')).text).toContain('signed out everywhere')
+    await service.signIn(username, newPassword)
+    expect(await auditOf(service.db, uid)).toMatchObject([
+      { operation: 'auth.resetPassword' },
+      { operation: 'auth.login' },
+    ])
+    expect((await browser.get(path)).status).toBe(404)
+  })
+
+  it.each([
+    ['nothing', '', '', 'Enter a new password.', 'password'],
+    ['too few characters', 'short', 'short', 'Enter at least 12 characters.', 'password'],
+    ['too many characters', 'x'.repeat(129), 'x'.repeat(129), 'Enter at most 128 characters.', 'password'],
+    ['what everybody guesses', 'password1234', 'password1234', 'on every list of common ones', 'password'],
+    ['no repetition', newPassword, '', 'Enter the password again.', 'repeat'],
+    ['another repetition', newPassword, `${newPassword}!`, 'not the same', 'repeat'],
+  ])('refuses %s, beside the field, and never shows what was typed', async (_what, password, repeat, words, field) => {
+    const { uid, path } = await forgetful()
+    const before = await stateOf(uid)
+    const browser = visitor(service)
+    await browser.get(path)
+    const { status, text } = await browser.post('/account/password', { password, repeat })
+    expect(status).toBe(422)
+    expect(text).toContain('<title>Error: ')
+    expect(text).toMatch(new RegExp(`id="${field}-error">[^<]*${words}`))
+    expect(text).toMatch(
+      new RegExp(`<input id="${field}"[^>]*aria-describedby="[^"]*${field}-error" aria-invalid="true"`),
+    )
+    expect(text).toContain(`<a href="#${field}">`)
+    if (password) expect(text).not.toContain(password)
+    expect(await stateOf(uid)).toEqual(before)
+    // The form works on.
+    expect((await browser.post('/account/password', { password: newPassword, repeat: newPassword })).status).toBe(303)
+  })
+
+  it('counts characters as people do', async () => {
+    const { path } = await forgetful()
+    const browser = visitor(service)
+    await browser.get(path)
+    const eleven = '🦦'.repeat(11)
+    expect((await browser.post('/account/password', { password: eleven, repeat: eleven })).status).toBe(422)
+  })
+})
+
+describe('a link that does not work', () => {
+  const bad = [
+    '',
+    '?token=',
+    '?token=sll_made-up',
+    `?token=sll_${'A'.repeat(43)}`,
+    `?token=${'A'.repeat(5000)}`,
+    '?token=a&token=b',
+    '?token[x]=1',
+    "?token=sll_' or 1=1 --aaaaaaaaaaaaa",
+    '?token=%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+  ]
+
+  it.each(bad)('gets one friendly page that says what to do: %s', async (query) => {
+    const invitation = await visitor(service).get(`/account/invitation${query}`)
+    const reset = await visitor(service).get(`/account/password${query}`)
+    expect([invitation.status, reset.status]).toEqual([404, 404])
+    expect(invitation.text).toContain('ask whoever invited you')
+    expect(reset.text).toContain('href="/account/forgot-password"')
+  })
+
+  it('gets the same page when it has expired', async () => {
+    const { uid, path } = await invited()
+    const madeUp = await visitor(service).get('/account/invitation?token=sll_made-up')
+    await sql`update links set expires_at = now() - interval '1 second'
+      where user_id = (select id from users where uid = ${uid})`.execute(service.db)
+    expect((await visitor(service).get(path)).text).toBe(madeUp.text)
+  })
+
+  it('works no more once the client is disabled', async () => {
+    const { path } = await invited()
+    await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
+    expect((await visitor(service).get(path)).status).toBe(404)
+    await sql`update clients set disabled = false where uid = ${client}`.execute(service.db)
+  })
+})
+
+describe('what else is sent to these addresses', () => {
+  it('is answered with a page: too much, too many fields, a field twice, a NUL', async () => {
+    const { path } = await forgetful()
+    const browser = visitor(service)
+    await browser.get(path)
+    const send = (body: string, type = 'application/x-www-form-urlencoded') =>
+      service.http.post('/account/password').set({ cookie: browser.cookie(), 'content-type': type }).send(body)
+    const token = `csrf=${browser.hidden()['csrf']}&token=${browser.hidden()['token']}`
+    const answers = await Promise.all([
+      send(`password=${'x'.repeat(9000)}`),
+      send(Array.from({ length: 30 }, (_, index) => `f${index}=1`).join('&')),
+      send(`${token}&password=a&password=b`),
+      send(`${token}&password=a%00b`),
+      service.http.get('/account/nothing-here'),
+      service.http.put('/account/password'),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([413, 413, 400, 400, 404, 404])
+    for (const { headers, text } of answers) {
+      expect(headers['content-type']).toBe('text/html; charset=utf-8')
+      expect(headers['content-security-policy']).toContain("default-src 'none'")
+      expect(text).toContain('<h1>')
+    }
+  })
+
+  it('leaves no token and no password in the log', async () => {
+    const { path } = await forgetful()
+    const browser = visitor(service)
+    await browser.get(path)
+    await browser.post('/account/password', { password: newPassword, repeat: newPassword })
+    const log = service.lines.join('')
+    expect(log).toContain('/account/password')
+    expect(log).not.toContain('sll_')
+    expect(log).not.toContain(newPassword)
+  })
+
+  it('gets the stylesheet to keep for good', async () => {
+    const { text } = await service.http.get('/account/joined')
+    const path = /<link rel="stylesheet" href="([^"]+)">/.exec(text)?.[1] ?? ''
+    const { headers } = await service.http.get(path).expect(200)
+    expect(headers).toMatchObject({
+      'content-type': 'text/css; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+    })
+  })
+})
