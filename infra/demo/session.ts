@@ -28,6 +28,7 @@ export async function signIn(identityUrl: string, username: string, password: st
     hold(await identity.call(auth.refresh, { body: { refreshToken } }))
 
   const opened = await identity.call(auth.login, { body: { username, password } })
+  if ('secondFactor' in opened) throw new Error(`${username} has a second factor: sign in as somebody without one.`)
   hold(opened)
   return {
     async token() {

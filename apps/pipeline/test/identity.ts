@@ -23,8 +23,11 @@ export async function joinIdentity() {
   sql.on('error', () => {})
 
   const anonymous = serviceClient({ baseUrl: url, token: () => undefined, timeout: 20_000 })
-  const signIn = async (username: string) =>
-    (await anonymous.call(auth.login, { body: { username, password } })).accessToken
+  const signIn = async (username: string) => {
+    const answer = await anonymous.call(auth.login, { body: { username, password } })
+    if ('secondFactor' in answer) throw new Error(`${username} has a second factor.`)
+    return answer.accessToken
+  }
   const adminToken = await signIn('admin')
   const admin = serviceClient({ baseUrl: url, token: () => adminToken, timeout: 20_000 })
 

@@ -2,21 +2,40 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Role } from '@sluice/contracts'
 import type { DB } from '../database.ts'
 import { prefixOf } from './addresses.ts'
+import { endTicketsOfUser } from './second-factor/tickets.ts'
 
-export type EndReason = 'SIGNED_OUT' | 'REUSED' | 'USER_CHANGED' | 'CLIENT_DISABLED'
+export type EndReason =
+  | 'SIGNED_OUT'
+  | 'REUSED'
+  | 'USER_CHANGED'
+  | 'CLIENT_DISABLED'
+  | 'ENDED_BY_USER'
+  | 'ENDED_BY_ADMIN'
 
 export interface NewSession {
   user: { id: number; client: string; roles: Role[] }
   days: number
   address: string
   userAgent: string
+  /** How they proved who they are, as RFC 8176 names it. */
+  amr: string[]
+}
+
+/** A session that has not ended, for whoever looks through them. */
+export interface FoundSession {
+  uid: string
+  created_at: Date
+  last_used_at: Date
+  expires_at: Date
+  address: string
+  user_agent: string
 }
 
 /** A new session of a user, for the client they belong to. */
-export async function openSession(trx: Kysely<DB>, { user, days, address, userAgent }: NewSession) {
+export async function openSession(trx: Kysely<DB>, { user, days, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
-    insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent)
-    values (${user.id}, ${user.client}, now() + make_interval(days => ${days}), ${user.roles}, ${address}, ${prefixOf(address)}, ${userAgent})
+    insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent, amr)
+    values (${user.id}, ${user.client}, now() + make_interval(days => ${days}), ${user.roles}, ${address}, ${prefixOf(address)}, ${userAgent}, ${amr})
     returning id, uid, expires_at`.execute(trx)
   return rows[0]!
 }
@@ -30,10 +49,35 @@ export async function endSession(trx: Kysely<DB>, session: string, reason: EndRe
   await end(trx, sql`uid = ${session}`, reason)
 }
 
-/** Ends whatever a user has open, and refuses tokens that were issued until now. */
-export async function endSessionsOfUser(trx: Kysely<DB>, user: number): Promise<void> {
+/** The newest thousand of what a user has open, last used first. */
+export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
+  const { rows } = await sql<FoundSession>`
+    select uid, created_at, last_used_at, expires_at, address, user_agent
+    from sessions where user_id = ${user} and ended_at is null and expires_at > now()
+    order by last_used_at desc, id desc limit 1000`.execute(db)
+  return rows
+}
+
+/** Ends one session of a user. False: they have no such one open. */
+export async function endOwnSession(trx: Kysely<DB>, user: number, session: string): Promise<boolean> {
+  return (await end(trx, sql`user_id = ${user} and uid = ${session} and expires_at > now()`, 'ENDED_BY_USER')) > 0
+}
+
+/** Ends what a user has open besides one session, and their half sign-ins. Answers how many there were. */
+export async function endOtherSessions(trx: Kysely<DB>, user: number, session: string): Promise<number> {
+  await endTicketsOfUser(trx, user)
+  return end(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
+}
+
+/** Ends whatever a user has open, half sign-ins too, and refuses tokens that were issued until now. */
+export async function endSessionsOfUser(
+  trx: Kysely<DB>,
+  user: number,
+  reason: EndReason = 'USER_CHANGED',
+): Promise<void> {
   await sql`update users set token_valid_after = now() where id = ${user}`.execute(trx)
-  await end(trx, sql`user_id = ${user}`, 'USER_CHANGED')
+  await endTicketsOfUser(trx, user)
+  await end(trx, sql`user_id = ${user}`, reason)
 }
 
 /** Ends whatever is open for a client, and whatever its users have open elsewhere. Users before sessions, as everywhere. */
@@ -43,8 +87,8 @@ export async function endSessionsOfClient(trx: Kysely<DB>, client: string): Prom
   await end(trx, sql`(client = ${client} or user_id in (${users}))`, 'CLIENT_DISABLED')
 }
 
-async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<void> {
-  await sql`update sessions set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(
-    trx,
-  )
+async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update sessions set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
+  return Number(numAffectedRows ?? 0)
 }

@@ -1,10 +1,12 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
-import type { LoginBody, Role, UserStatus } from '@sluice/contracts'
+import type { LoginBody, Role, SecondFactorMethod, UserStatus } from '@sluice/contracts'
 import { Problem, type Actor } from '@sluice/http'
 import type { Write } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { verifyPassword } from './password.ts'
+import { methodsOf } from './second-factor/second-factor.ts'
+import { issueTicket } from './second-factor/tickets.ts'
 import { openSession } from './sessions.ts'
 import { admitTry, succeeded, takenBack, type Attempt } from './throttle.ts'
 import { skeletonOf } from './username.ts'
@@ -36,7 +38,7 @@ export interface SignedIn {
 export interface SecondFactorWanted {
   kind: 'second-factor'
   ticket: string
-  methods: ('TOTP' | 'RECOVERY_CODE')[]
+  methods: SecondFactorMethod[]
 }
 
 interface Account {
@@ -66,16 +68,23 @@ export async function signIn(
 
   const result = await write(async (trx) => {
     const by = account && { user: account.uid, client: account.client }
-    const opened = refusal === undefined && account ? await open(trx, account, context) : undefined
-    const outcome = opened
-      ? { outcome: 'signed in', session: opened.session.uid }
-      : { outcome: refusal ?? 'changed meanwhile' }
-    request.audit(account?.uid ?? null, outcome, by)
-    if (opened) await succeeded(trx, attempt)
-    return opened
+    const user =
+      refusal === undefined && account ? await lockSigningIn(trx, account.id, account.password_hash) : undefined
+    const result =
+      user && (user.two_factor_auth ? await demandCode(trx, user) : await open(trx, user, ['pwd'], context))
+    request.audit(account?.uid ?? null, outcomeOf(result, refusal), by)
+    if (result) await succeeded(trx, attempt)
+    return result
   })
-  if (!result) throw notSignedIn()
+  if (!result) throw notSignedIn('The username or the password is not right, or this user may not sign in this way.')
   return result
+}
+
+function outcomeOf(result: SignedIn | SecondFactorWanted | undefined, refusal: string | undefined) {
+  if (!result) return { outcome: refusal ?? 'changed meanwhile' }
+  return result.kind === 'signed-in'
+    ? { outcome: 'signed in', session: result.session.uid }
+    : { outcome: 'second factor wanted' }
 }
 
 async function accountOf(db: Kysely<DB>, username: string): Promise<Account | undefined> {
@@ -109,26 +118,47 @@ function refusalOf({ status, sso_auth, password_hash, disabled }: Account, right
   return disabled ? 'client disabled' : undefined
 }
 
-/** Asks once more under a lock, so that a password or status that changed while we checked is not overlooked. */
-async function open(
-  trx: Transaction<DB>,
-  { id, password_hash }: Account,
-  { config, request, opened }: SignInContext,
-): Promise<SignedIn | undefined> {
-  const { rows } = await sql<Account>`
-    select u.id, u.uid, u.client, u.roles from users u join clients c on c.uid = u.client
-    where u.id = ${id} and u.password_hash = ${password_hash} and u.status = 'ACTIVE' and not c.disabled
-    for share of u`.execute(trx)
-  const user = rows[0]
-  if (!user) return undefined
-  const userAgent = request.userAgent.slice(0, 500)
-  const session = await openSession(trx, { user, days: config.SESSION_DAYS, address: request.address, userAgent })
-  await opened?.(trx, session)
-  return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr: ['pwd'] }
+interface SigningIn {
+  id: number
+  uid: string
+  client: string
+  roles: Role[]
+  two_factor_auth: boolean
 }
 
-const notSignedIn = () =>
-  new Problem(401, 'sign-in-failed', 'You are not signed in.', {
-    detail: 'The username or the password is not right, or this user may not sign in this way.',
-    headers: { 'WWW-Authenticate': 'Bearer' },
-  })
+/**
+ * The user as they are now, if they may still sign in, and kept so until the transaction ends: a password or status that
+ * changed while we checked is not overlooked. `passwordHash` is the one that was checked; undefined: none was just now.
+ */
+export async function lockSigningIn(
+  trx: Transaction<DB>,
+  id: number,
+  passwordHash?: string | null,
+): Promise<SigningIn | undefined> {
+  const same = passwordHash === undefined ? sql`u.password_hash is not null` : sql`u.password_hash = ${passwordHash}`
+  const { rows } = await sql<SigningIn>`
+    select u.id, u.uid, u.client, u.roles, u.two_factor_auth from users u join clients c on c.uid = u.client
+    where u.id = ${id} and ${same} and u.status = 'ACTIVE' and not c.disabled
+    for share of u`.execute(trx)
+  return rows[0]
+}
+
+/** Opens the session of a sign-in that is complete. */
+export async function open(
+  trx: Transaction<DB>,
+  user: SigningIn,
+  amr: string[],
+  { config, request, opened }: SignInContext,
+): Promise<SignedIn> {
+  const userAgent = request.userAgent.slice(0, 500)
+  const session = await openSession(trx, { user, days: config.SESSION_DAYS, address: request.address, userAgent, amr })
+  await opened?.(trx, session)
+  return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr }
+}
+
+async function demandCode(trx: Transaction<DB>, { id }: SigningIn): Promise<SecondFactorWanted> {
+  return { kind: 'second-factor', ticket: await issueTicket(trx, id), methods: await methodsOf(trx, id) }
+}
+
+export const notSignedIn = (detail: string) =>
+  new Problem(401, 'sign-in-failed', 'You are not signed in.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })

@@ -6,7 +6,7 @@ import { prefixOf } from './addresses.ts'
 import { skeletonOf } from './username.ts'
 
 /** Seconds. After `free` failures each further one doubles the wait, from `first` up to `longest`: never for good. */
-interface Limit {
+export interface Limit {
   free: number
   first: number
   longest: number
@@ -17,6 +17,8 @@ interface Limit {
 const perAccount: Limit = { free: 5, first: 5, longest: 300, forget: 3600 }
 /** Whole offices sign in from one network, and only failures count. */
 const perNetwork: Limit = { free: 100, first: 30, longest: 900, forget: 3600 }
+/** Whoever guesses codes has the password already, so the waits are long: about 24 guesses a day at three in a million. */
+const perSecondFactor: Limit = { free: 5, first: 30, longest: 3600, forget: 86_400 }
 
 export interface Attempt {
   account: string
@@ -46,14 +48,38 @@ export async function admitTry(db: Kysely<DB>, username: string, address: string
       ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
     )
     select key, seconds from network union all select key, seconds from account`.execute(db)
-  const wait = Math.max(...rows.map(({ seconds }) => Math.ceil(seconds)))
-  if (wait > 0) throw problems.tooManyRequests(wait, `Too many tries: wait ${wait} seconds before the next.`)
+  demandNoWait(rows)
   const [of, by] = rows
   return { network: of!.key, account: by!.key }
 }
 
+/**
+ * The same for codes of a user's second factor, counted apart from passwords: neither uses up the tries of the other. Who
+ * tries them has passed the network's limit with a password.
+ */
+export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<Attempt, 'account'>> {
+  const key = `second-factor:${user}`
+  const network = prefixOf(address)
+  const { rows } = await sql<{ key: string; seconds: number }>`
+    with own as (
+      select exists (
+        select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
+      ) as known
+    )
+    ${counted(sql`select case when known then ${`${key}@${network}`} else ${key} end from own`, perSecondFactor)}`.execute(
+    db,
+  )
+  demandNoWait(rows)
+  return { account: rows[0]!.key }
+}
+
+export function demandNoWait(rows: readonly { seconds: number }[]): void {
+  const wait = Math.max(...rows.map(({ seconds }) => Math.ceil(seconds)))
+  if (wait > 0) throw problems.tooManyRequests(wait, `Too many tries: wait ${wait} seconds before the next.`)
+}
+
 /** One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. */
-const counted = (key: RawBuilder<unknown>, { free, first, longest, forget }: Limit) => sql`
+export const counted = (key: RawBuilder<unknown>, { free, first, longest, forget }: Limit) => sql`
   insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
   select keys.key, 1, now(), '-infinity' from (${key}) as keys (key)
   on conflict (key) do update set
@@ -69,8 +95,12 @@ const counted = (key: RawBuilder<unknown>, { free, first, longest, forget }: Lim
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
 
 /** The account begins anew; the network gets this one try back. */
-export async function succeeded(db: Kysely<DB>, { account, network }: Attempt): Promise<void> {
+export async function succeeded(
+  db: Kysely<DB>,
+  { account, network }: Pick<Attempt, 'account'> & Partial<Attempt>,
+): Promise<void> {
   await sql`delete from sign_in_attempts where key = ${account}`.execute(db)
+  if (network === undefined) return
   await sql`
     update sign_in_attempts set failures = greatest(failures - 1, 0),
       blocked_until = case when failures <= ${perNetwork.free} then '-infinity' else blocked_until end

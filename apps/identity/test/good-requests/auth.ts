@@ -1,8 +1,13 @@
 import { goodPassword } from '../app-under-test.ts'
+import { halfSignedIn } from '../second-factor.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 export const authRequests = ({ service, admin }: Stage): GoodRequests => ({
   'auth.login': async () => ({ body: { username: admin.username, password: goodPassword } }),
+  'auth.loginWithCode': async () => {
+    const { ticket, code } = await halfSignedIn(service)
+    return { body: { ticket, code: code() } }
+  },
   'auth.refresh': async () => ({ body: { refreshToken: (await service.signIn(admin.username)).refreshToken } }),
   'auth.logout': async () => ({}),
 })

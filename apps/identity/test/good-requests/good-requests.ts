@@ -1,4 +1,5 @@
 import type { Service } from '../app-under-test.ts'
+import { accountRequests } from './account.ts'
 import { authRequests } from './auth.ts'
 import { clientRequests } from './clients.ts'
 import { lookupRequests } from './lookups.ts'
@@ -32,6 +33,7 @@ export const goodRequests = (stage: Stage): GoodRequests => ({
   ...userGroupRequests(stage),
   ...sessionRequests(stage),
   ...reportRequests(),
+  ...accountRequests(stage),
   ...authRequests(stage),
   ...lookupRequests(stage),
 })

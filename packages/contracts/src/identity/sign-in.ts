@@ -36,6 +36,40 @@ export const Tokens = contract(
 )
 export type Tokens = TypeOf<typeof Tokens>
 
+export const secondFactorMethods = ['TOTP', 'RECOVERY_CODE'] as const
+export type SecondFactorMethod = (typeof secondFactorMethods)[number]
+
+const Ticket = Type.String({ minLength: 20, maxLength: 100 })
+
+/** Six digits of an authenticator, or a recovery code; spaces and dashes do not count. */
+export const Code = Type.String({ minLength: 6, maxLength: 40 })
+
+/** The password was right, and a code is wanted besides: send both to `auth.loginWithCode`. */
+export const SecondFactorDemand = contract(
+  'SecondFactorDemand',
+  Type.Object(
+    {
+      secondFactor: Type.Object(
+        {
+          /** Good for one sign-in, for five minutes. */
+          ticket: Ticket,
+          methods: Type.Array(Type.Enum([...secondFactorMethods]), { maxItems: secondFactorMethods.length }),
+        },
+        closed,
+      ),
+    },
+    closed,
+  ),
+)
+export type SecondFactorDemand = TypeOf<typeof SecondFactorDemand>
+
+/** Tokens, or for a user with a second factor the demand for it. */
+export const LoginAnswer = contract('LoginAnswer', Type.Union([Tokens, SecondFactorDemand]))
+export type LoginAnswer = TypeOf<typeof LoginAnswer>
+
+export const LoginCodeBody = contract('LoginCodeBody', Type.Object({ ticket: Ticket, code: Code }, closed))
+export type LoginCodeBody = TypeOf<typeof LoginCodeBody>
+
 export const accessTokenAudience = 'sluice'
 
 /** The `client_id` of tokens that the service's own sign-in issued: what the user may do is not narrowed by a scope. */

@@ -1,20 +1,27 @@
-import type { LoginBody, Tokens } from '@sluice/contracts'
+import type { LoginAnswer, LoginBody, LoginCodeBody, Tokens } from '@sluice/contracts'
 import { addRefreshToken } from '../../sign-in/refresh-tokens.ts'
-import { signIn, type SignInContext } from '../../sign-in/sign-in.ts'
+import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
+import { signIn, type SignedIn, type SignInContext } from '../../sign-in/sign-in.ts'
 import type { Asked } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
 
-/** Signs in with a password, for tokens. */
-export async function login(body: LoginBody, input: Asked): Promise<Tokens> {
-  const { context, refreshToken } = forTokens(input)
+/** Signs in with a password, for tokens or the demand for a code. */
+export async function login(body: LoginBody, input: Asked): Promise<LoginAnswer> {
+  const { context, tokensFor } = forTokens(input)
   const result = await signIn(body, context)
-  if (result.kind !== 'signed-in') throw new Error('No second factor can be enrolled yet.')
-  const { user, session } = result
-  return tokensOf(input, { user: user.uid, client: user.client, session, refreshToken: refreshToken() })
+  if (result.kind === 'signed-in') return tokensFor(result)
+  return { secondFactor: { ticket: result.ticket, methods: result.methods } }
+}
+
+/** Completes a sign-in with a code. */
+export async function loginWithCode(body: LoginCodeBody, input: Asked): Promise<Tokens> {
+  const { context, tokensFor } = forTokens(input)
+  return tokensFor(await signInWithCode(body, context))
 }
 
 /** A sign-in that ends in tokens: the first refresh token is made with the session. */
-function forTokens({ db, write, config, request }: Asked) {
+function forTokens(input: Asked) {
+  const { db, write, config, request } = input
   let refreshToken = ''
   const context: SignInContext = {
     db,
@@ -29,5 +36,7 @@ function forTokens({ db, write, config, request }: Asked) {
       refreshToken = await addRefreshToken(trx, session)
     },
   }
-  return { context, refreshToken: () => refreshToken }
+  const tokensFor = ({ user, session }: SignedIn) =>
+    tokensOf(input, { user: user.uid, client: user.client, session, refreshToken })
+  return { context, tokensFor }
 }

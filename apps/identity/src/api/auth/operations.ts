@@ -1,15 +1,19 @@
 import { identityOperations } from '@sluice/contracts'
+import { problems } from '@sluice/http'
 import { endSession } from '../../sign-in/sessions.ts'
 import { operation } from '../operation.ts'
-import { login } from './login.ts'
+import { login, loginWithCode } from './login.ts'
 import { refresh } from './refresh.ts'
 
 export const authOperations = {
   login: operation(identityOperations.auth.login, (input) => login(input.body, input)),
 
+  loginWithCode: operation(identityOperations.auth.loginWithCode, (input) => loginWithCode(input.body, input)),
+
   refresh: operation(identityOperations.auth.refresh, (input) => refresh(input.body, input)),
 
   logout: operation(identityOperations.auth.logout, async ({ write, caller, request }) => {
+    if (caller.kind !== 'session') throw problems.forbidden('An API token has no session to end: delete the token.')
     await write(async (trx) => {
       request.audit(caller.session)
       await endSession(trx, caller.session, 'SIGNED_OUT')

@@ -66,7 +66,7 @@ function userOf(row: UserRow, { clients, groups, usernames }: Surroundings, loca
     analyticsPlatformEnabled: row.analytics_platform_enabled,
     client: clientOf(client, locales),
     userGroups: (groups.get(row.id) ?? []).map((group) => userGroupOf(group, client, locales)),
-    twoFactorAuth: false,
+    twoFactorAuth: row.two_factor_auth,
     status: row.status,
     ...accessOfUser(row, client),
   }

@@ -25,6 +25,7 @@ export const userRecords = records<UserRow, User, Asked>({
     email: { column: 'r.email', type: 'string' },
     status: { column: 'r.status', type: 'enum', values: userStatuses },
     startPage: { column: 'r.start_page', type: 'enum', values: startPages },
+    twoFactorAuth: { column: 'r.two_factor_auth', type: 'boolean' },
     ssoAuth: { column: 'r.sso_auth', type: 'boolean' },
     ssoId: { column: 'r.sso_id', type: 'string' },
     analyticsPlatformEnabled: { column: 'r.analytics_platform_enabled', type: 'boolean' },

@@ -1,5 +1,6 @@
 import type { UserStatusBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
+import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
 import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
 import type { Asked } from '../operation.ts'
@@ -21,7 +22,10 @@ export async function setUserStatus(
     const change = () => userRecords.update(trx, caller, before, { status })
     const losesPower = status === 'INACTIVE' && canAdminister(before)
     const after = losesPower ? await keepingASuperAdmin(trx, '/status', change) : await change()
-    if (status === 'INACTIVE') await endSessionsOfUser(trx, before.id)
+    if (status === 'INACTIVE') {
+      await endSessionsOfUser(trx, before.id)
+      await removeApiTokensOfUser(trx, before.id)
+    }
     request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
     return after
   })

@@ -1,5 +1,6 @@
 import { signature } from '../../operation.ts'
 import { recordSignatures } from '../../record-signatures.ts'
+import { userAccess } from './user-access.ts'
 import { User, UserBody, UserListQuery, UserSearchRequest, UserStatusBody } from '../user.ts'
 
 const records = recordSignatures({
@@ -36,4 +37,5 @@ export const users = {
     response: User,
     versioned: true,
   }),
+  ...userAccess,
 }

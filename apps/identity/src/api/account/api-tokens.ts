@@ -1,0 +1,63 @@
+import type { ApiToken, ApiTokenBody, NewApiToken } from '@sluice/contracts'
+import { Answer, problems } from '@sluice/http'
+import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
+import { isUid } from '../../uid.ts'
+import type { Asked } from '../operation.ts'
+import { demandGrantable } from '../users/rules.ts'
+import { lockOwnUser, readOwnUser } from './own-user.ts'
+
+const day = 86_400_000
+const longest = 365
+
+export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
+  id: row.uid,
+  name: row.name,
+  roles: row.roles,
+  created: row.created_at.toISOString(),
+  expires: row.expires_at.toISOString(),
+  lastUsed: row.last_used_at?.toISOString(),
+  usable: row.usable,
+})
+
+/** One's own, newest first. */
+export async function ownApiTokens({ db, caller }: Asked): Promise<ApiToken[]> {
+  const { id } = await readOwnUser(db, caller)
+  return (await apiTokensOf(db, id)).map(presentApiToken)
+}
+
+/** Makes a token that can do no more than who makes it. */
+export async function createApiToken(body: ApiTokenBody, input: Asked): Promise<Answer<NewApiToken>> {
+  const { write, caller, request } = input
+  demandGrantable(caller, body.roles)
+  const expires = expiryOf(body.expires)
+  return write(async (trx) => {
+    const { id } = await lockOwnUser(trx, caller)
+    const made = await addApiToken(trx, id, { ...body, expires })
+    if (!made)
+      throw problems.refused('/', `You have ${mostApiTokens} API tokens, which is as many as there can be: delete one.`)
+    const token = presentApiToken(made.row)
+    request.audit(caller.uid, { apiToken: auditedToken(token) })
+    return new Answer({ ...token, token: made.token }, { Location: `/api/v1/users/me/api-tokens/${token.id}` })
+  })
+}
+
+/** What the audit says of a token: not the token. */
+const auditedToken = ({ id, name, roles, expires }: ApiToken) => ({ id, name, roles, expires })
+
+function expiryOf(text: string): Date {
+  const expires = new Date(text)
+  const ahead = expires.getTime() - Date.now()
+  if (!(ahead > 0)) throw problems.refused('/expires', 'This time has passed.')
+  // Some leeway for whoever adds days to a clock that is ahead of ours.
+  if (ahead > longest * day + day / 2) throw problems.refused('/expires', `An API token lasts ${longest} days at most.`)
+  return expires
+}
+
+/** It stops at once here, and within ten seconds in the other service. */
+export async function deleteApiToken(uid: string, { write, caller, request }: Asked): Promise<void> {
+  await write(async (trx) => {
+    const { id } = await lockOwnUser(trx, caller)
+    if (!isUid(uid) || !(await removeApiToken(trx, id, uid))) throw problems.notFound('API token')
+    request.audit(caller.uid, { apiToken: { id: uid } })
+  })
+}

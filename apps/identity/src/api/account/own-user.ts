@@ -1,0 +1,27 @@
+import { sql, type Kysely, type Transaction } from 'kysely'
+import { problems, type Caller } from '@sluice/http'
+import type { DB } from '../../database.ts'
+
+export interface OwnUser {
+  id: number
+  username: string
+  client_name: string
+  password_hash: string | null
+  sso_auth: boolean
+  two_factor_auth: boolean
+}
+
+/** The user who asks. Gone since they were let in: 404. */
+export const readOwnUser = (db: Kysely<DB>, caller: Caller): Promise<OwnUser> => ownUser(db, caller, sql``)
+
+/** The same, kept as they are until the transaction ends. */
+export const lockOwnUser = (trx: Transaction<DB>, caller: Caller): Promise<OwnUser> =>
+  ownUser(trx, caller, sql`for update of u`)
+
+async function ownUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnType<typeof sql>): Promise<OwnUser> {
+  const { rows } = await sql<OwnUser>`
+    select u.id, u.username, c.name as client_name, u.password_hash, u.sso_auth, u.two_factor_auth
+    from users u join clients c on c.uid = u.client where u.uid = ${uid} ${locking}`.execute(db)
+  if (!rows[0]) throw problems.notFound('user')
+  return rows[0]
+}

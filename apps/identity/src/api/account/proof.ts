@@ -1,0 +1,53 @@
+import type { Transaction } from 'kysely'
+import type { ProofBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import type { DB } from '../../database.ts'
+import { verifyPassword } from '../../sign-in/password.ts'
+import { useCode } from '../../sign-in/second-factor/second-factor.ts'
+import { admitCode, admitTry, succeeded, takenBack } from '../../sign-in/throttle.ts'
+import type { Asked } from '../operation.ts'
+import { lockOwnUser, readOwnUser, type OwnUser } from './own-user.ts'
+
+/** Locks the user who asks, once they proved to be at hand. */
+export type Proven = (trx: Transaction<DB>) => Promise<OwnUser>
+
+/**
+ * Has the user who asks prove again who they are, by their password or by a code: a session that somebody found open is not
+ * enough. What is costly or counted happens here; the answer goes on inside the transaction of the change. Throws 422 for
+ * what does not prove it, and 429 after too many tries, which count together with those of signing in.
+ */
+export const prove = ({ password, code }: ProofBody, input: Asked): Promise<Proven> =>
+  password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
+
+/** By the password only. `pointer` names its field. */
+export async function proveByPassword(
+  password: string,
+  { db, caller, request }: Asked,
+  pointer = '/password',
+): Promise<Proven> {
+  const { username, password_hash } = await readOwnUser(db, caller)
+  const attempt = await admitTry(db, username, request.address)
+  const right = await verifyPassword(password, password_hash).catch(async (error: unknown) => {
+    await takenBack(db, attempt)
+    throw error
+  })
+  const refused = problems.refused(pointer, 'This is not your password.')
+  if (!right) throw refused
+  await succeeded(db, attempt)
+  return async (trx) => {
+    const user = await lockOwnUser(trx, caller)
+    if (user.password_hash !== password_hash) throw refused
+    return user
+  }
+}
+
+async function proveByCode(code: string, { db, caller, config, request }: Asked): Promise<Proven> {
+  const attempt = await admitCode(db, caller.uid, request.address)
+  return async (trx) => {
+    const user = await lockOwnUser(trx, caller)
+    if (!(await useCode(trx, user.id, code, config.SECRET_KEYS)))
+      throw problems.refused('/code', 'This code is not right, or was used before.')
+    await succeeded(trx, attempt)
+    return user
+  }
+}

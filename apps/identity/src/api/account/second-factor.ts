@@ -1,0 +1,77 @@
+import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { replaceRecoveryCodes } from '../../sign-in/second-factor/recovery-codes.ts'
+import {
+  beginEnrolment,
+  confirmEnrolment,
+  readSecondFactor,
+  removeSecondFactor,
+} from '../../sign-in/second-factor/second-factor.ts'
+import { enrolmentOf } from '../../sign-in/second-factor/totp.ts'
+import { admitCode, succeeded } from '../../sign-in/throttle.ts'
+import type { Asked } from '../operation.ts'
+import { lockOwnUser, readOwnUser } from './own-user.ts'
+import { prove, proveByPassword } from './proof.ts'
+
+/** Whether the user who asks has a second factor. */
+export async function ownSecondFactor({ db, caller }: Asked): Promise<SecondFactor> {
+  const { id } = await readOwnUser(db, caller)
+  const { since, recoveryCodesLeft } = await readSecondFactor(db, id)
+  return { enrolled: since !== undefined, since: since?.toISOString(), recoveryCodesLeft }
+}
+
+/** Gives out a seed, which counts from its confirmation on. */
+export async function enrol({ password }: OwnPasswordBody, input: Asked): Promise<SecondFactorEnrolment> {
+  const { write, config, caller, request } = input
+  const own = await readOwnUser(input.db, caller)
+  if (own.sso_auth)
+    throw problems.refused('/', 'You sign in through your organisation: a second factor is asked for there.')
+  const proven = await proveByPassword(password, input)
+  return write(async (trx) => {
+    const { id, username, client_name } = await proven(trx)
+    const seed = await beginEnrolment(trx, id, config.SECRET_KEYS)
+    if (seed === undefined)
+      throw problems.conflict('/', 'You have a second factor: remove it before you set up another.')
+    request.audit(caller.uid)
+    return { secret: seed, ...enrolmentOf(seed, { issuer: `Sluice (${client_name})`, username }) }
+  })
+}
+
+/** Takes the seed into use. Its first code is the proof that it arrived. */
+export async function confirm({ code }: CodeBody, { db, write, config, caller, request }: Asked) {
+  const attempt = await admitCode(db, caller.uid, request.address)
+  return write(async (trx) => {
+    const { id } = await lockOwnUser(trx, caller)
+    const confirmed = await confirmEnrolment(trx, id, code, config.SECRET_KEYS)
+    if (confirmed === 'nothing to confirm')
+      throw problems.conflict('/', 'There is no second factor to confirm: begin to set one up.')
+    if (confirmed === 'wrong code')
+      throw problems.refused('/code', 'This code is not right: is the clock of your device?')
+    await succeeded(trx, attempt)
+    request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
+    return { recoveryCodes: confirmed }
+  })
+}
+
+/** Gives up one's second factor, or one that was not confirmed. */
+export async function remove(proof: ProofBody, input: Asked): Promise<void> {
+  const { write, caller, request } = input
+  const proven = await prove(proof, input)
+  await write(async (trx) => {
+    const { id } = await proven(trx)
+    const before = await removeSecondFactor(trx, id)
+    request.audit(caller.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
+  })
+}
+
+/** New recovery codes: the old ones are good no more. */
+export async function renewRecoveryCodes(proof: ProofBody, input: Asked) {
+  const { write, caller, request } = input
+  const proven = await prove(proof, input)
+  return write(async (trx) => {
+    const { id, two_factor_auth } = await proven(trx)
+    if (!two_factor_auth) throw problems.conflict('/', 'You have no second factor that they could stand in for.')
+    request.audit(caller.uid)
+    return { recoveryCodes: await replaceRecoveryCodes(trx, id) }
+  })
+}

@@ -1,0 +1,41 @@
+import type { OpenSession } from '@sluice/contracts'
+import { problems, type Caller } from '@sluice/http'
+import { endOtherSessions, endOwnSession, openSessionsOf, type FoundSession } from '../../sign-in/sessions.ts'
+import { isUid } from '../../uid.ts'
+import type { Asked } from '../operation.ts'
+import { lockOwnUser, readOwnUser } from './own-user.ts'
+
+export const presentSession =
+  (caller: Pick<Caller, 'session'>) =>
+  (row: FoundSession): OpenSession => ({
+    id: row.uid,
+    created: row.created_at.toISOString(),
+    lastUsed: row.last_used_at.toISOString(),
+    expires: row.expires_at.toISOString(),
+    address: row.address,
+    userAgent: row.user_agent,
+    current: row.uid === caller.session,
+  })
+
+/** One's own that are open, last used first. */
+export async function ownSessions({ db, caller }: Asked): Promise<OpenSession[]> {
+  const { id } = await readOwnUser(db, caller)
+  return (await openSessionsOf(db, id)).map(presentSession(caller))
+}
+
+/** Ends one of one's own; the one that asks, too. */
+export async function endSession(uid: string, { write, caller, request }: Asked): Promise<void> {
+  await write(async (trx) => {
+    const { id } = await lockOwnUser(trx, caller)
+    if (!isUid(uid) || !(await endOwnSession(trx, id, uid))) throw problems.notFound('open session')
+    request.audit(caller.uid, { session: uid })
+  })
+}
+
+/** Ends all of one's own but the one that asks. */
+export async function endOthers({ write, caller, request }: Asked): Promise<void> {
+  await write(async (trx) => {
+    const { id } = await lockOwnUser(trx, caller)
+    request.audit(caller.uid, { ended: await endOtherSessions(trx, id, caller.session) })
+  })
+}

@@ -1,0 +1,72 @@
+import { identityOperations } from '@sluice/contracts'
+import { problems, type Caller } from '@sluice/http'
+import { apiTokensOf, removeApiToken } from '../../sign-in/api-tokens.ts'
+import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
+import { endSessionsOfUser, openSessionsOf } from '../../sign-in/sessions.ts'
+import { isUid } from '../../uid.ts'
+import { presentApiToken } from '../account/api-tokens.ts'
+import { presentSession } from '../account/sessions.ts'
+import { operation, type Asked } from '../operation.ts'
+import { userRecords } from './records.ts'
+import type { UserRow } from './row.ts'
+import { demandPowerOver } from './rules.ts'
+
+const { users } = identityOperations
+
+/** What administrators do about the ways in of users who hold no more than they do. */
+export const userAccessOperations = {
+  removeSecondFactor: operation(users.removeSecondFactor, async ({ write, caller, params, request }) => {
+    demandInPerson(caller)
+    await write(async (trx) => {
+      const user = await userRecords.lock(trx, caller, params.uid, request.ifMatch)
+      demandPowerOver(caller, user)
+      // One's own takes a proof, which a session that was found open does not have.
+      if (user.uid === caller.uid) throw problems.forbidden('Remove your own at /users/me/second-factor.')
+      const before = await removeSecondFactor(trx, user.id)
+      request.audit(user.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
+    })
+    return undefined
+  }),
+
+  listApiTokens: operation(users.listApiTokens, async (input) => {
+    const { id } = await underPower(input, input.params.uid)
+    return (await apiTokensOf(input.db, id)).map(presentApiToken)
+  }),
+
+  deleteApiToken: operation(users.deleteApiToken, async ({ write, caller, params, request }) => {
+    await write(async (trx) => {
+      const user = await userRecords.lock(trx, caller, params.uid, undefined)
+      demandPowerOver(caller, user)
+      if (!isUid(params.apiToken) || !(await removeApiToken(trx, user.id, params.apiToken)))
+        throw problems.notFound('API token')
+      request.audit(user.uid, { apiToken: { id: params.apiToken } })
+    })
+    return undefined
+  }),
+
+  listSessions: operation(users.listSessions, async (input) => {
+    const { id } = await underPower(input, input.params.uid)
+    return (await openSessionsOf(input.db, id)).map(presentSession(input.caller))
+  }),
+
+  endSessions: operation(users.endSessions, async ({ write, caller, params, request }) => {
+    await write(async (trx) => {
+      const user = await userRecords.lock(trx, caller, params.uid, undefined)
+      demandPowerOver(caller, user)
+      await endSessionsOfUser(trx, user.id, 'ENDED_BY_ADMIN')
+      request.audit(user.uid)
+    })
+    return undefined
+  }),
+}
+
+async function underPower({ db, caller }: Asked, uid: string): Promise<UserRow> {
+  const user = await userRecords.read(db, caller, uid)
+  demandPowerOver(caller, user)
+  return user
+}
+
+/** What weakens somebody's sign-in is not left to a token that leaked. */
+function demandInPerson({ inPerson }: Caller): void {
+  if (!inPerson) throw problems.forbidden('This is done in person only: sign in with your username.')
+}

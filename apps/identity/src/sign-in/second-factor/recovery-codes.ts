@@ -1,0 +1,48 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+
+const count = 10
+
+/** Crockford's base32: without letters that are taken for others. Five bits each. */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** 80 bits: nobody finds one that fits its hash, so a fast hash is enough. As `xxxx-xxxx-xxxx-xxxx`. */
+function newRecoveryCode(): string {
+  const letters = Array.from(randomBytes(16), (byte) => alphabet[byte % 32]).join('')
+  return letters.replaceAll(/(.{4})(?=.)/g, '$1-')
+}
+
+const hashOf = (code: string): Buffer =>
+  createHash('sha256')
+    .update(
+      code
+        .toLowerCase()
+        .replaceAll(/[^a-z0-9]/g, '')
+        .replaceAll('o', '0'),
+    )
+    .digest()
+
+/** New codes for a user in place of whatever they had. Only hashes are kept. */
+export async function replaceRecoveryCodes(trx: Kysely<DB>, user: number): Promise<string[]> {
+  const codes = Array.from({ length: count }, newRecoveryCode)
+  await sql`delete from recovery_codes where user_id = ${user}`.execute(trx)
+  await sql`
+    insert into recovery_codes (user_id, code_hash)
+    select ${user}, unnest(${codes.map(hashOf)}::bytea[])`.execute(trx)
+  return codes
+}
+
+/** Uses a code up. Of any number of parallel uses exactly one finds it unused. */
+export async function useRecoveryCode(trx: Kysely<DB>, user: number, code: string): Promise<boolean> {
+  const { rows } = await sql`
+    update recovery_codes set used_at = now()
+    where user_id = ${user} and code_hash = ${hashOf(code)} and used_at is null returning true`.execute(trx)
+  return rows.length > 0
+}
+
+export async function recoveryCodesLeft(db: Kysely<DB>, user: number): Promise<number> {
+  const { rows } = await sql<{ left: number }>`
+    select count(*) as left from recovery_codes where user_id = ${user} and used_at is null`.execute(db)
+  return rows[0]!.left
+}

@@ -1,0 +1,98 @@
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { SecondFactorMethod } from '@sluice/contracts'
+import type { KeyRing } from '@sluice/database'
+import type { DB } from '../../database.ts'
+import { recoveryCodesLeft, replaceRecoveryCodes, useRecoveryCode } from './recovery-codes.ts'
+import { endTicketsOfUser } from './tickets.ts'
+import { newSeed, stepOf } from './totp.ts'
+
+const purpose = (user: number) => `second_factors.seed:${user}`
+
+interface Factor {
+  seed: string
+  confirmed_at: Date | null
+  last_step: number
+}
+
+async function factorOf(db: Kysely<DB>, user: number): Promise<Factor | undefined> {
+  const { rows } = await sql<Factor>`
+    select seed, confirmed_at, last_step from second_factors where user_id = ${user}`.execute(db)
+  return rows[0]
+}
+
+/** What is known of a user's second factor. */
+export async function readSecondFactor(db: Kysely<DB>, user: number) {
+  const [factor, left] = await Promise.all([factorOf(db, user), recoveryCodesLeft(db, user)])
+  return { since: factor?.confirmed_at ?? undefined, recoveryCodesLeft: left }
+}
+
+/** By which codes a user with a second factor may sign in. */
+export async function methodsOf(db: Kysely<DB>, user: number): Promise<SecondFactorMethod[]> {
+  return (await recoveryCodesLeft(db, user)) > 0 ? ['TOTP', 'RECOVERY_CODE'] : ['TOTP']
+}
+
+/** A new seed, in place of one that was not confirmed. Undefined: there is a confirmed one. The caller holds the user's row. */
+export async function beginEnrolment(trx: Transaction<DB>, user: number, keys: KeyRing): Promise<string | undefined> {
+  const seed = newSeed()
+  const { rows } = await sql`
+    insert into second_factors (user_id, seed) values (${user}, ${keys.seal(seed, purpose(user))})
+    on conflict (user_id) do update set seed = excluded.seed, created_at = now(), last_step = 0
+    where second_factors.confirmed_at is null
+    returning true`.execute(trx)
+  return rows.length > 0 ? seed : undefined
+}
+
+/** Takes the seed into use if this is a code of it, and answers recovery codes. The caller holds the user's row. */
+export async function confirmEnrolment(
+  trx: Transaction<DB>,
+  user: number,
+  code: string,
+  keys: KeyRing,
+): Promise<string[] | 'wrong code' | 'nothing to confirm'> {
+  const factor = await factorOf(trx, user)
+  if (!factor || factor.confirmed_at) return 'nothing to confirm'
+  if (!(await useStep(trx, user, factor, code, keys))) return 'wrong code'
+  await sql`update second_factors set confirmed_at = now() where user_id = ${user}`.execute(trx)
+  await sql`update users set two_factor_auth = true where id = ${user}`.execute(trx)
+  return replaceRecoveryCodes(trx, user)
+}
+
+/** Uses up a code of an authenticator or a recovery code. Undefined: it is neither, or was used before. */
+export async function useCode(
+  trx: Transaction<DB>,
+  user: number,
+  code: string,
+  keys: KeyRing,
+): Promise<SecondFactorMethod | undefined> {
+  const factor = await factorOf(trx, user)
+  if (!factor?.confirmed_at) return undefined
+  if (await useStep(trx, user, factor, code, keys)) return 'TOTP'
+  return (await useRecoveryCode(trx, user, code)) ? 'RECOVERY_CODE' : undefined
+}
+
+/** Each step once, and none older than the newest used: the update is the question. */
+async function useStep(
+  trx: Transaction<DB>,
+  user: number,
+  { seed }: Factor,
+  code: string,
+  keys: KeyRing,
+): Promise<boolean> {
+  const step = stepOf(code.replaceAll(/[\s-]/g, ''), keys.open(seed, purpose(user)))
+  if (step === undefined) return false
+  const { rows } = await sql`
+    update second_factors set last_step = ${step} where user_id = ${user} and last_step < ${step} returning true`.execute(
+    trx,
+  )
+  return rows.length > 0
+}
+
+/** Takes a user's second factor away, with whatever belongs to it. False: there was none. */
+export async function removeSecondFactor(trx: Transaction<DB>, user: number): Promise<boolean> {
+  const { rows } = await sql`
+    update users set two_factor_auth = false where id = ${user} and two_factor_auth returning true`.execute(trx)
+  await sql`delete from second_factors where user_id = ${user}`.execute(trx)
+  await sql`delete from recovery_codes where user_id = ${user}`.execute(trx)
+  await endTicketsOfUser(trx, user)
+  return rows.length > 0
+}

@@ -1,0 +1,26 @@
+import { Secret, TOTP } from 'otpauth'
+import { renderSVG } from 'uqr'
+
+/** Seconds of a step, digits of a code, and how many steps a clock may be off: what every authenticator can do. */
+const period = 30
+const digits = 6
+const window = 1
+
+/** 160 bits, as RFC 4226 recommends. In base32. */
+export const newSeed = (): string => new Secret({ size: 20 }).base32
+
+/** The time step whose code this is; undefined: of none near now. */
+export function stepOf(code: string, seed: string, now = Date.now()): number | undefined {
+  const delta = totpOf(seed).validate({ token: code, window, timestamp: now })
+  return delta === null ? undefined : TOTP.counter({ period, timestamp: now }) + delta
+}
+
+/** How an authenticator is told the seed: as `otpauth://` and as a picture of that, an SVG document. */
+export function enrolmentOf(seed: string, { issuer, username }: { issuer: string; username: string }) {
+  // A colon would end the issuer.
+  const uri = totpOf(seed, { issuer: issuer.replaceAll(':', ' '), label: username }).toString()
+  return { uri, qrCode: renderSVG(uri, { border: 4, ecc: 'M' }) }
+}
+
+const totpOf = (seed: string, about: { issuer?: string; label?: string } = {}) =>
+  new TOTP({ ...about, secret: Secret.fromBase32(seed), algorithm: 'SHA1', digits, period })

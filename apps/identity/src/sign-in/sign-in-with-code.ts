@@ -1,0 +1,51 @@
+import type { Transaction } from 'kysely'
+import type { LoginCodeBody, SecondFactorMethod } from '@sluice/contracts'
+import type { DB } from '../database.ts'
+import { useCode } from './second-factor/second-factor.ts'
+import { ticketHolder, useTicket } from './second-factor/tickets.ts'
+import { lockSigningIn, notSignedIn, open, type SignedIn, type SignInContext } from './sign-in.ts'
+import { admitCode, succeeded } from './throttle.ts'
+
+/** As RFC 8176 names them; a recovery code has no name of its own there. */
+const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'], RECOVERY_CODE: ['pwd', 'mfa'] }
+
+/**
+ * Completes a sign-in that `signIn` answered with a ticket. Throws 401 for a code or ticket that is not good, or not any
+ * more; the audit says what it was. Too many tries are 429. A ticket may be tried again until it expires.
+ */
+export async function signInWithCode({ ticket, code }: LoginCodeBody, context: SignInContext): Promise<SignedIn> {
+  const { db, write, request } = context
+  const holder = await ticketHolder(db, ticket)
+  // Made-up tickets leave nothing behind.
+  if (!holder) throw notDone()
+  const attempt = await admitCode(db, holder.uid, request.address)
+
+  const result = await write(async (trx) => {
+    const by = { user: holder.uid, client: holder.client }
+    const result = await complete(trx, holder.id, { ticket, code }, context)
+    const refused = typeof result === 'string'
+    request.audit(holder.uid, refused ? { outcome: result } : { outcome: 'signed in', session: result.session.uid }, by)
+    if (!refused) await succeeded(trx, attempt)
+    return refused ? undefined : result
+  })
+  if (!result) throw notDone()
+  return result
+}
+
+/** The ticket goes with the first right code; with a wrong one it stays. */
+async function complete(
+  trx: Transaction<DB>,
+  id: number,
+  { ticket, code }: LoginCodeBody,
+  context: SignInContext,
+): Promise<SignedIn | string> {
+  const user = await lockSigningIn(trx, id)
+  if (!user?.two_factor_auth) return 'changed meanwhile'
+  const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
+  if (!method) return 'wrong code'
+  if (!(await useTicket(trx, ticket))) return 'ticket used'
+  return open(trx, user, amrOf[method], context)
+}
+
+const notDone = () =>
+  notSignedIn('The code is not right or was used before, or it took longer than five minutes since the password.')

@@ -1,0 +1,65 @@
+import { decodeJwt } from 'jose'
+import { goodPassword } from '../app-under-test.ts'
+import { codeOf, enrol } from '../second-factor.ts'
+import type { GoodRequests, Stage } from './good-requests.ts'
+
+/** What people do about their own ways to sign in, and administrators about those of others. */
+export const accountRequests = ({ service, admin }: Stage): GoodRequests => {
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+  const token = () => ({ name: 'Nightly', roles: [], expires: inDays(30) })
+  const somebody = () => service.as([], admin.client)
+  const tokenOf = async (person: Awaited<ReturnType<typeof somebody>>) =>
+    (await person.post('/users/me/api-tokens').send(token()).expect(201)).body.id as string
+  return {
+    'account.readSecondFactor': async () => ({}),
+    'account.enrolSecondFactor': async () => ({ by: await somebody(), body: { password: goodPassword } }),
+    'account.confirmSecondFactor': async () => {
+      const by = await somebody()
+      const { body } = await by.post('/users/me/second-factor').send({ password: goodPassword }).expect(200)
+      return { by, body: { code: codeOf(body.secret) } }
+    },
+    'account.removeSecondFactor': async () => {
+      const by = await somebody()
+      const { code } = await enrol(service, by)
+      return { by, body: { code: code() } }
+    },
+    'account.renewRecoveryCodes': async () => {
+      const by = await somebody()
+      await enrol(service, by)
+      return { by, body: { password: goodPassword } }
+    },
+    'account.listApiTokens': async () => {
+      const by = await somebody()
+      await tokenOf(by)
+      return { by }
+    },
+    'account.createApiToken': async () => ({ body: token() }),
+    'account.deleteApiToken': async () => {
+      const by = await somebody()
+      return { by, uid: await tokenOf(by) }
+    },
+    'account.listSessions': async () => ({}),
+    'account.endSession': async () => {
+      const by = await somebody()
+      return { by, uid: decodeJwt(by.tokens.accessToken)['sid'] as string }
+    },
+    'account.endOtherSessions': async () => ({}),
+
+    'users.removeSecondFactor': async () => {
+      const person = await somebody()
+      await enrol(service, person)
+      return { uid: person.uid }
+    },
+    'users.listApiTokens': async () => {
+      const person = await somebody()
+      await tokenOf(person)
+      return { uid: person.uid }
+    },
+    'users.deleteApiToken': async () => {
+      const person = await somebody()
+      return { uid: person.uid, params: { apiToken: await tokenOf(person) } }
+    },
+    'users.listSessions': async () => ({ uid: (await somebody()).uid }),
+    'users.endSessions': async () => ({ uid: (await somebody()).uid }),
+  }
+}

@@ -1,0 +1,125 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line, Timestamp, Uid } from '../named.ts'
+import { Roles } from '../roles.ts'
+import { Code } from './sign-in.ts'
+
+const Password = Type.String({ minLength: 1, maxLength: 128 })
+
+export const SecondFactor = contract(
+  'SecondFactor',
+  Type.Object(
+    {
+      enrolled: Type.Boolean(),
+      since: Type.Optional(Timestamp),
+      recoveryCodesLeft: Type.Integer(),
+    },
+    closed,
+  ),
+)
+export type SecondFactor = TypeOf<typeof SecondFactor>
+
+/** One's own password, so that an unattended screen is not enough. */
+export const OwnPasswordBody = contract('OwnPasswordBody', Type.Object({ password: Password }, closed))
+export type OwnPasswordBody = TypeOf<typeof OwnPasswordBody>
+
+/** One's own password or a code of one's second factor. */
+export const ProofBody = contract(
+  'ProofBody',
+  Type.Object(
+    { password: Type.Optional(Password), code: Type.Optional(Code) },
+    { ...closed, minProperties: 1, maxProperties: 1 },
+  ),
+)
+export type ProofBody = TypeOf<typeof ProofBody>
+
+export const CodeBody = contract('CodeBody', Type.Object({ code: Code }, closed))
+export type CodeBody = TypeOf<typeof CodeBody>
+
+/** What an authenticator is set up with, shown this once: by a picture, a link, or typed in. */
+export const SecondFactorEnrolment = contract(
+  'SecondFactorEnrolment',
+  Type.Object(
+    {
+      /** `otpauth://totp/…` */
+      uri: Type.String({ maxLength: 2000 }),
+      /** Base32. */
+      secret: Type.String({ maxLength: 100 }),
+      /** The URI as a QR code: an SVG document. */
+      qrCode: Type.String({ maxLength: 100_000 }),
+    },
+    closed,
+  ),
+)
+export type SecondFactorEnrolment = TypeOf<typeof SecondFactorEnrolment>
+
+/** Each signs in once in place of an authenticator's code. Shown this once. */
+export const RecoveryCodes = contract(
+  'RecoveryCodes',
+  Type.Object({ recoveryCodes: Type.Array(Type.String({ maxLength: 40 }), { maxItems: 10 }) }, closed),
+)
+export type RecoveryCodes = TypeOf<typeof RecoveryCodes>
+
+export const ApiTokenBody = contract(
+  'ApiTokenBody',
+  Type.Object(
+    {
+      name: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$' }),
+      /** Roles that the user holds. None: it can do only what needs no role. */
+      roles: Roles,
+      /** At most 365 days ahead. */
+      expires: Timestamp,
+    },
+    closed,
+  ),
+)
+export type ApiTokenBody = TypeOf<typeof ApiTokenBody>
+
+const apiToken = {
+  id: Uid,
+  name: Line,
+  roles: Roles,
+  created: Timestamp,
+  expires: Timestamp,
+  /** To the minute. */
+  lastUsed: Type.Optional(Timestamp),
+  /** False once it has expired, or its user's password was changed. */
+  usable: Type.Boolean(),
+}
+
+export const ApiToken = contract('ApiToken', Type.Object(apiToken, closed))
+export type ApiToken = TypeOf<typeof ApiToken>
+
+export const NewApiToken = contract(
+  'NewApiToken',
+  Type.Object(
+    {
+      ...apiToken,
+      /** Shown this once, to be sent as `Authorization: Bearer …`. */
+      token: Type.String({ maxLength: 100 }),
+    },
+    closed,
+  ),
+)
+export type NewApiToken = TypeOf<typeof NewApiToken>
+
+/** A sign-in that has not ended. */
+export const OpenSession = contract(
+  'OpenSession',
+  Type.Object(
+    {
+      id: Uid,
+      created: Timestamp,
+      lastUsed: Timestamp,
+      expires: Timestamp,
+      address: Type.String({ maxLength: 100 }),
+      userAgent: Type.String({ maxLength: 500 }),
+      /** The one that asks. */
+      current: Type.Boolean(),
+      /** The name of the application that was signed in to, where it was one. */
+      application: Type.Optional(Line),
+    },
+    closed,
+  ),
+)
+export type OpenSession = TypeOf<typeof OpenSession>
