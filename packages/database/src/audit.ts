@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely'
+import { sql, type Kysely, type RawBuilder } from 'kysely'
 
 /** Who did what, when, from where. `details` holds before and after without secrets. */
 export interface AuditEntry {
@@ -20,3 +20,15 @@ export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<v
     values (${entry.operation}, ${entry.actor}, ${entry.client}, ${entry.object}, ${entry.requestId}, ${entry.address}, ${JSON.stringify(entry.details ?? {})})
   `.execute(db)
 }
+
+/** What an audit row says of the request that it comes from. */
+export type AuditFacts = Pick<AuditEntry, 'operation' | 'requestId' | 'address'>
+
+/**
+ * The audit rows of a statement that writes and keeps its audit in one: a part for its WITH. `noted` selects actor, client,
+ * object and details from what the statement wrote.
+ */
+export const auditing = ({ operation, requestId, address }: AuditFacts, noted: RawBuilder<unknown>) => sql`
+  insert into audit (operation, actor, client, object, request_id, address, details)
+  select ${operation}, actor, client, object, ${requestId}, ${address}, details
+  from (${noted}) as noted (actor, client, object, details)`

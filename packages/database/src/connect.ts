@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { PreparingClient } from './prepared.ts'
 
 export interface Connection<DB> extends AsyncDisposable {
   db: Kysely<DB>
@@ -22,6 +23,7 @@ export function connect<DB>(
   { name, max = 10, statementTimeout = 15_000, onError = () => {} }: ConnectOptions,
 ): Connection<DB> {
   const pool = new pg.Pool({
+    Client: PreparingClient,
     connectionString,
     application_name: name,
     max,

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
-import type { Role, UserStatus } from '@sluice/contracts'
+import { auditing, prepared, type AuditFacts } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { endSession } from './sessions.ts'
 
@@ -10,34 +10,67 @@ import { endSession } from './sessions.ts'
  */
 const grace = 10
 
-/** A session as a refresh finds it. */
-export interface RefreshedSession {
-  id: number
-  uid: string
-  client: string
-  expires_at: Date
-  ended_at: Date | null
-  user_id: number
+export interface Refreshed {
+  refreshToken: string
+  session: { uid: string; expires_at: Date }
   user: string
-  status: UserStatus
-  roles: Role[]
-  disabled: boolean
+  client: string
 }
 
-export type Refresh =
-  | { outcome: 'refreshed'; session: RefreshedSession }
-  /** `session`: whose token it was, where that is known. */
-  | { outcome: 'unknown' | 'ended' | 'retried' | 'reused'; session?: RefreshedSession }
+/** Why a refresh token is not taken, and whose it was. */
+export interface Refusal {
+  outcome: 'ended' | 'retried' | 'reused'
+  session: string
+  by: { user: string; client: string }
+}
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
+const newToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
 
 /** A new token of a session. Only its hash is kept. */
 export async function addRefreshToken(db: Kysely<DB>, session: { id: number; expires_at: Date }): Promise<string> {
-  const token = `slr_${randomBytes(32).toString('base64url')}`
+  const token = newToken()
   await sql`
     insert into refresh_tokens (token_hash, session_id, expires_at)
     values (${hashOf(token)}, ${session.id}, ${session.expires_at})`.execute(db)
   return token
+}
+
+/**
+ * Uses a token up and gives the next one of its session, in one statement together with its audit row, because nothing is
+ * asked more often. Of any number of parallel uses exactly one gets through: the others wait for the row, and find it used.
+ * A session that somebody ends at the same time is either ended before, and not found, or after, with its new token.
+ * Undefined: nothing happened; `refuseRefresh` knows why.
+ */
+export async function exchangeRefreshToken(
+  db: Kysely<DB>,
+  token: string,
+  facts: AuditFacts,
+): Promise<Refreshed | undefined> {
+  const [hash, refreshToken] = [hashOf(token), newToken()]
+  const { rows } = await sql<Refreshed['session'] & { user: string; client: string }>`
+    ${prepared('exchange-refresh-token')}
+    with presented as (
+      select session_id from refresh_tokens where token_hash = ${hash} and consumed_at is null for update
+    ), continued as (
+      update sessions s set last_used_at = now(), roles_at_issue = u.roles
+      from presented, users u, clients c, clients own
+      where s.id = presented.session_id and s.ended_at is null and s.expires_at > now()
+        and u.id = s.user_id and u.status = 'ACTIVE'
+        and c.uid = s.client and not c.disabled and own.uid = u.client and not own.disabled
+      returning s.id, s.uid, s.client, s.expires_at, u.uid as user
+    ), used as (
+      update refresh_tokens set consumed_at = now() where token_hash = ${hash} and exists (select from continued)
+    ), next as (
+      insert into refresh_tokens (token_hash, session_id, expires_at) select ${hashOf(refreshToken)}, id, expires_at from continued
+    ), audited as (
+      ${auditing(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued`)}
+    )
+    select uid, client, expires_at, "user" from continued`.execute(db)
+  const [found] = rows
+  if (!found) return undefined
+  const { user, client, ...session } = found
+  return { refreshToken, session, user, client }
 }
 
 /** Was this token ever ours? Asked before anything is written, so that made-up ones leave nothing behind. */
@@ -46,41 +79,18 @@ export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boo
   return rows.length > 0
 }
 
-/**
- * Uses a token up. Of any number of parallel uses exactly one finds it unused, because the update is the question; the
- * session's row stays locked, so that nobody ends it between this and the new token.
- */
-export async function consumeRefreshToken(trx: Kysely<DB>, token: string): Promise<Refresh> {
-  const hash = hashOf(token)
-  const { rows: used } = await sql<{ session_id: number }>`
-    update refresh_tokens set consumed_at = now() where token_hash = ${hash} and consumed_at is null
-    returning session_id`.execute(trx)
-  if (used[0]) {
-    const session = await sessionOf(trx, used[0].session_id)
-    return mayGoOn(session) ? { outcome: 'refreshed', session } : { outcome: 'ended', session }
-  }
-  const { rows: seen } = await sql<{ session_id: number; late: boolean }>`
-    select session_id, consumed_at < now() - make_interval(secs => ${grace}) as late
-    from refresh_tokens where token_hash = ${hash}`.execute(trx)
-  if (!seen[0]) return { outcome: 'unknown' }
-  const session = await sessionOf(trx, seen[0].session_id)
-  if (session.ended_at) return { outcome: 'ended', session }
-  if (!seen[0].late) return { outcome: 'retried', session }
-  await endSession(trx, session.uid, 'REUSED')
-  return { outcome: 'reused', session }
-}
-
-const mayGoOn = ({ status, disabled, ended_at, expires_at }: RefreshedSession): boolean =>
-  status === 'ACTIVE' && !disabled && ended_at === null && expires_at.getTime() > Date.now()
-
-async function sessionOf(trx: Kysely<DB>, id: number): Promise<RefreshedSession> {
-  const { rows } = await sql<RefreshedSession>`
-    select s.id, s.uid, s.client, s.expires_at, s.ended_at, s.user_id, u.uid as user, u.status, u.roles,
-      c.disabled or own.disabled as disabled
-    from sessions s
-    join users u on u.id = s.user_id
-    join clients c on c.uid = s.client
-    join clients own on own.uid = u.client
-    where s.id = ${id} for update of s`.execute(trx)
-  return rows[0]!
+/** Finds out why a token was not exchanged, and ends its session where it looks stolen. Undefined: gone meanwhile. */
+export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Refusal | undefined> {
+  const { rows } = await sql<{ uid: string; user: string; client: string; over: boolean; late: boolean | null }>`
+    select s.uid, u.uid as user, s.client, s.ended_at is not null as over,
+      t.consumed_at < now() - make_interval(secs => ${grace}) as late
+    from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
+    where t.token_hash = ${hashOf(token)} for update of s`.execute(trx)
+  const [found] = rows
+  if (!found) return undefined
+  const { uid, user, client, over, late } = found
+  // Unused, so what ended is the session, its user's status or its client.
+  const outcome = over || late === null ? 'ended' : late ? 'reused' : 'retried'
+  if (outcome === 'reused') await endSession(trx, uid, 'REUSED')
+  return { outcome, session: uid, by: { user, client } }
 }

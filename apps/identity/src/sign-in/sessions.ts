@@ -40,11 +40,6 @@ export async function openSession(trx: Kysely<DB>, { user, days, address, userAg
   return rows[0]!
 }
 
-/** Notes that a session goes on, and what its user may do from here. */
-export async function continueSession(trx: Kysely<DB>, { id, roles }: { id: number; roles: Role[] }): Promise<void> {
-  await sql`update sessions set last_used_at = now(), roles_at_issue = ${roles} where id = ${id}`.execute(trx)
-}
-
 export async function endSession(trx: Kysely<DB>, session: string, reason: EndReason): Promise<void> {
   await end(trx, sql`uid = ${session}`, reason)
 }
