@@ -27,12 +27,14 @@ update audit a set actor_name = u.username from users u where u.uid = a.actor;
 alter table audit enable trigger audit_append_only;
 create trigger audit_never_emptied before truncate on audit for each statement execute function refuse_change();
 
--- What reports ask: all of a client by time is there already; then who reached in, what somebody did, what became of an
--- object, and everything by time for super admins.
-create index audit_object_client_at on audit (object_client, at desc) where object_client is not null;
-create index audit_actor_at on audit (actor, at desc);
-create index audit_object_at on audit (object, at desc);
-create index audit_at on audit (at desc);
+-- What reports ask: all of a client by time, who reached in from outside, what somebody did, what became of an object, and
+-- everything by time for super admins. In the very order of the pages, or PostgreSQL would sort.
+drop index audit_client_at;
+create index audit_client_at on audit (client, at desc nulls last, id);
+create index audit_object_client_at on audit (object_client, at desc nulls last, id) where object_client is not null;
+create index audit_actor_at on audit (actor, at desc nulls last, id);
+create index audit_object_at on audit (object, at desc nulls last, id);
+create index audit_at on audit (at desc nulls last, id);
 
 -- As far as it is no longer to be seen in `sessions`, which are forgotten.
 alter table users add column last_signed_in_at timestamptz(3);

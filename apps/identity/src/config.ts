@@ -41,6 +41,8 @@ const shape = {
   ACCESS_TOKEN_SECONDS: integer({ min: 30, max: 900, fallback: 300 }),
   /** Days from a sign-in to the next, however often tokens are refreshed. */
   SESSION_DAYS: integer({ min: 1, max: 365, fallback: 30 }),
+  /** Days that a key signs tokens. 0: until somebody runs bin/rotate-keys.ts. */
+  KEY_ROTATION_DAYS: integer({ min: 0, max: 3650, fallback: 90 }),
 }
 
 /** The settings of the identity service. Throws `SettingsProblem` with every mistake. */
@@ -65,3 +67,7 @@ export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env)
     SLUICE_ADMIN_PASSWORD: text(''),
   }).values
 }
+
+/** For the command that seals secrets anew. */
+export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
+  readSettings(environment, { IDENTITY_DATABASE_URL: databaseUrl(), SECRET_KEYS: keys }).values

@@ -62,3 +62,7 @@ export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env)
 }
 
 export type Config = ReturnType<typeof readConfig>
+
+/** For the command that seals secrets anew. */
+export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
+  readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl(), SECRET_KEYS: keys }).values

@@ -10,6 +10,8 @@ export class SealProblem extends Error {
  * `purpose` is authenticated with it, so a value copied to another column or row does not open.
  */
 export interface KeyRing {
+  /** The id of the key that seals. */
+  newest: string
   seal(plain: string, purpose: string): string
   open(sealed: string, purpose: string): string
 }
@@ -24,6 +26,7 @@ export function keyRing(text: string): KeyRing {
   if (newest === undefined) throw new Error('holds no key')
 
   return {
+    newest,
     seal(plain, purpose) {
       const nonce = randomBytes(12)
       const cipher = createCipheriv('aes-256-gcm', keys.get(newest)!, nonce).setAAD(Buffer.from(purpose))

@@ -1,4 +1,4 @@
-import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, searchOf, type ListQuery, type SearchRequest, type TabularResult } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import { escaped, InvalidSearch, searchPlan, type SearchPlan } from '@sluice/records'
@@ -29,8 +29,8 @@ const countedAtMost = 100_000
 export async function auditReport(query: ListQuery, input: Asked): Promise<TabularResult> {
   const { db, caller } = input
   const plan = planOf(searchOf(query))
-  const [rows, total, subtitle] = await Promise.all([
-    pageOf(db, caller, plan),
+  const [{ rows }, total, subtitle] = await Promise.all([
+    auditPage(caller, plan).execute(db),
     plan.counted ? count(db, caller, plan) : undefined,
     scopeName(input),
   ])
@@ -44,7 +44,8 @@ export async function auditReport(query: ListQuery, input: Asked): Promise<Tabul
   })
 }
 
-function planOf(request: SearchRequest): SearchPlan {
+/** What a request asks of the audit. Throws 400. */
+export function planOf(request: SearchRequest): SearchPlan {
   const query = (text: string) => {
     const like = `%${escaped(text)}%`
     return sql<boolean>`(r.actor_name ilike ${like} or r.operation ilike ${like} or r.object ilike ${like}
@@ -57,32 +58,35 @@ function planOf(request: SearchRequest): SearchPlan {
   }
 }
 
+type Seer = Pick<Caller, 'roles' | 'client'>
+
+/** Of which rows a caller sees all: of everything, or of their client and of what was done to it from another. No row is of two. */
+const visibleTo = ({ roles, client }: Seer): RawBuilder<SqlBool>[] =>
+  holds(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]
+
+const selected = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
+  sql`from audit as r where ${sql.join([visible, ...where], sql` and `)}`
+
 /**
- * What was done for the caller's client and what was done to it from another, which no row is both: two ordered index
- * scans that PostgreSQL merges, where an `or` would make it read and sort all of the client's rows.
+ * One page of what a caller may see. Each part is cut to what the page can need of it, in the order of an index: an `or`
+ * would make PostgreSQL read and sort all of a client's rows.
  */
-function visibleTo({ roles, client }: Caller): RawBuilder<unknown> {
-  if (holds(roles, 'ROLE_SUPER_ADMIN')) return sql`audit as r`
-  return sql`(select * from audit where client = ${client} union all
-    select * from audit where object_client = ${client}) as r`
-}
-
-const conditions = ({ where }: SearchPlan) => (where.length > 0 ? sql`where ${sql.join(where, sql` and `)}` : sql``)
-
-async function pageOf(db: Kysely<DB>, caller: Caller, plan: SearchPlan): Promise<AuditRow[]> {
-  const { rows } = await sql<AuditRow>`
+export function auditPage(caller: Seer, plan: SearchPlan): RawBuilder<AuditRow> {
+  const order = sql.join(plan.order)
+  const parts = visibleTo(caller).map(
+    (visible) => sql`(select r.* ${selected(plan, visible)} order by ${order} limit ${plan.offset + plan.limit})`,
+  )
+  return sql`
     select r.*, c.code as client_code, ${objectName} as object_name, ${outcome} as outcome
     from (
-      select r.* from ${visibleTo(caller)} ${conditions(plan)}
-      order by ${sql.join(plan.order)} limit ${plan.limit} offset ${plan.offset}
+      select r.* from (${sql.join(parts, sql` union all `)}) as r order by ${order} limit ${plan.limit} offset ${plan.offset}
     ) as r left join clients c on c.uid = r.client
-    order by ${sql.join(plan.order)}`.execute(db)
-  return rows
+    order by ${order}`
 }
 
-async function count(db: Kysely<DB>, caller: Caller, plan: SearchPlan): Promise<number> {
+async function count(db: Kysely<DB>, caller: Seer, plan: SearchPlan): Promise<number> {
+  const parts = visibleTo(caller).map((visible) => sql`select ${selected(plan, visible)}`)
   const { rows } = await sql<{ total: number }>`
-    select count(*) as total from (
-      select from ${visibleTo(caller)} ${conditions(plan)} limit ${countedAtMost}) as counted`.execute(db)
+    select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(db)
   return rows[0]!.total
 }

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql, type Kysely } from 'kysely'
+import type { Role, SearchRequest } from '@sluice/contracts'
+import { addAuditMonths, connect } from '@sluice/database'
+import { testDatabase, type TestDatabase } from '@sluice/testing'
+import { auditPage, planOf } from '../src/api/reports/audit.ts'
+import type { DB } from '../src/database.ts'
+import { migrationsFolder } from '../src/migrations.ts'
+
+const client = randomUUID()
+const other = randomUUID()
+
+let database: TestDatabase
+let db: Kysely<DB>
+/** Three months of an installation with two clients; the first looks into the second now and then. */
+beforeAll(async () => {
+  database = await testDatabase({ migrations: migrationsFolder })
+  db = connect<DB>(database.url, { name: 'identity-test' }).db
+  await addAuditMonths(db, new Date('2020-01-01'))
+  await sql`
+    insert into audit (at, operation, client, object, request_id, address, details)
+    select timestamptz '2020-01-01' + n * interval '2 minutes', 'users.update',
+      case when n % 2 = 0 then ${client}::uuid else ${other}::uuid end, n::text, n::text, '192.0.2.1',
+      case when n % 500 = 1 then jsonb_build_object('after', jsonb_build_object('client', ${client}::text)) else '{}' end
+    from generate_series(1, 60000) n`.execute(db)
+  await sql`analyze audit`.execute(db)
+})
+afterAll(async () => {
+  await db?.destroy()
+  await database?.drop()
+})
+
+interface Plan {
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: Plan[]
+}
+
+/** The tables that a search read, and how many of their rows. */
+async function read(roles: Role[], request: Partial<SearchRequest>) {
+  const page = auditPage({ roles, client }, planOf({ paging: {}, ...request }))
+  const { rows } = await sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>`explain (analyze, format json) ${page}`.execute(db)
+  const scans: Plan[] = []
+  const walk = (plan: Plan) => {
+    if (plan['Relation Name']?.startsWith('audit') && plan['Actual Loops'] > 0) scans.push(plan)
+    plan.Plans?.forEach(walk)
+  }
+  walk(rows[0]!['QUERY PLAN'][0].Plan)
+  return {
+    tables: [...new Set(scans.map((plan) => plan['Relation Name']))].toSorted(),
+    rows: scans.reduce((sum, plan) => sum + plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0), 0),
+  }
+}
+
+describe('a search of the audit', () => {
+  const people: [string, Role[]][] = [
+    ['an auditor', ['ROLE_SEE_AUDIT_LOG']],
+    ['a super admin', ['ROLE_SUPER_ADMIN']],
+  ]
+
+  it.each(people)('by %s reads about as many rows as it answers, however long the log', async (_who, roles) => {
+    expect((await read(roles, {})).rows).toBeLessThan(300)
+    expect((await read(roles, { paging: { page: 5, pageSize: 50 } })).rows).toBeLessThan(700)
+  })
+
+  it.each(people)('by %s opens only the months that it names', async (_who, roles) => {
+    const february = ['at:ge:2020-02-01', 'at:lt:2020-03-01']
+    const named = await read(roles, { filter: february })
+    expect(named.tables).toEqual(['audit_2020_02'])
+    expect(named.rows).toBeLessThan(300)
+    expect((await read(roles, { filter: [...february, 'operation:ne:users.update'] })).tables).toEqual([
+      'audit_2020_02',
+    ])
+  })
+
+  it('finds what became of an object, and what somebody did, by index', async () => {
+    expect((await read(['ROLE_SUPER_ADMIN'], { filter: ['object.id:eq:777'] })).rows).toBeLessThan(50)
+    expect((await read(['ROLE_SUPER_ADMIN'], { filter: [`user.id:eq:${other}`] })).rows).toBeLessThan(50)
+  })
+})

@@ -1,0 +1,7 @@
+import type { SealedColumn } from '@sluice/database'
+
+/** Every column that holds sealed text. `bin/reseal.ts` walks them; a test compares them with what the code seals. */
+export const sealedColumns: readonly SealedColumn[] = [
+  { table: 'warehouses', key: 'client', column: 'load_password' },
+  { table: 'warehouses', key: 'client', column: 'read_password' },
+]

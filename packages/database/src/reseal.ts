@@ -1,0 +1,95 @@
+import { sql, type Kysely } from 'kysely'
+import { SealProblem, type KeyRing } from './key-ring.ts'
+
+/** A column of sealed text. Each value was sealed for the purpose `table.column:<key>`, where key is its row's. */
+export interface SealedColumn {
+  table: string
+  /** Unique and never null. */
+  key: string
+  column: string
+}
+
+export interface Resealed {
+  /** `table.column`. */
+  column: string
+  /** Values that were sealed anew with the newest key. */
+  resealed: number
+  /** What did not open, one sentence each. Those values stay as they are. */
+  unreadable: string[]
+  /** Values that still need an older key: the unreadable ones, and what was written meanwhile with an older ring. */
+  left: number
+}
+
+const batch = 500
+
+/**
+ * Seals every value of a column with the newest key of the ring that is not yet. Safe beside running services: a value
+ * that changes meanwhile is left as they wrote it. Safe to stop anywhere and run again: it goes on with what is left.
+ */
+export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<Resealed> {
+  const { table, key, column } = sealed
+  const older = sql`split_part(${sql.ref(column)}, '.', 1) <> ${ring.newest}`
+  const outcome: Resealed = { column: `${table}.${column}`, resealed: 0, unreadable: [], left: 0 }
+
+  for (let last: string | undefined; ; ) {
+    const beyond = last === undefined ? sql`` : sql`and ${sql.ref(key)} > ${last}`
+    const { rows } = await sql<{ key: string; value: string }>`
+      select ${sql.ref(key)}::text as key, ${sql.ref(column)} as value from ${sql.table(table)}
+      where ${older} ${beyond} order by ${sql.ref(key)} limit ${batch}`.execute(db)
+    for (const row of rows) {
+      const anew = again(ring, row.value, `${table}.${column}:${row.key}`)
+      if (anew instanceof SealProblem) outcome.unreadable.push(anew.message)
+      else if (await replace(db, sealed, row, anew)) outcome.resealed += 1
+    }
+    if (rows.length < batch) break
+    last = rows.at(-1)!.key
+  }
+
+  const { rows } = await sql<{ left: number }>`
+    select count(*) as left from ${sql.table(table)} where ${older}`.execute(db)
+  return { ...outcome, left: rows[0]!.left }
+}
+
+function again(ring: KeyRing, value: string, purpose: string): string | SealProblem {
+  try {
+    return ring.seal(ring.open(value, purpose), purpose)
+  } catch (error) {
+    if (error instanceof SealProblem) return error
+    throw error
+  }
+}
+
+/** Only while it is still what was read. */
+async function replace(
+  db: Kysely<any>,
+  { table, key, column }: SealedColumn,
+  row: { key: string; value: string },
+  anew: string,
+): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
+    update ${sql.table(table)} set ${sql.ref(column)} = ${anew}
+    where ${sql.ref(key)} = ${row.key} and ${sql.ref(column)} = ${row.value}`.execute(db)
+  return numAffectedRows === 1n
+}
+
+/** Does it for all columns, and says how it went. False: an older key is still needed. */
+export async function resealAll(
+  db: Kysely<any>,
+  ring: KeyRing,
+  columns: readonly SealedColumn[],
+  say: (line: string) => void,
+): Promise<boolean> {
+  let left = 0
+  for (const sealed of columns) {
+    const { column, resealed, unreadable, left: here } = await resealColumn(db, ring, sealed)
+    say(`${column}: ${resealed} sealed anew${here > 0 ? `, ${here} left` : ''}`)
+    for (const sentence of unreadable) say(`  ${sentence}`)
+    left += here
+  }
+  say(
+    left === 0
+      ? `Everything is sealed with "${ring.newest}": older keys can be taken out of SECRET_KEYS.`
+      : `Keep the older keys: ${left} values still need them. Once every process has "${ring.newest}" in front, run this again.`,
+  )
+  return left === 0
+}
