@@ -23,13 +23,10 @@ export type SecondFactor = TypeOf<typeof SecondFactor>
 export const OwnPasswordBody = contract('OwnPasswordBody', Type.Object({ password: Password }, closed))
 export type OwnPasswordBody = TypeOf<typeof OwnPasswordBody>
 
-/** One's own password or a code of one's second factor. */
+/** One's own password or a code of one's second factor. Of both, the password counts. */
 export const ProofBody = contract(
   'ProofBody',
-  Type.Object(
-    { password: Type.Optional(Password), code: Type.Optional(Code) },
-    { ...closed, minProperties: 1, maxProperties: 1 },
-  ),
+  Type.Object({ password: Type.Optional(Password), code: Type.Optional(Code) }, { ...closed, minProperties: 1 }),
 )
 export type ProofBody = TypeOf<typeof ProofBody>
 
