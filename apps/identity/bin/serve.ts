@@ -5,6 +5,9 @@ import { identityApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { keepHouse } from '../src/housekeeping.ts'
+import { keepPosting } from '../src/mail/post.ts'
+import { sendingOf } from '../src/mail/smtp.ts'
+import { rotationOf } from '../src/sign-in/key-rotation.ts'
 import { demandMigrated } from '../src/migrations.ts'
 
 /** Serves the identity API until it is told to stop. */
@@ -23,7 +26,8 @@ await main(async () => {
   const metrics = createMetrics('identity')
   const app = identityApp({ db, config, logger, metrics, isStopping: () => stopping })
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
-  const house = keepHouse(db, logger)
+  const house = keepHouse(db, logger, rotationOf(config))
+  const post = keepPosting({ db, config, logger, send: sendingOf(config) })
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
 
   stopOnSignal(logger, [
@@ -34,6 +38,7 @@ await main(async () => {
         return listening.close()
       },
     },
+    { name: 'post', stop: () => post.stop() },
     { name: 'housekeeping', stop: () => house.stop() },
     { name: 'database', stop: () => db.destroy() },
   ])

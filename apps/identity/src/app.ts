@@ -7,6 +7,7 @@ import { operations } from './api/operations.ts'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
 import { info } from './info.ts'
+import { openIdProvider } from './oidc/openid-provider.ts'
 import { pageRoutes } from './pages/routes.ts'
 import { translate } from './problems.ts'
 import { publishedKeys } from './published-keys.ts'
@@ -24,6 +25,7 @@ interface Parts {
 /** The whole identity service, ready to listen. */
 export function identityApp({ db, config, logger, metrics, isStopping = () => false }: Parts): Express {
   const keys = signingKeys(db, config.SECRET_KEYS)
+  const oidc = openIdProvider({ db, config, keys, logger })
   const inTransaction = auditedWrites(db)
   return door({
     operations,
@@ -41,13 +43,13 @@ export function identityApp({ db, config, logger, metrics, isStopping = () => fa
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'signing-keys', check: () => keys.current() },
     ],
-    sideDoors: Router().use(publishedKeys(keys), pageRoutes({ db, config, logger })),
+    sideDoors: Router().use(publishedKeys(keys), oidc.routes, pageRoutes({ db, config, logger })),
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, keys.verification),
       // Asked every time: one indexed look-up, so whatever changes here bites here at once.
       standing: (credential) => standingOf(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
-    run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, { config, keys }, work),
+    run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, { config, keys, oidc }, work),
   })
 }

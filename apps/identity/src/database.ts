@@ -215,6 +215,42 @@ export interface SsoClientConfigs {
   version: Generated<number>;
 }
 
+export interface SsoIdentities {
+  config_id: number;
+  created_at: Generated<Timestamp>;
+  issuer: string;
+  subject: string;
+  user_id: number;
+}
+
+export interface SsoProviderConfigs {
+  client: string;
+  client_domain: string;
+  client_id: string | null;
+  client_secret: string | null;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  id: Generated<number>;
+  mapping_claim: string;
+  provider: string;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  version: Generated<number>;
+}
+
+export interface SsoTickets {
+  expires_at: Timestamp;
+  interaction: string;
+  session_id: number;
+  ticket_hash: Buffer;
+}
+
+export interface SsoUsedStates {
+  expires_at: Timestamp;
+  state_hash: Buffer;
+}
+
 export interface UserGroupMembers {
   user_group_id: number;
   user_id: number;
@@ -281,6 +317,10 @@ export interface DB {
   sign_in_attempts: SignInAttempts;
   signing_keys: SigningKeys;
   sso_client_configs: SsoClientConfigs;
+  sso_identities: SsoIdentities;
+  sso_provider_configs: SsoProviderConfigs;
+  sso_tickets: SsoTickets;
+  sso_used_states: SsoUsedStates;
   user_group_members: UserGroupMembers;
   user_groups: UserGroups;
   users: Users;

@@ -2,7 +2,12 @@ import { sql, type Kysely } from 'kysely'
 import { addAuditMonths } from '@sluice/database'
 import type { Logger } from '@sluice/process'
 import type { DB } from './database.ts'
+import { forgetMails } from './mail/outbox.ts'
+import { forgetForgotten } from './sign-in/forgotten.ts'
+import { forgetLinks } from './sign-in/links.ts'
+import { sweepOidcModels } from './oidc/sweep.ts'
 import { forgetApiTokens } from './sign-in/api-tokens.ts'
+import { tendKeys, type KeyRotation } from './sign-in/key-rotation.ts'
 import { forgetTickets } from './sign-in/second-factor/tickets.ts'
 
 const hour = 3_600_000
@@ -13,10 +18,10 @@ const lock = 7_314_512
 const sessionsKept = 30
 
 /** Clears away what nobody needs any more, now and every hour, in one process at a time. */
-export function keepHouse(db: Kysely<DB>, logger: Logger): { stop(): Promise<void> } {
+export function keepHouse(db: Kysely<DB>, logger: Logger, keys: KeyRotation): { stop(): Promise<void> } {
   let work: Promise<unknown> = Promise.resolve()
   const run = () => {
-    work = keepHouseOnce(db).catch((error: unknown) =>
+    work = everything(db, keys).catch((error: unknown) =>
       logger.warn({ err: error }, 'housekeeping failed; it is tried again in an hour'),
     )
   }
@@ -30,6 +35,12 @@ export function keepHouse(db: Kysely<DB>, logger: Logger): { stop(): Promise<voi
   }
 }
 
+async function everything(db: Kysely<DB>, keys: KeyRotation): Promise<void> {
+  await keepHouseOnce(db)
+  await tendKeys(db, keys)
+  await sweepOidcModels(db)
+}
+
 export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_xact_lock(${lock}) as mine`.execute(trx)
@@ -37,6 +48,9 @@ export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
     await addAuditMonths(trx, new Date())
     await sql`delete from sign_in_attempts where last_at < now() - interval '1 day'`.execute(trx)
     await forgetSessions(trx)
+    await forgetLinks(trx)
+    await forgetForgotten(trx)
+    await forgetMails(trx)
     await forgetTickets(trx)
     await forgetApiTokens(trx)
   })

@@ -9,6 +9,9 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
   users_client_sso_id_key: ['/ssoId', 'Another user of this client has this single sign-on id.'],
   users_client_fkey: ['/client/id', 'The client still has users, or is no more.'],
   user_groups_client_code_key: ['/code', 'Another user group of this client has this code.'],
+  sso_client_configs_sso_client_id_key: ['/ssoClientId', 'Another application has this id.'],
+  sso_client_configs_skeleton_key: ['/ssoClientId', 'Another application has this id, or one too like it.'],
+  sso_client_configs_client_fkey: ['/client/id', 'The client was deleted meanwhile.'],
   user_group_members_user_group_fkey: ['/userGroups', 'A user group was deleted meanwhile.'],
 }
 

@@ -2,12 +2,14 @@ import { operationsWith, type Caller, type RequestFacts } from '@sluice/http'
 import type { DatabaseContext } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
+import type { OpenIdProvider } from '../oidc/openid-provider.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 
 /** What every handler of this service is given besides its request. */
 export interface IdentityContext extends DatabaseContext<DB> {
   config: Config
   keys: SigningKeys
+  oidc: Pick<OpenIdProvider, 'refusalOf'>
 }
 
 /** The same with the facts of one request: what presenting a row needs. */

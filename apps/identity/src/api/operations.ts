@@ -1,13 +1,17 @@
 import type { Operation } from '@sluice/http'
 import { accountOperations } from './account/operations.ts'
+import { authLinkOperations } from './auth/link-operations.ts'
 import { authOperations } from './auth/operations.ts'
 import { clientOperations } from './clients/operations.ts'
 import { lookupOperations } from './lookups/operations.ts'
+import { mailOperations } from './mails/operations.ts'
 import type { IdentityContext } from './operation.ts'
 import { reportOperations } from './reports/operations.ts'
 import { sessionOperations } from './session/operations.ts'
+import { ssoClientConfigOperations } from './sso-client-configs/operations.ts'
 import { userGroupOperations } from './user-groups/operations.ts'
 import { userAccessOperations } from './users/user-access.ts'
+import { userLifeOperations } from './users/life-operations.ts'
 import { userOperations } from './users/operations.ts'
 
 /** Everything the service can be asked. */
@@ -16,10 +20,14 @@ export const operations: readonly Operation<IdentityContext>[] = [
   // Before users, whose paths would take "me" for an id.
   ...Object.values(accountOperations),
   ...Object.values(userOperations),
+  ...Object.values(userLifeOperations),
   ...Object.values(userAccessOperations),
   ...Object.values(userGroupOperations),
   ...Object.values(sessionOperations),
   ...Object.values(reportOperations),
+  ...Object.values(ssoClientConfigOperations),
   ...Object.values(authOperations),
+  ...Object.values(authLinkOperations),
+  ...Object.values(mailOperations),
   ...Object.values(lookupOperations),
 ]

@@ -1,25 +1,25 @@
-import { randomUUID } from 'node:crypto'
 import {
   createLocalJWKSet,
   errors,
   exportJWK,
-  exportPKCS8,
-  generateKeyPair,
   importPKCS8,
   type CryptoKey,
   type JSONWebKeySet,
   type JWK,
   type JWTVerifyGetKey,
 } from 'jose'
-import { sql, type Kysely } from 'kysely'
-import { transaction, type KeyRing } from '@sluice/database'
+import type { Kysely } from 'kysely'
+import type { KeyRing } from '@sluice/database'
 import type { DB } from '../database.ts'
+import { firstKey, openKey, storedKeys, type StoredKey } from './stored-keys.ts'
 
 export interface SigningKeys {
   /** The key that new tokens are signed with. */
   current(): Promise<{ kid: string; key: CryptoKey }>
-  /** The public halves of all keys whose tokens may still be under way. */
+  /** The public halves of all keys whose tokens may still be under way, and of the next one. */
   published(): Promise<JSONWebKeySet>
+  /** The same keys whole, the one that signs first. The same array as long as they are the same. */
+  whole(): Promise<JWK[]>
   /** Finds the key of a token that we issued. */
   verification: JWTVerifyGetKey
 }
@@ -28,6 +28,7 @@ interface Loaded {
   kid: string
   key: CryptoKey
   set: JSONWebKeySet
+  whole: JWK[]
   find: JWTVerifyGetKey
   at: number
 }
@@ -35,9 +36,6 @@ interface Loaded {
 /** Milliseconds that keys are believed, so that a rotation by another process is seen. */
 const believed = 60_000
 const unknownKeyRest = 5_000
-/** Any number that no other advisory lock of this service uses. */
-const lock = 7_314_510
-const purpose = (kid: string) => `signing_keys.private_key:${kid}`
 
 /** The keys of this deployment, from the database; the first process to ask makes the first one. */
 export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
@@ -45,7 +43,7 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   let loaded: Loaded | undefined
 
   const load = (): Promise<Loaded> => {
-    loading ??= read(db, ring)
+    loading ??= read(db, ring, loaded)
       .then((keys) => (loaded = keys))
       .finally(() => (loading = undefined))
     return loading
@@ -62,6 +60,7 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
       return { kid, key }
     },
     published: async () => (await keys()).set,
+    whole: async () => (await keys()).whole,
     async verification(header, token) {
       const known = await keys()
       try {
@@ -75,52 +74,24 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   }
 }
 
-async function read(db: Kysely<DB>, ring: KeyRing): Promise<Loaded> {
-  const rows = await stored(db)
+async function read(db: Kysely<DB>, ring: KeyRing, before: Loaded | undefined): Promise<Loaded> {
+  const rows = await storedKeys(db)
   const current = rows.find(({ state }) => state === 'CURRENT') ?? (await firstKey(db, ring))
   // A key that was made just now is not among the rows, and may be another process's.
-  const all = new Map([...rows, current].map(({ kid, public_jwk }) => [kid, public_jwk]))
-  const set = { keys: [...all.values()] }
-  const key = await importPKCS8(ring.open(current.private_key, purpose(current.kid)), 'ES256')
-  return { kid: current.kid, key, set, find: createLocalJWKSet(set), at: Date.now() }
+  const all = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
+  const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
+  if (before && sameKeys(before.whole, inOrder)) return { ...before, at: Date.now() }
+  const set = { keys: all.map(({ public_jwk }) => public_jwk) }
+  const key = await importPKCS8(openKey(ring, current), 'ES256')
+  const whole = await Promise.all(inOrder.map((row) => wholeKey(ring, row)))
+  return { kid: current.kid, key, set, whole, find: createLocalJWKSet(set), at: Date.now() }
 }
 
-interface StoredKey {
-  kid: string
-  public_jwk: JWK
-  private_key: string
-  state: string
-}
+const sameKeys = (whole: readonly JWK[], rows: readonly StoredKey[]): boolean =>
+  whole.length === rows.length && whole.every(({ kid }, index) => kid === rows[index]?.kid)
 
-const stored = async (db: Kysely<DB>): Promise<StoredKey[]> =>
-  (
-    await sql<StoredKey>`select kid, public_jwk, private_key, state from signing_keys order by created_at, kid`.execute(
-      db,
-    )
-  ).rows
-
-/** Two processes may start at once: the second finds the key of the first. */
-async function firstKey(db: Kysely<DB>, ring: KeyRing): Promise<StoredKey> {
-  return transaction(db, async (trx) => {
-    await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
-    const there = (await stored(trx)).find(({ state }) => state === 'CURRENT')
-    if (there) return there
-    const made = await newKey(ring)
-    await sql`
-      insert into signing_keys (kid, public_jwk, private_key, state)
-      values (${made.kid}, ${JSON.stringify(made.public_jwk)}, ${made.private_key}, ${made.state})`.execute(trx)
-    return made
-  })
-}
-
-async function newKey(ring: KeyRing): Promise<StoredKey> {
-  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
-  const kid = randomUUID()
-  const { kty, crv, x, y } = await exportJWK(publicKey)
-  return {
-    kid,
-    public_jwk: { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' } as JWK,
-    private_key: ring.seal(await exportPKCS8(privateKey), purpose(kid)),
-    state: 'CURRENT',
-  }
+async function wholeKey(ring: KeyRing, row: StoredKey): Promise<JWK> {
+  const key = await importPKCS8(openKey(ring, row), 'ES256', { extractable: true })
+  const { d } = await exportJWK(key)
+  return { ...row.public_jwk, d } as JWK
 }

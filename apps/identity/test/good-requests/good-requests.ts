@@ -5,6 +5,7 @@ import { clientRequests } from './clients.ts'
 import { lookupRequests } from './lookups.ts'
 import { reportRequests } from './reports.ts'
 import { sessionRequests } from './session.ts'
+import { ssoClientConfigRequests } from './sso-client-configs.ts'
 import { userGroupRequests } from './user-groups.ts'
 import { userRequests } from './users.ts'
 
@@ -33,6 +34,7 @@ export const goodRequests = (stage: Stage): GoodRequests => ({
   ...userGroupRequests(stage),
   ...sessionRequests(stage),
   ...reportRequests(),
+  ...ssoClientConfigRequests(stage),
   ...accountRequests(stage),
   ...authRequests(stage),
   ...lookupRequests(stage),

@@ -2,9 +2,11 @@ import { account } from './operations/account.ts'
 import { auth } from './operations/auth.ts'
 import { clients } from './operations/clients.ts'
 import { lookups } from './operations/lookups.ts'
+import { mails } from './operations/mails.ts'
 import { reports } from './operations/reports.ts'
 import { session } from './operations/session.ts'
 import { userGroups } from './operations/user-groups.ts'
+import { ssoClientConfigs } from './operations/sso-client-configs.ts'
 import { ssoProviderConfigs } from './operations/sso-provider-configs.ts'
 import { users } from './operations/users.ts'
 
@@ -17,6 +19,8 @@ export const identityOperations = {
   session,
   reports,
   ssoProviderConfigs,
+  ssoClientConfigs,
   auth,
+  mails,
   lookups,
 }

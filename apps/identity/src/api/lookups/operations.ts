@@ -16,7 +16,10 @@ export const lookupOperations = {
 
   users: operation(lookups.users, async ({ db, body }) => {
     const { rows } = await sql<UserSummary>`
-      select uid as id, client, username, name, status from users where uid = any(${body.ids}) order by id`.execute(db)
+      select uid as id, client, username, name, status from users where uid = any(${body.ids})
+      union all
+      select uid, client, sso_client_id, client_name, 'ACTIVE' from sso_client_configs where uid = any(${body.ids})
+      order by id`.execute(db)
     return rows
   }),
 

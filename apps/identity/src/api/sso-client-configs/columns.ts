@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto'
+import type { SsoClientConfigBody } from '@sluice/contracts'
+import { skeletonOf } from '../../sign-in/username.ts'
+import type { SsoClientConfigRow } from './records.ts'
+
+/** Of at least 22 characters, so it needs no slow hash: it cannot be guessed. */
+export const secretHash = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+
+/** The secret's hash after a body: absent keeps what there is, null takes it away. */
+export function secretAfter({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
+  if (clientSecret === undefined) return current
+  return clientSecret === null ? null : secretHash(clientSecret)
+}
+
+/** What a body says of an application, its client and secret aside. */
+export const ssoClientConfigColumns = (body: SsoClientConfigBody) => ({
+  sso_client_id: body.ssoClientId,
+  sso_client_id_skeleton: skeletonOf(body.ssoClientId),
+  client_name: body.clientName,
+  redirect_uris: body.redirectUris,
+  scopes: body.scopes,
+  grant_types: body.grantTypes.map(({ value }) => value),
+})
+
+/** Does a change end what the application was issued for itself? A new secret means that the old one may be known to others. */
+export function takesBack(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
+  const same = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
+  return !same || !after.grant_types.includes('client_credentials')
+}

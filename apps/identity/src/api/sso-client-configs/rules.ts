@@ -1,0 +1,35 @@
+import { firstParty, type SsoClientConfigBody, type Violation } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { skeletonOf } from '../../sign-in/username.ts'
+import { redirectUriViolations } from './redirect-uris.ts'
+
+/** Refuses, all at once, what would be no application that anybody can sign in to or that can sign itself in. */
+export function demandSound(body: SsoClientConfigBody, confidential: boolean): void {
+  const violations = [...idViolations(body), ...grantViolations(body, confidential), ...redirectViolations(body)]
+  if (violations.length > 0) throw problems.malformed(violations)
+}
+
+function* idViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Violation> {
+  if (ssoClientId.trim() !== ssoClientId)
+    yield { pointer: '/ssoClientId', detail: 'must not begin or end with a space' }
+  if (skeletonOf(ssoClientId) === skeletonOf(firstParty))
+    yield { pointer: '/ssoClientId', detail: 'is the name of our own sign-in' }
+}
+
+function* grantViolations({ grantTypes, scopes }: SsoClientConfigBody, confidential: boolean): Iterable<Violation> {
+  const granted = new Set(grantTypes.map(({ value }) => value))
+  if (granted.size === 0) yield { pointer: '/grantTypes', detail: 'must have at least 1 items' }
+  if (granted.has('refresh_token') && !granted.has('authorization_code'))
+    yield { pointer: '/grantTypes', detail: 'must have authorization_code with refresh_token' }
+  if (granted.has('client_credentials') && !confidential)
+    yield { pointer: '/clientSecret', detail: 'is required for the grant type client_credentials' }
+  if (scopes.includes('offline_access') && !granted.has('refresh_token'))
+    yield { pointer: '/scopes', detail: 'must not have offline_access without the grant type refresh_token' }
+}
+
+function redirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): Violation[] {
+  const needed = grantTypes.some(({ value }) => value === 'authorization_code')
+  if (needed && redirectUris.length === 0)
+    return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
+  return redirectUriViolations(redirectUris)
+}

@@ -1,0 +1,86 @@
+import { sql } from 'kysely'
+import { holds, type SsoClientConfigBody } from '@sluice/contracts'
+import { problems, type Caller } from '@sluice/http'
+import { applicationMetadata } from '../../oidc/clients.ts'
+import { roleScopes } from '../../oidc/scopes.ts'
+import { clientFor } from '../clients/client-for.ts'
+import type { Asked } from '../operation.ts'
+import { demandGrantable } from '../users/rules.ts'
+import { secretAfter, ssoClientConfigColumns, takesBack } from './columns.ts'
+import { auditedOf, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
+import { demandSound } from './rules.ts'
+
+export async function createSsoClientConfig(body: SsoClientConfigBody, input: Asked): Promise<SsoClientConfigRow> {
+  const { write, caller, request } = input
+  const hash = secretAfter(body, null)
+  await demandAcceptable(body, hash, input)
+  return write(async (trx) => {
+    const client = await clientFor(trx, caller, body.client?.id)
+    const made = await ssoClientConfigRecords.insert(trx, caller, {
+      ...ssoClientConfigColumns(body),
+      client,
+      secret_hash: hash,
+    })
+    request.audit(made.uid, { after: auditedOf(made) })
+    return made
+  })
+}
+
+/** Replaces an application. A new secret ends what the application was issued for itself with the old one. */
+export async function updateSsoClientConfig(
+  { clientId, uid }: { clientId: string; uid: string },
+  body: SsoClientConfigBody,
+  input: Asked,
+): Promise<SsoClientConfigRow> {
+  const { db, write, caller, request } = input
+  const seen = await ssoClientConfigRecords.read(db, caller, uid)
+  demandOf(clientId, seen)
+  demandPowerOver(caller, seen)
+  await demandAcceptable(body, secretAfter(body, seen.secret_hash), input)
+  return write(async (trx) => {
+    const before = await ssoClientConfigRecords.lock(trx, caller, uid, request.ifMatch)
+    demandPowerOver(caller, before)
+    if (body.client && body.client.id.toLowerCase() !== before.client)
+      throw problems.refused('/client/id', 'An application stays with its client: make a new one there.')
+    const columns = { ...ssoClientConfigColumns(body), secret_hash: secretAfter(body, before.secret_hash) }
+    demandSound(body, columns.secret_hash !== null)
+    const after = await ssoClientConfigRecords.update(trx, caller, before, {
+      ...columns,
+      ...(takesBack(before, columns) && { token_valid_after: sql`now()` }),
+    })
+    request.audit(uid, { before: auditedOf(before), after: auditedOf(after) })
+    return after
+  })
+}
+
+/** Removes an application with all that it was issued. */
+export async function deleteSsoClientConfig(uid: string, { write, caller, request }: Asked): Promise<void> {
+  await write(async (trx) => {
+    const before = await ssoClientConfigRecords.lock(trx, caller, uid, request.ifMatch)
+    demandPowerOver(caller, before)
+    await ssoClientConfigRecords.remove(trx, before)
+    request.audit(before.uid, { before: auditedOf(before) })
+  })
+}
+
+/** Nobody gives an application what they do not hold, and what the provider itself would choke on is never stored. */
+async function demandAcceptable(
+  body: SsoClientConfigBody,
+  hash: Buffer | null,
+  { caller, oidc }: Asked,
+): Promise<void> {
+  demandSound(body, hash !== null)
+  demandGrantable(caller, roleScopes(body.scopes))
+  const refusal = await oidc.refusalOf(applicationMetadata({ ...ssoClientConfigColumns(body), secret_hash: hash }))
+  if (refusal !== undefined) throw problems.malformed([{ pointer: '/', detail: refusal }])
+}
+
+/** Nobody changes or removes an application that can do what they cannot. */
+function demandPowerOver(caller: Caller, { scopes }: SsoClientConfigRow): void {
+  const lacked = roleScopes(scopes).filter((role) => !holds([...caller.roles, ...caller.dormantRoles], role))
+  if (lacked.length > 0) throw problems.forbidden(`This application may do what you may not: ${lacked.join(', ')}.`)
+}
+
+function demandOf(client: string, row: SsoClientConfigRow): void {
+  if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
+}

@@ -1,0 +1,47 @@
+import { sql, type Kysely } from 'kysely'
+import type { Account, FindAccount } from 'oidc-provider'
+import type { DB } from '../database.ts'
+import { isUid } from '../uid.ts'
+import type { ExtraMetadata } from './clients.ts'
+
+interface Row {
+  uid: string
+  name: string
+  username: string
+  email: string
+  updated_at: Date
+}
+
+/** What each scope tells an application about its user. */
+export const claims = {
+  openid: ['sub'],
+  profile: ['name', 'preferred_username', 'updated_at'],
+  email: ['email', 'email_verified'],
+}
+
+/**
+ * The user of that uid, for an application of their own client only. Undefined for whoever may not sign in: inactive, of a
+ * disabled client, or of another one.
+ */
+export const findAccount = (db: Kysely<DB>): FindAccount =>
+  async function find(ctx, sub): Promise<Account | undefined> {
+    const tenant = (ctx.oidc.client as unknown as ExtraMetadata | undefined)?.tenant
+    if (!isUid(sub)) return undefined
+    const { rows } = await sql<Row & { client: string }>`
+      select u.uid, u.name, u.username, u.email, u.updated_at, u.client
+      from users u join clients c on c.uid = u.client
+      where u.uid = ${sub} and u.status = 'ACTIVE' and not c.disabled`.execute(db)
+    const user = rows[0]
+    if (!user || (tenant !== undefined && user.client !== tenant)) return undefined
+    return { accountId: user.uid, claims: () => claimsOf(user) }
+  }
+
+const claimsOf = ({ uid, name, username, email, updated_at }: Row) => ({
+  sub: uid,
+  name,
+  preferred_username: username,
+  updated_at: Math.floor(updated_at.getTime() / 1000),
+  email,
+  // Nobody proved that it is theirs.
+  email_verified: false,
+})

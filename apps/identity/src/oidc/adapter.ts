@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { errors, Provider, type Adapter, type AdapterPayload } from 'oidc-provider'
+import type { DB } from '../database.ts'
+import { isUid } from '../uid.ts'
+import { findApplication } from './clients.ts'
+import { payloadOf, storedPayload } from './payloads.ts'
+
+/** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */
+const grace = 10
+/** Seconds, for what names no end of its own. */
+const longest = 366 * 24 * 3600
+
+const hashOf = (id: string): Buffer => createHash('sha256').update(id).digest()
+
+/** `m` hangs from no sign-in, or from one that may go on. */
+const live = sql`m.expires_at > now() and (
+  m.session_id is null or (
+    s.ended_at is null and s.expires_at > now() and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
+    and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
+
+/** Where oidc-provider keeps what it makes. One of these for every kind of thing. */
+export const oidcAdapter =
+  (db: Kysely<DB>) =>
+  (model: string): Adapter => {
+    const one = (id: string) => sql`model = ${model} and id_hash = ${hashOf(id)}`
+
+    async function find(which: RawBuilder<unknown>, id: string): Promise<AdapterPayload | undefined> {
+      const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
+      select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? grace : -1}), false) as used
+      from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
+      where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
+      const row = rows[0]
+      return row && { ...payloadOf(model, id, row.payload), ...(row.used && { consumed: true }) }
+    }
+
+    return {
+      async upsert(id, payload, expiresIn = longest) {
+        const session = sessionOf(model, payload)
+        const { rows } = await sql`
+        insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
+        select ${model}, ${hashOf(id)}, ${storedPayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
+          now() + make_interval(secs => ${expiresIn})
+        from (select ${session ?? null}::uuid as session, ${payload.clientId ?? null}::text as application) as of
+        left join sessions s on s.uid = of.session and s.ended_at is null
+        left join sso_client_configs a on a.sso_client_id = of.application
+        where (of.session is null or s.id is not null) and (of.application is null or a.id is not null)
+        on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
+          session_id = excluded.session_id, expires_at = excluded.expires_at
+        returning 1`.execute(db)
+        if (rows.length === 0) throw new errors.InvalidGrant('the session has ended, or the client is no more')
+      },
+
+      find: (id) => (model === 'Client' ? findApplication(db, id) : find(sql`m.id_hash = ${hashOf(id)}`, id)),
+
+      /** A session is named by its sign-in's uid here. Its own id, which the browser holds, is not in the answer. */
+      findByUid: async (uid) => (isUid(uid) ? find(sql`s.uid = ${uid}`, '') : undefined),
+
+      /** There is no grant by user code. */
+      findByUserCode: async () => undefined,
+
+      /** Of any number of parallel uses exactly one finds it unused, because the update is the question. */
+      async consume(id) {
+        const { rows } = await sql`
+        update oidc_models set consumed_at = now() where ${one(id)} and consumed_at is null returning 1`.execute(db)
+        if (rows.length === 0) throw new errors.InvalidGrant(`${model} was already used`)
+      },
+
+      async destroy(id) {
+        await sql`delete from oidc_models where ${one(id)}`.execute(db)
+      },
+
+      /** Of every kind at once: oidc-provider asks only the kinds that the application may have now. */
+      async revokeByGrantId(grantId) {
+        await sql`delete from oidc_models where grant_id = ${grantId}`.execute(db)
+      },
+    }
+  }
+
+/** The uid of the sign-in that something of a user hangs from. Nothing of a user is kept without one. */
+function sessionOf(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
+  const known = {
+    Session: accountId && uid,
+    Interaction: (session as { uid?: string } | undefined)?.uid,
+    Grant: Provider.ctx?.oidc.session?.uid,
+  }
+  const found = model in known ? known[model as keyof typeof known] : sessionUid
+  if (accountId !== undefined && model !== 'Interaction' && !isUid(found ?? ''))
+    throw new Error(`oidc-provider keeps a ${model} of a user without their session`)
+  return found && isUid(found) ? found : undefined
+}

@@ -1,0 +1,58 @@
+import { sql, type Kysely } from 'kysely'
+import type { AdapterPayload, AllClientMetadata } from 'oidc-provider'
+import type { DB } from '../database.ts'
+import { roleScopes, userScopes } from './scopes.ts'
+
+/** What oidc-provider needs to know of an application. */
+export interface Application {
+  sso_client_id: string
+  client_name: string
+  secret_hash: Buffer | null
+  redirect_uris: readonly string[]
+  scopes: readonly string[]
+  grant_types: readonly string[]
+  /** The uid of the client (organisation) that it belongs to, and what people call that. */
+  client?: string
+  organisation?: string
+}
+
+/** Our own properties of an application, beside the ones that OpenID knows. */
+export const extraMetadata = ['tenant', 'organisation', 'role_scopes'] as const
+
+export interface ExtraMetadata {
+  tenant: string
+  organisation: string
+  role_scopes: string[]
+}
+
+/** An application as oidc-provider knows clients. Of the secret it sees the hash only. */
+export function applicationMetadata(application: Application): AllClientMetadata & ExtraMetadata {
+  const { redirect_uris, scopes, grant_types, secret_hash } = application
+  const native = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
+  return {
+    client_id: application.sso_client_id,
+    client_name: application.client_name,
+    ...(secret_hash && { client_secret: secret_hash.toString('base64url') }),
+    token_endpoint_auth_method: secret_hash ? 'client_secret_basic' : 'none',
+    redirect_uris: [...redirect_uris],
+    grant_types: [...grant_types],
+    // Without this, oidc-provider adds the grant type that it takes for meant.
+    response_types: grant_types.includes('authorization_code') ? ['code'] : [],
+    application_type: native ? 'native' : 'web',
+    id_token_signed_response_alg: 'ES256',
+    scope: userScopes(scopes).join(' '),
+    role_scopes: roleScopes(scopes),
+    tenant: application.client ?? '',
+    organisation: application.organisation ?? '',
+  }
+}
+
+/** The application of that id, unless its client is disabled. Asked at every request, so that a change bites at once. */
+export async function findApplication(db: Kysely<DB>, id: string): Promise<AdapterPayload | undefined> {
+  if (!/^[ -~]{2,255}$/.test(id)) return undefined
+  const { rows } = await sql<Application>`
+    select a.sso_client_id, a.client_name, a.secret_hash, a.redirect_uris, a.scopes, a.grant_types, a.client, c.name as organisation
+    from sso_client_configs a join clients c on c.uid = a.client
+    where a.sso_client_id = ${id} and not c.disabled`.execute(db)
+  return rows[0] && (applicationMetadata(rows[0]) as AdapterPayload)
+}

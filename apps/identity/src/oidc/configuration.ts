@@ -1,0 +1,147 @@
+import { createHmac } from 'node:crypto'
+import type { JWK } from 'jose'
+import type { Kysely } from 'kysely'
+import { errors, interactionPolicy, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import { accessTokenAudience, openIdScopes } from '@sluice/contracts'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import { claims, findAccount } from './accounts.ts'
+import { oidcAdapter } from './adapter.ts'
+import { extraMetadata, type ExtraMetadata } from './clients.ts'
+import { loadExistingGrant } from './consents.ts'
+import { logoutSource, postLogoutSuccessSource, renderError } from './provider-pages.ts'
+import { ourApi } from './scopes.ts'
+
+export interface ProviderParts {
+  db: Kysely<DB>
+  config: Config
+  /** The one that signs first. */
+  keys: JWK[]
+}
+
+/** Seconds. */
+const day = 24 * 3600
+const minutes = 60
+
+const extra = (client: unknown) => client as ExtraMetadata
+
+/** How oidc-provider is set up: every choice it leaves is made here, so that it warns of nothing. */
+export function providerConfiguration({ db, config, keys }: ProviderParts): Configuration {
+  const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
+  const base = new URL(IDENTITY_PUBLIC_URL).pathname.replace(/\/$/, '')
+  const secure = IDENTITY_PUBLIC_URL.startsWith('https:')
+  const longest = SESSION_DAYS * day
+  const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
+
+  return {
+    adapter: oidcAdapter(db),
+    jwks: { keys: keys as NonNullable<Configuration['jwks']>['keys'] },
+    findAccount: findAccount(db),
+    loadExistingGrant: loadExistingGrant(db),
+    claims,
+    conformIdTokenClaims: false,
+    scopes: [...openIdScopes],
+    subjectTypes: ['public'],
+    responseTypes: ['code'],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
+    enabledJWA: {
+      idTokenSigningAlgValues: ['ES256'],
+      userinfoSigningAlgValues: ['ES256'],
+      requestObjectSigningAlgValues: ['ES256'],
+    },
+    clientDefaults: { id_token_signed_response_alg: 'ES256', grant_types: [], response_types: [] },
+    extraClientMetadata: { properties: [...extraMetadata], validator: () => {} },
+    pkce: { required: () => true },
+    allowOmittingSingleRegisteredRedirectUri: false,
+    // Which pages of other sites may read answers is for CORS_ORIGINS to say.
+    clientBasedCORS: () => false,
+    clockTolerance: 5,
+    routes: {
+      authorization: '/oidc/auth',
+      token: '/oidc/token',
+      userinfo: '/oidc/me',
+      revocation: '/oidc/token/revocation',
+      end_session: '/oidc/session/end',
+      jwks: '/.well-known/jwks.json',
+    },
+    interactions: { url: (_ctx, { uid }) => `${base}/interaction/${uid}`, policy: policy() },
+    cookies: {
+      keys: [createHmac('sha256', config.SERVICE_SECRET).update('cookies of the OpenID provider').digest('base64url')],
+      names: { session: 'sluice-session', interaction: 'sluice-interaction', resume: 'sluice-resume' },
+      long: cookie,
+      short: cookie,
+    },
+    ttl: {
+      AccessToken: ACCESS_TOKEN_SECONDS,
+      ClientCredentials: ACCESS_TOKEN_SECONDS,
+      AuthorizationCode: minutes,
+      IdToken: 60 * minutes,
+      Interaction: 60 * minutes,
+      Session: longest,
+      Grant: longest,
+      /** From the sign-in, however often it is refreshed. */
+      RefreshToken: (_ctx, token) =>
+        Math.max(1, (token.iiat ?? Math.floor(Date.now() / 1000)) + longest - Math.floor(Date.now() / 1000)),
+    },
+    rotateRefreshToken: true,
+    issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    // Everything ends with the sign-in that it hangs from: the adapter sees to that.
+    expiresWithSession: async () => false,
+    extraTokenClaims: (_ctx, token) => ({
+      tenant: extra(token.client).tenant,
+      ...('sessionUid' in token && { sid: token.sessionUid }),
+    }),
+    renderError,
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      introspection: { enabled: false },
+      userinfo: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
+      rpInitiatedLogout: { enabled: true, logoutSource, postLogoutSuccessSource },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: async (ctx, client) => defaultResource(ctx, extra(client).role_scopes) as string,
+        useGrantedResource: async () => true,
+        getResourceServerInfo: async (_ctx, resource, client) => {
+          if (resource !== ourApi) throw new errors.InvalidTarget()
+          return {
+            scope: extra(client).role_scopes.join(' '),
+            audience: accessTokenAudience,
+            accessTokenFormat: 'jwt',
+            accessTokenTTL: ACCESS_TOKEN_SECONDS,
+            jwt: { sign: { alg: 'ES256' } },
+          }
+        },
+      },
+    },
+  }
+}
+
+/** Whoever asks for a role means our services, and whoever acts for themselves has nothing else to mean. */
+function defaultResource({ oidc }: KoaContextWithOIDC, roleScopes: readonly string[]): string | undefined {
+  const { params = {} } = oidc
+  const forItself = params['grant_type'] === 'client_credentials'
+  // All that the application has, as other providers do it, unless it asks for less.
+  if (forItself) params['scope'] ??= roleScopes.join(' ') || undefined
+  const wanted = typeof params['scope'] === 'string' ? params['scope'].split(' ') : []
+  return forItself || wanted.some((scope) => roleScopes.includes(scope)) ? ourApi : undefined
+}
+
+/** The library's own questions, and one more: a session of somebody who may not use this application is none for it. */
+function policy(): interactionPolicy.DefaultPolicy {
+  const prompts = interactionPolicy.base()
+  prompts
+    .get('login')
+    ?.checks.add(
+      new interactionPolicy.Check(
+        'other_user',
+        'the signed-in user cannot use this application',
+        'login_required',
+        ({ oidc }) => Boolean(oidc.session?.accountId) && !oidc.account,
+      ),
+    )
+  return prompts
+}

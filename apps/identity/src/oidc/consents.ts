@@ -1,0 +1,53 @@
+import { sql, type Kysely } from 'kysely'
+import type { KoaContextWithOIDC, Grant } from 'oidc-provider'
+import type { DB } from '../database.ts'
+import { ourApi, roleScopes, userScopes } from './scopes.ts'
+
+interface Parties {
+  user: string
+  application: string
+}
+
+/** To what a user said yes for an application. Undefined: they were never asked. */
+export async function consentedScopes(db: Kysely<DB>, { user, application }: Parties): Promise<string[] | undefined> {
+  const { rows } = await sql<{ scopes: string[] }>`
+    select k.scopes from application_consents k
+    join users u on u.id = k.user_id join sso_client_configs a on a.id = k.sso_client_config_id
+    where u.uid = ${user} and a.sso_client_id = ${application}`.execute(db)
+  return rows[0]?.scopes
+}
+
+/** Adds to what a user said yes to. */
+export async function consent(
+  trx: Kysely<DB>,
+  { user, application }: Parties,
+  scopes: readonly string[],
+): Promise<void> {
+  await sql`
+    insert into application_consents as k (user_id, sso_client_config_id, scopes)
+    select u.id, a.id, ${[...scopes]} from users u, sso_client_configs a
+    where u.uid = ${user} and a.sso_client_id = ${application}
+    on conflict (user_id, sso_client_config_id) do update
+    set scopes = array(select distinct unnest(k.scopes || excluded.scopes) order by 1), updated_at = now()`.execute(trx)
+}
+
+/**
+ * What a session granted an application: a grant for every session, so that what is revoked in one leaves the others alone.
+ * It holds what the user said yes to, whenever that was.
+ */
+export const loadExistingGrant = (db: Kysely<DB>) =>
+  async function load(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
+    const { provider, client, session, account } = ctx.oidc
+    if (!client || !session || !account) return undefined
+    const parties = { user: account.accountId, application: client.clientId }
+    const scopes = await consentedScopes(db, parties)
+    if (!scopes) return undefined
+    const known = session.grantIdFor(client.clientId)
+    const found = known === undefined ? undefined : await provider.Grant.find(known)
+    const grant = found ?? new provider.Grant({ accountId: parties.user, clientId: parties.application })
+    const before = JSON.stringify([grant.openid, grant.resources])
+    grant.addOIDCScope(userScopes(scopes))
+    if (roleScopes(scopes).length > 0) grant.addResourceScope(ourApi, roleScopes(scopes))
+    if (!found || before !== JSON.stringify([grant.openid, grant.resources])) await grant.save()
+    return grant
+  }

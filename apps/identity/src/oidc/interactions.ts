@@ -1,0 +1,100 @@
+import { urlencoded, Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
+import type { Kysely } from 'kysely'
+import { errors, type Interaction, type Provider } from 'oidc-provider'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import { audited, type Audited } from '../pages/audited.ts'
+import { csrfGuard, type Csrf } from '../pages/csrf.ts'
+import { languageOf } from '../pages/language.ts'
+import { messagePage } from '../pages/message-page.ts'
+import { problemPages } from '../pages/problem-pages.ts'
+import { sendPage } from '../pages/send-page.ts'
+import type { ExtraMetadata } from './clients.ts'
+import { askConsent, takeConsent } from './interactions/consent.ts'
+import { askCode, takeCode } from './interactions/second-factor.ts'
+import { askPassword, takePassword } from './interactions/password.ts'
+import { words } from './words.ts'
+
+interface Parts {
+  db: Kysely<DB>
+  config: Config
+  publish: RequestHandler
+  provider(): Promise<Provider>
+}
+
+/** One request to a page of a sign-in that an application began. */
+export interface Step {
+  db: Kysely<DB>
+  config: Config
+  csrf: Csrf
+  audited: Audited
+  provider: Provider
+  interaction: Interaction
+  application: { id: string; name: string; tenant: string; organisation: string }
+  /** Where browsers are led in the end, which their policy for forms has to allow. */
+  target: string
+  /** The path of this interaction's pages. */
+  base: string
+  language: string
+  request: Request
+  response: Response
+}
+
+type Take = (step: Step) => Promise<void>
+
+/** The pages on which people sign in to an application and say what it may do. See docs/decisions/0016. */
+export function interactionRoutes({ db, config, publish, provider }: Parts): Router {
+  const csrf = csrfGuard(config)
+  const shared = { db, config, csrf, audited: audited(db, config) }
+  const prefix = new URL(config.IDENTITY_PUBLIC_URL).pathname.replace(/\/$/, '')
+
+  const step = async (request: Request, response: Response): Promise<Step> => {
+    const current = await provider()
+    const interaction = await current.interactionDetails(request, response)
+    const { uid } = request.params
+    if (interaction.uid !== uid) throw new errors.SessionNotFound('the cookie is of another interaction')
+    const client = await current.Client.find(String(interaction.params['client_id']))
+    if (!client) throw new errors.InvalidClient('client is invalid', 'client not found')
+    const { tenant, organisation } = client as unknown as ExtraMetadata
+    return {
+      ...shared,
+      provider: current,
+      interaction,
+      application: { id: client.clientId, name: client.clientName ?? client.clientId, tenant, organisation },
+      target: new URL(String(interaction.params['redirect_uri'])).origin,
+      base: `${prefix}/interaction/${uid}`,
+      language: languageOf(request),
+      request,
+      response,
+    }
+  }
+  const ask: Take = (at) => (at.interaction.prompt.name === 'consent' ? askConsent(at) : askPassword(at))
+  const answering =
+    (take: Take): RequestHandler =>
+    async (request, response) => {
+      response.locals.operation = 'oidc.interaction'
+      await take(await step(request, response))
+    }
+  const form = urlencoded({ extended: false, limit: 16_384, parameterLimit: 20 })
+  const own: RequestHandler = (request, _response, next) => {
+    csrf.demand(request)
+    next()
+  }
+
+  const routes = Router({ caseSensitive: true, strict: true })
+  routes.get('/interaction/:uid', publish, answering(ask))
+  routes.get('/interaction/:uid/code', publish, answering(askCode))
+  routes.post('/interaction/:uid/login', publish, form, own, answering(takePassword))
+  routes.post('/interaction/:uid/code', publish, form, own, answering(takeCode))
+  routes.post('/interaction/:uid/consent', publish, form, own, answering(takeConsent))
+  routes.use('/interaction', gone, problemPages)
+  return routes
+}
+
+/** Back buttons, second tabs and long lunches end here. */
+const gone: ErrorRequestHandler = (error: unknown, request, response, next) => {
+  if (!(error instanceof errors.OIDCProviderError)) return next(error)
+  const known = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error
+  const language = languageOf(request)
+  sendPage(response, 400, messagePage({ language, ...(words.errors[known] ?? words.otherError), status: 'problem' }))
+}

@@ -1,0 +1,70 @@
+import { sql } from 'kysely'
+import { consentPage } from '../../pages/consent-page.ts'
+import { sendPage } from '../../pages/send-page.ts'
+import { consent } from '../consents.ts'
+import type { Step } from '../interactions.ts'
+import { words } from '../words.ts'
+
+interface Missing {
+  missingOIDCScope?: string[]
+  missingResourceScopes?: Record<string, string[]>
+}
+
+/** Asks whether the application may have what it asks for, as far as the user has not said yes before. */
+export async function askConsent(step: Step): Promise<void> {
+  const { db, base, csrf, request, response, language, application, interaction, target } = step
+  const { rows } = await sql<{ name: string; username: string }>`
+    select name, username from users where uid = ${interaction.session?.accountId}`.execute(db)
+  const [user] = rows
+  if (!user) throw new Error('somebody is asked for consent without being signed in')
+  const page = consentPage({
+    language,
+    organisation: { name: application.organisation },
+    application: application.name,
+    user,
+    action: `${base}/consent`,
+    csrf: csrf.issue(request, response),
+    scopes: wanted(interaction.prompt.details as Missing)
+      .filter((scope) => scope !== 'openid')
+      .map((scope) => ({ name: scope, description: describe(scope) })),
+  })
+  sendPage(response, 200, page, { formAction: [target] })
+}
+
+/** Takes `decision`: `allow`, or anything else for a no. */
+export async function takeConsent(step: Step): Promise<void> {
+  const { provider, interaction, application, request, response, audited } = step
+  const user = interaction.session?.accountId
+  if (interaction.prompt.name !== 'consent' || user === undefined) return response.redirect(303, step.base)
+  const allowed = (request.body as { decision?: unknown }).decision === 'allow'
+  const scopes = wanted(interaction.prompt.details as Missing)
+  await audited('oidc.consent', request, response, (context) =>
+    context.write(async (trx) => {
+      if (allowed) await consent(trx, { user, application: application.id }, scopes)
+      const details = { outcome: allowed ? 'allowed' : 'denied', scopes }
+      context.request.audit(application.id, details, { user, client: application.tenant })
+    }),
+  )
+  const result = allowed ? { consent: {} } : { error: 'access_denied', error_description: 'the user did not allow it' }
+  await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true })
+}
+
+const wanted = ({ missingOIDCScope = [], missingResourceScopes = {} }: Missing): string[] => [
+  ...missingOIDCScope,
+  ...Object.values(missingResourceScopes).flat(),
+]
+
+/** A scope in people's words. */
+function describe(scope: string): string {
+  const known = (words as unknown as Record<string, unknown>)[scope]
+  if (typeof known === 'string') return known
+  const [, verb = '', noun = ''] = /^ROLE_(SEE|MANAGE|GET|VIEW_DATA|VIEW)_(.+)$/.exec(scope) ?? []
+  const verbs: Record<string, string> = {
+    SEE: 'see',
+    MANAGE: 'see and change',
+    GET: 'fetch',
+    VIEW: 'view',
+    VIEW_DATA: 'see the data of',
+  }
+  return noun ? `${verbs[verb]} ${noun.toLowerCase().replaceAll('_', ' ')}` : scope
+}

@@ -1,0 +1,32 @@
+import { sql } from 'kysely'
+import { endSession } from '../../sign-in/sessions.ts'
+import type { Step } from '../interactions.ts'
+
+interface Entered {
+  user: { uid: string }
+  session: { uid: string }
+  amr: string[]
+}
+
+/**
+ * Goes back to the application's request with a user. Who was signed in already and has shown that it is still them goes
+ * on in the session they had, with all that hangs from it.
+ */
+export async function enter(
+  { db, provider, interaction, request, response }: Step,
+  { user, session, amr }: Entered,
+): Promise<void> {
+  const before = interaction.session
+  const goesOn = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
+  if (goesOn) {
+    await endSession(db, session.uid, 'SIGNED_OUT')
+    await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(db)
+  }
+  const login = {
+    accountId: user.uid,
+    session: goesOn ? before.uid : session.uid,
+    amr,
+    ts: Math.floor(Date.now() / 1000),
+  }
+  await provider.interactionFinished(request, response, { login }, { mergeWithLastSubmission: false })
+}

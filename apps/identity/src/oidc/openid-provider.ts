@@ -1,0 +1,50 @@
+import { Router, type Request, type Response } from 'express'
+import type { JWK } from 'jose'
+import type { Kysely } from 'kysely'
+import type Provider from 'oidc-provider'
+import type { Logger } from '@sluice/process'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import type { SigningKeys } from '../sign-in/keys.ts'
+import { interactionRoutes } from './interactions.ts'
+import { makeProvider, refusalOf } from './provider.ts'
+import { asPublished } from './request.ts'
+
+export interface OpenIdProvider {
+  /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
+  routes: Router
+  /** What the provider would refuse of an application, as `applicationMetadata` makes it. Undefined: nothing. */
+  refusalOf(metadata: object): Promise<string | undefined>
+}
+
+interface Parts {
+  db: Kysely<DB>
+  config: Config
+  keys: SigningKeys
+  logger: Logger
+}
+
+const ours = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', /^\/oidc(\/|$)/]
+
+/** The OpenID Provider. Keys that change are taken up by a new instance behind the same routes; requests under way finish with the old one. */
+export function openIdProvider({ db, config, keys, logger }: Parts): OpenIdProvider {
+  let made: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
+
+  const current = async () => {
+    const now = await keys.whole()
+    if (made?.keys !== now) {
+      const provider = makeProvider({ db, config, keys: now, logger })
+      made = { keys: now, provider, answer: provider.callback() }
+    }
+    return made!
+  }
+
+  const publish = asPublished(config.IDENTITY_PUBLIC_URL)
+  const routes = Router({ caseSensitive: true, strict: true })
+  routes.all(ours, publish, async (request: Request, response: Response) => {
+    response.locals.operation = 'oidc'
+    await (await current()).answer(request, response)
+  })
+  routes.use(interactionRoutes({ db, config, publish, provider: async () => (await current()).provider }))
+  return { routes, refusalOf: async (metadata) => refusalOf((await current()).provider, metadata) }
+}

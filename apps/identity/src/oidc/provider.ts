@@ -1,0 +1,77 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import { errors, Provider, type ClientMetadata } from 'oidc-provider'
+import type { Logger } from '@sluice/process'
+import type { DB } from '../database.ts'
+import { secretHash } from '../api/sso-client-configs/columns.ts'
+import { endSession } from '../sign-in/sessions.ts'
+import { providerConfiguration, type ProviderParts } from './configuration.ts'
+import { recordEvents } from './events.ts'
+import { unknownAddresses } from './unknown-addresses.ts'
+
+/** One oidc-provider with one set of keys. Making it takes milliseconds, so that new keys get a new one. */
+export function makeProvider(parts: ProviderParts & { logger: Logger }): Provider {
+  const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
+  // The request it is given names our public address by then.
+  provider.proxy = true
+  provider.use(unknownAddresses(new URL(parts.config.IDENTITY_PUBLIC_URL).pathname.replace(/\/$/, '')))
+  tieSessions(provider, parts.db)
+  tieClients(provider)
+  recordEvents(provider, parts)
+  return provider
+}
+
+interface SessionLike {
+  uid: string
+  accountId?: string
+}
+
+/** A browser's session here is named by the sign-in that it hangs from, and ends it. */
+function tieSessions(provider: Provider, db: Kysely<DB>): void {
+  const { prototype } = provider.Session
+  const { loginAccount, destroy } = prototype
+  prototype.loginAccount = function login(this: SessionLike, details: Parameters<typeof loginAccount>[0]) {
+    const session = Provider.ctx?.oidc.entities.Interaction?.result?.login?.['session']
+    if (typeof session !== 'string') throw new errors.SessionNotFound('a sign-in without a session')
+    this.uid = session
+    loginAccount.call(this as never, details)
+  }
+  prototype.destroy = async function end(this: SessionLike) {
+    if (this.accountId) await endSession(db, this.uid, 'SIGNED_OUT')
+    await destroy.call(this as never)
+  }
+}
+
+/** Of a secret we have the hash only. Whoever leaves may go to any page of the application. */
+function tieClients(provider: Provider): void {
+  const { prototype } = provider.Client
+  Object.assign(prototype, {
+    compareClientSecret(this: { clientSecret?: string }, given: string) {
+      const stored = Buffer.from(this.clientSecret ?? '', 'base64url')
+      return stored.length === 32 && timingSafeEqual(secretHash(given), stored)
+    },
+    postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
+      return typeof uri === 'string' && isPageOf(uri, this.redirectUris ?? [])
+    },
+  })
+}
+
+function isPageOf(uri: string, registered: readonly string[]): boolean {
+  if (!URL.canParse(uri)) return false
+  const { origin, username, password, hash, href } = new URL(uri)
+  const plain = !username && !password && !hash && href === uri
+  return plain && registered.some((known) => new URL(known).origin === origin)
+}
+
+/** What oidc-provider would refuse of an application. Undefined: nothing. */
+export async function refusalOf(provider: Provider, metadata: object): Promise<string | undefined> {
+  try {
+    await (provider.Client as unknown as { validate(metadata: ClientMetadata): Promise<void> }).validate(
+      metadata as ClientMetadata,
+    )
+    return undefined
+  } catch (error) {
+    if (!(error instanceof errors.InvalidClientMetadata)) throw error
+    return error.error_description ?? error.message
+  }
+}

@@ -1,0 +1,82 @@
+import { sql, type Kysely } from 'kysely'
+import type { KeyRing } from '@sluice/database'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import { addKey, changingKeys, storedKeys, type StoredKey } from './stored-keys.ts'
+
+export interface KeyRotation {
+  ring: KeyRing
+  /** How long a key signs. 0: until somebody rotates by hand. */
+  days: number
+  /** How long a key that signs no more is still published: as long as the oldest token may be shown to anybody. */
+  daysKept: number
+}
+
+export const rotationOf = (
+  config: Pick<Config, 'SECRET_KEYS' | 'KEY_ROTATION_DAYS' | 'SESSION_DAYS'>,
+): KeyRotation => ({
+  ring: config.SECRET_KEYS,
+  days: config.KEY_ROTATION_DAYS,
+  // ID tokens are shown again to sign out, as late as the session ends.
+  daysKept: config.SESSION_DAYS + 1,
+})
+
+/** Minutes from publishing a key to signing with it: as long as anybody should rely on a set of keys that they fetched. */
+const overlap = 60
+
+/** Keeps a next key published, lets it sign when the current one is old enough, and forgets those that nobody needs. */
+export const tendKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
+  changingKeys(db, async (trx) => {
+    await sql`
+      delete from signing_keys where state = 'PREVIOUS' and state_since < now() - make_interval(days => ${daysKept})`.execute(
+      trx,
+    )
+    const { current, next } = await keysOf(trx)
+    // The first one is made by whoever needs it.
+    if (!current) return
+    if (!next) await addKey(trx, ring, 'NEXT')
+    else if (days > 0 && olderThan(current, days * 24 * 60) && olderThan(next, overlap)) await promote(trx, ring)
+  })
+
+export type Rotated =
+  | { outcome: 'rotated'; kid: string }
+  /** The next key was published too short a while ago. */
+  | { outcome: 'published'; kid: string; signsFrom: Date }
+
+/** Lets the next key sign now. `atOnce`: even if it was not published long enough for everybody to know it. */
+export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, atOnce = false): Promise<Rotated> =>
+  changingKeys(db, async (trx) => {
+    const known = await keysOf(trx)
+    if (!known.current) await addKey(trx, ring, 'CURRENT')
+    const next = known.next ?? (await addKey(trx, ring, 'NEXT'))
+    if (!atOnce && !olderThan(next, overlap)) {
+      const signsFrom = new Date(next.state_since.getTime() + overlap * 60_000)
+      return { outcome: 'published', kid: next.kid, signsFrom }
+    }
+    await promote(trx, ring)
+    return { outcome: 'rotated', kid: next.kid }
+  })
+
+/** Withdraws every key that signs no more: whatever it signed is refused from now on. For a key that others have seen. */
+export async function forgetPreviousKeys(db: Kysely<DB>): Promise<number> {
+  const { rows } = await sql`delete from signing_keys where state = 'PREVIOUS' returning 1`.execute(db)
+  return rows.length
+}
+
+async function keysOf(trx: Kysely<DB>) {
+  const keys = await storedKeys(trx)
+  const inState = (wanted: StoredKey['state']) => keys.find(({ state }) => state === wanted)
+  return { current: inState('CURRENT'), next: inState('NEXT') }
+}
+
+async function promote(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
+  for (const [from, to] of [
+    ['CURRENT', 'PREVIOUS'],
+    ['NEXT', 'CURRENT'],
+  ])
+    await sql`update signing_keys set state = ${to}, state_since = now() where state = ${from}`.execute(trx)
+  await addKey(trx, ring, 'NEXT')
+}
+
+const olderThan = ({ state_since }: StoredKey, minutes: number): boolean =>
+  Date.now() - state_since.getTime() > minutes * 60_000

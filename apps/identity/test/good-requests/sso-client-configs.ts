@@ -1,0 +1,16 @@
+import { applicationBody } from '../application.ts'
+import type { GoodRequests, Stage } from './good-requests.ts'
+
+export const ssoClientConfigRequests = ({ admin }: Stage): GoodRequests => {
+  const made = async () => {
+    const { body } = await admin.post('/sso-client-configs').send(applicationBody()).expect(201)
+    return { uid: body.id as string, params: { clientId: body.client.id as string } }
+  }
+  return {
+    'ssoClientConfigs.list': async () => ({ query: '?order=clientName:iasc' }),
+    'ssoClientConfigs.create': async () => ({ body: applicationBody() }),
+    'ssoClientConfigs.read': made,
+    'ssoClientConfigs.update': async () => ({ ...(await made()), body: applicationBody() }),
+    'ssoClientConfigs.delete': made,
+  }
+}

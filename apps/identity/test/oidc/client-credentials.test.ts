@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { startService, type Service } from '../app-under-test.ts'
+import { applicationBody } from '../application.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+})
+afterAll(() => service.stop())
+
+const tokenFor = (id: string, secret: string, more: Record<string, string> = {}) =>
+  service.http.post('/oidc/token').type('form').auth(id, secret).send({ grant_type: 'client_credentials', ...more })
+
+describe('an application that acts for itself', () => {
+  it('gets a token for its secret and does with it what its roles allow', async () => {
+    const body = applicationBody()
+    const { body: config } = await admin.post('/sso-client-configs').send(body).expect(201)
+    const { body: tokens } = await tokenFor(body.ssoClientId, body.clientSecret!).expect(200)
+    expect(decodeProtectedHeader(tokens.access_token)).toMatchObject({ typ: 'at+jwt', alg: 'ES256' })
+    expect(decodeJwt(tokens.access_token)).toMatchObject({
+      iss: 'http://localhost:3001',
+      aud: 'sluice',
+      sub: body.ssoClientId,
+      client_id: body.ssoClientId,
+      tenant: admin.client,
+    })
+    expect(tokens.scope.split(' ').toSorted()).toEqual(['ROLE_MANAGE_USER_GROUP', 'ROLE_SEE_VIEW'])
+    const application = service.bearing(tokens.access_token)
+    const group = { name: 'Made by a program', code: 'made' }
+    const { body: made } = await application.post('/user-groups').send(group).expect(201)
+    expect(made.client.id).toBe(admin.client)
+    await application.get('/users').expect(403)
+    await application.get('/users/me').expect(403)
+    const named = await service.service().post('/lookups/users').send({ ids: [config.id] }).expect(200)
+    expect(named.body).toEqual([
+      { id: config.id, client: admin.client, username: body.ssoClientId, name: 'Reports', status: 'ACTIVE' },
+    ])
+  })
+})
