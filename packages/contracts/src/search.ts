@@ -4,6 +4,11 @@ import { closed, contract, type TypeOf } from './contract.ts'
 const Filter = Type.String({ minLength: 1, maxLength: 20_000, description: 'property:operator[:value]' })
 const Order = Type.String({ minLength: 1, maxLength: 100, description: 'property[:asc|desc|iasc|idesc]' })
 const Page = Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })
+const After = Type.String({
+  maxLength: 2000,
+  description:
+    'Begin after this place: the cursor of the page before (X-Next-Cursor), with the same filters and order.',
+})
 const PageSize = Type.Integer({ minimum: 1, maximum: 1000, default: 50 })
 
 const search = {
@@ -19,6 +24,7 @@ export const PagingRequest = contract(
     {
       page: Type.Optional(Page),
       pageSize: Type.Optional(PageSize),
+      after: Type.Optional(After),
       paging: Type.Optional(Type.Boolean({ description: 'false: the first 1,000 rows as one page.' })),
       total: Type.Optional(Type.Boolean({ description: 'false: do not count.' })),
     },
@@ -39,6 +45,7 @@ export const ListQuery = contract(
       ...search,
       page: Type.Optional(Page),
       pageSize: Type.Optional(PageSize),
+      after: Type.Optional(After),
       paging: Type.Optional(Type.Boolean()),
       total: Type.Optional(Type.Boolean()),
       locale: Type.Optional(Type.String({ maxLength: 35 })),
@@ -49,6 +56,6 @@ export const ListQuery = contract(
 export type ListQuery = TypeOf<typeof ListQuery>
 
 /** The query parameters of a list, as the search they stand for. */
-export function searchOf({ page, pageSize, paging, total, locale: _locale, ...rest }: ListQuery): SearchRequest {
-  return { ...rest, paging: { page, pageSize, paging, total } }
+export function searchOf({ page, pageSize, after, paging, total, locale: _locale, ...rest }: ListQuery): SearchRequest {
+  return { ...rest, paging: { page, pageSize, after, paging, total } }
 }

@@ -66,6 +66,7 @@ export function door<Context>(service: Door<Context>): Express {
         'X-Page',
         'X-Page-Size',
         'X-Page-Count',
+        'X-Next-Cursor',
       ],
       maxAge: 600,
     }),

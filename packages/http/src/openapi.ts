@@ -8,6 +8,10 @@ const pagedHeaders = {
   'X-Page': { schema: { type: 'integer' } },
   'X-Page-Size': { schema: { type: 'integer' } },
   'X-Page-Count': { schema: { type: 'integer' } },
+  'X-Next-Cursor': {
+    description: 'What the next page is asked for with, as `after`; absent on the last one.',
+    schema: { type: 'string' },
+  },
   Link: { description: 'first, prev, next, last (RFC 8288).', schema: { type: 'string' } },
 }
 

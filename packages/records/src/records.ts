@@ -1,13 +1,10 @@
 import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
-import type { SearchRequest } from '@sluice/contracts'
 import { Answer, etagOf, problems, type Caller } from '@sluice/http'
-import type { Level } from './visible-to.ts'
-import { pageHeaders } from './search/page-headers.ts'
-import { escaped } from './search/patterns.ts'
-import { searchPlan, type SearchPlan } from './search/plan.ts'
+import { listing } from './list.ts'
 import type { Properties } from './search/properties.ts'
-import { InvalidSearch } from './search/violations.ts'
+import type { Only, Tally } from './totals.ts'
 import { isUid } from './uid.ts'
+import type { Level } from './visible-to.ts'
 
 /** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
 export interface RecordKind<Row, Resource, Context> {
@@ -16,8 +13,10 @@ export interface RecordKind<Row, Resource, Context> {
   /** Where one of them is found, below `/api/v1`. */
   path: string
   properties: Properties
-  /** What `scope` leaves out besides, by name; two kinds that differ in it have different lists. */
-  only?: string
+  /** For tables that may grow so large that counting takes long. */
+  tally?: Tally
+  /** Narrows every list, not what is read by its id. */
+  only?: Only
   /** What the free-text `query` of a search looks at. `like` is the text as a pattern that finds it anywhere. */
   matches(like: string): Expression<SqlBool>
   scope(caller: Caller, level: Level): RawBuilder<SqlBool>
@@ -35,39 +34,6 @@ export function records<Row extends Versioned, Resource, Context extends { calle
   kind: RecordKind<Row, Resource, Context>,
 ) {
   const from = sql`${sql.table(kind.table)} as r`
-
-  /** One page of what the caller may see, with the totals in headers. `url` is what was asked by GET, for links to other pages. */
-  async function search(
-    db: Kysely<any>,
-    context: Context,
-    request: SearchRequest,
-    url?: string,
-  ): Promise<Answer<Resource[]>> {
-    const plan = planOf(request)
-    const where = sql.join([kind.scope(context.caller, 'READ'), ...plan.where], sql` and `)
-    const [{ rows }, total] = await Promise.all([
-      sql<Row>`select r.* from ${from} where ${where} order by ${sql.join(plan.order)} limit ${plan.limit} offset ${plan.offset}`.execute(
-        db,
-      ),
-      plan.counted ? count(db, where) : undefined,
-    ])
-    const headers = pageHeaders({ page: plan.page, pageSize: plan.pageSize, total, rows: rows.length }, url)
-    return new Answer(await kind.present(rows, context), headers)
-  }
-
-  function planOf(request: SearchRequest): SearchPlan {
-    const query = (text: string) => kind.matches(`%${escaped(text)}%`)
-    try {
-      return searchPlan(request, { properties: kind.properties, query, idColumn: 'r.uid', defaultOrder: ['name:iasc'] })
-    } catch (error) {
-      throw error instanceof InvalidSearch ? problems.malformed(error.violations) : error
-    }
-  }
-
-  async function count(db: Kysely<any>, where: RawBuilder<unknown>): Promise<number> {
-    const { rows } = await sql<{ total: number }>`select count(*) as total from ${from} where ${where}`.execute(db)
-    return rows[0]?.total ?? 0
-  }
 
   /** The row, or 404 when the caller may not know of it. */
   async function read(db: Kysely<any>, caller: Caller, uid: string): Promise<Row> {
@@ -143,7 +109,7 @@ export function records<Row extends Versioned, Resource, Context extends { calle
     return new Answer(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
   }
 
-  return { kind, search, read, readToWrite, lock, insert, update, remove, answer, created }
+  return { kind, search: listing(kind), read, readToWrite, lock, insert, update, remove, answer, created }
 }
 
 export type Records<Row extends Versioned, Resource, Context extends { caller: Caller }> = ReturnType<

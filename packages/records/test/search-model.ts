@@ -18,7 +18,9 @@ export interface Row {
 export const statuses = ['ACTIVE', 'INACTIVE', 'INVITATION']
 
 export const resource: SearchResource = {
+  name: 'things',
   idColumn: 'r.key',
+  idType: 'number',
   properties: {
     id: { type: 'uid', column: 'r.uid' },
     name: { type: 'string', column: 'r.name' },
@@ -105,3 +107,36 @@ export const compareTexts = (a: string, b: string): number => Buffer.compare(Buf
 /** Lower case letter by letter, as PostgreSQL does it: no letter becomes two. */
 export const lower = (text: string): string =>
   [...text].map((letter) => ([...letter.toLowerCase()].length === 1 ? letter.toLowerCase() : letter)).join('')
+
+const orderable = ['id', 'name', 'size', 'amount', 'created', 'disabled', 'status'] as const
+
+/** One to three properties, each with a direction that suits it. */
+export function someOrder(random: () => number): string[] {
+  const names = new Set(Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random, orderable)))
+  return [...names].map((name) => {
+    const direction = pick(random, name === 'name' ? ['asc', 'desc', 'iasc', 'idesc'] : ['asc', 'desc'])
+    return random() < 0.2 ? name : `${name}:${direction}`
+  })
+}
+
+export function compareBy(terms: string[]): (a: Row, b: Row) => number {
+  return (a, b) => {
+    for (const term of terms) {
+      const [name, direction = 'asc'] = term.split(':') as [(typeof orderable)[number], string?]
+      const [x, y] = [a[name], b[name]]
+      // Missing values come last in either direction.
+      if (x === null || y === null) {
+        if (x !== y) return x === null ? 1 : -1
+        continue
+      }
+      const difference =
+        typeof x === 'string'
+          ? compareTexts(
+              ...(direction.startsWith('i') ? ([lower(x), lower(String(y))] as const) : ([x, String(y)] as const)),
+            )
+          : Number(x) - Number(y)
+      if (difference !== 0) return direction.endsWith('desc') ? -difference : difference
+    }
+    return terms.at(-1)?.endsWith('desc') ? b.key - a.key : a.key - b.key
+  }
+}

@@ -3,13 +3,13 @@ import { sql } from 'kysely'
 import type { SearchRequest } from '@sluice/contracts'
 import { searchPlan } from '../src/search/plan.ts'
 import {
-  compareTexts,
+  compareBy,
   connectWith,
-  lower,
   pick,
   randomNumbers,
   randomRows,
   resource,
+  someOrder,
   type Row,
 } from './search-model.ts'
 
@@ -40,39 +40,6 @@ async function page(request: SearchRequest): Promise<{ keys: number[]; uids: str
   }
 }
 
-const orderable = ['id', 'name', 'size', 'amount', 'created', 'disabled', 'status'] as const
-
-/** One to three properties, each with a direction that suits it. */
-function someOrder(): string[] {
-  const names = new Set(Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random, orderable)))
-  return [...names].map((name) => {
-    const direction = pick(random, name === 'name' ? ['asc', 'desc', 'iasc', 'idesc'] : ['asc', 'desc'])
-    return random() < 0.2 ? name : `${name}:${direction}`
-  })
-}
-
-function compareBy(terms: string[]): (a: Row, b: Row) => number {
-  return (a, b) => {
-    for (const term of terms) {
-      const [name, direction = 'asc'] = term.split(':') as [(typeof orderable)[number], string?]
-      const [x, y] = [a[name], b[name]]
-      // Missing values come last in either direction.
-      if (x === null || y === null) {
-        if (x !== y) return x === null ? 1 : -1
-        continue
-      }
-      const difference =
-        typeof x === 'string'
-          ? compareTexts(
-              ...(direction.startsWith('i') ? ([lower(x), lower(String(y))] as const) : ([x, String(y)] as const)),
-            )
-          : Number(x) - Number(y)
-      if (difference !== 0) return direction.endsWith('desc') ? -difference : difference
-    }
-    return a.key - b.key
-  }
-}
-
 const filters: [string[], (row: Row) => boolean][] = [
   [[], () => true],
   [['size:ge:0'], ({ size }) => size !== null && size >= 0],
@@ -83,7 +50,7 @@ const filters: [string[], (row: Row) => boolean][] = [
 describe('the pages of a search', () => {
   it('neither overlap nor skip, and add up to the total', async () => {
     for (let round = 0; round < 60; round++) {
-      const order = someOrder()
+      const order = someOrder(random)
       const [filter, holds] = pick(random, filters)
       const pageSize = pick(random, [1, 7, 50, 256, 257, 1000])
       const expected = rows

@@ -28,6 +28,9 @@ export function filterCondition(filter: string, { properties, query }: Searched)
   return sql`(${property.some ? property.some(sql`(${condition})`) : condition})`
 }
 
+/** What a filter looks at, as far as that can be told without reading it. */
+export const propertyNameOf = (filter: string): string => filter.split(':', 1)[0]!
+
 /** The text of `query` as one condition in brackets; none when there is nothing to look for. */
 export function queryCondition(text: string | undefined, { query }: Searched): RawBuilder<SqlBool> | undefined {
   const wanted = text?.trim()

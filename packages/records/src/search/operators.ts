@@ -1,5 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { containsWords, not, pattern, type Pattern } from './patterns.ts'
+import { containsWords, not, occursIn, pattern, wordsOf, type Pattern } from './patterns.ts'
 import { columnOf, type Property, type PropertyType } from './properties.ts'
 import { arrayOf, sizeOf, valueOf } from './values.ts'
 
@@ -24,9 +24,9 @@ function compared(
   const comparison = sql.raw(symbol)
   const condition: Condition<[string]> = (property, value) => {
     const column = columnOf(property.column)
-    return property.type === 'strings'
-      ? sql`cardinality(${column}) ${comparison} ${sizeOf(value)}`
-      : sql`${column} ${comparison} ${valueOf(property, value)}`
+    if (property.type === 'strings') return sql`cardinality(${column}) ${comparison} ${sizeOf(value)}`
+    const condition = sql<SqlBool>`${column} ${comparison} ${valueOf(property, value)}`
+    return symbol === '=' ? alsoWithin(property, condition, [value]) : condition
   }
   return { takes: 'value', types, condition }
 }
@@ -42,8 +42,18 @@ function listed(negated: boolean): Operator {
   return { takes: 'list', types: every, condition }
 }
 
-function matched(match: Pattern): Operator {
-  return { takes: 'value', types: text, condition: ({ column }, value) => match(columnOf(column), value) }
+/** `pieces` are what the text of a row that matches has in it, for an index to look them up. */
+function matched(match: Pattern, pieces: (value: string) => string[] = () => []): Operator {
+  const condition: Condition<[string]> = (property, value) =>
+    alsoWithin(property, match(columnOf(property.column), value), pieces(value))
+  return { takes: 'value', types: text, condition }
+}
+
+/** The same condition, with what follows from it for a column that has an index. */
+function alsoWithin({ within }: Property, condition: RawBuilder<SqlBool>, pieces: string[]): RawBuilder<SqlBool> {
+  if (within === undefined || pieces.length === 0) return condition
+  const occurring = pieces.map((piece) => occursIn(within, piece))
+  return sql`(${sql.join([condition, ...occurring], sql` and `)})`
 }
 
 function tested(
@@ -55,7 +65,12 @@ function tested(
 
 const [eq, ne] = [compared('=', every), compared('is distinct from', every)]
 const [ge, le] = [compared('>=', ordered), compared('<=', ordered)]
-const ieq = matched((column, value) => sql`lower(normalize(${column}, NFC)) = lower(${value.normalize('NFC')})`)
+/** Other letters may be stored in another form than the one they are compared in. */
+const isPlain = (value: string) => /^[\w.@+-]+$/.test(value)
+const ieq = matched(
+  (column, value) => sql`lower(normalize(${column}, NFC)) = lower(${value.normalize('NFC')})`,
+  (value) => (isPlain(value) ? [value] : []),
+)
 
 const patterns: Record<string, Pattern> = {
   like: pattern('like', '%', '%'),
@@ -66,6 +81,7 @@ const patterns: Record<string, Pattern> = {
   ilike$: pattern('ilike', '%', ''),
   token: containsWords,
 }
+const piecesOf = (name: string) => (name === 'token' ? wordsOf : (value: string) => [value])
 
 /**
  * Every operator by its name on the wire. Where a row has no value for the property, `ne` and the negated patterns hold;
@@ -75,11 +91,11 @@ export const operators: ReadonlyMap<string, Operator> = new Map<string, Operator
   ...Object.entries({ eq, ne, neq: ne, '!eq': ne, ieq }),
   ...Object.entries({ gt: compared('>', ordered), ge, gte: ge, lt: compared('<', ordered), le, lte: le }),
   ...Object.entries(patterns).flatMap(([name, match]): [string, Operator][] => [
-    [name, matched(match)],
+    [name, matched(match, piecesOf(name))],
     [`!${name}`, matched((column, value) => not(match(column, value)))],
   ]),
-  ['startsWith', matched(pattern('ilike', '', '%'))],
-  ['endsWith', matched(pattern('ilike', '%', ''))],
+  ['startsWith', matched(pattern('ilike', '', '%'), piecesOf('ilike'))],
+  ['endsWith', matched(pattern('ilike', '%', ''), piecesOf('ilike'))],
   ['in', listed(false)],
   ['!in', listed(true)],
   ['null', tested(every, (column) => sql`${column} is null`)],

@@ -1,6 +1,15 @@
 import { sql, type RawBuilder } from 'kysely'
-import { columnOf, propertyNamed, type Properties } from './properties.ts'
+import { columnOf, propertyNamed, type Properties, type PropertyType } from './properties.ts'
 import { quoted, refuse } from './violations.ts'
+
+/** One part of an order: what is compared, and which way. */
+export interface OrderTerm {
+  key: RawBuilder<unknown>
+  type: PropertyType
+  descending: boolean
+  /** Is there always a value? Missing ones come last, in either direction. */
+  required: boolean
+}
 
 const directions = ['asc', 'desc', 'iasc', 'idesc']
 
@@ -8,7 +17,7 @@ const directions = ['asc', 'desc', 'iasc', 'idesc']
 export function orderReader(properties: Properties) {
   const named = new Set<string>()
 
-  return (term: string): RawBuilder<unknown> => {
+  return (term: string): OrderTerm => {
     const [name = '', direction = 'asc', ...rest] = term.split(':')
     const property = propertyNamed(name, properties)
     if (rest.length > 0 || !directions.includes(direction)) {
@@ -21,7 +30,25 @@ export function orderReader(properties: Properties) {
     named.add(name)
 
     const column = columnOf(property.column)
-    const key = ignoresCase ? sql`lower(${column})` : column
-    return direction.endsWith('desc') ? sql`${key} desc nulls last` : sql`${key} asc nulls last`
+    return {
+      key: ignoresCase ? sql`lower(${column})` : column,
+      type: property.type,
+      descending: direction.endsWith('desc'),
+      required: property.required ?? false,
+    }
   }
+}
+
+/**
+ * The id makes every order a total one. It goes the way of the last term, so that one index, read forwards or backwards,
+ * gives either direction.
+ */
+export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 'type'>): OrderTerm[] {
+  return [...terms, { ...id, descending: terms.at(-1)?.descending ?? false, required: true }]
+}
+
+/** PostgreSQL uses no index for `desc nulls last`, unless it was made so; where nothing can be missing, nothing is said. */
+export function orderBy({ key, descending, required }: OrderTerm): RawBuilder<unknown> {
+  const direction = sql.raw(descending ? 'desc' : 'asc')
+  return required ? sql`${key} ${direction}` : sql`${key} ${direction} nulls last`
 }

@@ -17,6 +17,13 @@ export function pattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' 
   }
 }
 
+/**
+ * Where the text is kept once more in lower case with an index of trigrams: what holds there whenever the text occurs in the
+ * property. Letter by letter, as pg_c_utf8 lowers, so that a piece of the text is a piece of it in lower case, too.
+ */
+export const occursIn = (within: string, text: string): RawBuilder<SqlBool> =>
+  sql`${sql.ref(within)} like lower(${`%${escaped(text)}%`} collate pg_c_utf8)`
+
 const contains = pattern('ilike', '%', '%')
 
 /** Every word of the text occurs, in any order, in any case. */

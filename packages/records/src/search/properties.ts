@@ -1,4 +1,5 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely'
+import type { Role } from '@sluice/contracts'
 import { quoted, refuse } from './violations.ts'
 
 /** Where a property's value is found: a column (`r.name`), or an expression over the tables of the search. */
@@ -6,6 +7,15 @@ export type Column = string | Expression<unknown>
 
 interface Placed {
   column: Column
+  /** Is there always a value? Then an index may serve an order by it, whatever the direction. */
+  required?: boolean
+  /**
+   * A column that holds this one's text and others', in lower case by pg_c_utf8, and has an index of trigrams. Whatever
+   * looks for a piece of text in the property then looks there too.
+   */
+  within?: string
+  /** Who may search by it: holders of any of these roles. Absent: everyone who may search. */
+  onlyFor?: readonly Role[]
   /**
    * For a property of related records (`userGroups.name`): turns a condition on one of them into "there is one for
    * which", usually by `exists`. A search cannot be ordered by such a property.

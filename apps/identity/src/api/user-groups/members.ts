@@ -18,10 +18,11 @@ interface Place {
 /** The users in a group, searched as all users are. */
 export async function listMembers(uid: string, query: ListQuery, input: Asked): Promise<Answer<User[]>> {
   const group = await userGroupRecords.read(input.db, input.caller, uid)
-  const members = usersOnly(
-    `member of ${group.uid}`,
-    sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
-  )
+  const members = usersOnly({
+    name: `members of ${group.uid}`,
+    condition: sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
+    tallied: false,
+  })
   return members.search(input.db, input, searchOf(query), input.request.url)
 }
 

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type User } from '@sluice/contracts'
-import { records } from '@sluice/records'
+import { records, type Only } from '@sluice/records'
 import type { Asked } from '../operation.ts'
 import { presentUsers } from './present.ts'
 import type { UserRow } from './row.ts'
@@ -48,18 +48,19 @@ export const userRecords = records<UserRow, User, Asked>({
   present: presentUsers,
 })
 
-/** The same users as far as they also meet a condition, which no filter reaches around. The name tells it from others. */
-export function usersOnly(name: string, condition: RawBuilder<SqlBool>) {
-  const { kind } = userRecords
-  return records({
-    ...kind,
-    only: name,
-    scope: (caller, level) => sql`${kind.scope(caller, level)} and ${condition}`,
+/** The same users as far as they also meet a condition, which no filter reaches around. */
+export const usersOnly = (only: Only) => records({ ...userRecords.kind, only })
+
+const analytics = (enabled: boolean) =>
+  usersOnly({
+    name: `analyticsPlatform ${enabled}`,
+    condition: sql`r.analytics_platform_enabled = ${enabled}`,
+    tallied: true,
   })
-}
+const [enabled, notEnabled] = [analytics(true), analytics(false)]
 
 /** The same users as far as they are enabled for the analytics platform, or are not. Undefined: all. */
 export function usersWhere({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
   if (analyticsPlatform === undefined) return userRecords
-  return usersOnly(`analyticsPlatform ${analyticsPlatform}`, sql`r.analytics_platform_enabled = ${analyticsPlatform}`)
+  return analyticsPlatform ? enabled : notEnabled
 }

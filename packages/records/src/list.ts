@@ -1,0 +1,129 @@
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
+import { holds, type SearchRequest } from '@sluice/contracts'
+import { Answer, problems, type Caller } from '@sluice/http'
+import type { RecordKind } from './records.ts'
+import { pageHeaders } from './search/page-headers.ts'
+import { escaped } from './search/patterns.ts'
+import { searchPlan, type SearchPlan } from './search/plan.ts'
+import { InvalidSearch } from './search/violations.ts'
+import { isTallied, rememberedTotals, tallied, versionOf } from './totals.ts'
+
+interface Page<Row> {
+  rows: Row[]
+  /** Undefined where it was not counted. */
+  total: number | undefined
+  /** See `Tally`; undefined where there is none. */
+  version: number | undefined
+  /** The place of the last row, if there are rows after it. */
+  lastKeys: (string | null)[] | undefined
+}
+
+/** Lists of one kind of record: a page of what the caller may see, with the totals in headers. */
+export function listing<Row, Resource, Context extends { caller: Caller }>(kind: RecordKind<Row, Resource, Context>) {
+  const from = sql`${sql.table(kind.table)} as r`
+  const totals = rememberedTotals()
+
+  /** `url` is what was asked by GET, for links to other pages. */
+  return async function search(
+    db: Kysely<any>,
+    context: Context,
+    request: SearchRequest,
+    url?: string,
+  ): Promise<Answer<Resource[]>> {
+    const plan = planOf(request, context.caller)
+    const scope = kind.scope(context.caller, 'READ')
+    const where = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
+    const { rows, total, lastKeys } = await counted(db, plan, where, scope)
+    const headers = pageHeaders(
+      {
+        page: plan.page,
+        pageSize: plan.pageSize,
+        total,
+        more: lastKeys !== undefined,
+        cursor: lastKeys && plan.cursorAfter(lastKeys),
+        byCursor: plan.after !== undefined,
+      },
+      url,
+    )
+    return new Answer(await kind.present(rows, context), headers)
+  }
+
+  function planOf(request: SearchRequest, caller: Caller): SearchPlan {
+    const query = (text: string) => kind.matches(`%${escaped(text)}%`)
+    const allowed = Object.entries(kind.properties).filter(
+      ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => holds(caller.roles, role)),
+    )
+    try {
+      return searchPlan(request, {
+        name: `${kind.path} ${kind.only?.name ?? ''}`,
+        properties: Object.fromEntries(allowed),
+        query,
+        idColumn: 'r.uid',
+        defaultOrder: ['name:iasc'],
+      })
+    } catch (error) {
+      throw error instanceof InvalidSearch ? problems.malformed(error.violations) : error
+    }
+  }
+
+  /** The page with its total, both of the same moment. A total that was counted before is taken while nothing changed. */
+  async function counted(
+    db: Kysely<any>,
+    plan: SearchPlan,
+    where: RawBuilder<SqlBool>,
+    scope: RawBuilder<SqlBool>,
+  ): Promise<Page<Row>> {
+    const nothing = sql<null>`null::bigint`
+    if (!plan.counted) return page(db, plan, where, { total: nothing, version: nothing })
+    const { tally } = kind
+    if (tally && isTallied(kind, plan)) return page(db, plan, where, { total: tallied(tally, where), version: nothing })
+
+    const total = countOf(plan, where)
+    if (!tally || !totals.mayRemember(kind, plan)) return page(db, plan, where, { total, version: nothing })
+    const version = versionOf(tally, scope)
+    const key = totals.keyOf(where.compile(db))
+    const known = totals.find(key)
+    if (known) {
+      const found = await page(db, plan, where, { total: nothing, version })
+      if (found.version === known.version) return { ...found, total: known.total }
+    }
+    const found = await page(db, plan, where, { total, version })
+    totals.keep(key, found)
+    return found
+  }
+
+  /** A page that is not full tells by itself how many there are. */
+  function countOf({ limit, offset, after }: SearchPlan, where: RawBuilder<SqlBool>): RawBuilder<number> {
+    const count = sql<number>`(select count(*) from ${from} where ${where})`
+    if (after) return count
+    const here = sql`(select count(*) from page)`
+    return sql`case when ${here} between ${offset === 0 ? 0 : 1} and ${limit}::bigint then ${offset}::bigint + ${here} else ${count} end`
+  }
+
+  /** One row more than the page has, to know whether another one follows. */
+  async function page(
+    db: Kysely<any>,
+    plan: SearchPlan,
+    where: RawBuilder<SqlBool>,
+    { total, version }: { total: RawBuilder<number | null>; version: RawBuilder<number | null> },
+  ): Promise<Page<Row>> {
+    const place = plan.after ? sql`${where} and (${plan.after})` : where
+    const found = await sql<{ page_total: number | null; page_version: number | null; page_keys: string[] | null }>`
+      with page as materialized (
+        select r.*, array[${sql.join(plan.keys)}]::text[] as page_keys from ${from} where ${place}
+        order by ${sql.join(plan.order)} limit ${plan.limit + 1} offset ${plan.offset}
+      )
+      select page.*, facts.* from (select ${total} as page_total, ${version} as page_version) as facts left join page on true`.execute(
+      db,
+    )
+    const read = found.rows.filter(({ page_keys }) => page_keys !== null)
+    const rows = read.slice(0, plan.limit)
+    const { page_total, page_version } = found.rows[0]!
+    return {
+      rows: rows.map(({ page_total: _, page_version: __, page_keys: ___, ...row }) => row as Row),
+      total: page_total ?? undefined,
+      version: page_version ?? undefined,
+      lastKeys: read.length > rows.length ? rows.at(-1)!.page_keys! : undefined,
+    }
+  }
+}
