@@ -1,0 +1,72 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { body, Reference, Timestamp, Uid } from '../named.ts'
+import { roles, type Role } from '../roles.ts'
+import { Client } from './client.ts'
+
+/** What an application can ask about its user, besides roles. */
+export const openIdScopes = ['openid', 'profile', 'email', 'offline_access'] as const
+
+/** Every scope that an application can be given: nobody acts as a super admin through one. */
+export const applicationScopes = [
+  ...openIdScopes,
+  ...roles.filter((role): role is Exclude<Role, 'ROLE_SUPER_ADMIN'> => role !== 'ROLE_SUPER_ADMIN'),
+]
+
+export const grantTypes = ['authorization_code', 'refresh_token', 'client_credentials'] as const
+export type GrantType = (typeof grantTypes)[number]
+
+const AuthorizationGrantType = Type.Object(
+  { value: Type.Enum([...grantTypes]) },
+  { ...closed, title: 'AuthorizationGrantType' },
+)
+
+/** Longer is typed by nobody, and pages and logs show it. */
+const Name = Type.String({ minLength: 2, maxLength: 255, pattern: '^[^\\p{Cc}]*$' })
+
+const fields = {
+  ssoClientId: Type.String({
+    minLength: 2,
+    maxLength: 255,
+    pattern: '^[ -~]*$',
+    description: 'The client_id of OAuth. Printable ASCII, unlike any other, in every client.',
+  }),
+  clientName: Name,
+  redirectUris: Type.Array(Type.String({ minLength: 1, maxLength: 2000 }), { uniqueItems: true, maxItems: 50 }),
+  scopes: Type.Array(Type.Enum([...applicationScopes]), { uniqueItems: true, maxItems: applicationScopes.length }),
+  grantTypes: Type.Array(AuthorizationGrantType, { uniqueItems: true, maxItems: grantTypes.length }),
+}
+
+/** An absent `clientSecret` leaves the one there is, null takes it away: the application is a public one then. */
+export const SsoClientConfigBody = contract(
+  'SsoClientConfigBody',
+  body(
+    {
+      ...fields,
+      client: Type.Optional(Reference),
+      clientSecret: Type.Optional(
+        Type.Union([Type.String({ minLength: 22, maxLength: 255, pattern: '^[!-~]*$' }), Type.Null()]),
+      ),
+    },
+    ['confidential'],
+  ),
+)
+export type SsoClientConfigBody = TypeOf<typeof SsoClientConfigBody>
+
+/** An application that signs users of a client in here, or acts for itself. */
+export const SsoClientConfig = contract(
+  'SsoClientConfig',
+  Type.Object(
+    {
+      id: Uid,
+      created: Timestamp,
+      lastUpdated: Timestamp,
+      client: Client,
+      ...fields,
+      /** It has a secret to prove itself with. */
+      confidential: Type.Boolean(),
+    },
+    closed,
+  ),
+)
+export type SsoClientConfig = TypeOf<typeof SsoClientConfig>
