@@ -1,6 +1,6 @@
 import { Router, type Express } from 'express'
 import { sql, type Kysely } from 'kysely'
-import { authenticator, door, tokenVerifier } from '@sluice/http'
+import { authenticator, door, guardedFetch, tokenVerifier } from '@sluice/http'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import { operations } from './api/operations.ts'
@@ -11,6 +11,7 @@ import { openIdProvider } from './oidc/openid-provider.ts'
 import { pageRoutes } from './pages/routes.ts'
 import { translate } from './problems.ts'
 import { publishedKeys } from './published-keys.ts'
+import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
 import { signingKeys } from './sign-in/keys.ts'
 import { standingOf } from './sign-in/standing.ts'
 
@@ -26,6 +27,7 @@ interface Parts {
 export function identityApp({ db, config, logger, metrics, isStopping = () => false }: Parts): Express {
   const keys = signingKeys(db, config.SECRET_KEYS)
   const oidc = openIdProvider({ db, config, keys, logger })
+  const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db)
   return door({
     operations,
@@ -50,6 +52,7 @@ export function identityApp({ db, config, logger, metrics, isStopping = () => fa
       standing: (credential) => standingOf(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
-    run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, { config, keys, oidc }, work),
+    run: (operation, caller, facts, work) =>
+      inTransaction(operation, caller, facts, { config, keys, oidc, federation: providers }, work),
   })
 }

@@ -1,5 +1,5 @@
 import { keyRing, type KeyRing } from '@sluice/database'
-import { hostNames } from '@sluice/http'
+import { hostNames, outgoingAllowed } from '@sluice/http'
 import {
   databaseUrl,
   integer,
@@ -30,6 +30,8 @@ const shape = {
   /** Hosts that requests may name besides the public address's: by which the other service calls this one. */
   ALLOWED_HOSTS: hostNames(),
   CORS_ORIGINS: list(),
+  /** What may be asked at addresses that users typed, besides public ones by https: hosts and ranges. */
+  OUTGOING_ALLOWED: outgoingAllowed(),
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
   /** May an administrator choose the password of somebody else? See docs/decisions/0010. */

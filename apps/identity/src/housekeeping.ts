@@ -7,6 +7,7 @@ import { forgetForgotten } from './sign-in/forgotten.ts'
 import { forgetLinks } from './sign-in/links.ts'
 import { sweepOidcModels } from './oidc/sweep.ts'
 import { forgetApiTokens } from './sign-in/api-tokens.ts'
+import { forgetSsoSignIns } from './sign-in/federated/forget.ts'
 import { tendKeys, type KeyRotation } from './sign-in/key-rotation.ts'
 import { forgetTickets } from './sign-in/second-factor/tickets.ts'
 
@@ -53,6 +54,7 @@ export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
     await forgetMails(trx)
     await forgetTickets(trx)
     await forgetApiTokens(trx)
+    await forgetSsoSignIns(trx)
   })
 }
 

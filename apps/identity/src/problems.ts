@@ -12,6 +12,10 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
   sso_client_configs_sso_client_id_key: ['/ssoClientId', 'Another application has this id.'],
   sso_client_configs_skeleton_key: ['/ssoClientId', 'Another application has this id, or one too like it.'],
   sso_client_configs_client_fkey: ['/client/id', 'The client was deleted meanwhile.'],
+  sso_provider_configs_client_key: [
+    '/client/id',
+    'This client has an SSO provider config: its users sign in in one place. Change that one.',
+  ],
   user_group_members_user_group_fkey: ['/userGroups', 'A user group was deleted meanwhile.'],
 }
 

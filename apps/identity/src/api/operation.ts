@@ -3,12 +3,14 @@ import type { DatabaseContext } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import type { OpenIdProvider } from '../oidc/openid-provider.ts'
+import type { Federation } from '../sign-in/federated/federation.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 
 /** What every handler of this service is given besides its request. */
 export interface IdentityContext extends DatabaseContext<DB> {
   config: Config
   keys: SigningKeys
+  federation: Federation
   oidc: Pick<OpenIdProvider, 'refusalOf'>
 }
 

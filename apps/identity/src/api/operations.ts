@@ -9,6 +9,7 @@ import type { IdentityContext } from './operation.ts'
 import { reportOperations } from './reports/operations.ts'
 import { sessionOperations } from './session/operations.ts'
 import { ssoClientConfigOperations } from './sso-client-configs/operations.ts'
+import { ssoProviderConfigOperations } from './sso-provider-configs/operations.ts'
 import { userGroupOperations } from './user-groups/operations.ts'
 import { userAccessOperations } from './users/user-access.ts'
 import { userLifeOperations } from './users/life-operations.ts'
@@ -26,6 +27,7 @@ export const operations: readonly Operation<IdentityContext>[] = [
   ...Object.values(sessionOperations),
   ...Object.values(reportOperations),
   ...Object.values(ssoClientConfigOperations),
+  ...Object.values(ssoProviderConfigOperations),
   ...Object.values(authOperations),
   ...Object.values(authLinkOperations),
   ...Object.values(mailOperations),

@@ -2,8 +2,10 @@ import { identityOperations } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { endSession } from '../../sign-in/sessions.ts'
 import { operation } from '../operation.ts'
+import { finishSso } from './finish-sso.ts'
 import { login, loginWithCode } from './login.ts'
 import { refresh } from './refresh.ts'
+import { startSso } from './start-sso.ts'
 
 export const authOperations = {
   login: operation(identityOperations.auth.login, (input) => login(input.body, input)),
@@ -11,6 +13,13 @@ export const authOperations = {
   loginWithCode: operation(identityOperations.auth.loginWithCode, (input) => loginWithCode(input.body, input)),
 
   refresh: operation(identityOperations.auth.refresh, (input) => refresh(input.body, input)),
+
+  // Before startSso, whose path would take "callback" for a client's code.
+  finishSso: operation(identityOperations.auth.finishSso, (input) => finishSso(input.query, input)),
+
+  startSso: operation(identityOperations.auth.startSso, (input) =>
+    startSso(input.params.clientCode, input.query, input),
+  ),
 
   logout: operation(identityOperations.auth.logout, async ({ write, caller, request }) => {
     if (caller.kind !== 'session') throw problems.forbidden('An API token has no session to end: delete the token.')

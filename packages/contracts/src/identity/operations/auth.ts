@@ -1,5 +1,7 @@
 import { signature } from '../../operation.ts'
 import { LoginAnswer, LoginBody, LoginCodeBody, RefreshBody, Tokens } from '../sign-in.ts'
+import { SsoCallbackQuery, SsoStartQuery } from '../sso-sign-in.ts'
+import { authLinks } from './auth-links.ts'
 
 export const auth = {
   login: signature({
@@ -30,6 +32,28 @@ export const auth = {
     body: RefreshBody,
     response: Tokens,
   }),
+  finishSso: signature({
+    id: 'auth.finishSso',
+    summary: 'Come back from the SSO provider, signed in',
+    description:
+      'Where the provider sends the browser. Answers tokens; where the sign-in began on a page of the OpenID Provider, leads back to it (302).',
+    method: 'get',
+    path: '/auth/sso/callback',
+    guard: 'anyone',
+    effect: 'write',
+    query: SsoCallbackQuery,
+    response: Tokens,
+  }),
+  startSso: signature({
+    id: 'auth.startSso',
+    summary: 'Sign in at the SSO provider of a client',
+    description: 'For browsers: leads to the provider, and sets a cookie that the way back needs.',
+    method: 'get',
+    path: '/auth/sso/:clientCode',
+    guard: 'anyone',
+    status: 302,
+    query: SsoStartQuery,
+  }),
   logout: signature({
     id: 'auth.logout',
     summary: 'End the session of this token',
@@ -37,4 +61,5 @@ export const auth = {
     path: '/auth/logout',
     guard: 'signed-in',
   }),
+  ...authLinks,
 }

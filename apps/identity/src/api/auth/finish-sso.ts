@@ -1,0 +1,110 @@
+import type { Transaction } from 'kysely'
+import type { SsoCallbackQuery, Tokens } from '@sluice/contracts'
+import { Answer, Problem, Redirect } from '@sluice/http'
+import type { DB } from '../../database.ts'
+import { admit } from '../../sign-in/federated/admit.ts'
+import { browserCookies } from '../../sign-in/federated/browser-cookie.ts'
+import { personOf, type Person } from '../../sign-in/federated/exchange.ts'
+import { callbackUrl, findProviderConfig, type ProviderConfig } from '../../sign-in/federated/provider-config.ts'
+import { providerProblem, type ProviderProblem } from '../../sign-in/federated/provider-problem.ts'
+import { notAdmitted, providerFailed, unknownSignIn } from '../../sign-in/federated/sign-in-problems.ts'
+import { issueTicket } from '../../sign-in/federated/tickets.ts'
+import { isBrowserOf, recall, useOnce, type UnderWay } from '../../sign-in/federated/under-way.ts'
+import { addRefreshToken } from '../../sign-in/refresh-tokens.ts'
+import { openSession } from '../../sign-in/sessions.ts'
+import type { Asked } from '../operation.ts'
+import { tokensOf } from './tokens.ts'
+
+/**
+ * Ends a sign-in at a provider: with tokens, or back on the page that it began on, with a ticket for the session. What goes
+ * wrong is told there too (`?problem=<code>`), and in the audit.
+ */
+export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<Answer<Tokens> | Redirect> {
+  const { config, request } = input
+  const underWay = recall(config.SECRET_KEYS, query.state)
+  const cookies = browserCookies(new URL(callbackUrl(config)))
+  const secret = underWay && cookies.read(request.stream.headers.cookie, underWay.browser)
+  if (!underWay || !secret || !isBrowserOf(underWay, secret)) throw unknownSignIn()
+  // Another config's answer: RFC 9207 calls it a mix-up.
+  if (underWay.config !== query.provider.toLowerCase()) throw unknownSignIn()
+  if (!(await useOnce(input.db, query.state, underWay))) throw unknownSignIn()
+
+  const headers = { 'Set-Cookie': cookies.clear(underWay.browser) }
+  try {
+    const done = await signInAt(await providerOf(underWay, input), query.state, secret, underWay, input)
+    return done.ticket === undefined
+      ? new Answer(await tokensOf(input, done), headers)
+      : new Redirect(pageOf(underWay, input, { ticket: done.ticket }), headers)
+  } catch (error) {
+    if (
+      underWay.interaction === undefined ||
+      !(error instanceof Problem) ||
+      (error.status >= 500 && error.status !== 502)
+    )
+      throw error
+    return new Redirect(pageOf(underWay, input, { problem: error.code }), headers)
+  }
+}
+
+/** As it is now; one that asks elsewhere than when the sign-in began is another. */
+async function providerOf(underWay: UnderWay, { db, config }: Asked): Promise<ProviderConfig> {
+  const provider = await findProviderConfig(db, config, { uid: underWay.config })
+  if (!provider || provider.issuer.href !== underWay.issuer) throw unknownSignIn()
+  return provider
+}
+
+const pageOf = ({ interaction }: UnderWay, { config }: Asked, query: Record<string, string>): string =>
+  `${config.IDENTITY_PUBLIC_URL}/interaction/${interaction}/federated?${new URLSearchParams(query)}`
+
+async function signInAt(provider: ProviderConfig, state: string, secret: string, underWay: UnderWay, input: Asked) {
+  const { federation, request, write } = input
+  const { search } = new URL(request.url, provider.redirectUri)
+  const person = await personOf(provider, federation, { search, state, secret }).catch(asProblem)
+
+  const done = await write(async (trx) => {
+    const at = { provider: provider.uid, issuer: provider.issuer.href }
+    if (person instanceof Error) {
+      request.audit(null, { outcome: person.fault, ...at }, { client: provider.client })
+      return undefined
+    }
+    const { user, refusal } = { refusal: undefined, ...(await admit(trx, provider, person)) }
+    const by = { user: user?.uid, client: provider.client }
+    const opened = user && refusal === undefined ? await open(trx, user, person, underWay, input) : undefined
+    request.audit(
+      user?.uid ?? null,
+      {
+        outcome: refusal ?? 'signed in',
+        ...(opened && { session: opened.session.uid }),
+        ...at,
+        subject: person.subject,
+      },
+      by,
+    )
+    return opened && user && { ...opened, user: user.uid, client: user.client }
+  })
+  if (person instanceof Error) throw providerFailed(person)
+  if (!done) throw notAdmitted()
+  return done
+}
+
+function asProblem(error: unknown): ProviderProblem {
+  const problem = providerProblem(error)
+  if (!problem) throw error
+  return problem
+}
+
+/** For a page a ticket, for everybody else the first refresh token. */
+async function open(
+  trx: Transaction<DB>,
+  user: { id: number; client: string; roles: Parameters<typeof openSession>[1]['user']['roles'] },
+  { amr }: Person,
+  { interaction }: UnderWay,
+  { config, request }: Asked,
+) {
+  const userAgent = (request.stream.headers['user-agent'] ?? '').slice(0, 500)
+  const { address } = request
+  const session = await openSession(trx, { user, days: config.SESSION_DAYS, address, userAgent, amr })
+  return interaction === undefined
+    ? { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
+    : { session, refreshToken: '', ticket: await issueTicket(trx, { session, interaction }) }
+}

@@ -1,0 +1,44 @@
+import { identityOperations, searchOf } from '@sluice/contracts'
+import { readyToUse } from '../../sign-in/federated/provider-config.ts'
+import { tryProvider } from '../../sign-in/federated/try-provider.ts'
+import { operation } from '../operation.ts'
+import { ssoProviderConfigRecords } from './records.ts'
+import { updateForClient } from './update-for-client.ts'
+import { createSsoProviderConfig, deleteSsoProviderConfig, updateSsoProviderConfig } from './write.ts'
+
+const { ssoProviderConfigs } = identityOperations
+
+export const ssoProviderConfigOperations = {
+  list: operation(ssoProviderConfigs.list, (input) =>
+    ssoProviderConfigRecords.search(input.db, input, searchOf(input.query), input.request.url),
+  ),
+
+  create: operation(ssoProviderConfigs.create, async (input) =>
+    ssoProviderConfigRecords.created(await createSsoProviderConfig(input.body, input), input),
+  ),
+
+  read: operation(ssoProviderConfigs.read, async (input) =>
+    ssoProviderConfigRecords.answer(
+      await ssoProviderConfigRecords.read(input.db, input.caller, input.params.uid),
+      input,
+    ),
+  ),
+
+  update: operation(ssoProviderConfigs.update, async (input) =>
+    ssoProviderConfigRecords.answer(await updateSsoProviderConfig(input.params.uid, input.body, input), input),
+  ),
+
+  updateForClient: operation(ssoProviderConfigs.updateForClient, (input) =>
+    updateForClient(input.params, input.body, input),
+  ),
+
+  delete: operation(ssoProviderConfigs.delete, async (input) => {
+    await deleteSsoProviderConfig(input.params.uid, input)
+    return undefined
+  }),
+
+  test: operation(ssoProviderConfigs.test, async ({ db, caller, params, config, federation }) => {
+    const row = await ssoProviderConfigRecords.read(db, caller, params.uid)
+    return tryProvider(readyToUse(row, config), federation)
+  }),
+}

@@ -1,0 +1,26 @@
+import { sql, type Transaction } from 'kysely'
+import { holds, type Role } from '@sluice/contracts'
+import { problems, type Caller } from '@sluice/http'
+import type { DB } from '../../database.ts'
+import type { SsoProviderConfigRow } from './records.ts'
+
+type Columns = Pick<SsoProviderConfigRow, 'provider' | 'client_domain' | 'client_id' | 'mapping_claim'>
+
+/** Does a change say who signs in as whom? */
+export const rulesOverUsers = (before: SsoProviderConfigRow, after: Columns): boolean =>
+  (['provider', 'client_domain', 'client_id', 'mapping_claim'] as const).some((name) => before[name] !== after[name])
+
+/**
+ * Who chooses the provider of a client can be everybody who signs in there. So nobody does who lacks a role that one of them
+ * holds.
+ */
+export async function demandPowerOverUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
+  const { rows } = await sql<{ role: Role }>`
+    select distinct unnest(roles) as role from users where client = ${client} and sso_auth order by role`.execute(trx)
+  const held = [...caller.roles, ...caller.dormantRoles]
+  const lacked = rows.map(({ role }) => role).filter((role) => !holds(held, role))
+  if (lacked.length > 0)
+    throw problems.forbidden(
+      `Users who sign in through this provider hold what you do not: ${lacked.join(', ')}. Somebody who holds it can do this.`,
+    )
+}

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import { sql, type Transaction } from 'kysely'
+import { holds, type SsoProviderConfigBody } from '@sluice/contracts'
+import { OutgoingProblem, problems, type Caller } from '@sluice/http'
+import type { DB } from '../../database.ts'
+import { issuerOf } from '../../sign-in/federated/issuer.ts'
+import { sealedSecret } from '../../sign-in/federated/provider-config.ts'
+import type { Asked } from '../operation.ts'
+import { auditedOf, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
+import { demandPowerOverUsers, rulesOverUsers } from './rules.ts'
+
+export async function createSsoProviderConfig(
+  body: SsoProviderConfigBody,
+  input: Asked,
+): Promise<SsoProviderConfigRow> {
+  const { write, caller, config, request } = input
+  await demandReachable(body, input)
+  return write(async (trx) => {
+    const uid = randomUUID()
+    const client = await clientFor(trx, caller, body.client?.id)
+    await demandPowerOverUsers(trx, caller, client)
+    const made = await ssoProviderConfigRecords.insert(trx, caller, {
+      ...plainColumns(body),
+      uid,
+      client,
+      client_id: body.clientId ?? null,
+      client_secret: body.clientSecret ? sealedSecret(uid, body.clientSecret, config.SECRET_KEYS) : null,
+    })
+    request.audit(made.uid, { after: auditedOf(made) })
+    return made
+  })
+}
+
+/** Replaces a config. At another address, the secret must come along, and everybody signs in there for the first time. */
+export async function updateSsoProviderConfig(
+  uid: string,
+  body: SsoProviderConfigBody,
+  input: Asked,
+): Promise<SsoProviderConfigRow> {
+  const { db, write, caller, request } = input
+  await ssoProviderConfigRecords.read(db, caller, uid)
+  await demandReachable(body, input)
+  return write(async (trx) => {
+    const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
+    if (body.client && body.client.id.toLowerCase() !== before.client)
+      throw problems.refused('/client/id', 'An SSO provider config stays with its client: make a new one there.')
+    const columns = { ...plainColumns(body), ...credentials(before, body, input) }
+    if (rulesOverUsers(before, columns)) await demandPowerOverUsers(trx, caller, before.client)
+    if (movesAway(before, body)) await sql`delete from sso_identities where config_id = ${before.id}`.execute(trx)
+    const after = await ssoProviderConfigRecords.update(trx, caller, before, columns)
+    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
+    return after
+  })
+}
+
+/** Removes a config: nobody signs in there any more, and whoever did is not known from there. */
+export async function deleteSsoProviderConfig(uid: string, { write, caller, request }: Asked): Promise<void> {
+  await write(async (trx) => {
+    const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
+    await ssoProviderConfigRecords.remove(trx, before)
+    request.audit(before.uid, { before: auditedOf(before) })
+  })
+}
+
+const plainColumns = (body: SsoProviderConfigBody) => ({
+  provider: body.provider,
+  client_domain: body.clientDomain,
+  mapping_claim: body.mappingClaim,
+})
+
+/** Is it another provider than before? */
+const movesAway = (before: SsoProviderConfigRow, { provider, clientDomain }: SsoProviderConfigBody): boolean =>
+  issuerOf(before.provider, before.client_domain).href !== issuerOf(provider, clientDomain).href
+
+/** Absent keeps, null clears. Who may change the address may not read the secret, and would by having it sent there. */
+function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: Asked) {
+  const { clientId, clientSecret } = body
+  if (clientSecret === undefined && before.client_secret !== null && movesAway(before, body))
+    throw problems.refused(
+      '/clientSecret',
+      'The secret is for the provider at the old address: send the new one along, or null for none.',
+    )
+  const sealed = clientSecret ? sealedSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
+  return {
+    client_id: clientId === undefined ? before.client_id : clientId,
+    client_secret: clientSecret === undefined ? before.client_secret : sealed,
+  }
+}
+
+/** Refuses an address that would never be asked. One that cannot be looked up today may be there tomorrow. */
+async function demandReachable(
+  { provider, clientDomain }: SsoProviderConfigBody,
+  { federation }: Asked,
+): Promise<void> {
+  try {
+    await federation.outgoing.check(issuerOf(provider, clientDomain))
+  } catch (error) {
+    if (!(error instanceof OutgoingProblem)) throw error
+    if (error.refused) throw problems.refused('/clientDomain', error.message)
+  }
+}
+
+/** One's own client, or for a super admin any that there is. Of others, nobody learns whether they exist. */
+async function clientFor(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
+  const client = wanted.toLowerCase()
+  if (client === caller.client) return client
+  const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
+    ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
+    : { rows: [] }
+  if (rows.length === 0) throw problems.refused('/client/id', 'There is no such client.')
+  return client
+}

@@ -1,0 +1,62 @@
+import { sql, type Transaction } from 'kysely'
+import type { Role, UserStatus } from '@sluice/contracts'
+import type { DB } from '../../database.ts'
+import type { Person } from './exchange.ts'
+
+export interface Admitted {
+  id: number
+  uid: string
+  client: string
+  roles: Role[]
+}
+
+interface Found extends Admitted {
+  status: UserStatus
+  sso_auth: boolean
+}
+
+/**
+ * The user that a person is, or why they are none: looked up by ssoId within the config's client, never by anything else. At
+ * the first sign-in the person's issuer and subject are kept, and from then on nobody else is this user, whatever their
+ * mapping claim says; nor is this person another user. Whoever was invited is active from here.
+ */
+export async function admit(
+  trx: Transaction<DB>,
+  config: { id: number },
+  { issuer, subject, ssoId }: Person,
+): Promise<{ user: Admitted } | { refusal: string; user?: Admitted }> {
+  const { rows } = await sql<Found>`
+    select u.id, u.uid, u.client, u.roles, u.status, u.sso_auth
+    from sso_provider_configs p
+    join clients c on c.uid = p.client
+    join users u on u.client = p.client
+    where p.id = ${config.id} and u.sso_id = ${ssoId} and not c.disabled
+    for update of u for key share of p`.execute(trx)
+  const user = rows[0]
+  if (!user) return { refusal: 'nobody has this ssoId' }
+  if (!user.sso_auth) return { refusal: 'does not use single sign-on', user }
+  if (user.status === 'INACTIVE') return { refusal: 'status INACTIVE', user }
+  if (!(await isPerson(trx, config, user, { issuer, subject }))) return { refusal: 'another person than before', user }
+  if (user.status === 'INVITATION')
+    await sql`
+      update users set status = 'ACTIVE', version = version + 1, updated_at = now() where id = ${user.id}`.execute(trx)
+  return { user }
+}
+
+/** Keeps the person at the first sign-in. False: the user is somebody else, or the person is another user. */
+async function isPerson(
+  trx: Transaction<DB>,
+  config: { id: number },
+  user: { id: number },
+  { issuer, subject }: Pick<Person, 'issuer' | 'subject'>,
+): Promise<boolean> {
+  await sql`
+    insert into sso_identities (config_id, user_id, issuer, subject)
+    values (${config.id}, ${user.id}, ${issuer}, ${subject}) on conflict do nothing`.execute(trx)
+  const { rows } = await sql`
+    select from sso_identities
+    where config_id = ${config.id} and user_id = ${user.id} and issuer = ${issuer} and subject = ${subject}`.execute(
+    trx,
+  )
+  return rows.length === 1
+}

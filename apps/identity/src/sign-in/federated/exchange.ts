@@ -1,0 +1,107 @@
+import {
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  fetchUserInfo,
+  type Configuration,
+  type IDToken,
+} from 'openid-client'
+import type { Federation } from './federation.ts'
+import type { ProviderConfig } from './provider-config.ts'
+import { ProviderProblem, providerProblem } from './provider-problem.ts'
+import { configuration } from './relying-party.ts'
+import { proofsOf } from './under-way.ts'
+
+/** Who somebody is to their provider. */
+export interface Person {
+  issuer: string
+  subject: string
+  /** The value of the mapping claim: the ssoId. */
+  ssoId: string
+  /** How the provider says they signed in there (RFC 8176). */
+  amr: string[]
+}
+
+const wantedScopes = ['openid', 'email', 'profile']
+
+/** Where a browser goes to sign in. Throws `ProviderProblem`. */
+export async function authorizationUrl(
+  provider: ProviderConfig,
+  federation: Federation,
+  { state, secret }: { state: string; secret: string },
+): Promise<URL> {
+  const { nonce, codeVerifier } = proofsOf(secret)
+  const metadata = await federation.metadata(provider.issuer)
+  const supported = Array.isArray(metadata.scopes_supported) ? metadata.scopes_supported : wantedScopes
+  return buildAuthorizationUrl(configuration({ metadata, ...provider }, federation.outgoing), {
+    response_type: 'code',
+    redirect_uri: provider.redirectUri,
+    scope: wantedScopes.filter((scope) => scope === 'openid' || supported.includes(scope)).join(' '),
+    state,
+    nonce,
+    code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+    code_challenge_method: 'S256',
+  })
+}
+
+/** Exchanges what a browser came back with for who it is. `search`: the query of that address. Throws `ProviderProblem`. */
+export async function personOf(
+  provider: ProviderConfig,
+  federation: Federation,
+  { search, state, secret }: { search: string; state: string; secret: string },
+): Promise<Person> {
+  const { nonce, codeVerifier } = proofsOf(secret)
+  try {
+    const metadata = await federation.metadata(provider.issuer)
+    const config = configuration({ metadata, ...provider }, federation.outgoing)
+    const back = new URL(provider.redirectUri)
+    back.search = search
+    const tokens = await authorizationCodeGrant(config, back, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: codeVerifier,
+      idTokenExpected: true,
+    })
+    const claims = tokens.claims()!
+    return {
+      issuer: new URL(claims.iss).href,
+      subject: demandSubject(claims.sub),
+      ssoId: await mapped(claims, provider.mappingClaim, config, tokens.access_token),
+      amr: methodsOf(claims.amr),
+    }
+  } catch (error) {
+    const problem = providerProblem(error)
+    // Its endpoints may have moved since they were read.
+    if (problem?.fault !== 'SSO_DENIED') federation.forget(provider.issuer)
+    throw problem ?? error
+  }
+}
+
+function demandSubject(subject: string): string {
+  if (subject.length > 255)
+    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider’s name for the person (sub) is longer than allowed.')
+  return subject
+}
+
+/** From the ID token; where it is not in there, from the user information, which must be about the same person. */
+async function mapped(claims: IDToken, claim: string, config: Configuration, accessToken: string): Promise<string> {
+  const { userinfo_endpoint } = config.serverMetadata()
+  const inToken = Object.hasOwn(claims, claim)
+  const all = inToken || !userinfo_endpoint ? claims : await fetchUserInfo(config, accessToken, claims.sub)
+  const value = Object.hasOwn(all, claim) ? all[claim] : undefined
+  if (typeof value !== 'string' || !/^\P{Cc}{1,255}$/u.test(value))
+    throw new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      `The provider says nothing usable in the claim ${claim}: a text of 1 to 255 characters is needed.`,
+    )
+  if (claim === 'email' && all.email_verified !== true)
+    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider has not verified the e-mail address of this person.')
+  return value
+}
+
+const methodsOf = (amr: unknown): string[] =>
+  Array.isArray(amr)
+    ? amr
+        .filter((method): method is string => typeof method === 'string' && /^[\w.:/-]{1,50}$/.test(method))
+        .slice(0, 10)
+    : []

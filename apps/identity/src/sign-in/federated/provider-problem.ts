@@ -1,0 +1,134 @@
+import {
+  AuthorizationResponseError,
+  ClientError,
+  ResponseBodyError,
+  WWWAuthenticateChallengeError,
+} from 'openid-client'
+import { OutgoingProblem } from '@sluice/http'
+
+/** Stable codes of what can be wrong with a provider, or with what it says. */
+export type ProviderFault =
+  /** A rule of ours forbids to ask it. */
+  | 'SSO_ADDRESS_REFUSED'
+  | 'SSO_UNREACHABLE'
+  /** It is there, and answers what it should not. */
+  | 'SSO_ANSWER_INVALID'
+  /** It calls itself something else, or answered for another. */
+  | 'SSO_ISSUER_MISMATCH'
+  /** It does not take our clientId or clientSecret. */
+  | 'SSO_CLIENT_REFUSED'
+  /** It does not do what we cannot do without. */
+  | 'SSO_NOT_SUPPORTED'
+  | 'SSO_TOKEN_INVALID'
+  /** It says that the person is not signed in. */
+  | 'SSO_DENIED'
+
+/** A provider is not usable, or said something that is not believed. The message is a sentence for people. */
+export class ProviderProblem extends Error {
+  override readonly name = 'ProviderProblem'
+  readonly fault: ProviderFault
+
+  constructor(fault: ProviderFault, message: string, cause?: unknown) {
+    super(message, { cause })
+    this.fault = fault
+  }
+}
+
+/** Whatever was thrown while a provider was asked. Undefined: a bug of ours. */
+export function providerProblem(error: unknown): ProviderProblem | undefined {
+  if (error instanceof ProviderProblem) return error
+  const outgoing = causesOf(error).find((cause) => cause instanceof OutgoingProblem)
+  if (outgoing)
+    return new ProviderProblem(outgoing.refused ? 'SSO_ADDRESS_REFUSED' : 'SSO_UNREACHABLE', outgoing.message)
+  if (error instanceof AuthorizationResponseError) return denied(error.error)
+  if (error instanceof ResponseBodyError) return refusedByTokenEndpoint(error)
+  if (error instanceof WWWAuthenticateChallengeError)
+    return new ProviderProblem('SSO_CLIENT_REFUSED', `The provider answered status ${error.status} to a token request.`)
+  if (error instanceof ClientError) return misbehaved(error)
+  return undefined
+}
+
+function causesOf(error: unknown): unknown[] {
+  const found: unknown[] = []
+  for (let at = error; at instanceof Error && found.length < 8; at = at.cause) found.push(at)
+  return found
+}
+
+const denials: Record<string, string> = {
+  access_denied: 'The sign-in was refused or broken off at the provider.',
+  login_required: 'The provider wants a new sign-in: start again.',
+  interaction_required: 'The provider wants a new sign-in: start again.',
+  temporarily_unavailable: 'The provider cannot sign anybody in just now: try again in a moment.',
+  server_error: 'The provider had a failure of its own: try again in a moment.',
+  unauthorized_client: 'The provider does not let us ask for sign-ins: its registration of us is not complete.',
+  invalid_scope: 'The provider does not know what we ask for (its scopes openid, email, profile).',
+}
+
+/** Errors are the provider's to name; only those of the standards are repeated. */
+function denied(error: string): ProviderProblem {
+  const sentence = Object.hasOwn(denials, error) ? denials[error]! : 'The provider did not sign anybody in.'
+  return new ProviderProblem('SSO_DENIED', sentence)
+}
+
+function refusedByTokenEndpoint({ error, status }: ResponseBodyError): ProviderProblem {
+  if (error === 'invalid_client' || status === 401)
+    return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider does not accept our clientId and clientSecret.')
+  if (error === 'unauthorized_client')
+    return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider does not allow us the authorization code grant.')
+  if (error === 'invalid_grant')
+    return new ProviderProblem('SSO_DENIED', 'The provider does not accept the code any more: start again.')
+  return new ProviderProblem('SSO_ANSWER_INVALID', `The provider refused our token request with status ${status}.`)
+}
+
+const claimSentences: Record<string, string> = {
+  aud: 'The ID token is meant for another application.',
+  azp: 'The ID token was issued to another application.',
+  nonce: 'The ID token does not belong to this sign-in (its nonce is missing or another).',
+  exp: 'The ID token has expired.',
+  nbf: 'The ID token is not valid yet: the clocks differ.',
+  iat: 'The ID token is from the future: the clocks differ.',
+  sub: 'The ID token and the user information are about different people.',
+}
+
+function misbehaved(error: ClientError): ProviderProblem {
+  const inner = causesOf(error).at(-1) as Error & { cause?: { claim?: string; parameters?: unknown } }
+  const claim = inner.cause?.claim ?? ''
+  const said = inner.message
+  switch (error.code) {
+    case 'OAUTH_JWT_CLAIM_COMPARISON_FAILED':
+    case 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED':
+      return claim === 'iss'
+        ? new ProviderProblem('SSO_ISSUER_MISMATCH', 'The ID token was issued by another provider.', error)
+        : new ProviderProblem(
+            'SSO_TOKEN_INVALID',
+            claimSentences[claim] ?? `The ID token is not valid: ${said}.`,
+            error,
+          )
+    case 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED':
+      return new ProviderProblem('SSO_ISSUER_MISMATCH', 'The provider calls itself something else.', error)
+    case 'OAUTH_KEY_SELECTION_FAILED':
+      return new ProviderProblem(
+        'SSO_TOKEN_INVALID',
+        'The ID token is signed with a key that the provider does not publish.',
+        error,
+      )
+    case 'OAUTH_TIMEOUT':
+    case 'OAUTH_ABORT':
+      return new ProviderProblem('SSO_UNREACHABLE', 'The provider did not answer in time.', error)
+    case 'OAUTH_RESPONSE_IS_NOT_CONFORM':
+      return new ProviderProblem('SSO_ANSWER_INVALID', `The provider answered with status ${statusOf(error)}.`, error)
+    case 'OAUTH_RESPONSE_IS_NOT_JSON':
+    case 'OAUTH_PARSE_ERROR':
+      return new ProviderProblem('SSO_ANSWER_INVALID', 'What the provider answers is not JSON.', error)
+  }
+  if (/issuer|"iss"/.test(said))
+    return new ProviderProblem('SSO_ISSUER_MISMATCH', `The answer is another provider’s: ${said}.`, error)
+  if (/"alg"|signature/i.test(said))
+    return new ProviderProblem('SSO_TOKEN_INVALID', 'The ID token is not signed in a way that we accept.', error)
+  return new ProviderProblem('SSO_ANSWER_INVALID', `The provider’s answer is not valid: ${said}.`, error)
+}
+
+const statusOf = ({ cause }: ClientError): string => {
+  const { status } = (cause ?? {}) as { status?: number }
+  return status === undefined ? 'other than 200' : String(status)
+}

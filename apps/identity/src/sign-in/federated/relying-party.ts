@@ -1,0 +1,109 @@
+import {
+  allowInsecureRequests,
+  ClientSecretBasic,
+  ClientSecretPost,
+  clockTolerance,
+  Configuration,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+  None,
+  type ClientAuth,
+  type CustomFetch,
+  type ServerMetadata,
+} from 'openid-client'
+import type { GuardedFetch } from '@sluice/http'
+import { ProviderProblem, providerProblem } from './provider-problem.ts'
+
+/** How ID tokens may be signed: what cannot be forged with anything that others know. */
+export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519']
+
+/** Of a token, in seconds: clocks differ. */
+const tolerance = 10
+
+/** What a provider says of itself, when its issuer is exactly the one that was asked for. Throws `ProviderProblem`. */
+export async function discover(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
+  const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: leniency(issuer) }
+  const found = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
+    throw problemOf(error, issuer)
+  })
+  const { ...metadata } = found.serverMetadata()
+  // The library makes exceptions for vendors that share one issuer among everybody; we make none.
+  if (new URL(metadata.issuer).href !== issuer.href) throw otherIssuer(metadata.issuer, issuer)
+  demandUsable(metadata)
+  return metadata
+}
+
+function problemOf(error: unknown, issuer: URL): unknown {
+  const { cause } = (error ?? {}) as { cause?: { attribute?: string; body?: { issuer?: unknown } } }
+  if (cause?.attribute === 'issuer') return otherIssuer(String(cause.body?.issuer), issuer)
+  const problem = providerProblem(error)
+  if (problem?.fault !== 'SSO_ANSWER_INVALID') return problem ?? error
+  return new ProviderProblem(
+    'SSO_ANSWER_INVALID',
+    `There is no OpenID Connect metadata at ${issuer.href.replace(/\/$/, '')}/.well-known/openid-configuration. ${problem.message}`,
+    error,
+  )
+}
+
+const otherIssuer = (named: string, issuer: URL) =>
+  new ProviderProblem(
+    'SSO_ISSUER_MISMATCH',
+    `The provider at ${issuer.href} calls itself ${printable(named)}: where that is right, it is the clientDomain to enter.`,
+  )
+
+const printable = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
+
+function demandUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
+  const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
+  const lacking = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
+  if (lacking) throw new ProviderProblem('SSO_NOT_SUPPORTED', `The provider’s metadata has no usable ${lacking[0]}.`)
+  if (algorithmsOf(metadata as ServerMetadata).length === 0)
+    throw new ProviderProblem(
+      'SSO_NOT_SUPPORTED',
+      `The provider signs ID tokens in no way that we accept (${acceptedAlgorithms.join(', ')}).`,
+    )
+}
+
+/** Of what the provider can sign with, what we accept. RS256 where it does not say. */
+export const algorithmsOf = ({ id_token_signing_alg_values_supported: supported }: ServerMetadata): string[] =>
+  Array.isArray(supported) ? supported.filter((name) => acceptedAlgorithms.includes(name)) : ['RS256']
+
+export interface Registration {
+  metadata: ServerMetadata
+  clientId: string
+  clientSecret: string | undefined
+  /** Where the provider sends browsers back to, for this config alone. */
+  redirectUri: string
+}
+
+/** Us at a provider, for one exchange: keys are read anew each time, so that a rotation there bites at once. */
+export function configuration({ metadata, ...us }: Registration, outgoing: GuardedFetch): Configuration {
+  const config = new Configuration(
+    { ...metadata, id_token_signing_alg_values_supported: algorithmsOf(metadata) },
+    us.clientId,
+    { [clockTolerance]: tolerance },
+    authenticationOf(metadata, us.clientSecret),
+  )
+  for (const extension of leniency(new URL(metadata.issuer))) extension(config)
+  enableNonRepudiationChecks(config)
+  config[customFetch] = (url, options) => {
+    // The library takes the redirect URI for one without a query; ours names the config.
+    if (options.body instanceof URLSearchParams && options.body.has('redirect_uri'))
+      options.body.set('redirect_uri', us.redirectUri)
+    return outgoing.fetch(url, options as RequestInit)
+  }
+  return config
+}
+
+/** Plain http only where the issuer itself is; which hosts may be, the guard knows. */
+const leniency = ({ protocol }: URL) => (protocol === 'http:' ? [allowInsecureRequests] : [])
+
+function authenticationOf(
+  { token_endpoint_auth_methods_supported: methods }: ServerMetadata,
+  secret: string | undefined,
+): ClientAuth {
+  if (secret === undefined) return None()
+  const basic = !Array.isArray(methods) || methods.includes('client_secret_basic')
+  return basic ? ClientSecretBasic(secret) : ClientSecretPost(secret)
+}

@@ -1,0 +1,61 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { SignedIn } from '../sign-in.ts'
+
+/** Seconds from one page to the next. */
+const lifetime = 60
+
+const hashOf = (ticket: string): Buffer => createHash('sha256').update(ticket).digest()
+
+/** Hands a session over to the page that the sign-in began on, once. */
+export async function issueTicket(
+  trx: Kysely<DB>,
+  { session, interaction }: { session: { id: number }; interaction: string },
+): Promise<string> {
+  const ticket = randomBytes(32).toString('base64url')
+  await sql`
+    insert into sso_tickets (ticket_hash, session_id, interaction, expires_at)
+    values (${hashOf(ticket)}, ${session.id}, ${interaction}, now() + make_interval(secs => ${lifetime}))`.execute(trx)
+  return ticket
+}
+
+interface Row {
+  user: string
+  user_id: number
+  client: string
+  session: string
+  session_id: number
+  expires_at: Date
+  amr: string[]
+}
+
+/**
+ * Who came with a ticket, and the session that was opened for them; undefined for one that is unknown, used, older than a
+ * minute, for another page (`interaction`), or whose session has ended meanwhile.
+ */
+export async function takeTicket(
+  db: Kysely<DB>,
+  ticket: string,
+  interaction: string,
+): Promise<Omit<SignedIn, 'kind'> | undefined> {
+  const { rows } = await sql<Row>`
+    with taken as (
+      delete from sso_tickets where ticket_hash = ${hashOf(ticket)}
+      returning session_id, interaction, expires_at
+    )
+    select u.uid as user, u.id as user_id, u.client, s.uid as session, s.id as session_id, s.expires_at, s.amr
+    from taken t
+    join sessions s on s.id = t.session_id
+    join users u on u.id = s.user_id
+    where t.interaction = ${interaction} and t.expires_at > now() and s.ended_at is null and s.expires_at > now()
+      and u.status = 'ACTIVE'`.execute(db)
+  const row = rows[0]
+  return (
+    row && {
+      user: { uid: row.user, id: row.user_id, client: row.client },
+      session: { id: row.session_id, uid: row.session, expires_at: row.expires_at },
+      amr: row.amr,
+    }
+  )
+}

@@ -1,0 +1,111 @@
+import { genericGrantRequest, type ServerMetadata } from 'openid-client'
+import type { ResultEnvelope } from '@sluice/contracts'
+import type { Federation } from './federation.ts'
+import { keysFault } from './provider-keys.ts'
+import type { ProviderConfig } from './provider-config.ts'
+import { ProviderProblem, providerProblem } from './provider-problem.ts'
+import { acceptedAlgorithms, algorithmsOf, configuration } from './relying-party.ts'
+
+/**
+ * Tries everything about a provider that can be tried without a person: its metadata, addresses and keys, and what it says
+ * to a made-up code. Never throws for what is wrong with the provider.
+ */
+export async function tryProvider(provider: ProviderConfig, federation: Federation): Promise<ResultEnvelope> {
+  const data = { issuer: provider.issuer.href, redirectUri: provider.redirectUri }
+  try {
+    federation.forget(provider.issuer)
+    const metadata = await federation.metadata(provider.issuer)
+    await demandAddresses(metadata, federation)
+    const fault = await keysFault(metadata, federation)
+    if (fault) throw fault
+    if (!provider.clientId)
+      throw new ProviderProblem(
+        'SSO_CLIENT_REFUSED',
+        'The provider is there. What is missing is the clientId that it knows us by.',
+      )
+    await demandAccepted(provider, metadata, federation)
+    const warnings = [...warningsAbout(provider, metadata)]
+    return resultOf(warnings, { ...data, ...factsOf(metadata), warnings })
+  } catch (error) {
+    const problem = providerProblem(error)
+    if (!problem) throw error
+    return envelope('ERROR', problem.fault, problem.message, data, causeOf(problem))
+  }
+}
+
+/** Metadata is the provider's to write: none of what it names may lead inside. */
+async function demandAddresses(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
+  for (const name of ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const) {
+    const url = metadata[name]
+    if (url === undefined) continue
+    await outgoing.check(url).catch((error: unknown) => {
+      const { fault, message } = providerProblem(error)!
+      throw new ProviderProblem(fault, `The provider names a ${name} that cannot be asked. ${message}`, error)
+    })
+  }
+}
+
+/** A code that nobody issued: a provider that knows us refuses the code, one that does not refuses us. */
+async function demandAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
+  const config = configuration({ metadata, ...provider }, federation.outgoing)
+  const made = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
+  try {
+    await genericGrantRequest(config, 'authorization_code', made)
+  } catch (error) {
+    const problem = providerProblem(error)
+    const refusesUs = ['SSO_CLIENT_REFUSED', 'SSO_UNREACHABLE', 'SSO_ADDRESS_REFUSED'].includes(problem?.fault ?? '')
+    if (!problem || refusesUs) throw problem ?? error
+  }
+}
+
+function* warningsAbout({ mappingClaim, clientSecret }: ProviderConfig, metadata: ServerMetadata): Iterable<string> {
+  const says = (name: keyof ServerMetadata, value: string) => {
+    const supported = metadata[name]
+    return !Array.isArray(supported) || supported.includes(value)
+  }
+  if (metadata.code_challenge_methods_supported === undefined || !says('code_challenge_methods_supported', 'S256'))
+    yield 'The provider does not say that it supports PKCE (S256). It is sent all the same.'
+  if (!says('response_types_supported', 'code'))
+    yield 'The provider does not say that it supports the authorization code flow (response type code).'
+  if (!says('claims_supported', mappingClaim))
+    yield `The provider does not list the claim ${mappingClaim} among those that it supports.`
+  if (mappingClaim === 'email')
+    yield 'People are found by their e-mail address, which may change or go to somebody else: a claim such as sub is safer. Only addresses that the provider has verified are taken.'
+  if (clientSecret === undefined && !says('token_endpoint_auth_methods_supported', 'none'))
+    yield 'There is no clientSecret, and the provider does not say that it does without.'
+}
+
+const factsOf = (metadata: ServerMetadata) => ({
+  authorizationEndpoint: metadata.authorization_endpoint,
+  tokenEndpoint: metadata.token_endpoint,
+  userinfoEndpoint: metadata.userinfo_endpoint,
+  algorithms: algorithmsOf(metadata).filter((name) => acceptedAlgorithms.includes(name)),
+})
+
+const resultOf = (warnings: string[], data: Record<string, unknown>): ResultEnvelope =>
+  warnings.length > 0
+    ? envelope('WARNING', 'SSO_DOUBTFUL', `The provider answers as it should. ${warnings.join(' ')}`, data)
+    : envelope('OK', 'OK', 'The provider answers as it should, and its keys can be used. Now sign in through it.', data)
+
+/** A bad result is still an answer. */
+const envelope = (
+  status: ResultEnvelope['status'],
+  errorCode: string,
+  message: string,
+  data: Record<string, unknown>,
+  devMessage?: string,
+): ResultEnvelope => ({
+  status,
+  httpStatus: '200 OK',
+  httpStatusCode: 200,
+  statusCode: 200,
+  errorCode,
+  message: message.slice(0, 2000),
+  messageKey: `sso-provider.${errorCode.toLowerCase().replaceAll('_', '-')}`,
+  ...(devMessage && { devMessage: devMessage.slice(0, 4000) }),
+  data,
+})
+
+function causeOf({ cause }: ProviderProblem): string | undefined {
+  return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined
+}

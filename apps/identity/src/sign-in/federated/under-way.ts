@@ -1,0 +1,64 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import type { KeyRing } from '@sluice/database'
+import type { DB } from '../../database.ts'
+
+/** Seconds that somebody may take at the provider. */
+export const patience = 600
+
+/** A sign-in under way. It travels sealed as the state, so that to begin one writes nothing. */
+export interface UnderWay {
+  /** The uid of the SSO provider config. */
+  config: string
+  issuer: string
+  /** The hash of what the browser keeps: only the browser that began can come back. */
+  browser: string
+  /** The page of the OpenID Provider that it began on. */
+  interaction?: string
+  /** Seconds since 1970. */
+  expires: number
+}
+
+const purpose = 'sso.state'
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** A new sign-in: the state for the provider, and the secret for the browser. */
+export function begin(ring: KeyRing, about: Pick<UnderWay, 'config' | 'issuer' | 'interaction'>) {
+  const secret = randomBytes(32).toString('base64url')
+  const expires = Math.floor(Date.now() / 1000) + patience
+  const underWay: UnderWay = { ...about, browser: hashOf(secret), expires }
+  return { underWay, secret, state: ring.seal(JSON.stringify(underWay), purpose) }
+}
+
+/** The sign-in that a state speaks of; undefined for one that is not ours or too old. */
+export function recall(ring: KeyRing, state: string): UnderWay | undefined {
+  try {
+    const underWay = JSON.parse(ring.open(state, purpose)) as UnderWay
+    return underWay.expires * 1000 > Date.now() ? underWay : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Is this the browser that it began in? */
+export const isBrowserOf = ({ browser }: UnderWay, secret: string): boolean => hashOf(secret) === browser
+
+/**
+ * What ties the provider's code and token to this browser. Both come from the browser's secret, so nothing that is kept or
+ * sent here is enough to finish a sign-in of somebody else.
+ */
+export const proofsOf = (secret: string) => ({
+  nonce: derived(secret, 'nonce'),
+  codeVerifier: derived(secret, 'code verifier'),
+})
+
+const derived = (secret: string, what: string): string => createHmac('sha256', secret).update(what).digest('base64url')
+
+/** Notes that a state came back. Of any number of parallel ways back, exactly one hears true. */
+export async function useOnce(db: Kysely<DB>, state: string, { expires }: UnderWay): Promise<boolean> {
+  const { rows } = await sql`
+    insert into sso_used_states (state_hash, expires_at)
+    values (${createHash('sha256').update(state).digest()}, to_timestamp(${expires}))
+    on conflict do nothing returning state_hash`.execute(db)
+  return rows.length === 1
+}
