@@ -6,6 +6,7 @@ alter table audit add column object_client uuid;
 
 create function complete_audit() returns trigger language plpgsql as $$
 declare
+  uuid_pattern constant text := '^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$';
   about jsonb := coalesce(new.details -> 'after', new.details -> 'before');
   owner text := case when new.operation like 'clients.%' then new.object
     else coalesce(about #>> '{client,id}', about ->> 'client') end;
@@ -15,7 +16,14 @@ begin
     (select client_name from sso_client_configs where uid = new.actor),
     -- Whoever deleted themself is gone when this is written.
     case when new.object = new.actor::text then new.details #>> '{before,username}' end);
-  if owner ~ '^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$' and owner is distinct from new.client::text then
+  -- What says nothing of a client is about somebody or something that is still there. Sign-ins are about the actor.
+  if owner is null and new.object <> new.actor::text and new.object ~ uuid_pattern and new.operation not like 'auth.%' then
+    owner := coalesce(
+      (select client from users where uid = new.object::uuid),
+      (select client from user_groups where uid = new.object::uuid),
+      (select client from sso_client_configs where uid = new.object::uuid));
+  end if;
+  if owner ~ uuid_pattern and owner is distinct from new.client::text then
     new.object_client := owner::uuid;
   end if;
   return new;

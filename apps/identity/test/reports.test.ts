@@ -147,14 +147,21 @@ describe('the audit', () => {
       .post('/users')
       .send(userBody({ client: { id: auditor.client } }))
       .expect(201)
+    await admin.delete(`/users/${made.body.id}/sessions`).expect(204)
     await admin.put('/session/client').send({ clientId: auditor.client }).expect(200)
     await admin.post('/auth/logout').expect(204)
     const operations = async (by: Person) => objects(await report(by, 'audit')).map((row) => row['operation'])
-    expect(await operations(auditor)).toEqual(['auth.logout', 'session.switchClient', 'users.create', 'auth.login'])
+    expect(await operations(auditor)).toEqual([
+      'auth.logout',
+      'session.switchClient',
+      'users.endSessions',
+      'users.create',
+      'auth.login',
+    ])
     expect(await operations(stranger)).toEqual(['auth.login'])
     const other = await service.as(['ROLE_SUPER_ADMIN'])
     const all = await report(other, `audit?filter=object.id:eq:${made.body.id}`)
-    expect(all).toMatchObject({ height: 1, subtitle: 'All clients' })
+    expect(all).toMatchObject({ height: 2, subtitle: 'All clients' })
   })
 
   it('tells of refused sign-ins why, and to super admins only whose name nobody knows', async () => {

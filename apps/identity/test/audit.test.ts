@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { identityOperations, secretName, type Signature } from '@sluice/contracts'
+import { startService, type Service } from './app-under-test.ts'
+import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
+
+const writes = Object.values(identityOperations)
+  .flatMap((noun): Signature[] => Object.values(noun))
+  .filter(({ effect }) => effect === 'write')
+  .map((signature): [string, Signature] => [signature.id, signature])
+
+let service: Service
+let good: GoodRequests
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+  good = goodRequests({ service, admin })
+})
+afterAll(() => service.stop())
+
+interface Row {
+  operation: string
+  actor: string | null
+  actor_name: string | null
+  client: string | null
+  address: string
+  details: Record<string, unknown>
+}
+
+async function rowsOf(requestId: string): Promise<Row[]> {
+  const { rows } = await sql<Row>`select * from audit where request_id = ${requestId}`.execute(service.db)
+  return rows
+}
+
+/** Fields with a secret's name that hold a text or number: more than whether there is one. */
+const leaks = (value: unknown): string[] =>
+  value === null || typeof value !== 'object'
+    ? []
+    : Object.entries(value).flatMap(([name, part]) => {
+        const isValue = typeof part === 'number' || (typeof part === 'string' && part !== '[redacted]')
+        return secretName.test(name) && isValue ? [name] : leaks(part)
+      })
+
+const address = '203.0.113.9'
+
+describe.each(writes)('%s', (id, signature) => {
+  it('leaves who did it, from where and under which request, without a secret', async () => {
+    const { uid = '', params = {}, query = '', body, by } = await good[id]!()
+    const path = signature.path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : params[name]!))
+    const caller = by ?? (await service.as(['ROLE_SUPER_ADMIN'], admin.client))
+    const answer = await caller[signature.method](`${path}${query}`).set('x-forwarded-for', address).send(body)
+    expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
+
+    const rows = await rowsOf(answer.headers['x-request-id']!)
+    expect(rows.length).toBeGreaterThan(0)
+    for (const row of rows) {
+      expect(row).toMatchObject({ operation: id, address })
+      expect(leaks(row.details)).toEqual([])
+      if (row.actor) expect([row.actor_name, row.client]).toEqual([expect.any(String), expect.any(String)])
+    }
+    if (signature.guard !== 'anyone') expect(rows[0]!.actor).not.toBeNull()
+    if (/\.(update|setStatus)/.test(id))
+      expect(rows[0]!.details).toMatchObject({ before: expect.anything(), after: expect.anything() })
+  })
+})
+
+describe('a refused sign-in', () => {
+  it('is in the audit with its reason, and a write that was refused is not', async () => {
+    const person = await service.user({ client: admin.client, status: 'INACTIVE' })
+    const refused = await service.http
+      .post('/api/v1/auth/login')
+      .send({ username: person.username, password: 'not-the-password' })
+      .expect(401)
+    expect(await rowsOf(refused.headers['x-request-id']!)).toMatchObject([
+      { operation: 'auth.login', actor: person.uid, actor_name: person.username, client: admin.client },
+    ])
+    const write = await admin.delete(`/users/${admin.uid}`).set('if-match', '"99"').expect(412)
+    expect(await rowsOf(write.headers['x-request-id']!)).toEqual([])
+  })
+})
