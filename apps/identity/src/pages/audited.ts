@@ -11,6 +11,7 @@ export interface PageContext {
   write: Write<DB>
   config: Config
   request: {
+    id: string
     address: string
     userAgent: string
     audit(object: string | null, details?: object, by?: Actor): void
@@ -33,8 +34,9 @@ export function audited(db: Kysely<DB>, config: Config): Audited {
     const address = request.ip ?? ''
     const audit: PageContext['request']['audit'] = (object, details = {}, by) =>
       void notes.push({ object, details, by })
+    const requestId = String(response.locals.requestId)
     const facts = {
-      id: String(response.locals.requestId),
+      id: requestId,
       address,
       locales: [],
       ifMatch: undefined,
@@ -46,7 +48,7 @@ export function audited(db: Kysely<DB>, config: Config): Audited {
     const userAgent = request.get('user-agent') ?? ''
     const operation = { signature: { id, effect: 'write' } } as Operation
     return run(operation, nobody, facts, { config }, (context) =>
-      work({ ...context, request: { address, userAgent, audit } }),
+      work({ ...context, request: { id: requestId, address, userAgent, audit } }),
     )
   }
 }

@@ -8,7 +8,7 @@ export interface ForgotPasswordFacts extends PageFacts {
   csrf: string
   username?: string
   message?: string
-  wrong?: { username?: string }
+  wrong?: { username?: string } | undefined
 }
 
 /** Asks for `username`. */
@@ -28,10 +28,10 @@ ${form({
   hidden: { csrf },
   main: html`${field({
     name: 'username',
-    label: texts.username,
+    label: words.label,
     autocomplete: 'username',
     value: username ?? '',
-    maxlength: 255,
+    maxlength: 254,
     error: wrong?.username,
     autofocus: !message && !wrong,
   })}

@@ -1,8 +1,10 @@
 import type { Request } from 'express'
+import { de } from './texts/de.ts'
 import { en, type Texts } from './texts/en.ts'
+import { fr } from './texts/fr.ts'
 
 /** The languages there are, the first being the one for everybody else. */
-const all: Record<string, Texts> = { en }
+const all: Record<string, Texts> = { en, de, fr }
 
 export const languages = Object.keys(all)
 

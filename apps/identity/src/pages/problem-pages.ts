@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler } from 'express'
+import type { ErrorRequestHandler, Request, Response } from 'express'
 import { Problem, problems } from '@sluice/http'
 import type { Logger } from '@sluice/process'
 import { translate } from '../problems.ts'
@@ -8,22 +8,34 @@ import { messagePage } from './message-page.ts'
 import { sendPage } from './send-page.ts'
 import type { Texts } from './texts/en.ts'
 
-/** Shows as a page what failed, for routes that answer people. The reason is logged and not shown. */
-export function problemPages(logger: Logger): ErrorRequestHandler {
+/**
+ * Shows as a page what was wrong with a request, for routes that answer people. What is wrong with us goes on to the next
+ * handler, which is to be `brokenPages`.
+ */
+export const problemPages: ErrorRequestHandler = (error: unknown, request, response, next) => {
+  const problem = asProblem(error)
+  if (response.headersSent || problem.status >= 500) return next(error)
+  show(problem, request, response)
+}
+
+/** Shows a page for what went wrong on our side. The reason is logged and not shown. */
+export function brokenPages(logger: Logger): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error)
     const problem = asProblem(error)
-    const requestId = String(response.locals.requestId ?? '')
-    if (problem.status >= 500) {
-      const { operation } = response.locals
-      logger.error({ err: problem.cause ?? error, requestId, operation, code: problem.code }, problem.title)
-    }
-    const language = languageOf(request)
-    const texts = textsIn(language)
-    const note = requestId && texts.problems.reference(html`<code>${requestId}</code>`)
-    response.set(problem.headers)
-    sendPage(response, problem.status, messagePage({ language, ...wordsOf(texts, problem), note, status: 'problem' }))
+    const { requestId, operation } = response.locals
+    logger.error({ err: problem.cause ?? error, requestId, operation, code: problem.code }, problem.title)
+    show(problem, request, response)
   }
+}
+
+function show(problem: Problem, request: Request, response: Response): void {
+  const language = languageOf(request)
+  const texts = textsIn(language)
+  const requestId = String(response.locals.requestId ?? '')
+  const note = requestId && texts.problems.reference(html`<code>${requestId}</code>`)
+  response.set(problem.headers)
+  sendPage(response, problem.status, messagePage({ language, ...wordsOf(texts, problem), note, status: 'problem' }))
 }
 
 /** Errors of the form parser carry the status that they stand for. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
-import { linkFor, tokenIn, visitor } from './visitor.ts'
+import { linkFor, visitor } from './visitor.ts'
 
 let service: Service
 let client: string
@@ -48,6 +48,7 @@ describe('an invitation', () => {
     const { uid, username, path } = await invited()
     const browser = visitor(service)
     await browser.get(path)
+    const form = browser.hidden()
     const answer = await browser.post('/account/invitation', { password: newPassword, repeat: newPassword })
     expect(answer.status).toBe(303)
     expect(answer.headers.location).toBe('/account/invitation-accepted')
@@ -61,11 +62,7 @@ describe('an invitation', () => {
     ])
 
     expect((await browser.get(path)).status).toBe(404)
-    const again = await browser.post('/account/invitation', {
-      token: tokenIn(path),
-      password: goodPassword,
-      repeat: goodPassword,
-    })
+    const again = await browser.post('/account/invitation', { ...form, password: goodPassword, repeat: goodPassword })
     expect(again.status).toBe(404)
     await service.signIn(username, newPassword)
   })
@@ -141,19 +138,19 @@ describe('a password reset', () => {
 })
 
 describe('a link that does not work', () => {
-  const bad = [
-    '',
-    '?token=',
-    '?token=sll_made-up',
-    `?token=sll_${'A'.repeat(43)}`,
-    `?token=${'A'.repeat(5000)}`,
-    '?token=a&token=b',
-    '?token[x]=1',
-    "?token=sll_' or 1=1 --aaaaaaaaaaaaa",
-    '?token=%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
-  ]
+  const bad = {
+    'no token': '',
+    'an empty one': '?token=',
+    'a short one': '?token=sll_made-up',
+    'one that was never given': `?token=sll_${'A'.repeat(43)}`,
+    'a long one': `?token=${'A'.repeat(5000)}`,
+    'two of them': '?token=a&token=b',
+    'a part of one': '?token[x]=1',
+    SQL: "?token=sll_' or 1=1 --aaaaaaaaaaaaa",
+    'a NUL': '?token=%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+  }
 
-  it.each(bad)('gets one friendly page that says what to do: %s', async (query) => {
+  it.each(Object.entries(bad))('gets one friendly page that says what to do: %s', async (_what, query) => {
     const invitation = await visitor(service).get(`/account/invitation${query}`)
     const reset = await visitor(service).get(`/account/password${query}`)
     expect([invitation.status, reset.status]).toEqual([404, 404])
@@ -174,6 +171,59 @@ describe('a link that does not work', () => {
     await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
     expect((await visitor(service).get(path)).status).toBe(404)
     await sql`update clients set disabled = false where uid = ${client}`.execute(service.db)
+  })
+})
+
+describe('somebody who forgot their password', () => {
+  it.each([
+    ['a username', async () => (await service.user({ client })).username],
+    ['nobody', async () => 'no-such-person'],
+    ['somebody who signs in elsewhere', async () => (await service.user({ client, ssoAuth: true })).username],
+  ])('is answered the same: %s', async (_who, usernameOf) => {
+    const username = await usernameOf()
+    const browser = visitor(service)
+    expect((await browser.get('/account/forgot-password')).text).toContain('autocomplete="username"')
+    const answer = await browser.post('/account/forgot-password', { username })
+    expect([answer.status, answer.headers.location]).toEqual([303, '/account/forgot-password-sent'])
+    expect((await browser.get('/account/forgot-password-sent')).text).toContain('If there is such an account')
+    const { rows } = await sql`select typed from forgotten_passwords where typed = ${username}`.execute(service.db)
+    expect(rows).toHaveLength(1)
+  })
+
+  it('is told when they typed nothing, or what no address can be', async () => {
+    const browser = visitor(service)
+    await browser.get('/account/forgot-password')
+    const empty = await browser.post('/account/forgot-password', { username: '  ' })
+    const long = await browser.post('/account/forgot-password', { username: 'x'.repeat(300) })
+    expect([empty.status, long.status]).toEqual([422, 422])
+    expect(empty.text).toContain('<p class="error" id="username-error">')
+  })
+
+  it('has to wait after a few tries', async () => {
+    const browser = visitor(service)
+    const answers = []
+    for (let tries = 0; tries < 6; tries++) {
+      await browser.get('/account/forgot-password')
+      answers.push(await browser.post('/account/forgot-password', { username: 'impatient' }))
+    }
+    const last = answers.at(-1)!
+    expect(last.status).toBe(429)
+    expect(last.headers['retry-after']).toMatch(/^\d+$/)
+    expect(last.text).toContain(`in ${last.headers['retry-after']} seconds`)
+  })
+})
+
+describe('the language', () => {
+  it.each([
+    ['de-AT,de;q=0.9,en;q=0.5', 'de', 'Dieser Link funktioniert nicht'],
+    ['fr-CA', 'fr', 'Ce lien ne fonctionne pas'],
+    ['tlh, en;q=0.1', 'en', 'This link does not work'],
+    ['', 'en', 'This link does not work'],
+  ])('is the reader’s: %s', async (accepted, language, words) => {
+    const { text, headers } = await service.http.get('/account/password').set('accept-language', accepted)
+    expect(text).toContain(`<html lang="${language}">`)
+    expect(text).toContain(words)
+    expect(headers.vary).toContain('Accept-Language')
   })
 })
 
