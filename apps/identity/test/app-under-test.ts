@@ -75,6 +75,7 @@ export async function startService(changes: Partial<Config> = {}) {
 
   return {
     db,
+    config,
     http,
     /** What was logged. */
     lines,

@@ -3,6 +3,7 @@ import { accountRequests } from './account.ts'
 import { authRequests } from './auth.ts'
 import { clientRequests } from './clients.ts'
 import { lookupRequests } from './lookups.ts'
+import { mailRequests } from './mails.ts'
 import { reportRequests } from './reports.ts'
 import { sessionRequests } from './session.ts'
 import { ssoClientConfigRequests } from './sso-client-configs.ts'
@@ -37,5 +38,6 @@ export const goodRequests = (stage: Stage): GoodRequests => ({
   ...ssoClientConfigRequests(stage),
   ...accountRequests(stage),
   ...authRequests(stage),
+  ...mailRequests(stage),
   ...lookupRequests(stage),
 })

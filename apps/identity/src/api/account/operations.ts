@@ -1,6 +1,7 @@
 import { identityOperations } from '@sluice/contracts'
 import { operation } from '../operation.ts'
 import { createApiToken, deleteApiToken, ownApiTokens } from './api-tokens.ts'
+import { changePassword } from './change-password.ts'
 import { confirm, enrol, ownSecondFactor, remove, renewRecoveryCodes } from './second-factor.ts'
 import { endOthers, endSession, ownSessions } from './sessions.ts'
 
@@ -8,6 +9,8 @@ const { account } = identityOperations
 const nothing = () => undefined
 
 export const accountOperations = {
+  changePassword: operation(account.changePassword, (input) => changePassword(input.body, input).then(nothing)),
+
   readSecondFactor: operation(account.readSecondFactor, (input) => ownSecondFactor(input)),
   enrolSecondFactor: operation(account.enrolSecondFactor, (input) => enrol(input.body, input)),
   confirmSecondFactor: operation(account.confirmSecondFactor, (input) => confirm(input.body, input)),

@@ -1,4 +1,7 @@
+import type { Transaction } from 'kysely'
 import type { UserBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import type { DB } from '../../database.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
@@ -8,23 +11,49 @@ import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 import { demandGrantable, demandPasswordAllowed } from './rules.ts'
 
-/** Makes a user: ACTIVE with a password or single sign-on, else INVITATION, who cannot sign in yet. */
-export async function createUser(body: UserBody, { write, caller, config, request }: Asked): Promise<UserRow> {
+/**
+ * Makes a user who can sign in: ACTIVE, with a password or single sign-on. Where administrators choose passwords, one without
+ * either is taken too, as INVITATION: their password comes later, by an update or an invitation.
+ */
+export async function createUser(body: UserBody, input: Asked): Promise<UserRow> {
+  const { write, caller, config, request } = input
   demandGrantable(caller, body.auths ?? [])
-  demandPasswordAllowed(body, false, config.ADMIN_SETS_PASSWORDS)
-  const columns = userColumns(body)
-  if (body.password !== undefined) checkPassword(body.password)
-  const hash = body.password === undefined ? null : await hashPassword(body.password)
+  demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  if (!config.ADMIN_SETS_PASSWORDS && !body.ssoAuth)
+    throw problems.refused(
+      '/ssoAuth',
+      'A user without single sign-on chooses their own password: invite them, with POST /users/invite.',
+    )
+  const hash = await hashOf(body)
 
   return write(async (trx) => {
-    const made = await userRecords.insert(trx, caller, {
-      ...columns,
-      client: await clientFor(trx, caller, body.client?.id),
-      password_hash: hash,
-      status: hash !== null || body.ssoAuth ? 'ACTIVE' : 'INVITATION',
-    })
-    await replaceGroups(trx, caller, made, body.userGroups)
+    const made = await insertUser(trx, body, hash, input)
     request.audit(made.uid, { after: auditedOf(made) })
     return made
   })
+}
+
+/** The hash of a body's password, once it will do. Null: it has none. */
+export async function hashOf({ password }: UserBody): Promise<string | null> {
+  if (password === undefined) return null
+  checkPassword(password)
+  return hashPassword(password)
+}
+
+/** A new user in their groups: ACTIVE with a way to sign in, else INVITATION. `status` where it is to be another. */
+export async function insertUser(
+  trx: Transaction<DB>,
+  body: UserBody,
+  hash: string | null,
+  { caller }: Pick<Asked, 'caller'>,
+  status: UserRow['status'] = hash !== null || body.ssoAuth ? 'ACTIVE' : 'INVITATION',
+): Promise<UserRow> {
+  const made = await userRecords.insert(trx, caller, {
+    ...userColumns(body),
+    client: await clientFor(trx, caller, body.client?.id),
+    password_hash: hash,
+    status,
+  })
+  await replaceGroups(trx, caller, made, body.userGroups)
+  return made
 }

@@ -18,14 +18,16 @@ export function demandPowerOver(caller: Caller, user: Pick<UserRow, 'roles'>): v
   if (lacked.length > 0) throw problems.forbidden(`This user holds what you do not: ${lacked.join(', ')}.`)
 }
 
-/** Passwords of one's own, and of others where the deployment lets administrators choose them. Not beside single sign-on. */
-export function demandPasswordAllowed(
-  { password, ssoAuth }: UserBody,
-  own: boolean,
-  adminSetsPasswords: boolean,
-): void {
+/** Passwords of others, where the deployment lets administrators choose them. Not beside single sign-on. */
+export function demandPasswordAllowed({ password, ssoAuth }: UserBody, adminSetsPasswords: boolean): void {
   if (password === undefined) return
   if (ssoAuth) throw problems.refused('/password', 'A user with single sign-on has no password here.')
-  if (!own && !adminSetsPasswords)
+  if (!adminSetsPasswords)
     throw problems.refused('/password', 'In this installation, people choose their own passwords.')
+}
+
+/** One's own takes the current one too, so that a session that somebody found open does not become a password. */
+export function demandNotOwnPassword({ password }: UserBody, own: boolean): void {
+  if (own && password !== undefined)
+    throw problems.refused('/password', 'Change your own password with PUT /users/me/password.')
 }

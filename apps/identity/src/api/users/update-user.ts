@@ -2,15 +2,17 @@ import type { Transaction } from 'kysely'
 import type { User, UserBody } from '@sluice/contracts'
 import { problems, type Answer } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { checkPassword, hashPassword } from '../../sign-in/password.ts'
+import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
+import { endLinks } from '../../sign-in/links.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
 import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf, userColumns } from './columns.ts'
+import { hashOf } from './create-user.ts'
 import { replaceGroups } from './groups.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandGrantable, demandPasswordAllowed, demandPowerOver } from './rules.ts'
+import { demandGrantable, demandNotOwnPassword, demandPasswordAllowed, demandPowerOver } from './rules.ts'
 
 /** Replaces a user. The answer says which roles there were before. */
 export async function updateUser(uid: string, body: UserBody, input: Asked): Promise<Answer<User>> {
@@ -19,9 +21,9 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
   const seen = await userRecords.read(db, caller, uid)
   demandPowerOver(caller, seen)
   demandGrantable(caller, body.auths ?? [])
-  demandPasswordAllowed(body, seen.uid === caller.uid, config.ADMIN_SETS_PASSWORDS)
-  if (body.password !== undefined) checkPassword(body.password)
-  const hash = body.password === undefined ? undefined : await hashPassword(body.password)
+  demandNotOwnPassword(body, seen.uid === caller.uid)
+  demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  const hash = await hashOf(body)
 
   const { before, after } = await write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
@@ -33,6 +35,7 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
     const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
     await replaceGroups(trx, caller, after, body.userGroups)
     await endWhatNoLongerHolds(trx, before, after)
+    await tell(trx, config, before, after)
     request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
     return { before, after }
   })
@@ -41,11 +44,20 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
   return answer
 }
 
-/** Single sign-on and a password exclude each other; whoever is invited becomes active with their first password. */
-function credentials({ status, password_hash }: UserRow, { ssoAuth }: UserBody, hash: string | undefined) {
+/**
+ * Single sign-on and a password exclude each other. Whoever is invited becomes active with the way in that an update gives
+ * them, and whoever loses their only one has to be invited again: ACTIVE is who can sign in.
+ */
+function credentials(
+  { status, password_hash, sso_auth }: UserRow,
+  { ssoAuth }: UserBody,
+  hash: string | null,
+): Pick<UserRow, 'password_hash' | 'status'> {
   const password = ssoAuth ? null : (hash ?? password_hash)
+  const gains = hash !== null || (ssoAuth && !sso_auth)
   const usable = ssoAuth || password !== null
-  return { password_hash: password, status: status === 'INVITATION' && usable ? 'ACTIVE' : status }
+  if (status === 'INVITATION') return { password_hash: password, status: gains ? 'ACTIVE' : status }
+  return { password_hash: password, status: status === 'ACTIVE' && !usable ? 'INVITATION' : status }
 }
 
 /** With the role, or with the password that is the only way in. */
@@ -58,4 +70,12 @@ async function endWhatNoLongerHolds(trx: Transaction<DB>, before: UserRow, after
   const lost = before.roles.some((role) => !after.roles.includes(role))
   const credentialsChanged = before.password_hash !== after.password_hash || before.sso_auth !== after.sso_auth
   if (lost || credentialsChanged || before.status !== after.status) await endSessionsOfUser(trx, before.id)
+}
+
+/** What somebody else changed about how a user signs in, they hear by mail; about their address, where they still read it. */
+async function tell(trx: Transaction<DB>, config: Asked['config'], before: UserRow, after: UserRow): Promise<void> {
+  if (before.password_hash !== after.password_hash) await endLinks(trx, after.id)
+  if (after.password_hash !== null && before.password_hash !== after.password_hash)
+    await mailPasswordChanged(trx, config, after)
+  if (before.email !== after.email && before.status === 'ACTIVE') await mailEmailChanged(trx, config, before)
 }

@@ -12,9 +12,20 @@ import {
   SecondFactor,
   SecondFactorEnrolment,
 } from '../account.ts'
+import { ChangePasswordBody } from '../passwords.ts'
 
 /** What people do about their own ways to sign in. */
 export const account = {
+  changePassword: signature({
+    id: 'account.changePassword',
+    summary: 'Change your own password',
+    description: 'Ends your other sessions, and tells you by mail.',
+    method: 'put',
+    path: '/users/me/password',
+    guard: 'in-person',
+    body: ChangePasswordBody,
+  }),
+
   readSecondFactor: signature({
     id: 'account.readSecondFactor',
     summary: 'Whether you have a second factor, and how many recovery codes are left',

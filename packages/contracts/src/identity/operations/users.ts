@@ -1,6 +1,7 @@
 import { signature } from '../../operation.ts'
 import { recordSignatures } from '../../record-signatures.ts'
 import { userAccess } from './user-access.ts'
+import { userLife } from './user-life.ts'
 import { User, UserBody, UserListQuery, UserSearchRequest, UserStatusBody } from '../user.ts'
 
 const records = recordSignatures({
@@ -38,4 +39,5 @@ export const users = {
     versioned: true,
   }),
   ...userAccess,
+  ...userLife,
 }

@@ -1,0 +1,47 @@
+import type { ReadMail } from '@sluice/contracts'
+import { recordAudit } from '@sluice/database'
+import { problems, type Caller } from '@sluice/http'
+import { openBody } from '../../mail/outbox.ts'
+import type { Asked } from '../operation.ts'
+import { demandPowerOver } from '../users/rules.ts'
+import { mailRecords, recipientsOf, type MailRow } from './records.ts'
+
+/**
+ * A mail, with its text where it was kept because there is no mail server: somebody has to hand it over. Whoever reads a link
+ * could use it, so that takes the same power as setting the user's password would, and a sign-in in person.
+ */
+export async function readMail(uid: string, input: Asked): Promise<ReadMail> {
+  const { db, caller, config } = input
+  const row = await mailRecords.read(db, caller, uid)
+  const [mail] = await mailRecords.kind.present([row], input)
+  if (row.state !== 'KEPT' || row.body === null) return mail!
+  await demandCourier(row, input)
+  await noteReading(row, input)
+  return { ...mail!, text: openBody(config, row.uid, row.body).text }
+}
+
+async function demandCourier(row: MailRow, { db, caller }: Asked): Promise<void> {
+  const [recipient] = await recipientsOf([row], db)
+  if (!recipient) throw problems.notFound('mail')
+  demandPowerOver(caller, recipient)
+  demandPresence(caller)
+  // With a link of one's own, a session that somebody found open would become a password.
+  if (recipient.uid === caller.uid) throw problems.forbidden('Have somebody else read you this mail of yours.')
+}
+
+function demandPresence({ inPerson }: Caller): void {
+  if (!inPerson) throw problems.forbidden('Mails are read in person only, not with a token or an application.')
+}
+
+/** Reading is not audited elsewhere; this hands out a way in. */
+async function noteReading({ uid, user_id, kind, recipient }: MailRow, { db, caller, request }: Asked): Promise<void> {
+  await recordAudit(db, {
+    operation: 'mails.read',
+    actor: caller.uid,
+    client: caller.client,
+    object: uid,
+    requestId: request.id,
+    address: request.address,
+    details: { kind, recipient, user: user_id },
+  })
+}

@@ -1,0 +1,71 @@
+import { sql } from 'kysely'
+import type { Selectable } from 'kysely'
+import { holds, mailKinds, mailStates, type Mail, type MailKind, type MailState, type Role } from '@sluice/contracts'
+import { records, type Refined } from '@sluice/records'
+import type { Mails } from '../../database.ts'
+import type { Asked } from '../operation.ts'
+
+type Stored = Refined<Selectable<Mails>, { kind: MailKind; state: MailState }>
+
+/** Nobody changes mails, so they have no version. */
+export interface MailRow extends Stored {
+  version: never
+}
+
+export interface Recipient {
+  id: number
+  uid: string
+  username: string
+  roles: Role[]
+}
+
+const ofRecipient = (column: 'uid' | 'username') => sql`select u.${sql.ref(column)} from users u where u.id = r.user_id`
+
+export const mailRecords = records<MailRow, Mail, Asked>({
+  noun: 'mail',
+  table: 'mails',
+  path: '/mails',
+  properties: {
+    id: { column: 'r.uid', type: 'uid' },
+    // What lists are ordered by where nothing else is asked for.
+    name: { column: 'r.subject', type: 'string' },
+    subject: { column: 'r.subject', type: 'string' },
+    recipient: { column: 'r.recipient', type: 'string' },
+    kind: { column: 'r.kind', type: 'enum', values: mailKinds },
+    state: { column: 'r.state', type: 'enum', values: mailStates },
+    created: { column: 'r.created_at', type: 'date-time' },
+    finished: { column: 'r.finished_at', type: 'date-time' },
+    'user.id': { column: ofRecipient('uid'), type: 'uid' },
+    'user.username': { column: ofRecipient('username'), type: 'string' },
+  },
+  matches: (like) => sql`(r.recipient ilike ${like} or r.subject ilike ${like})`,
+  /** Of one's own client; a super admin crosses clients. */
+  scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
+  present: (rows, { db }) => presentMails(rows, db),
+})
+
+async function presentMails(rows: MailRow[], db: Asked['db']): Promise<Mail[]> {
+  const recipients = new Map((await recipientsOf(rows, db)).map((user) => [user.id, user]))
+  return rows.map((row) => mailOf(row, recipients.get(row.user_id)!))
+}
+
+export async function recipientsOf(rows: readonly MailRow[], db: Asked['db']): Promise<Recipient[]> {
+  const ids = [...new Set(rows.map(({ user_id }) => user_id))]
+  const { rows: users } = await sql<Recipient>`
+    select id, uid, username, roles from users where id = any(${ids})`.execute(db)
+  return users
+}
+
+const mailOf = (row: MailRow, { uid, username }: Recipient): Mail => ({
+  id: row.uid,
+  created: row.created_at.toISOString(),
+  client: row.client,
+  user: { id: uid, username },
+  kind: row.kind,
+  recipient: row.recipient,
+  subject: row.subject,
+  state: row.state,
+  reason: row.reason ?? undefined,
+  attempts: row.attempts,
+  finished: row.finished_at?.toISOString(),
+})

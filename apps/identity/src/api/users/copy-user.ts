@@ -1,0 +1,34 @@
+import { sql } from 'kysely'
+import type { InvitedUser, UserBody } from '@sluice/contracts'
+import type { Asked } from '../operation.ts'
+import { auditedOf } from './columns.ts'
+import { hashOf, insertUser } from './create-user.ts'
+import { invite } from './invite-user.ts'
+import { userRecords } from './records.ts'
+import { demandGrantable, demandPasswordAllowed } from './rules.ts'
+
+/**
+ * Makes a user with the roles, the groups and the client of another, and the rest from the body; invites them where they have
+ * no other way in. Whoever copies holds every role that is copied. Answers the original and the copy.
+ */
+export async function copyUser(uid: string, body: UserBody, input: Asked): Promise<InvitedUser[]> {
+  const { db, write, caller, config, request } = input
+  demandGrantable(caller, (await userRecords.read(db, caller, uid)).roles)
+  demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
+  const hash = await hashOf(body)
+
+  const { original, copy, link } = await write(async (trx) => {
+    const original = await userRecords.lock(trx, caller, uid, request.ifMatch)
+    demandGrantable(caller, original.roles)
+    const { rows: userGroups } = await sql<{ id: string }>`
+      select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
+      where m.user_id = ${original.id} order by g.id`.execute(trx)
+    const like = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
+    const copy = await insertUser(trx, like, hash, input)
+    request.audit(copy.uid, { copyOf: original.uid, after: auditedOf(copy) })
+    const { link } = copy.status === 'INVITATION' ? await invite(trx, copy, input) : {}
+    return { original, copy, link }
+  })
+  const [first, second] = await userRecords.kind.present([original, copy], input)
+  return [first!, { ...second!, ...(link !== undefined && { invitationLink: link }) }]
+}

@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Kysely } from 'kysely'
+import type { Logger } from '@sluice/process'
+import type { DB } from '../database.ts'
+import { answerForgotten } from '../sign-in/forgotten.ts'
+import { claimMails, giveBack, markDelayed, markFailed, markSent, type Claimed } from './claims.ts'
+import { openBody, type MailConfig } from './outbox.ts'
+import { MailRefused, type SendMail } from './smtp.ts'
+
+interface Parts {
+  db: Kysely<DB>
+  config: MailConfig
+  logger: Logger
+  /** Undefined: there is no server, and mails stay where they are. */
+  send: SendMail | undefined
+}
+
+/** Milliseconds between looks at what is due: one question of an index that is nearly always empty. */
+const rest = 1_000
+const afterTrouble = 5_000
+const atOnce = 5
+/** A whole try may take this long, in milliseconds: far less than another process waits before it takes the mail over. */
+const longestTry = 60_000
+/** What is under way when the process stops may take this long. */
+const farewell = 10_000
+
+/** Sends what is in the outbox, and answers forgotten passwords, until it is stopped. Several processes may. */
+export function keepPosting(parts: Parts): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const aborting = new AbortController()
+  const work = (async () => {
+    while (!stopping.signal.aborted) {
+      const pause = await round(parts, aborting.signal)
+      if (pause > 0) await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
+    }
+  })()
+  return {
+    async stop() {
+      stopping.abort()
+      const timer = setTimeout(() => aborting.abort(), farewell)
+      await work
+      clearTimeout(timer)
+    },
+  }
+}
+
+async function round(parts: Parts, signal: AbortSignal): Promise<number> {
+  try {
+    return (await postOnce(parts, signal)) ? 0 : rest
+  } catch (error) {
+    parts.logger.warn({ err: error }, 'mails could not be looked after; it is tried again')
+    return afterTrouble
+  }
+}
+
+/** One look at what is due. Answers whether there was anything. */
+export async function postOnce(parts: Parts, signal: AbortSignal = new AbortController().signal): Promise<boolean> {
+  const answered = await answerForgotten(parts.db, parts.config)
+  if (!parts.send) return answered
+  const claimed = await claimMails(parts.db, atOnce)
+  await Promise.all(claimed.map((mail) => post(parts, mail, signal)))
+  return answered || claimed.length > 0
+}
+
+async function post({ db, config, logger, send }: Parts, mail: Claimed, stop: AbortSignal): Promise<void> {
+  const about = { mail: mail.uid, attempts: mail.attempts }
+  if (mail.overdue) return markFailed(db, mail, undefined)
+  const late = AbortSignal.timeout(longestTry)
+  try {
+    const { uid, recipient, subject, created_at: created } = mail
+    const outgoing = { ...openBody(config, uid, mail.body), uid, recipient, subject, created }
+    await send!(outgoing, AbortSignal.any([stop, late]))
+  } catch (error) {
+    if (stop.aborted) return giveBack(db, mail)
+    const reason = late.aborted ? 'The server took longer than a minute.' : (error as Error).message
+    const permanent = error instanceof MailRefused && error.permanent
+    logger.warn(
+      { ...about, reason, permanent },
+      permanent ? 'a mail was refused' : 'a mail was not taken; it is tried again',
+    )
+    return permanent ? markFailed(db, mail, reason) : markDelayed(db, mail, reason)
+  }
+  await markSent(db, mail)
+  logger.info(about, 'a mail was sent')
+}

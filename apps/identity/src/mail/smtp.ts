@@ -1,0 +1,102 @@
+import { createTransport } from 'nodemailer'
+import type { Config } from '../config.ts'
+import type { Rendered } from './render.ts'
+import { isMailable, type Sender, type SmtpServer } from './settings.ts'
+
+export interface Outgoing extends Rendered {
+  uid: string
+  recipient: string
+  subject: string
+  created: Date
+}
+
+/** The server did not take a mail. `permanent`: it will not take it later either. The message is one line without secrets. */
+export class MailRefused extends Error {
+  override readonly name = 'MailRefused'
+  readonly permanent: boolean
+
+  constructor(message: string, permanent: boolean, cause?: unknown) {
+    super(message, { cause })
+    this.permanent = permanent
+  }
+}
+
+export type SendMail = (mail: Outgoing, signal: AbortSignal) => Promise<void>
+
+/** A server that says nothing for this long, in milliseconds, is given up for now. */
+const patience = 15_000
+const loopback = /^(localhost|127(\.\d+){3}|::1)$/
+
+interface Options {
+  server: SmtpServer
+  from: Sender
+  /** Certificates to trust besides, PEM. The command line's way is NODE_EXTRA_CA_CERTS. */
+  ca?: string
+}
+
+/** How mails go out under these settings. Undefined: they do not. */
+export const sendingOf = ({ SMTP_URL, MAIL_FROM }: Pick<Config, 'SMTP_URL' | 'MAIL_FROM'>): SendMail | undefined =>
+  SMTP_URL && MAIL_FROM && smtp({ server: SMTP_URL, from: MAIL_FROM })
+
+/** Hands mails to an SMTP server, each over a connection of its own. Throws `MailRefused`. */
+export function smtp({ server, from, ca }: Options): SendMail {
+  const { host, port, secure, user, password } = server
+  const transport = createTransport({
+    host,
+    port,
+    secure,
+    // What a network in between could strip off must not be what keeps a password and links secret.
+    requireTLS: !secure && user !== undefined && !loopback.test(host),
+    ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
+    tls: { minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) },
+    connectionTimeout: patience,
+    greetingTimeout: patience,
+    socketTimeout: patience,
+    dnsTimeout: patience,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
+
+  return async ({ uid, recipient, subject, created, text, html }, signal) => {
+    if (!isMailable(recipient)) throw new MailRefused('The address is not one that mail can be sent to.', true)
+    try {
+      await transport.sendMail({
+        from,
+        to: { name: '', address: recipient },
+        envelope: { from: from.address, to: [recipient] },
+        // The same at every try, so that a mail that arrives twice can be seen to be one.
+        messageId: `<${uid}@${domain}>`,
+        date: created,
+        headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+        subject,
+        text,
+        html,
+        signal,
+      })
+    } catch (error) {
+      throw refusalOf(error)
+    }
+  }
+}
+
+interface SmtpError extends Error {
+  code?: string
+  command?: string
+  responseCode?: number
+}
+
+/** A no (5xx) to the recipient or to the mail itself is final; one to us (sign-in, sender) is for the operator to mend in time. */
+function refusalOf(error: unknown): MailRefused {
+  const { message, command, responseCode = 0 } = error as SmtpError
+  const permanent = responseCode >= 500 && responseCode !== 503 && /^(RCPT TO|DATA)/.test(command ?? '')
+  return new MailRefused(oneLine(message), permanent, error)
+}
+
+/** Servers may repeat what they were sent: links are taken out. */
+const oneLine = (text: string): string =>
+  text
+    .replace(/\bsll_[\w-]+|token=\S+/g, '[link]')
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .trim()
+    .slice(0, 500)

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { sql, type Kysely, type Transaction } from 'kysely'
+import type { UserStatus } from '@sluice/contracts'
+import { recordAudit } from '@sluice/database'
+import type { DB } from '../database.ts'
+import { mailPasswordReset } from '../mail/notices.ts'
+import type { MailConfig } from '../mail/outbox.ts'
+import { prefixOf } from './addresses.ts'
+import { addLink } from './links.ts'
+import { counted, demandNoWait, type Limit } from './throttle.ts'
+import { skeletonOf } from './username.ts'
+
+const perAccount: Limit = { free: 3, first: 60, longest: 900, forget: 3600 }
+const perNetwork: Limit = { free: 30, first: 60, longest: 900, forget: 3600 }
+
+/** Mails that a user gets in an hour, whatever is typed from wherever. */
+const mailsPerHour = 5
+/** Users who may share one mail address. */
+const sharing = 10
+
+/**
+ * Counts a request for a new password, for what was typed and for the network, before anything is looked up. Counted apart
+ * from sign-ins: who asks for somebody's new password does not keep them from using their old one. Throws 429.
+ */
+export async function admitForgotten(db: Kysely<DB>, typed: string, address: string): Promise<void> {
+  const account = `forgotten:${createHash('sha256').update(skeletonOf(typed)).digest('base64url')}`
+  const { rows } = await sql<{ seconds: number }>`
+    with network as (
+      ${counted(sql`select ${`forgotten-network:${prefixOf(address)}`}::text`, perNetwork)}
+    ), account as (
+      ${counted(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
+    )
+    select seconds from network union all select seconds from account`.execute(db)
+  demandNoWait(rows)
+}
+
+/** Leaves a request to be answered in a moment, the same for whatever was typed. */
+export async function noteForgotten(
+  trx: Kysely<DB>,
+  typed: string,
+  { id, address }: { id: string; address: string },
+): Promise<void> {
+  await sql`
+    insert into forgotten_passwords (typed, request_id, address) values (${typed}, ${id}, ${address})`.execute(trx)
+}
+
+interface Request {
+  typed: string
+  request_id: string
+  address: string
+}
+
+interface Account {
+  id: number
+  uid: string
+  client: string
+  email: string
+  status: UserStatus
+  sso_auth: boolean
+  disabled: boolean
+}
+
+/** Answers the oldest request: mails a link to every user it is about, as far as they may have one. False: there was none. */
+export async function answerForgotten(db: Kysely<DB>, config: MailConfig): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const { rows } = await sql<Request>`
+      delete from forgotten_passwords where id = (
+        select id from forgotten_passwords where created_at > now() - interval '1 hour'
+        order by id limit 1 for update skip locked
+      ) returning typed, request_id, address`.execute(trx)
+    const request = rows[0]
+    if (!request) return false
+    for (const account of await accountsOf(trx, request.typed)) await answer(trx, config, request, account)
+    return true
+  })
+}
+
+/** Whose username or mail address it is, each locked, in one order everywhere. */
+async function accountsOf(trx: Transaction<DB>, typed: string): Promise<Account[]> {
+  const { rows } = await sql<Account>`
+    select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled
+    from users u join clients c on c.uid = u.client
+    where u.username_skeleton = ${skeletonOf(typed)} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
+    order by u.id limit ${sharing} for no key update of u`.execute(trx)
+  return rows
+}
+
+async function answer(
+  trx: Transaction<DB>,
+  config: MailConfig,
+  { request_id: requestId, address }: Request,
+  account: Account,
+): Promise<void> {
+  const refusal = refusalOf(account) ?? (await mailedTooOften(trx, account))
+  if (refusal === undefined)
+    await mailPasswordReset(trx, config, account, await addLink(trx, account, 'PASSWORD_RESET', config))
+  const { uid: object, client } = account
+  const details = { outcome: refusal ?? 'mailed' }
+  await recordAudit(trx, { operation: 'auth.forgotPassword', actor: null, client, object, requestId, address, details })
+}
+
+function refusalOf({ status, sso_auth, disabled }: Account): string | undefined {
+  if (sso_auth) return 'signs in elsewhere'
+  if (status !== 'ACTIVE') return `status ${status}`
+  return disabled ? 'client disabled' : undefined
+}
+
+/** Asked once the user is locked, so that requests under different names cannot pass each other. */
+async function mailedTooOften(trx: Transaction<DB>, { id }: Account): Promise<string | undefined> {
+  const { rows } = await sql<{ mailed: number }>`
+    select count(*) as mailed from mails
+    where user_id = ${id} and kind = 'PASSWORD_RESET' and created_at > now() - interval '1 hour'`.execute(trx)
+  return rows[0]!.mailed >= mailsPerHour ? 'mailed too often' : undefined
+}
+
+/** What nobody answered within an hour is not wanted any more. */
+export async function forgetForgotten(trx: Kysely<DB>): Promise<void> {
+  await sql`delete from forgotten_passwords where created_at < now() - interval '1 hour'`.execute(trx)
+}

@@ -1,0 +1,33 @@
+import { goodPassword, userBody } from '../app-under-test.ts'
+import { linkFor } from '../links.ts'
+import type { GoodRequests, Stage } from './good-requests.ts'
+
+/** Invitations, forgotten passwords, and the mails that go with them. */
+export const mailRequests = ({ service, admin }: Stage): GoodRequests => {
+  const someone = async () => (await service.user({ client: admin.client })).uid
+  const invited = async () => (await service.user({ client: admin.client, status: 'INVITATION' })).uid
+  const password = 'another-fine-phrase-7'
+  return {
+    'users.invite': async () => ({ body: userBody({ auths: ['ROLE_SEE_VIEW'] }) }),
+    'users.resendInvitation': async () => ({ uid: await invited() }),
+    'users.copy': async () => ({ uid: await someone(), body: userBody() }),
+    'users.startPasswordReset': async () => ({ uid: await someone() }),
+    'auth.acceptInvitation': async () => ({
+      body: { token: await linkFor(service, await invited(), 'INVITATION'), password },
+    }),
+    'auth.forgotPassword': async () => ({
+      body: { username: (await service.user({ client: admin.client })).username },
+    }),
+    'auth.resetPassword': async () => ({
+      body: { token: await linkFor(service, await someone(), 'PASSWORD_RESET'), password },
+    }),
+    'account.changePassword': async () => ({ body: { currentPassword: goodPassword, newPassword: password } }),
+    'mails.list': async () => ({ query: '?filter=state:eq:KEPT' }),
+    'mails.read': async () => {
+      const uid = await someone()
+      await admin.post(`/users/${uid}/password-reset`).expect(204)
+      const { body } = await admin.get(`/mails?filter=user.id:eq:${uid}`)
+      return { uid: body[0].id }
+    },
+  }
+}

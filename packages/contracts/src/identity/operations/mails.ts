@@ -1,0 +1,30 @@
+import { listOf } from '../../contract.ts'
+import { signature } from '../../operation.ts'
+import { ListQuery } from '../../search.ts'
+import { Mail, ReadMail } from '../mail.ts'
+
+const guard = ['ROLE_MANAGE_USER'] as const
+
+/** The outbox: what was mailed to users in the last 30 days, or would have been. */
+export const mails = {
+  list: signature({
+    id: 'mails.list',
+    summary: 'List mails to users',
+    method: 'get',
+    path: '/mails',
+    guard,
+    query: ListQuery,
+    response: listOf(Mail),
+    paged: true,
+  }),
+  read: signature({
+    id: 'mails.read',
+    summary: 'Read a mail',
+    description:
+      'With its text where there is no mail server, for those who hold every role of the recipient and signed in in person.',
+    method: 'get',
+    path: '/mails/:uid',
+    guard,
+    response: ReadMail,
+  }),
+}
