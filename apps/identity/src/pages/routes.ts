@@ -9,7 +9,7 @@ import { csrfGuard, type Csrf } from './csrf.ts'
 import { doneRoutes } from './done-routes.ts'
 import { invitationRoutes } from './invitation-routes.ts'
 import { passwordRoutes } from './password-routes.ts'
-import { problemPages } from './problem-pages.ts'
+import { brokenPages, problemPages } from './problem-pages.ts'
 import { stylesheetRoutes } from './stylesheet.ts'
 
 /** What the routes of the pages have in common. */
@@ -30,10 +30,16 @@ export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Con
     audited: audited(db, config),
   }
   const routes = Router({ caseSensitive: true, strict: true })
-  routes.use(stylesheetRoutes(), invitationRoutes(pages), passwordRoutes(pages), doneRoutes())
+  routes.use(
+    stylesheetRoutes(),
+    invitationRoutes(pages),
+    passwordRoutes(pages),
+   
+    doneRoutes(),
+  )
   routes.use('/account', () => {
     throw problems.notFound('page')
   })
-  routes.use(problemPages(logger))
+  routes.use(problemPages, brokenPages(logger))
   return routes
 }
