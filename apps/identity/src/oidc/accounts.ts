@@ -14,7 +14,7 @@ interface Row {
 
 /** What each scope tells an application about its user. */
 export const claims = {
-  openid: ['sub'],
+  openid: ['sub', 'auth_time', 'amr'],
   profile: ['name', 'preferred_username', 'updated_at'],
   email: ['email', 'email_verified'],
 }

@@ -11,6 +11,7 @@ import { problemPages } from '../pages/problem-pages.ts'
 import { sendPage } from '../pages/send-page.ts'
 import type { ExtraMetadata } from './clients.ts'
 import { askConsent, takeConsent } from './interactions/consent.ts'
+import { takeFederated } from './interactions/federated.ts'
 import { askCode, takeCode } from './interactions/second-factor.ts'
 import { askPassword, takePassword } from './interactions/password.ts'
 import { words } from './words.ts'
@@ -33,6 +34,8 @@ export interface Step {
   application: { id: string; name: string; tenant: string; organisation: string }
   /** Where browsers are led in the end, which their policy for forms has to allow. */
   target: string
+  /** The path of our public address, without a slash at its end. */
+  prefix: string
   /** The path of this interaction's pages. */
   base: string
   language: string
@@ -62,6 +65,7 @@ export function interactionRoutes({ db, config, publish, provider }: Parts): Rou
       interaction,
       application: { id: client.clientId, name: client.clientName ?? client.clientId, tenant, organisation },
       target: new URL(String(interaction.params['redirect_uri'])).origin,
+      prefix,
       base: `${prefix}/interaction/${uid}`,
       language: languageOf(request),
       request,
@@ -84,6 +88,7 @@ export function interactionRoutes({ db, config, publish, provider }: Parts): Rou
   const routes = Router({ caseSensitive: true, strict: true })
   routes.get('/interaction/:uid', publish, answering(ask))
   routes.get('/interaction/:uid/code', publish, answering(askCode))
+  routes.get('/interaction/:uid/federated', publish, answering(takeFederated))
   routes.post('/interaction/:uid/login', publish, form, own, answering(takePassword))
   routes.post('/interaction/:uid/code', publish, form, own, answering(takeCode))
   routes.post('/interaction/:uid/consent', publish, form, own, answering(takeConsent))

@@ -32,6 +32,8 @@ export const words = {
     title: 'You cannot be signed in',
     text: 'Go back to the application and start again.',
   },
+  federated:
+    'You could not be signed in with the account of your organisation. Try again, or ask whoever looks after your account.',
   forDevelopers: 'For whoever looks after the application:',
   openid: 'know who you are',
   profile: 'see your name and username',

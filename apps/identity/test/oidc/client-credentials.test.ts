@@ -12,7 +12,11 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const tokenFor = (id: string, secret: string, more: Record<string, string> = {}) =>
-  service.http.post('/oidc/token').type('form').auth(id, secret).send({ grant_type: 'client_credentials', ...more })
+  service.http
+    .post('/oidc/token')
+    .type('form')
+    .auth(id, secret)
+    .send({ grant_type: 'client_credentials', ...more })
 
 describe('an application that acts for itself', () => {
   it('gets a token for its secret and does with it what its roles allow', async () => {
@@ -34,7 +38,11 @@ describe('an application that acts for itself', () => {
     expect(made.client.id).toBe(admin.client)
     await application.get('/users').expect(403)
     await application.get('/users/me').expect(403)
-    const named = await service.service().post('/lookups/users').send({ ids: [config.id] }).expect(200)
+    const named = await service
+      .service()
+      .post('/lookups/users')
+      .send({ ids: [config.id] })
+      .expect(200)
     expect(named.body).toEqual([
       { id: config.id, client: admin.client, username: body.ssoClientId, name: 'Reports', status: 'ACTIVE' },
     ])

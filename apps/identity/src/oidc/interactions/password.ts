@@ -1,18 +1,17 @@
-import { sql, type Kysely, type Transaction } from 'kysely'
-import { Problem } from '@sluice/http'
-import type { DB } from '../../database.ts'
 import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { signInPage, type SignInFacts } from '../../pages/sign-in-page.ts'
 import { signIn } from '../../sign-in/sign-in.ts'
 import type { Step } from '../interactions.ts'
+import { demandOf, isRefusal } from './admission.ts'
+import { providersOf } from './federated.ts'
 import { enter } from './finish.ts'
 import { keepTicket } from './second-factor.ts'
 
 /** Asks for username and password, or leads to where the organisation signs in its people. */
-export const askPassword = (step: Step): Promise<void> => show(step, 200, {})
+export const askPassword = (step: Step): Promise<void> => showPassword(step, 200, {})
 
-async function show(
+export async function showPassword(
   step: Step,
   status: number,
   facts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
@@ -42,7 +41,7 @@ export async function takePassword(step: Step): Promise<void> {
       ...(!isText(username) && { username: words.usernameMissing }),
       ...(!isText(password) && { password: words.passwordMissing }),
     }
-    return show(step, 400, { username: String(username).slice(0, 255), wrong })
+    return showPassword(step, 400, { username: String(username).slice(0, 255), wrong })
   }
   try {
     const result = await audited('auth.login', request, response, (context) =>
@@ -53,37 +52,8 @@ export async function takePassword(step: Step): Promise<void> {
     response.redirect(303, `${base}/code`)
   } catch (error) {
     if (!isRefusal(error)) throw error
-    await show(step, 401, { username, message: words.refused })
+    await showPassword(step, 401, { username, message: words.refused })
   }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
-
-const isRefusal = (error: unknown): boolean =>
-  error instanceof Problem && (error.status === 401 || error.status === 403)
-
-/** Refuses whoever is not of the application's own organisation, as if the password were wrong: nothing is opened. */
-export const demandOf = (client: string) =>
-  async function demand(trx: Transaction<DB>, session: { id: number }): Promise<void> {
-    const { rows } = await sql`
-      select from sessions s join users u on u.id = s.user_id where s.id = ${session.id} and u.client = ${client}`.execute(
-      trx,
-    )
-    if (rows.length === 0) throw new Problem(401, 'sign-in-failed', 'You are not of this application’s organisation.')
-  }
-
-/** Where else people of the application's organisation sign in. */
-async function providersOf({ db, application, interaction }: Step): Promise<{ href: string; label: string }[]> {
-  const { rows } = await providerConfigs(db, application.tenant)
-  return rows.map(({ code, domain }) => ({
-    href: `/api/v1/auth/sso/${encodeURIComponent(code)}?interaction=${interaction.uid}`,
-    label: domain,
-  }))
-}
-
-const providerConfigs = async (
-  _db: Kysely<DB>,
-  _client: string,
-): Promise<{ rows: { code: string; domain: string }[] }> => ({
-  rows: [],
-})

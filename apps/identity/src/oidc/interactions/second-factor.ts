@@ -1,18 +1,38 @@
+import type { Request } from 'express'
 import { codePage } from '../../pages/code-page.ts'
+import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import type { SecondFactorWanted } from '../../sign-in/sign-in.ts'
+import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
 import type { Step } from '../interactions.ts'
+import { demandOf, isRefusal } from './admission.ts'
+import { enter } from './finish.ts'
 
 const cookie = 'sluice-second-factor'
 
 /** Between the two steps the browser keeps what says that the password was right, for this interaction only. */
 export function keepTicket({ response, base, config }: Step, { ticket }: SecondFactorWanted): void {
   const secure = config.IDENTITY_PUBLIC_URL.startsWith('https:')
-  response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 600_000 })
+  response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
 }
 
+const ticketOf = (request: Request): string | undefined =>
+  (request.headers.cookie ?? '')
+    .split(';')
+    .map((pair) => pair.trim().split('='))
+    .find(([name]) => name === cookie)?.[1]
+
 /** Asks for the code of an app, or with `?recovery` for a recovery code. */
-export async function askCode({ base, csrf, request, response, language, application, target }: Step): Promise<void> {
+export async function askCode(step: Step): Promise<void> {
+  if (ticketOf(step.request) === undefined) return step.response.redirect(303, step.base)
+  show(step, 200)
+}
+
+function show(
+  { base, csrf, request, response, language, application, target }: Step,
+  status: number,
+  message?: string,
+) {
   const recovery = 'recovery' in request.query
   const page = codePage({
     language,
@@ -21,10 +41,27 @@ export async function askCode({ base, csrf, request, response, language, applica
     csrf: csrf.issue(request, response),
     recovery,
     otherHref: `${base}/code${recovery ? '' : '?recovery'}`,
+    ...(message !== undefined && { message }),
   })
-  sendPage(response, 200, page, { formAction: [target] })
+  sendPage(response, status, page, { formAction: [target] })
 }
 
-export async function takeCode({ response, base }: Step): Promise<void> {
-  response.redirect(303, base)
+/** Takes `code`. */
+export async function takeCode(step: Step): Promise<void> {
+  const { request, response, audited, application, base, language } = step
+  const ticket = ticketOf(request)
+  const words = textsIn(language).code
+  const { code } = request.body as { code?: unknown }
+  if (ticket === undefined) return response.redirect(303, base)
+  if (typeof code !== 'string' || code.trim() === '' || code.length > 40) return show(step, 400, words.missing)
+  try {
+    const result = await audited('auth.loginWithCode', request, response, (context) =>
+      signInWithCode({ ticket, code: code.trim() }, { ...context, opened: demandOf(application.tenant) }),
+    )
+    response.clearCookie(cookie, { path: base })
+    await enter(step, result)
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    show(step, 401, words.refused)
+  }
 }

@@ -1,0 +1,88 @@
+interface Cookie {
+  name: string
+  value: string
+  path: string
+}
+
+export interface Page {
+  status: number
+  /** Where the browser is. On another site nothing was asked: that is where it was led. */
+  url: URL
+  html: string
+  headers: Headers
+}
+
+const decoded = (text: string) =>
+  text
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
+
+const attribute = (tag: string, name: string): string | undefined => {
+  const [, value] = new RegExp(`\\s${name}="([^"]*)"`).exec(tag) ?? []
+  return value === undefined ? undefined : decoded(value)
+}
+
+/** Enough of a browser to sign in with: cookies, redirects and forms. What is published at one address is asked at another. */
+export class Browser {
+  readonly cookies: Cookie[] = []
+  readonly published: string
+  readonly actual: string
+
+  constructor({ published, actual }: { published: string; actual: string }) {
+    this.published = published
+    this.actual = actual
+  }
+
+  open(url: string | URL): Promise<Page> {
+    return this.ask(new URL(url, this.published), {})
+  }
+
+  /** Sends the first form of a page, or the one with this action, with its hidden fields and these. */
+  submit(page: Page, fields: Record<string, string>, action?: string): Promise<Page> {
+    const forms = page.html.match(/<form[\s\S]*?<\/form>/g) ?? []
+    const form = forms.find((text) => action === undefined || attribute(text, 'action')?.endsWith(action))
+    if (!form) throw new Error(`no form on ${page.url.href}: ${page.status} ${page.html.slice(0, 1500)}`)
+    const hidden = (form.match(/<input[^>]*type="hidden"[^>]*>/g) ?? []).map((tag) => [
+      attribute(tag, 'name')!,
+      attribute(tag, 'value') ?? '',
+    ])
+    const body = new URLSearchParams({ ...Object.fromEntries(hidden), ...fields })
+    return this.ask(new URL(attribute(form, 'action')!, page.url), {
+      method: 'POST',
+      body,
+      headers: { origin: 'null' },
+    })
+  }
+
+  async ask(url: URL, { headers = {}, ...init }: RequestInit): Promise<Page> {
+    if (url.origin !== new URL(this.published).origin) return { status: 0, url, html: '', headers: new Headers() }
+    const path = url.pathname
+    const cookie = this.cookies
+      .filter((known) => path === known.path || path.startsWith(known.path.replace(/\/?$/, '/')))
+      .map(({ name, value }) => `${name}=${value}`)
+      .join('; ')
+    const answer = await fetch(url.href.replace(this.published, this.actual), {
+      ...init,
+      redirect: 'manual',
+      headers: { accept: 'text/html', ...(headers as Record<string, string>), ...(cookie && { cookie }) },
+    })
+    for (const line of answer.headers.getSetCookie()) this.keep(line)
+    const location = answer.headers.get('location')
+    if (answer.status >= 300 && answer.status < 400 && location) return this.ask(new URL(location, url), {})
+    return { status: answer.status, url, html: await answer.text(), headers: answer.headers }
+  }
+
+  private keep(line: string): void {
+    const [pair = '', ...rest] = line.split(/;\s*/)
+    const [name = '', ...value] = pair.split('=')
+    const about = new Map(rest.map((part) => [part.split('=')[0]!.toLowerCase(), part.split('=').slice(1).join('=')]))
+    const cookie = { name, value: value.join('='), path: about.get('path') ?? '/' }
+    const at = this.cookies.findIndex((known) => known.name === name && known.path === cookie.path)
+    if (at >= 0) this.cookies.splice(at, 1)
+    const expires = about.get('expires')
+    if (about.get('max-age') !== '0' && !(expires && Date.parse(expires) < Date.now())) this.cookies.push(cookie)
+  }
+}

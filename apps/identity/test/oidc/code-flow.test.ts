@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import * as client from 'openid-client'
+import { goodPassword, startService, type Service } from '../app-under-test.ts'
+import { relyingParty } from './relying-party.ts'
+
+let service: Service
+let party: Awaited<ReturnType<typeof relyingParty>>
+beforeAll(async () => {
+  service = await startService()
+  party = await relyingParty(service)
+})
+afterAll(() => service.stop())
+
+describe('the OpenID Provider', () => {
+  it('says of itself what it can do, whatever host it is asked as', async () => {
+    const about = party.config.serverMetadata()
+    expect(about).toMatchObject({
+      issuer: 'http://localhost:3001',
+      authorization_endpoint: 'http://localhost:3001/oidc/auth',
+      token_endpoint: 'http://localhost:3001/oidc/token',
+      jwks_uri: 'http://localhost:3001/.well-known/jwks.json',
+      grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256'],
+      id_token_signing_alg_values_supported: ['ES256'],
+    })
+    expect(about.introspection_endpoint).toBeUndefined()
+    const other = await service.http
+      .get('/.well-known/oauth-authorization-server')
+      .set('host', '127.0.0.1:9')
+      .set('x-forwarded-host', 'evil.example')
+    expect(other.body.token_endpoint).toBe('http://localhost:3001/oidc/token')
+    await service.http.get('/.well-known/openid-configuration').set('host', 'evil.example').expect(421)
+  })
+
+  it('answers 404 in JSON to what it does not know', async () => {
+    for (const path of ['/oidc', '/oidc/', '/oidc/nothing', '/oidc/token/introspection', '/oidc/request'])
+      await service.http
+        .get(path)
+        .expect(404)
+        .expect('content-type', /problem\+json/)
+  })
+
+  it('signs a user in to an application, who says yes once', async () => {
+    const user = await party.user()
+    const { browser, tokens } = await party.signIn(user.username)
+    const claims = tokens.claims()!
+    expect(claims).toMatchObject({
+      sub: user.uid,
+      name: 'Test',
+      preferred_username: user.username,
+      email: 'test@example.org',
+      amr: ['pwd'],
+    })
+    const info = await client.fetchUserInfo(party.config, tokens.access_token, user.uid)
+    expect(info).toMatchObject({ sub: user.uid, preferred_username: user.username })
+    // The access token is for that only.
+    await service.bearing(tokens.access_token).get('/users/me').expect(401)
+
+    const again = await party.begin()
+    const page = await browser.open(again.url)
+    expect((await again.finish(page)).claims()!.sub).toBe(user.uid)
+  })
+
+  it('gives an application that asks for roles a token for our services, for what both may do', async () => {
+    const user = await party.user(['ROLE_SEE_VIEW', 'ROLE_MANAGE_USER'])
+    const { tokens } = await party.signIn(user.username, {
+      scope: 'openid ROLE_SEE_VIEW ROLE_MANAGE_USER_GROUP ROLE_MANAGE_USER',
+    })
+    expect(tokens.scope!.split(' ').toSorted()).toEqual(['ROLE_MANAGE_USER_GROUP', 'ROLE_SEE_VIEW'])
+    expect(decodeJwt(tokens.access_token)).toMatchObject({
+      iss: 'http://localhost:3001',
+      aud: 'sluice',
+      sub: user.uid,
+      client_id: party.body.ssoClientId,
+      tenant: party.organisation,
+      sid: expect.any(String),
+    })
+    const application = service.bearing(tokens.access_token)
+    const { body: me } = await application.get('/users/me').expect(200)
+    expect(me.username).toBe(user.username)
+    // The application has the role and the user has not; the user has it and the application has not.
+    await application.get('/user-groups').expect(403)
+    await application.get('/users').expect(403)
+    // It acts for the user, and is not the user in person.
+    await application
+      .put('/users/me/password')
+      .send({ current: goodPassword, password: 'another-good-one-41' })
+      .expect(403)
+  })
+
+  it('refreshes once, and gives the next refresh token', async () => {
+    const user = await party.user()
+    const { tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
+    const next = await client.refreshTokenGrant(party.config, tokens.refresh_token!)
+    expect(next.refresh_token).not.toBe(tokens.refresh_token)
+    await service.bearing(next.access_token).get('/users/me').expect(200)
+    await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({
+      error: 'invalid_grant',
+    })
+    // Within ten seconds that may have been a retry: the family lives.
+    await client.refreshTokenGrant(party.config, next.refresh_token!)
+  })
+
+  it('tells the application that the user said no', async () => {
+    const user = await party.user()
+    const browser = party.browser()
+    const { url, finish } = await party.begin()
+    const signedIn = await browser.submit(await browser.open(url), { username: user.username, password: goodPassword })
+    const page = await browser.submit(signedIn, { decision: 'deny' })
+    await expect(finish(page)).rejects.toMatchObject({ error: 'access_denied' })
+  })
+
+  it('asks again for more, and for nothing that was allowed', async () => {
+    const user = await party.user()
+    const { browser } = await party.signIn(user.username, { scope: 'openid' })
+    const { url, finish } = await party.begin({ scope: 'openid email ROLE_SEE_VIEW' })
+    const page = await browser.open(url)
+    expect(page.html).toContain('see your e-mail address')
+    expect(page.html).toContain('see view')
+    expect(page.html).not.toContain('see your name')
+    await finish(await browser.submit(page, { decision: 'allow' }))
+  })
+
+  it('says login_required to an application that wants nobody to be asked', async () => {
+    const { url, finish } = await party.begin({ prompt: 'none' })
+    await expect(finish(await party.browser().open(url))).rejects.toMatchObject({ error: 'login_required' })
+    const user = await party.user()
+    const { browser } = await party.signIn(user.username)
+    const silent = await party.begin({ prompt: 'none' })
+    expect((await silent.finish(await browser.open(silent.url))).claims()!.sub).toBe(user.uid)
+    const more = await party.begin({ prompt: 'none', scope: 'openid ROLE_SEE_VIEW' })
+    await expect(more.finish(await browser.open(more.url))).rejects.toMatchObject({ error: 'consent_required' })
+  })
+
+  it('asks for the password again when the sign-in is older than the application takes', async () => {
+    const user = await party.user()
+    const { browser, tokens } = await party.signIn(user.username)
+    await new Promise((resolve) => setTimeout(resolve, 2100))
+    const { url, finish } = await party.begin({ max_age: '1' })
+    const page = await browser.open(url)
+    expect(page.html).toContain('name="password"')
+    const later = await finish(await browser.submit(page, { username: user.username, password: goodPassword }), 1)
+    expect(later.claims()!.auth_time).toBeGreaterThan(tokens.claims()!.auth_time as number)
+    // It is the same session that goes on, so what hangs from it lives.
+    await client.refreshTokenGrant(party.config, tokens.refresh_token!)
+  })
+})

@@ -1,0 +1,82 @@
+import * as client from 'openid-client'
+import type { Role, SsoClientConfigBody } from '@sluice/contracts'
+import { goodPassword, type Service } from '../app-under-test.ts'
+import { applicationBody } from '../application.ts'
+import { Browser, type Page } from './browser.ts'
+
+export const published = 'http://localhost:3001'
+
+/** An application with a real OpenID client, and people who sign in to it. */
+export async function relyingParty(service: Service, changes: Partial<SsoClientConfigBody> = {}, more: Role[] = []) {
+  const organisation = await service.client({ name: `Acme ${Math.random().toString(36).slice(2)}` })
+  const admin = await service.as(
+    ['ROLE_MANAGE_SSO_CLIENT_CONFIG', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_USER_GROUP', ...more],
+    organisation,
+  )
+  const body = applicationBody(changes)
+  const { body: application } = await admin.post('/sso-client-configs').send(body).expect(201)
+  const actual = new URL(service.http.get('/').url).origin
+  const config = await client.discovery(
+    new URL(published),
+    body.ssoClientId,
+    undefined,
+    body.clientSecret ? client.ClientSecretBasic(body.clientSecret) : client.None(),
+    {
+      execute: [client.allowInsecureRequests],
+      [client.customFetch]: (url, options) => fetch(url.replace(published, actual), options as RequestInit),
+    },
+  )
+  const redirectUri = body.redirectUris[0]!
+
+  return {
+    organisation,
+    admin,
+    application,
+    body,
+    config,
+    actual,
+    browser: () => new Browser({ published, actual }),
+    user: (roles: Role[] = ['ROLE_SEE_VIEW']) => service.user({ client: organisation, roles }),
+    /** A request for a sign-in, and what is needed to take its answer. */
+    async begin(parameters: Record<string, string> = {}) {
+      const verifier = client.randomPKCECodeVerifier()
+      const state = client.randomState()
+      const nonce = client.randomNonce()
+      const wanted = {
+        redirect_uri: redirectUri,
+        scope: 'openid profile email',
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        state,
+        nonce,
+        ...parameters,
+      }
+      const url = client.buildAuthorizationUrl(config, wanted)
+      return {
+        url,
+        verifier,
+        finish: (page: Page, maxAge?: number) =>
+          client.authorizationCodeGrant(config, page.url, {
+            pkceCodeVerifier: verifier,
+            expectedState: state,
+            expectedNonce: nonce,
+            ...(maxAge !== undefined && { maxAge }),
+          }),
+      }
+    },
+    /** Signs a user in with their password, says yes, and takes the tokens. */
+    async signIn(
+      username: string,
+      parameters: Record<string, string> = {},
+      browser = new Browser({ published, actual }),
+    ) {
+      const { url, finish } = await this.begin(parameters)
+      let page = await browser.open(url)
+      if (page.html.includes('name="password"')) page = await browser.submit(page, { username, password: goodPassword })
+      if (page.html.includes('value="allow"')) page = await browser.submit(page, { decision: 'allow' })
+      if (page.url.origin !== new URL(redirectUri).origin)
+        throw new Error(`not back at the application but at ${page.url.href}: ${page.status} ${page.html}`)
+      return { browser, page, tokens: await finish(page) }
+    },
+  }
+}
