@@ -7,6 +7,7 @@ import type { DB } from '../database.ts'
 import { audited, type Audited } from './audited.ts'
 import { csrfGuard, type Csrf } from './csrf.ts'
 import { doneRoutes } from './done-routes.ts'
+import { forgotPasswordRoutes } from './forgot-password-routes.ts'
 import { invitationRoutes } from './invitation-routes.ts'
 import { passwordRoutes } from './password-routes.ts'
 import { brokenPages, problemPages } from './problem-pages.ts'
@@ -34,7 +35,7 @@ export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Con
     stylesheetRoutes(),
     invitationRoutes(pages),
     passwordRoutes(pages),
-   
+    forgotPasswordRoutes(pages),
     doneRoutes(),
   )
   routes.use('/account', () => {

@@ -1,0 +1,35 @@
+import { Router, type Request, type Response } from 'express'
+import { forgotPassword } from '../api/auth/forgot-password.ts'
+import { forgotPasswordPage } from './forgot-password-page.ts'
+import { fieldOf, readForm } from './forms.ts'
+import { languageOf, textsIn } from './language.ts'
+import { rememberedOrganisation } from './organisation-cookie.ts'
+import type { Pages } from './routes.ts'
+import { sendPage } from './send-page.ts'
+
+const action = '/account/forgot-password'
+/** The longest mail address, as the operation's contract has it. */
+const longest = 254
+
+/** GET shows the form, POST takes note. Whether there is such a user, nobody is told. */
+export function forgotPasswordRoutes({ csrf, audited }: Pages): Router {
+  const show = (request: Request, response: Response, wrong?: { username: string }) => {
+    const language = languageOf(request)
+    const organisation = rememberedOrganisation(request)
+    const page = forgotPasswordPage({ action, csrf: csrf.issue(request, response), language, organisation, wrong })
+    sendPage(response, wrong ? 422 : 200, page)
+  }
+
+  const routes = Router()
+  routes.get(action, (request, response) => show(request, response))
+  routes.post(action, readForm, async (request, response) => {
+    csrf.demand(request)
+    const username = fieldOf(request, 'username').trim()
+    const words = textsIn(languageOf(request)).forgotPassword
+    if (username === '') return show(request, response, { username: words.missing })
+    if ([...username].length > longest) return show(request, response, { username: words.tooLong(longest) })
+    await audited('auth.forgotPassword', request, response, (context) => forgotPassword({ username }, context))
+    response.redirect(303, '/account/forgot-password-sent')
+  })
+  return routes
+}
