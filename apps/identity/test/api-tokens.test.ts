@@ -7,7 +7,7 @@ import { auditOf, startService, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ ADMIN_SETS_PASSWORDS: true })
 })
 afterAll(() => service.stop())
 

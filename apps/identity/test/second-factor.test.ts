@@ -6,7 +6,7 @@ import { codeOf, enrol, forgetUsedCode, halfSignedIn, ticketOf } from './second-
 
 let service: Service
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ ADMIN_SETS_PASSWORDS: true })
 })
 afterAll(() => service.stop())
 

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import { sql } from 'kysely'
+import type { Tokens } from '@sluice/contracts'
+import { connect } from '@sluice/database'
+import type { DB } from '../../src/database.ts'
+import { auditOf, goodPassword } from '../app-under-test.ts'
+import { ask, startInstallation, type Installation } from '../real-processes.ts'
+
+let installation: Installation
+let connection: ReturnType<typeof connect<DB>>
+beforeAll(async () => {
+  installation = await startInstallation({ identities: 2 })
+  connection = connect<DB>(installation.identityDatabase, { name: 'identity-test' })
+}, 120_000)
+afterAll(async () => {
+  await connection?.db.destroy()
+  await installation?.[Symbol.asyncDispose]()
+})
+
+const signIn = async (): Promise<Tokens> => {
+  const body = { username: 'admin', password: goodPassword }
+  return (await ask(installation.identity[0]!, 'POST', '/auth/login', { body })).body
+}
+const refresh = ({ refreshToken }: Tokens, by = 0) =>
+  ask(installation.identity[by]!, 'POST', '/auth/refresh', { body: { refreshToken } })
+const outcomesOf = async ({ accessToken }: Tokens) =>
+  (await auditOf(connection.db, decodeJwt(accessToken)['sid'] as string)).map(({ details }) => details['outcome'])
+
+describe('of 32 parallel uses of a refresh token', () => {
+  it.each([1, 2])('exactly one succeeds, in %i processes, and the session lives on', async (processes) => {
+    for (let round = 0; round < 3; round++) {
+      const tokens = await signIn()
+      const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => refresh(tokens, at % processes)))
+      const good = answers.filter(({ status }) => status === 200)
+      expect(good).toHaveLength(1)
+      expect(answers.filter(({ status }) => status === 401)).toHaveLength(31)
+      expect((await refresh(good[0]!.body, round % processes)).status).toBe(200)
+      expect((await outcomesOf(tokens)).toSorted()).toEqual([
+        ...Array.from({ length: 2 }, () => 'refreshed'),
+        ...Array.from({ length: 31 }, () => 'retried'),
+      ])
+    }
+  })
+})
+
+describe('a replay of a refresh token', () => {
+  it('within its grace gets nothing, and ends nothing', async () => {
+    const tokens = await signIn()
+    const next = await refresh(tokens)
+    expect((await refresh(tokens, 1)).status).toBe(401)
+    expect((await refresh(next.body, 1)).status).toBe(200)
+  })
+
+  it('after its grace ends the family in every process, and the audit says why', async () => {
+    const tokens = await signIn()
+    const next = await refresh(tokens)
+    await sql`
+      update refresh_tokens set consumed_at = now() - interval '11 seconds' where consumed_at is not null`.execute(
+      connection.db,
+    )
+    expect((await refresh(tokens, 1)).status).toBe(401)
+    expect((await refresh(next.body)).status).toBe(401)
+    for (const url of installation.identity)
+      expect((await ask(url, 'GET', '/users/me', { token: next.body.accessToken })).status).toBe(401)
+    expect(await outcomesOf(tokens)).toEqual(['refreshed', 'reused', 'ended'])
+  })
+
+  it('after 32 parallel ones that came late leaves nobody signed in', async () => {
+    const tokens = await signIn()
+    const next = await refresh(tokens)
+    await sql`
+      update refresh_tokens set consumed_at = now() - interval '11 seconds' where consumed_at is not null`.execute(
+      connection.db,
+    )
+    const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => refresh(tokens, at % 2)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]))
+    expect((await refresh(next.body)).status).toBe(401)
+  })
+})

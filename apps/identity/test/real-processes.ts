@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { testDatabase } from '@sluice/testing'
+import { goodPassword } from './app-under-test.ts'
+
+type Environment = Record<string, string>
+
+const apps = join(import.meta.dirname, '../..')
+
+/** Both services as people run them, each part a process of its own. */
+export interface Installation extends AsyncDisposable {
+  /** Addresses of the processes of the identity service, which share a database. */
+  identity: string[]
+  /** Empty where it was not asked for. */
+  pipeline: string
+  /** The first admin's name is `admin`, the password `goodPassword`. */
+  identityDatabase: string
+}
+
+/** Starts so many processes of the identity service, and one of the pipeline's if it is wanted. */
+export async function startInstallation({ identities = 1, pipeline = false } = {}): Promise<Installation> {
+  await using ends = new AsyncDisposableStack()
+  const database = ends.use(await testDatabase({ migrations: join(apps, 'identity/migrations') }))
+  const ports = await Promise.all(Array.from({ length: identities }, freePort))
+  const urls = ports.map((port) => `http://127.0.0.1:${port}`)
+  const shared: Environment = {
+    IDENTITY_PUBLIC_URL: urls[0]!,
+    ALLOWED_HOSTS: ports.map((port) => `127.0.0.1:${port}`).join(','),
+    SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    SERVICE_SECRET: randomBytes(24).toString('hex'),
+  }
+  const identity: Environment = {
+    ...shared,
+    IDENTITY_DATABASE_URL: database.url,
+    SLUICE_ADMIN_PASSWORD: goodPassword,
+    ADMIN_SETS_PASSWORDS: 'true',
+  }
+  await ended(begin('identity/bin/create-first-admin.ts', identity))
+  await Promise.all(
+    ports.map(async (port, index) => {
+      const program = ends.use(begin('identity/bin/serve.ts', { ...identity, IDENTITY_PORT: String(port) }))
+      await ready(program, urls[index]!)
+    }),
+  )
+  const pipelineUrl = pipeline ? await startPipeline({ ...shared, IDENTITY_URL: urls[0]! }, ends) : ''
+  const all = ends.move()
+  return {
+    identity: urls,
+    pipeline: pipelineUrl,
+    identityDatabase: database.url,
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}
+
+/** Without a worker: what is asked here loads nothing. */
+async function startPipeline(shared: Environment, ends: AsyncDisposableStack): Promise<string> {
+  const database = ends.use(await testDatabase())
+  const files = await mkdtemp(join(tmpdir(), 'sluice-pipeline-'))
+  ends.defer(() => rm(files, { recursive: true }))
+  const port = await freePort()
+  const environment = {
+    ...shared,
+    PIPELINE_DATABASE_URL: database.url,
+    WAREHOUSE_DATABASE_URL: process.env['TEST_DATABASE_URL']!,
+    PIPELINE_PUBLIC_URL: `http://127.0.0.1:${port}`,
+    PIPELINE_PORT: String(port),
+    FILES_DIRECTORY: files,
+  }
+  await ended(begin('pipeline/bin/migrate.ts', environment))
+  await ready(ends.use(begin('pipeline/bin/serve.ts', environment)), environment.PIPELINE_PUBLIC_URL)
+  return environment.PIPELINE_PUBLIC_URL
+}
+
+interface Program extends AsyncDisposable {
+  output(): string
+  code: Promise<number | null>
+}
+
+function begin(file: string, environment: Environment): Program {
+  const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
+  const child = spawn(process.execPath, [join(apps, file)], {
+    env: { PATH, ...(cache && { NODE_COMPILE_CACHE: cache }), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => void (output += text))
+  const code = once(child, 'close').then(([code]) => code as number | null)
+  return {
+    output: () => output,
+    code,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await code
+    },
+  }
+}
+
+async function ended({ code, output }: Program): Promise<void> {
+  if ((await code) !== 0) throw new Error(output())
+}
+
+async function ready({ code, output }: Program, url: string): Promise<void> {
+  let over = false
+  void code.then(() => (over = true))
+  for (const until = Date.now() + 60_000; ; await sleep(50)) {
+    const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
+    await answer?.body?.cancel()
+    if (answer?.ok) return
+    if (over || Date.now() > until) throw new Error(`${url} is not ready:\n${output()}`)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** One request below `/api/v1`, with a body as JSON. */
+export async function ask(
+  url: string,
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  { token, body }: { token?: string; body?: object } = {},
+): Promise<{ status: number; body: any }> {
+  const answer = await fetch(`${url}/api/v1${path}`, {
+    method,
+    headers: {
+      ...(token && { authorization: `Bearer ${token}` }),
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const text = await answer.text()
+  return { status: answer.status, body: text ? JSON.parse(text) : undefined }
+}
