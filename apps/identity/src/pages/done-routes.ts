@@ -2,6 +2,7 @@ import { Router } from 'express'
 import { languageOf, textsIn } from './language.ts'
 import { messagePage } from './message-page.ts'
 import { rememberedOrganisation } from './organisation-cookie.ts'
+import type { Pages } from './routes.ts'
 import { sendPage } from './send-page.ts'
 import type { Texts } from './texts/en.ts'
 
@@ -16,14 +17,14 @@ const pages: Record<string, (texts: Texts) => { title: string; text: string }> =
   '/account/forgot-password-sent': ({ forgotPassword: words }) => ({ title: words.doneTitle, text: words.done }),
 }
 
-export function doneRoutes(): Router {
+export function doneRoutes({ prefix }: Pages): Router {
   const routes = Router()
   for (const [path, wordsOf] of Object.entries(pages)) {
     routes.get(path, (request, response) => {
       const language = languageOf(request)
       const organisation = rememberedOrganisation(request)
       const words = wordsOf(textsIn(language))
-      sendPage(response, 200, messagePage({ language, organisation, ...words, status: 'success' }))
+      sendPage(response, 200, messagePage({ prefix, language, organisation, ...words, status: 'success' }))
     })
   }
   return routes

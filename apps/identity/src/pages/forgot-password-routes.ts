@@ -12,11 +12,18 @@ const action = '/account/forgot-password'
 const longest = 254
 
 /** GET shows the form, POST takes note. Whether there is such a user, nobody is told. */
-export function forgotPasswordRoutes({ csrf, audited }: Pages): Router {
+export function forgotPasswordRoutes({ csrf, audited, prefix }: Pages): Router {
   const show = (request: Request, response: Response, wrong?: { username: string }) => {
     const language = languageOf(request)
     const organisation = rememberedOrganisation(request)
-    const page = forgotPasswordPage({ action, csrf: csrf.issue(request, response), language, organisation, wrong })
+    const page = forgotPasswordPage({
+      prefix,
+      action: prefix + action,
+      csrf: csrf.issue(request, response),
+      language,
+      organisation,
+      wrong,
+    })
     sendPage(response, wrong ? 422 : 200, page)
   }
 
@@ -29,7 +36,7 @@ export function forgotPasswordRoutes({ csrf, audited }: Pages): Router {
     if (username === '') return show(request, response, { username: words.missing })
     if ([...username].length > longest) return show(request, response, { username: words.tooLong(longest) })
     await audited('auth.forgotPassword', request, response, (context) => forgotPassword({ username }, context))
-    response.redirect(303, '/account/forgot-password-sent')
+    response.redirect(303, `${prefix}/account/forgot-password-sent`)
   })
   return routes
 }

@@ -14,11 +14,12 @@ import { sendPage } from './send-page.ts'
 const action = '/account/invitation'
 
 /** GET shows an invitation, POST accepts it: with a password, or with nothing but a click where sign-in is elsewhere. */
-export function invitationRoutes({ db, csrf, secure, audited }: Pages): Router {
+export function invitationRoutes({ db, csrf, secure, prefix, audited }: Pages): Router {
   const show = (request: Request, response: Response, link: Shown, wrong?: WrongPassword) => {
     const { user, token } = link
     const facts = {
-      action,
+      prefix,
+      action: prefix + action,
       csrf: csrf.issue(request, response),
       language: languageOf(request),
       organisation: { name: user.clientName },
@@ -33,14 +34,14 @@ export function invitationRoutes({ db, csrf, secure, audited }: Pages): Router {
   routes.get(action, async (request, response) => {
     const { token } = request.query
     const link = await linkOf(db, token, 'INVITATION')
-    if (!link) return sendLinkEnded(request, response, 'INVITATION')
+    if (!link) return sendLinkEnded(request, response, 'INVITATION', prefix)
     show(request, response, { ...link, token: String(token) })
   })
   routes.post(action, readForm, async (request, response) => {
     csrf.demand(request)
     const token = fieldOf(request, 'token')
     const link = await linkOf(db, token, 'INVITATION')
-    if (!link) return sendLinkEnded(request, response, 'INVITATION')
+    if (!link) return sendLinkEnded(request, response, 'INVITATION', prefix)
     const { ssoAuth, clientName } = link.user
     const password = fieldOf(request, 'password')
     const texts = textsIn(languageOf(request))
@@ -53,11 +54,11 @@ export function invitationRoutes({ db, csrf, secure, audited }: Pages): Router {
       const field = refusedField(error)
       if (field === 'password')
         return show(request, response, { ...link, token }, { password: texts.newPassword.common })
-      if (field === 'token') return sendLinkEnded(request, response, 'INVITATION')
+      if (field === 'token') return sendLinkEnded(request, response, 'INVITATION', prefix)
       throw error
     }
     rememberOrganisation(response, { name: clientName }, secure)
-    response.redirect(303, ssoAuth ? '/account/joined' : '/account/invitation-accepted')
+    response.redirect(303, `${prefix}/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`)
   })
   return routes
 }

@@ -15,10 +15,11 @@ export async function linkOf(db: Kysely<DB>, token: unknown, purpose: LinkPurpos
 }
 
 /** One page for links that were used, have expired, or never were: which of them, nobody is told. */
-export function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose): void {
+export function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
   const language = languageOf(request)
   const words = textsIn(language).link
   const facts = {
+    prefix,
     language,
     organisation: rememberedOrganisation(request),
     title: words.title,
@@ -27,7 +28,11 @@ export function sendLinkEnded(request: Request, response: Response, purpose: Lin
   const page =
     purpose === 'INVITATION'
       ? messagePage({ ...facts, text: words.invitation })
-      : messagePage({ ...facts, text: words.reset, link: { href: '/account/forgot-password', label: words.again } })
+      : messagePage({
+          ...facts,
+          text: words.reset,
+          link: { href: `${prefix}/account/forgot-password`, label: words.again },
+        })
   sendPage(response, 404, page)
 }
 

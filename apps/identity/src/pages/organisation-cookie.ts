@@ -10,7 +10,7 @@ const milliseconds = 15 * 60_000
  */
 export function rememberOrganisation(response: Response, { name }: Organisation, secure: boolean): void {
   const value = Buffer.from(name).toString('base64url')
-  response.cookie(cookie, value, { httpOnly: true, secure, sameSite: 'lax', path: '/account', maxAge: milliseconds })
+  response.cookie(cookie, value, { httpOnly: true, secure, sameSite: 'lax', path: '/', maxAge: milliseconds })
 }
 
 export function rememberedOrganisation(request: Request): Organisation | undefined {

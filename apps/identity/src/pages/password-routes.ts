@@ -13,10 +13,11 @@ import { sendPage } from './send-page.ts'
 const action = '/account/password'
 
 /** GET shows the form for a new password to whoever has a link, POST changes it. */
-export function passwordRoutes({ db, csrf, secure, audited }: Pages): Router {
+export function passwordRoutes({ db, csrf, secure, prefix, audited }: Pages): Router {
   const show = (request: Request, response: Response, token: string, { user }: FoundLink, wrong?: WrongPassword) => {
     const page = newPasswordPage({
-      action,
+      prefix,
+      action: prefix + action,
       csrf: csrf.issue(request, response),
       language: languageOf(request),
       organisation: { name: user.clientName },
@@ -32,14 +33,14 @@ export function passwordRoutes({ db, csrf, secure, audited }: Pages): Router {
   routes.get(action, async (request, response) => {
     const { token } = request.query
     const link = await linkOf(db, token, 'PASSWORD_RESET')
-    if (!link) return sendLinkEnded(request, response, 'PASSWORD_RESET')
+    if (!link) return sendLinkEnded(request, response, 'PASSWORD_RESET', prefix)
     show(request, response, String(token), link)
   })
   routes.post(action, readForm, async (request, response) => {
     csrf.demand(request)
     const token = fieldOf(request, 'token')
     const link = await linkOf(db, token, 'PASSWORD_RESET')
-    if (!link) return sendLinkEnded(request, response, 'PASSWORD_RESET')
+    if (!link) return sendLinkEnded(request, response, 'PASSWORD_RESET', prefix)
     const password = fieldOf(request, 'password')
     const texts = textsIn(languageOf(request))
     const wrong = wrongWith(password, fieldOf(request, 'repeat'), texts)
@@ -49,11 +50,11 @@ export function passwordRoutes({ db, csrf, secure, audited }: Pages): Router {
     } catch (error) {
       const field = refusedField(error)
       if (field === 'password') return show(request, response, token, link, { password: texts.newPassword.common })
-      if (field === 'token') return sendLinkEnded(request, response, 'PASSWORD_RESET')
+      if (field === 'token') return sendLinkEnded(request, response, 'PASSWORD_RESET', prefix)
       throw error
     }
     rememberOrganisation(response, { name: link.user.clientName }, secure)
-    response.redirect(303, '/account/password-changed')
+    response.redirect(303, `${prefix}/account/password-changed`)
   })
   return routes
 }

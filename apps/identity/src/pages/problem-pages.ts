@@ -18,7 +18,7 @@ export const problemPages: ErrorRequestHandler = (error: unknown, request, respo
   show(problem, request, response)
 }
 
-/** Shows a page for what went wrong on our side. The reason is logged and not shown. */
+/** Shows a page for what went wrong on our side. `response.locals.prefix` is the path of our public address, if any. The reason is logged and not shown. */
 export function brokenPages(logger: Logger): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error)
@@ -34,8 +34,13 @@ function show(problem: Problem, request: Request, response: Response): void {
   const texts = textsIn(language)
   const requestId = String(response.locals.requestId ?? '')
   const note = requestId && texts.problems.reference(html`<code>${requestId}</code>`)
+  const prefix = response.locals.prefix as string | undefined
   response.set(problem.headers)
-  sendPage(response, problem.status, messagePage({ language, ...wordsOf(texts, problem), note, status: 'problem' }))
+  sendPage(
+    response,
+    problem.status,
+    messagePage({ prefix, language, ...wordsOf(texts, problem), note, status: 'problem' }),
+  )
 }
 
 /** Errors of the form parser carry the status that they stand for. */

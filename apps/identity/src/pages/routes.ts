@@ -19,24 +19,32 @@ export interface Pages {
   csrf: Csrf
   /** Cookies are for https alone. */
   secure: boolean
+  /** The path of our public address, without a slash at its end: whoever hands requests on to us takes it off. */
+  prefix: string
   audited: Audited
 }
 
 /** `/account/…`: the pages that people come to by a link from a mail. */
 export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Config; logger: Logger }): Router {
+  const { protocol, pathname } = new URL(config.IDENTITY_PUBLIC_URL)
   const pages: Pages = {
     db,
     csrf: csrfGuard(config),
-    secure: config.IDENTITY_PUBLIC_URL.startsWith('https:'),
+    secure: protocol === 'https:',
+    prefix: pathname.replace(/\/$/, ''),
     audited: audited(db, config),
   }
   const routes = Router({ caseSensitive: true, strict: true })
+  routes.use('/account', (_request, response, next) => {
+    response.locals.prefix = pages.prefix
+    next()
+  })
   routes.use(
     stylesheetRoutes(),
     invitationRoutes(pages),
     passwordRoutes(pages),
     forgotPasswordRoutes(pages),
-    doneRoutes(),
+    doneRoutes(pages),
   )
   routes.use('/account', () => {
     throw problems.notFound('page')

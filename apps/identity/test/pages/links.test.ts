@@ -227,6 +227,26 @@ describe('the language', () => {
   })
 })
 
+it('stays below the path that its public address has', async () => {
+  const below = await startService({ IDENTITY_PUBLIC_URL: 'https://example.org/identity' })
+  try {
+    const user = await below.user({ client: await below.client() })
+    const pages = await Promise.all(
+      [
+        await linkFor(below, user.uid, 'PASSWORD_RESET'),
+        '/account/password',
+        '/account/nothing',
+        '/account/joined',
+      ].map((path) => below.http.get(path)),
+    )
+    const addresses = pages.flatMap(({ text }) => [...text.matchAll(/(?:href|action)="([^"#]+)"/g)].map(([, to]) => to))
+    expect(addresses).toHaveLength(6 + 4)
+    expect(addresses.filter((to) => to !== 'data:,' && !to!.startsWith('/identity/account/'))).toEqual([])
+  } finally {
+    await below.stop()
+  }
+})
+
 describe('what else is sent to these addresses', () => {
   it('is answered with a page: too much, too many fields, a field twice, a NUL', async () => {
     const { path } = await forgetful()

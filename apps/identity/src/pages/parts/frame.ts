@@ -6,14 +6,19 @@ export interface Organisation {
   name: string
 }
 
-/** What every page needs to know. `language`: one of `languages`, English when absent. */
+/**
+ * What every page needs to know. `language`: one of `languages`, English when absent. `prefix`: the path of our public
+ * address, without a slash at its end; empty when absent.
+ */
 export interface PageFacts {
+  prefix?: string | undefined
   organisation?: Organisation | undefined
   language?: string
 }
 
 interface Frame {
   texts: Texts
+  prefix?: string | undefined
   organisation?: Organisation | undefined
   /** Where one is, for the title. */
   title: string
@@ -29,7 +34,16 @@ interface Frame {
 const ourselves: Organisation = { name: 'Sluice' }
 
 /** A whole page in an organisation's name. Nothing on it runs, and nothing is asked of another server. */
-export function page({ texts, organisation = ourselves, title, heading, failed, sign, main }: Frame): string {
+export function page({
+  texts,
+  prefix = '',
+  organisation = ourselves,
+  title,
+  heading,
+  failed,
+  sign,
+  main,
+}: Frame): string {
   const whose = plain(organisation.name)
   const { initials, tone } = monogramOf(whose)
   return html`<!doctype html>
@@ -41,7 +55,7 @@ export function page({ texts, organisation = ourselves, title, heading, failed, 
 <meta name="robots" content="noindex">
 <title>${failed && `${texts.error}: `}${texts.title(plain(title), whose)}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${stylesheetPath}">
+<link rel="stylesheet" href="${prefix}${stylesheetPath}">
 </head>
 <body>
 <div class="sheet">
