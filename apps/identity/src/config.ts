@@ -35,7 +35,7 @@ const shape = {
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
   /** May an administrator choose the password of somebody else? See docs/decisions/0010. */
-  ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'true'),
+  ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'false'),
   /** Where mails go out. Without it they are kept, and administrators hand the links over. See docs/decisions/0014. */
   SMTP_URL: smtpUrl(),
   /** Whom mails are from. */

@@ -55,6 +55,8 @@ export async function startService(changes: Partial<Config> = {}) {
   const config: Config = {
     ...readConfig({ IDENTITY_DATABASE_URL: database.url, SECRET_KEYS: keys, SERVICE_SECRET: serviceSecret }),
     TRUSTED_PROXIES: 1,
+    // So that tests can make users in one step; what it is by default, invitations.test.ts is about.
+    ADMIN_SETS_PASSWORDS: true,
     ...changes,
   }
   const app = identityApp({

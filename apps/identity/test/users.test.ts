@@ -234,28 +234,6 @@ describe('a user', () => {
   })
 })
 
-describe('where administrators may not choose passwords', () => {
-  it('takes a password for oneself only', async () => {
-    await using strict = {
-      ...(await startService({ ADMIN_SETS_PASSWORDS: false })),
-      [Symbol.asyncDispose]: () => strict.stop(),
-    }
-    const admin = await strict.as(['ROLE_MANAGE_USER'])
-    await admin
-      .post('/users')
-      .send(userBody({ password: goodPassword }))
-      .expect(422)
-    const { body } = await admin.post('/users').send(userBody()).expect(201)
-    await admin
-      .put(`/users/${body.id}`)
-      .send({ ...body, password: goodPassword })
-      .expect(422)
-    const own = userBody({ username: admin.username, auths: ['ROLE_MANAGE_USER'], password: 'my-own-new-passphrase' })
-    await admin.put(`/users/${admin.uid}`).send(own).expect(200)
-    await strict.signIn(admin.username, 'my-own-new-passphrase')
-  })
-})
-
 describe('searching users', () => {
   it('answers pages with totals, of the own client only', async () => {
     const { client, ...admin } = await service.as(['ROLE_MANAGE_USER'])

@@ -59,3 +59,15 @@ export async function mailEmailChanged(
   const to = { ...(await recipient(trx, id)), email }
   await queueMail(trx, config, { kind: 'EMAIL_CHANGED', to, letter: letters.emailChanged(to, new Date()) })
 }
+
+/** Tells a user that a code is asked for from now on when they sign in, or not any more. */
+export async function mailSecondFactorChanged(
+  trx: Kysely<DB>,
+  config: MailConfig,
+  { id }: { id: number },
+  change: 'set up' | 'removed',
+): Promise<void> {
+  const to = await recipient(trx, id)
+  const letter = letters.secondFactorChanged(to, change, new Date())
+  await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
+}

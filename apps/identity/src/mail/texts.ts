@@ -62,6 +62,18 @@ export const letters = {
     notes: usernameOf(to),
   }),
 
+  secondFactorChanged: (to: Recipient, change: 'set up' | 'removed', at: Date): Letter => ({
+    subject: 'Your Sluice second factor was changed',
+    paragraphs: [
+      greeting(to),
+      change === 'removed'
+        ? `The second factor of your user at ${organisation(to)} was removed on ${moment(at)}. Signing in takes your password alone.`
+        : `A second factor was set up for your user at ${organisation(to)} on ${moment(at)}. Signing in takes a code besides your password.`,
+      'If it was not you, tell your administrator at once.',
+    ],
+    notes: usernameOf(to),
+  }),
+
   emailChanged: (to: Recipient, at: Date): Letter => ({
     subject: 'Your Sluice mail address was changed',
     paragraphs: [

@@ -2,7 +2,13 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid } from '../named.ts'
 
-export const mailKinds = ['INVITATION', 'PASSWORD_RESET', 'PASSWORD_CHANGED', 'EMAIL_CHANGED'] as const
+export const mailKinds = [
+  'INVITATION',
+  'PASSWORD_RESET',
+  'PASSWORD_CHANGED',
+  'EMAIL_CHANGED',
+  'SECOND_FACTOR_CHANGED',
+] as const
 export type MailKind = (typeof mailKinds)[number]
 
 /** QUEUED is tried until it is SENT or, after a day or when its link ended, FAILED. KEPT: there is no SMTP server. */

@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { UserBody } from '@sluice/contracts'
+import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
+import { tokenIn } from './links.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService({ ADMIN_SETS_PASSWORDS: false })
+  admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'])
+})
+afterAll(() => service.stop())
+
+const password = 'otters-juggle-17-plums'
+const invite = async (changes: Partial<UserBody> = {}) => {
+  const { body } = await admin.post('/users/invite').send(userBody(changes)).expect(201)
+  return { ...body, token: tokenIn(body.invitationLink) } as {
+    id: string
+    username: string
+    token: string
+    status: string
+  }
+}
+const accept = (body: object) => service.http.post('/api/v1/auth/accept-invitation').send(body)
+const statusOf = async (uid: string) => (await admin.get(`/users/${uid}`).expect(200)).body.status
+const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
+
+describe('an invitation', () => {
+  it('is accepted once, with the password that is signed in with from then on', async () => {
+    const made = await admin
+      .post('/users/invite')
+      .send(userBody({ auths: ['ROLE_SEE_VIEW'] }))
+      .expect(201)
+      .expect('etag', '"1"')
+    const { id, username, status, invitationLink } = made.body
+    expect(made.headers['location']).toBe(`/api/v1/users/${id}`)
+    expect(status).toBe('INVITATION')
+    expect(invitationLink).toMatch(/^http:\/\/localhost:3001\/account\/invitation\?token=sll_[\w-]{43}$/)
+    await service.http.post('/api/v1/auth/login').send({ username, password }).expect(401)
+
+    const token = tokenIn(invitationLink)
+    await accept({ token, password }).expect(204)
+    expect(await statusOf(id)).toBe('ACTIVE')
+    await service.signIn(username, password)
+    expect(pointers((await accept({ token, password }).expect(422)).body)).toEqual(['/token'])
+  })
+
+  it('is accepted by one of many who try at once', async () => {
+    const { token, username } = await invite()
+    const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
+    const answers = await Promise.all(passwords.map((password) => accept({ token, password })))
+    const won = answers.map(({ status }) => status === 204)
+    expect(won.filter(Boolean)).toHaveLength(1)
+    await service.signIn(username, passwords[won.indexOf(true)])
+  })
+
+  it('keeps working after a password that will not do', async () => {
+    const { token } = await invite()
+    expect(pointers((await accept({ token, password: 'Password12345' }).expect(422)).body)).toEqual(['/password'])
+    expect(pointers((await accept({ token }).expect(422)).body)).toEqual(['/password'])
+    await accept({ token, password }).expect(204)
+  })
+
+  it('ends after seven days', async () => {
+    const { token, id } = await invite()
+    const { rows } = await sql<{ hours: number }>`
+      update links set expires_at = now() - interval '1 second' where user_id = (select id from users where uid = ${id})
+      returning extract(epoch from old.expires_at - old.created_at)::float8 / 3600 as hours`.execute(service.db)
+    expect(rows[0]!.hours).toBeCloseTo(168)
+    await accept({ token, password }).expect(422)
+  })
+
+  it('is replaced by a new one, which stops the old', async () => {
+    const { token, id } = await invite()
+    const { body } = await admin.post(`/users/${id}/invite`).expect(200)
+    await accept({ token, password }).expect(422)
+    await accept({ token: tokenIn(body.invitationLink), password }).expect(204)
+    await admin.post(`/users/${id}/invite`).expect(409)
+  })
+
+  it('ends with the address that it was sent to, with the user, with their way in, and while the client is disabled', async () => {
+    const moved = await invite()
+    const { token: _, ...sent } = moved
+    await admin.put(`/users/${moved.id}`).send({ ...sent, email: 'elsewhere@example.org', invitationLink: undefined })
+    await accept({ token: moved.token, password }).expect(422)
+
+    const shutOut = await invite()
+    await admin.put(`/users/${shutOut.id}/status`).send({ status: 'INACTIVE' }).expect(200)
+    await accept({ token: shutOut.token, password }).expect(422)
+    await admin.put(`/users/${shutOut.id}/status`).send({ status: 'ACTIVE' }).expect(422)
+    const again = await admin.post(`/users/${shutOut.id}/invite`).expect(200)
+    expect(again.body.status).toBe('INVITATION')
+    await accept({ token: tokenIn(again.body.invitationLink), password }).expect(204)
+
+    const gone = await invite()
+    await admin.delete(`/users/${gone.id}`).expect(204)
+    await accept({ token: gone.token, password }).expect(422)
+
+    const waiting = await invite()
+    await sql`update clients set disabled = true where uid = ${admin.client}`.execute(service.db)
+    await accept({ token: waiting.token, password }).expect(422)
+    await sql`update clients set disabled = false where uid = ${admin.client}`.execute(service.db)
+    await accept({ token: waiting.token, password }).expect(204)
+  })
+
+  it('needs no password where the user signs in elsewhere, and is not accepted by an update', async () => {
+    const body = userBody({ ssoAuth: true, ssoId: 's-77' })
+    const made = await admin.post('/users/invite').send(body).expect(201)
+    await admin.put(`/users/${made.body.id}`).send(body).expect(200)
+    expect(await statusOf(made.body.id)).toBe('INVITATION')
+    const token = tokenIn(made.body.invitationLink)
+    expect(pointers((await accept({ token, password }).expect(422)).body)).toEqual(['/password'])
+    await accept({ token }).expect(204)
+    expect(await statusOf(made.body.id)).toBe('ACTIVE')
+  })
+
+  it('takes no password, no role that the inviter lacks, and is sent again only by who has the power', async () => {
+    await admin
+      .post('/users/invite')
+      .send(userBody({ password: goodPassword }))
+      .expect(422)
+    await admin
+      .post('/users/invite')
+      .send(userBody({ auths: ['ROLE_MANAGE_SCHEMA'] }))
+      .expect(403)
+    const strong = await service.user({ client: admin.client, roles: ['ROLE_MANAGE_SCHEMA'], status: 'INVITATION' })
+    await admin.post(`/users/${strong.uid}/invite`).expect(403)
+  })
+
+  it('leaves who invited and who accepted in the audit, without the link', async () => {
+    const { id, token } = await invite()
+    await accept({ token, password }).expect(204)
+    const rows = await auditOf(service.db, id)
+    expect(rows.map(({ operation, actor }) => [operation, actor])).toEqual([
+      ['users.invite', admin.uid],
+      ['auth.acceptInvitation', id],
+    ])
+    expect(JSON.stringify(rows)).not.toContain(token)
+  })
+})
+
+describe('a user', () => {
+  it('without single sign-on is not made but invited, where administrators choose no passwords', async () => {
+    const { body } = await admin.post('/users').send(userBody()).expect(422)
+    expect(body.detail).toContain('POST /users/invite')
+    await admin
+      .post('/users')
+      .send(userBody({ password: goodPassword }))
+      .expect(422)
+    await admin
+      .post('/users')
+      .send(userBody({ ssoAuth: true }))
+      .expect(201)
+  })
+
+  it('who loses the only way in has to be invited again', async () => {
+    const body = userBody({ ssoAuth: true })
+    const made = await admin.post('/users').send(body).expect(201)
+    const left = await admin
+      .put(`/users/${made.body.id}`)
+      .send({ ...body, ssoAuth: false })
+      .expect(200)
+    expect(left.body.status).toBe('INVITATION')
+    const again = await admin.post(`/users/${made.body.id}/invite`).expect(200)
+    await accept({ token: tokenIn(again.body.invitationLink), password }).expect(204)
+    await service.signIn(body.username, password)
+  })
+})
+
+describe('a copy', () => {
+  it('has the roles, the groups and the client of the original, and the rest from the body', async () => {
+    const { uid: original } = await service.user({ client: admin.client, roles: ['ROLE_SEE_VIEW'] })
+    await sql`
+      with team as (insert into user_groups (client, name, code) values (${admin.client}, 'Copied', 'COPIED') returning id)
+      insert into user_group_members select team.id, u.id from team, users u where u.uid = ${original}`.execute(
+      service.db,
+    )
+    const sent = userBody({ name: 'Copy', auths: ['ROLE_MANAGE_USER'], startPage: 'MANAGER' })
+    const { body } = await admin.post(`/users/${original}/copies`).send(sent).expect(201)
+    expect(body).toHaveLength(2)
+    expect(body[0]).toMatchObject({ id: original, status: 'ACTIVE' })
+    expect(body[0]).not.toHaveProperty('invitationLink')
+    expect(body[1]).toMatchObject({
+      username: sent.username,
+      name: 'Copy',
+      startPage: 'MANAGER',
+      auths: ['ROLE_SEE_VIEW'],
+      status: 'INVITATION',
+      client: { id: admin.client },
+      userGroups: [{ code: 'COPIED' }],
+    })
+    await accept({ token: tokenIn(body[1].invitationLink), password }).expect(204)
+    await service.signIn(sent.username, password)
+  })
+
+  it('is refused to whoever lacks a role of the original, and knows no original of another client', async () => {
+    const strong = await service.user({ client: admin.client, roles: ['ROLE_MANAGE_SCHEMA'] })
+    await admin.post(`/users/${strong.uid}/copies`).send(userBody()).expect(403)
+    const foreign = await service.user({ client: await service.client() })
+    await admin.post(`/users/${foreign.uid}/copies`).send(userBody()).expect(404)
+    const superAdmin = await service.as(['ROLE_SUPER_ADMIN'])
+    const { body } = await superAdmin.post(`/users/${foreign.uid}/copies`).send(userBody()).expect(201)
+    expect(body[1].client.id).toBe(foreign.client)
+  })
+})

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { answerForgotten } from '../src/sign-in/forgotten.ts'
+import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
+import { linkFor, tokenIn } from './links.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService({ ADMIN_SETS_PASSWORDS: false })
+  admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'])
+})
+afterAll(() => service.stop())
+beforeEach(() => sql`delete from sign_in_attempts`.execute(service.db))
+
+const password = 'otters-juggle-17-plums'
+let networks = 0
+const forgot = (username: string, from = `198.18.${networks++}.1`) =>
+  service.http.post('/api/v1/auth/forgot-password').set('x-forwarded-for', from).send({ username })
+const reset = (body: object) => service.http.post('/api/v1/auth/reset-password').send(body)
+const refresh = (refreshToken: string) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
+const answerAll = async () => {
+  while (await answerForgotten(service.db, service.config));
+}
+const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
+const mailsTo = async (user: string) => (await admin.get(`/mails?filter=user.id:eq:${user}`).expect(200)).body
+/** The token of the newest mail that somebody else could hand over. */
+async function mailedTo(user: string): Promise<string> {
+  const { body } = await admin.get(`/mails/${(await mailsTo(user))[0].id}`).expect(200)
+  return tokenIn(body.text)
+}
+const someone = async () => {
+  const user = await service.user({ client: admin.client })
+  await sql`update users set email = ${`${user.username}@example.org`} where uid = ${user.uid}`.execute(service.db)
+  return { ...user, email: `${user.username}@example.org` }
+}
+
+describe('a forgotten password', () => {
+  it('is chosen anew by a mailed link, which works once and ends every session', async () => {
+    const user = await someone()
+    const { refreshToken, accessToken } = await service.signIn(user.username)
+    await forgot(user.username).expect(204)
+    await answerAll()
+    const token = await mailedTo(user.uid)
+
+    expect(pointers((await reset({ token, password: 'Password12345' }).expect(422)).body)).toEqual(['/password'])
+    await reset({ token, password }).expect(204)
+    await refresh(refreshToken).expect(401)
+    await service.bearing(accessToken).get('/users/me').expect(401)
+    await service.signIn(user.username, password)
+    expect(pointers((await reset({ token, password: `${password}-2` }).expect(422)).body)).toEqual(['/token'])
+    expect((await mailsTo(user.uid))[0]).toMatchObject({ kind: 'PASSWORD_CHANGED', recipient: user.email })
+  })
+
+  it('is asked for by mail address too, in whatever case', async () => {
+    const user = await someone()
+    await forgot(user.email.toUpperCase()).expect(204)
+    await answerAll()
+    await reset({ token: await mailedTo(user.uid), password }).expect(204)
+  })
+
+  it('is answered the same for whoever has none here, and nothing is mailed', async () => {
+    const client = admin.client
+    const disabled = await service.client()
+    const users = {
+      'signs in elsewhere': await service.user({ client, ssoAuth: true }),
+      'status INACTIVE': await service.user({ client, status: 'INACTIVE' }),
+      'status INVITATION': await service.user({ client, status: 'INVITATION' }),
+      'client disabled': await service.user({ client: disabled }),
+    }
+    await sql`update clients set disabled = true where uid = ${disabled}`.execute(service.db)
+    for (const name of [...Object.values(users).map(({ username }) => username), 'nobody-here', 'nobody@example.com']) {
+      const answer = await forgot(name).expect(204)
+      expect([answer.text, Object.keys(answer.headers).toSorted()]).toEqual(['', expect.not.arrayContaining(['etag'])])
+    }
+    await answerAll()
+    for (const [outcome, { uid }] of Object.entries(users)) {
+      const { rows } = await sql`select from mails m join users u on u.id = m.user_id where u.uid = ${uid}`.execute(
+        service.db,
+      )
+      expect(rows).toHaveLength(0)
+      expect((await auditOf(service.db, uid)).map(({ details }) => details)).toEqual([{ outcome }])
+    }
+    expect((await sql`select from forgotten_passwords`.execute(service.db)).rows).toHaveLength(0)
+  })
+
+  it('is asked for three times a minute for one name, thirty from one network, however many come at once', async () => {
+    const { username } = await someone()
+    const count = async (asked: PromiseLike<{ status: number }>[]) =>
+      (await Promise.all(asked)).filter(({ status }) => status === 204).length
+    expect(await count(Array.from({ length: 20 }, () => forgot(username)))).toBe(3)
+    expect(await count(Array.from({ length: 60 }, (_, at) => forgot(`nobody-${at}`, '198.19.7.1')))).toBe(30)
+    // Signing in is another matter.
+    await service.signIn(username)
+  })
+
+  it('fills nobody’s mailbox, whatever names it is asked for under', async () => {
+    const user = await someone()
+    for (let at = 0; at < 9; at++) {
+      await sql`delete from sign_in_attempts`.execute(service.db)
+      await forgot(at % 2 ? user.email : user.username).expect(204)
+    }
+    await answerAll()
+    const mails = await mailsTo(user.uid)
+    expect(mails.map(({ state }: { state: string }) => state)).toEqual(['KEPT', ...Array(4).fill('FAILED')])
+    expect(mails[1].reason).toBe('A newer one took its place.')
+  })
+})
+
+describe('a link for a new password', () => {
+  it('ends after an hour, with a new one, with another address, and with whatever ended the sessions', async () => {
+    const { uid } = await someone()
+    const old = await linkFor(service, uid, 'PASSWORD_RESET')
+    const token = await linkFor(service, uid, 'PASSWORD_RESET')
+    await reset({ token: old, password }).expect(422)
+    await sql`update links set expires_at = now() where user_id = (select id from users where uid = ${uid})`.execute(
+      service.db,
+    )
+    await reset({ token, password }).expect(422)
+
+    const deactivated = await linkFor(service, uid, 'PASSWORD_RESET')
+    await admin.put(`/users/${uid}/status`).send({ status: 'INACTIVE' }).expect(200)
+    await admin.put(`/users/${uid}/status`).send({ status: 'ACTIVE' }).expect(200)
+    await reset({ token: deactivated, password }).expect(422)
+
+    const moved = await linkFor(service, uid, 'PASSWORD_RESET')
+    const { body } = await admin.get(`/users/${uid}`)
+    await admin
+      .put(`/users/${uid}`)
+      .send({ ...body, email: 'new@example.org' })
+      .expect(200)
+    await reset({ token: moved, password }).expect(422)
+    expect((await mailsTo(uid))[0]).toMatchObject({ kind: 'EMAIL_CHANGED', recipient: body.email })
+  })
+
+  it('is no invitation, and an invitation is none', async () => {
+    const { uid } = await someone()
+    const invited = await service.user({ client: admin.client, status: 'INVITATION' })
+    const accept = (token: string) => service.http.post('/api/v1/auth/accept-invitation').send({ token, password })
+    await accept(await linkFor(service, uid, 'PASSWORD_RESET')).expect(422)
+    await reset({ token: await linkFor(service, invited.uid, 'INVITATION'), password }).expect(422)
+  })
+
+  it('is used by one of many who try at once', async () => {
+    const { uid, username } = await someone()
+    const token = await linkFor(service, uid, 'PASSWORD_RESET')
+    const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
+    const answers = await Promise.all(passwords.map((password) => reset({ token, password })))
+    const won = answers.map(({ status }) => status === 204)
+    expect(won.filter(Boolean)).toHaveLength(1)
+    await service.signIn(username, passwords[won.indexOf(true)])
+  })
+
+  it('is started by an administrator with the power, for others who have a password', async () => {
+    const { uid, username } = await someone()
+    await admin.post(`/users/${uid}/password-reset`).expect(204)
+    await service.signIn(username)
+    await reset({ token: await mailedTo(uid), password }).expect(204)
+    const start = (user: string) => admin.post(`/users/${user}/password-reset`)
+    const { client } = admin
+    await start((await service.user({ client, roles: ['ROLE_MANAGE_SCHEMA'] })).uid).expect(403)
+    for (const about of [{ ssoAuth: true }, { status: 'INVITATION' as const }, { status: 'INACTIVE' as const }])
+      await start((await service.user({ client, ...about })).uid).expect(422)
+    await start(admin.uid).expect(422)
+  })
+})
+
+describe('one’s own password', () => {
+  it('is changed with the current one; other sessions and links end, this one goes on', async () => {
+    const me = await service.as([], admin.client)
+    const other = await service.signIn(me.username)
+    const token = await linkFor(service, me.uid, 'PASSWORD_RESET')
+    const change = (body: object) => me.put('/users/me/password').send(body)
+
+    const wrong = await change({ currentPassword: 'not-the-right-one', newPassword: password }).expect(422)
+    expect(pointers(wrong.body)).toEqual(['/currentPassword'])
+    for (const newPassword of ['Password12345', goodPassword])
+      expect(pointers((await change({ currentPassword: goodPassword, newPassword }).expect(422)).body)).toEqual([
+        '/newPassword',
+      ])
+    await change({ currentPassword: goodPassword, newPassword: password }).expect(204)
+
+    await me.get('/users/me').expect(200)
+    await refresh(me.tokens.refreshToken).expect(200)
+    await service.bearing(other.accessToken).get('/users/me').expect(401)
+    await refresh(other.refreshToken).expect(401)
+    await reset({ token, password: `${password}-2` }).expect(422)
+    await service.signIn(me.username, password)
+    expect((await mailsTo(me.uid))[0]).toMatchObject({ kind: 'PASSWORD_CHANGED' })
+    expect((await auditOf(service.db, me.uid)).map(({ operation }) => operation)).toContain('account.changePassword')
+  })
+
+  it('is guessed by nobody who found a session open, however many tries come at once', async () => {
+    const me = await service.as([], admin.client)
+    const guess = (at: number) =>
+      me.put('/users/me/password').send({ currentPassword: `a-wrong-guess-${at}`, newPassword: password })
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => guess(at)))
+    expect(answers.filter(({ status }) => status === 422)).toHaveLength(5)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
+  })
+
+  it('is not changed by the way of administrators', async () => {
+    const loose = await startService()
+    try {
+      const boss = await loose.as(['ROLE_MANAGE_USER'])
+      const own = userBody({ username: boss.username, auths: ['ROLE_MANAGE_USER'], password })
+      const { body } = await boss.put(`/users/${boss.uid}`).send(own).expect(422)
+      expect(body.detail).toContain('/users/me/password')
+      const other = await loose.user({ client: boss.client })
+      await boss
+        .put(`/users/${other.uid}`)
+        .send(userBody({ username: other.username, password }))
+        .expect(200)
+      await loose.signIn(other.username, password)
+      const { body: mails } = await boss.get(`/mails?filter=user.id:eq:${other.uid}&order=created`).expect(200)
+      expect(mails.map(({ kind }: { kind: string }) => kind).toSorted()).toEqual(['EMAIL_CHANGED', 'PASSWORD_CHANGED'])
+    } finally {
+      await loose.stop()
+    }
+  })
+})
