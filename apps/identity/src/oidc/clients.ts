@@ -40,7 +40,8 @@ export function applicationMetadata(application: Application): AllClientMetadata
     response_types: grant_types.includes('authorization_code') ? ['code'] : [],
     application_type: native ? 'native' : 'web',
     id_token_signed_response_alg: 'ES256',
-    scope: userScopes(scopes).join(' '),
+    // Without any there is no allow-list, and nobody to ask about: whoever signs users in has openid.
+    ...(userScopes(scopes).length > 0 && { scope: userScopes(scopes).join(' ') }),
     role_scopes: roleScopes(scopes),
     tenant: application.client ?? '',
     organisation: application.organisation ?? '',

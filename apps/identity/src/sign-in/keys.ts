@@ -51,7 +51,7 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   const keys = async (): Promise<Loaded> => {
     if (!loaded) return load()
     // What is old still serves while the next is fetched: a database that is down for a while ends no session.
-    if (Date.now() - loaded.at > believed) void load().catch(() => {})
+    if (performance.now() - loaded.at > believed) void load().catch(() => {})
     return loaded
   }
   return {
@@ -67,7 +67,7 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
         return await known.find(header, token)
       } catch (error) {
         // Another process may have rotated. Tokens with made-up key ids must not make us read all the time.
-        if (!(error instanceof errors.JWKSNoMatchingKey) || Date.now() - known.at < unknownKeyRest) throw error
+        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - known.at < unknownKeyRest) throw error
         return (await load()).find(header, token)
       }
     },
@@ -80,11 +80,11 @@ async function read(db: Kysely<DB>, ring: KeyRing, before: Loaded | undefined): 
   // A key that was made just now is not among the rows, and may be another process's.
   const all = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
   const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
-  if (before && sameKeys(before.whole, inOrder)) return { ...before, at: Date.now() }
+  if (before && sameKeys(before.whole, inOrder)) return { ...before, at: performance.now() }
   const set = { keys: all.map(({ public_jwk }) => public_jwk) }
   const key = await importPKCS8(openKey(ring, current), 'ES256')
   const whole = await Promise.all(inOrder.map((row) => wholeKey(ring, row)))
-  return { kid: current.kid, key, set, whole, find: createLocalJWKSet(set), at: Date.now() }
+  return { kid: current.kid, key, set, whole, find: createLocalJWKSet(set), at: performance.now() }
 }
 
 const sameKeys = (whole: readonly JWK[], rows: readonly StoredKey[]): boolean =>

@@ -1,5 +1,5 @@
 import { sql, type Selectable } from 'kysely'
-import { applicationScopes, grantTypes, holds, type GrantType, type SsoClientConfig } from '@sluice/contracts'
+import { holds, type GrantType, type SsoClientConfig } from '@sluice/contracts'
 import { records, type Refined } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
@@ -40,7 +40,7 @@ export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfi
   },
 })
 
-/** A row as it goes out, its client aside. Lists are in one order, whatever the order in which they came. */
+/** A row as it goes out, its client aside. */
 export const ownFields = (row: SsoClientConfigRow) => ({
   id: row.uid,
   created: row.created_at.toISOString(),
@@ -48,8 +48,8 @@ export const ownFields = (row: SsoClientConfigRow) => ({
   ssoClientId: row.sso_client_id,
   clientName: row.client_name,
   redirectUris: row.redirect_uris,
-  scopes: applicationScopes.filter((scope) => row.scopes.includes(scope)),
-  grantTypes: grantTypes.filter((value) => row.grant_types.includes(value)).map((value) => ({ value })),
+  scopes: row.scopes,
+  grantTypes: row.grant_types.map((value) => ({ value })),
   confidential: row.secret_hash !== null,
 })
 

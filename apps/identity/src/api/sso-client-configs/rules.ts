@@ -23,6 +23,8 @@ function* grantViolations({ grantTypes, scopes }: SsoClientConfigBody, confident
     yield { pointer: '/grantTypes', detail: 'must have authorization_code with refresh_token' }
   if (granted.has('client_credentials') && !confidential)
     yield { pointer: '/clientSecret', detail: 'is required for the grant type client_credentials' }
+  if (granted.has('authorization_code') && !scopes.includes('openid'))
+    yield { pointer: '/scopes', detail: 'must have openid for the grant type authorization_code' }
   if (scopes.includes('offline_access') && !granted.has('refresh_token'))
     yield { pointer: '/scopes', detail: 'must not have offline_access without the grant type refresh_token' }
 }

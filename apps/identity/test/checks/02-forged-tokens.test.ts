@@ -1,0 +1,69 @@
+import { createHmac, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
+import { startService, type Service } from '../app-under-test.ts'
+import { relyingParty } from '../oidc/relying-party.ts'
+
+let service: Service
+let party: Awaited<ReturnType<typeof relyingParty>>
+let token: string
+let idToken: string
+beforeAll(async () => {
+  service = await startService()
+  party = await relyingParty(service)
+  const user = await party.user()
+  const { tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
+  token = tokens.access_token
+  idToken = tokens.id_token!
+})
+afterAll(() => service.stop())
+
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const ask = (bearer: string) => service.bearing(bearer).get('/users/me')
+const jwks = async () => (await service.http.get('/.well-known/jwks.json').expect(200)).body.keys
+
+it('takes the real one', async () => {
+  await ask(token).expect(200)
+})
+
+it('refuses tokens without a signature, however they spell it', async () => {
+  const [, claims] = token.split('.')
+  for (const alg of ['none', 'None', 'NONE', 'nOnE', ''])
+    for (const signature of ['', 'AAAA', token.split('.')[2]!])
+      await ask(`${part({ ...decodeProtectedHeader(token), alg })}.${claims}.${signature}`).expect(401)
+})
+
+it('refuses HS256 with the public key for a secret', async () => {
+  const [key] = await jwks()
+  const [, claims] = token.split('.')
+  for (const secret of [JSON.stringify(key), key.x, key.kid, '']) {
+    const input = `${part({ ...decodeProtectedHeader(token), alg: 'HS256' })}.${claims}`
+    const signature = createHmac('sha256', secret).update(input).digest('base64url')
+    await ask(`${input}.${signature}`).expect(401)
+  }
+})
+
+it('refuses a key of one’s own, under our key id and under none', async () => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { kid } = decodeProtectedHeader(token)
+  for (const header of [kid === undefined ? {} : { kid }, {}]) {
+    const forged = await new SignJWT(decodeJwt(token))
+      .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', ...header })
+      .sign(privateKey)
+    await ask(forged).expect(401)
+  }
+})
+
+it('refuses what we signed for something else, and what was changed afterwards', async () => {
+  await ask(idToken).expect(401)
+  const [header, claims, signature] = token.split('.')
+  const changed = { ...decodeJwt(token), scope: 'openid ROLE_MANAGE_USER', sub: randomUUID() }
+  await ask(`${header}.${part(changed)}.${signature}`).expect(401)
+  await ask(`${header}.${claims}.${signature!.slice(0, -4)}AAAA`).expect(401)
+  await ask(`${part({ ...decodeProtectedHeader(token), typ: 'JWT' })}.${claims}.${signature}`).expect(401)
+})
+
+it('publishes no private half of a key', async () => {
+  for (const key of await jwks())
+    expect(Object.keys(key).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
+})

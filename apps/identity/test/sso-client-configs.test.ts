@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { roles } from '@sluice/contracts'
+import { auditOf, startService, type Service } from './app-under-test.ts'
+import { applicationBody } from './application.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+})
+afterAll(() => service.stop())
+
+const pathOf = ({ id, client }: { id: string; client: { id: string } }) =>
+  `/clients/${client.id}/sso-client-configs/${id}`
+const token = (id: string, secret: string) =>
+  service.http.post('/oidc/token').type('form').auth(id, secret).send({ grant_type: 'client_credentials' })
+
+describe('an application', () => {
+  it('is made, read, listed, changed and deleted, and its secret is never shown', async () => {
+    const sent = applicationBody()
+    const { body: made, headers } = await admin.post('/sso-client-configs').send(sent).expect(201)
+    expect(headers['location']).toBe(`/api/v1/sso-client-configs/${made.id}`)
+    const { clientSecret, ...rest } = sent
+    expect(made).toMatchObject({ ...rest, confidential: true, client: { id: admin.client } })
+    const { body: read } = await admin.get(`/sso-client-configs/${made.id}`).expect(200)
+    expect(read).toEqual(made)
+    const list = await admin.get(`/sso-client-configs?filter=ssoClientId:eq:${sent.ssoClientId}`).expect(200)
+    expect([list.body, list.headers['x-total-count']]).toEqual([[made], '1'])
+    // What one GETs one can PUT, and it keeps the secret.
+    const { body: changed } = await admin
+      .put(pathOf(made))
+      .send({ ...read, clientName: 'Figures' })
+      .expect(200)
+    expect(changed.clientName).toBe('Figures')
+    await token(sent.ssoClientId, clientSecret!).expect(200)
+    await admin.delete(`/sso-client-configs/${made.id}`).expect(204)
+    await admin.get(`/sso-client-configs/${made.id}`).expect(404)
+    const audit = JSON.stringify(await auditOf(service.db, made.id))
+    expect(audit).toContain('Figures')
+    expect(JSON.stringify([made, read, list.body, changed, audit])).not.toContain(clientSecret)
+    expect(service.lines.join('')).not.toContain(clientSecret)
+  })
+
+  it('is told apart from every other, in all clients, as people would tell it', async () => {
+    const sent = applicationBody()
+    await admin.post('/sso-client-configs').send(sent).expect(201)
+    const other = await service.as(['ROLE_SUPER_ADMIN'])
+    for (const ssoClientId of [sent.ssoClientId, sent.ssoClientId.toUpperCase()]) {
+      const { body } = await other.post('/sso-client-configs').send(applicationBody({ ssoClientId })).expect(409)
+      expect(body.errors[0].pointer).toBe('/ssoClientId')
+    }
+    for (const ssoClientId of ['first-party', 'FIRST-party', ' app', 'app ', 'äpp', 'a', 'a'.repeat(256), 'a\tb'])
+      await other.post('/sso-client-configs').send(applicationBody({ ssoClientId })).expect(400)
+  })
+
+  it('has one secret at a time, or none', async () => {
+    const sent = applicationBody()
+    const { body: made } = await admin.post('/sso-client-configs').send(sent).expect(201)
+    const { body: before } = await token(sent.ssoClientId, sent.clientSecret!).expect(200)
+    const fresh = 'another-secret-of-more-than-22'
+    await admin
+      .put(pathOf(made))
+      .send({ ...sent, clientSecret: fresh })
+      .expect(200)
+    await token(sent.ssoClientId, sent.clientSecret!).expect(401)
+    await token(sent.ssoClientId, fresh).expect(200)
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect(before.access_token).toBeDefined()
+    // Acting for itself needs one.
+    const { body: problem } = await admin
+      .put(pathOf(made))
+      .send({ ...sent, clientSecret: null })
+      .expect(400)
+    expect(problem.errors[0].pointer).toBe('/clientSecret')
+    const grantTypes = [{ value: 'authorization_code' as const }]
+    const scopes = ['openid' as const]
+    const publicBody = { ...sent, grantTypes, scopes, clientSecret: null }
+    const { body: after } = await admin.put(pathOf(made)).send(publicBody).expect(200)
+    expect(after.confidential).toBe(false)
+    await token(sent.ssoClientId, fresh).expect(401)
+    for (const clientSecret of ['short', 'a'.repeat(21), 'with spaces in it and long enough', 'ü'.repeat(30)])
+      await admin
+        .put(pathOf(made))
+        .send({ ...sent, clientSecret })
+        .expect(400)
+  })
+
+  it('can do only what OAuth calls good practice', async () => {
+    const refused = async (changes: object, pointer: string) => {
+      const { body } = await admin
+        .post('/sso-client-configs')
+        .send({ ...applicationBody(), ...changes })
+        .expect(400)
+      expect(body.errors.map((error: { pointer: string }) => error.pointer)).toContain(pointer)
+    }
+    for (const value of ['password', 'implicit', 'urn:ietf:params:oauth:grant-type:device_code'])
+      await refused({ grantTypes: [{ value }] }, '/grantTypes/0/value')
+    await refused({ grantTypes: [] }, '/grantTypes')
+    await refused({ grantTypes: [{ value: 'refresh_token' }, { value: 'client_credentials' }] }, '/grantTypes')
+    await refused({ redirectUris: [] }, '/redirectUris')
+    await refused({ scopes: ['ROLE_SUPER_ADMIN'] }, '/scopes/0')
+    await refused({ scopes: ['everything'] }, '/scopes/0')
+    await refused({ scopes: ['ROLE_SEE_VIEW'] }, '/scopes')
+    await refused({ scopes: ['openid', 'offline_access'], grantTypes: [{ value: 'authorization_code' }] }, '/scopes')
+  })
+
+  it('that acts for itself only gets no other grant', async () => {
+    const sent = applicationBody({
+      grantTypes: [{ value: 'client_credentials' }],
+      redirectUris: [],
+      scopes: ['ROLE_SEE_VIEW'],
+    })
+    await admin.post('/sso-client-configs').send(sent).expect(201)
+    await token(sent.ssoClientId, sent.clientSecret!).expect(200)
+    const query = {
+      client_id: sent.ssoClientId,
+      response_type: 'code',
+      redirect_uri: 'https://app.example/',
+      scope: 'openid',
+    }
+    await service.http.get('/oidc/auth').query(query).expect(400)
+    for (const grant_type of ['authorization_code', 'refresh_token', 'password', 'implicit']) {
+      const answer = await service.http
+        .post('/oidc/token')
+        .type('form')
+        .auth(sent.ssoClientId, sent.clientSecret!)
+        .send({
+          grant_type,
+          code: 'x',
+          refresh_token: 'x',
+          username: 'x',
+          password: 'x',
+          redirect_uri: 'x',
+          code_verifier: 'x',
+        })
+      expect(answer.status).toBe(400)
+    }
+  })
+})
+
+describe('power', () => {
+  const manager = (more: Parameters<Service['as']>[0] = [], client?: string) =>
+    service.as(['ROLE_MANAGE_SSO_CLIENT_CONFIG', ...more], client)
+
+  it('is given to applications by those who have it', async () => {
+    const caller = await manager(['ROLE_MANAGE_VIEW'])
+    // MANAGE holds SEE.
+    await caller
+      .post('/sso-client-configs')
+      .send(applicationBody({ scopes: ['openid', 'ROLE_SEE_VIEW'] }))
+      .expect(201)
+    for (const role of roles.filter(
+      (name) =>
+        !['ROLE_SUPER_ADMIN', 'ROLE_MANAGE_VIEW', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_SSO_CLIENT_CONFIG'].includes(name),
+    ))
+      await caller
+        .post('/sso-client-configs')
+        .send(applicationBody({ scopes: ['openid', role as 'ROLE_MANAGE_USER'] }))
+        .expect(403)
+  })
+
+  it('of an application is needed to change or delete it', async () => {
+    const strong = await manager(['ROLE_MANAGE_USER'])
+    const weak = await manager([], strong.client)
+    const sent = applicationBody({ scopes: ['openid', 'ROLE_MANAGE_USER'] })
+    const { body: made } = await strong.post('/sso-client-configs').send(sent).expect(201)
+    await weak
+      .put(pathOf(made))
+      .send({ ...sent, scopes: ['openid'], clientSecret: 'a-secret-that-is-mine-now' })
+      .expect(403)
+    await weak.delete(`/sso-client-configs/${made.id}`).expect(403)
+    await token(sent.ssoClientId, sent.clientSecret!).expect(200)
+    await strong.delete(`/sso-client-configs/${made.id}`).expect(204)
+  })
+
+  it('ends at the client', async () => {
+    const here = await manager()
+    const there = await manager()
+    const sent = applicationBody({ scopes: ['openid'] })
+    const { body: made } = await here.post('/sso-client-configs').send(sent).expect(201)
+    await there.get(`/sso-client-configs/${made.id}`).expect(404)
+    await there.put(pathOf(made)).send(sent).expect(404)
+    await there.delete(`/sso-client-configs/${made.id}`).expect(404)
+    expect((await there.get('/sso-client-configs').expect(200)).body).toEqual([])
+    await there
+      .post('/sso-client-configs')
+      .send(applicationBody({ scopes: ['openid'], client: { id: here.client } }))
+      .expect(422)
+    // The client in the path is the application's, for super admins as well.
+    await admin.put(`/clients/${admin.client}/sso-client-configs/${made.id}`).send(sent).expect(404)
+    await admin.put(`/clients/${randomUUID()}/sso-client-configs/${made.id}`).send(sent).expect(404)
+    await admin
+      .put(pathOf(made))
+      .send({ ...sent, client: { id: admin.client } })
+      .expect(422)
+    const { body: theirs } = await admin
+      .post('/sso-client-configs')
+      .send(applicationBody({ client: { id: here.client } }))
+      .expect(201)
+    expect(theirs.client.id).toBe(here.client)
+  })
+})
+
+it('a stale change is refused', async () => {
+  const sent = applicationBody()
+  const { body: made, headers } = await admin.post('/sso-client-configs').send(sent).expect(201)
+  await admin.put(pathOf(made)).set('if-match', headers['etag']!).send(sent).expect(200)
+  await admin.put(pathOf(made)).set('if-match', headers['etag']!).send(sent).expect(412)
+  await sql`select 1`.execute(service.db)
+})
