@@ -46,8 +46,7 @@ export function guardedFetch({
   /** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
   async function admitted(protocol: string, hostname: string, port: number): Promise<Resolved[]> {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
-    const family = isIP(host)
-    const addresses = family ? [{ address: host, family }] : await lookup(host)
+    const addresses = literal(host) ?? (await lookup(host))
     if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`)
     if (allowed.names(host, port)) return addresses
     const open = addresses.filter(({ address }) => !allowed.holds(address))
@@ -62,9 +61,14 @@ export function guardedFetch({
 
   async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
-    const addresses = await admitted(options.protocol, options.hostname, port).catch((error: Error) => error)
-    if (addresses instanceof Error) callback(addresses, null)
-    else connectTo(addresses, timeLimit)(options, callback)
+    let addresses: Resolved[]
+    try {
+      addresses = await admitted(options.protocol, options.hostname, port)
+    } catch (error) {
+      callback(error as Error, null)
+      return
+    }
+    connectTo(addresses, timeLimit)(options, callback)
   }
 
   const agent = new Agent({
@@ -112,6 +116,13 @@ export function guardedFetch({
 
     close: () => agent.destroy(),
   }
+}
+
+/** The address that a host is, where no name has to be looked up: this machine is by RFC 6761, whatever DNS says. */
+function literal(host: string): Resolved[] | undefined {
+  const family = isIP(host)
+  if (family) return [{ address: host, family }]
+  return /(^|\.)localhost\.?$/i.test(host) ? [{ address: '127.0.0.1', family: 4 }] : undefined
 }
 
 /** A connector that knows no other addresses than these. */

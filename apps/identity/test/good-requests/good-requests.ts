@@ -8,6 +8,7 @@ import { reportRequests } from './reports.ts'
 import { sessionRequests } from './session.ts'
 import { ssoClientConfigRequests } from './sso-client-configs.ts'
 import { userGroupRequests } from './user-groups.ts'
+import { ssoProviderConfigRequests } from './sso-provider-configs.ts'
 import { userRequests } from './users.ts'
 
 export interface Stage {
@@ -32,6 +33,7 @@ export type GoodRequests = Record<string, () => Promise<GoodRequest>>
 export const goodRequests = (stage: Stage): GoodRequests => ({
   ...clientRequests(stage),
   ...userRequests(stage),
+  ...ssoProviderConfigRequests(stage),
   ...userGroupRequests(stage),
   ...sessionRequests(stage),
   ...reportRequests(),

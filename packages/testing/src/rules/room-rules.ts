@@ -48,6 +48,7 @@ const drivers: Record<string, string> = {
   'pg-boss': 'apps/pipeline/src/engine/queue/',
   'pg-copy-streams': 'apps/pipeline/src/engine/warehouses/postgres/',
   'oidc-provider': 'apps/identity/src/oidc/',
+  'openid-client': 'apps/identity/src/sign-in/federated/',
   '@node-rs/argon2': 'apps/identity/src/sign-in/',
 }
 

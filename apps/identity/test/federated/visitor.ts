@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { outgoingAllowed } from '@sluice/http'
+import { sealedSecret } from '../../src/sign-in/federated/provider-config.ts'
+import { clientBody, startService, type NewUser, type Service } from '../app-under-test.ts'
+import { registered } from './test-provider.ts'
+
+/** The service, which may ask providers on this machine. */
+export const startServiceBesideProviders = () =>
+  startService({ OUTGOING_ALLOWED: outgoingAllowed().parse('127.0.0.1') })
+
+/** A client whose users sign in at `issuer`, and its code. */
+export async function clientOf(
+  service: Service,
+  issuer: string,
+  { mappingClaim = 'sub', clientId = registered.clientId } = {},
+) {
+  const { code } = clientBody()
+  const client = await service.client({ code })
+  const uid = randomUUID()
+  await sql`
+    insert into sso_provider_configs (uid, client, provider, client_id, client_secret, client_domain, mapping_claim)
+    values (${uid}, ${client}, 'GENERIC', ${clientId}, ${sealedSecret(uid, registered.clientSecret, service.config.SECRET_KEYS)}, ${issuer}, ${mappingClaim})`.execute(
+    service.db,
+  )
+  return { client, code, config: uid }
+}
+
+/** A user who signs in elsewhere and is found by this ssoId. */
+export async function ssoUser(service: Service, about: NewUser & { ssoId: string; email?: string }) {
+  const user = await service.user({ ssoAuth: true, ...about })
+  const { ssoId, email = 'test@example.org' } = about
+  await sql`update users set sso_id = ${ssoId}, email = ${email} where uid = ${user.uid}`.execute(service.db)
+  return user
+}
+
+const pathOf = (url: string) => new URL(url).pathname + new URL(url).search
+
+/** Begins a sign-in: where the provider is asked to sign in, and the browser's cookie. */
+export async function begin(service: Service, code: string, query = '') {
+  const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).expect(302)
+  const [cookie = ''] = answer.headers['set-cookie'] as unknown as string[]
+  return { location: answer.headers.location as string, setCookie: cookie, cookie: cookie.split(';')[0]! }
+}
+
+/** What a browser does at the provider: nothing but to follow. Answers the address that it is sent back to. */
+export async function followed(location: string): Promise<string> {
+  const answer = await fetch(location, { redirect: 'manual' })
+  return answer.headers.get('location')!
+}
+
+/** Comes back to the service from the provider. */
+export const comeBack = (service: Service, url: string, cookie: string) =>
+  service.http.get(pathOf(url)).set('cookie', cookie)
+
+/** The whole way. */
+export async function signInThrough(service: Service, code: string, query = '') {
+  const { location, cookie } = await begin(service, code, query)
+  return comeBack(service, await followed(location), cookie)
+}

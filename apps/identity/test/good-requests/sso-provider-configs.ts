@@ -1,0 +1,46 @@
+import type { SsoProviderConfigBody } from '@sluice/contracts'
+import { startTestProvider, type TestProvider } from '../federated/test-provider.ts'
+import { begin, clientOf, followed, ssoUser } from '../federated/visitor.ts'
+import type { GoodRequests, Stage } from './good-requests.ts'
+
+const body = (client: string): SsoProviderConfigBody => ({
+  provider: 'GENERIC',
+  clientDomain: 'sso.example.org',
+  mappingClaim: 'sub',
+  clientId: 'sluice',
+  clientSecret: 'a secret',
+  client: { id: client },
+})
+
+/** Provider configs, and signing in through one. */
+export const ssoProviderConfigRequests = ({ service }: Stage): GoodRequests => {
+  let started: Promise<TestProvider> | undefined
+  const provider = () => (started ??= startTestProvider())
+  const existing = async () => clientOf(service, (await provider()).issuer)
+
+  return {
+    'ssoProviderConfigs.list': async () => ({ query: '?filter=provider:eq:GENERIC' }),
+    'ssoProviderConfigs.create': async () => ({ body: body(await service.client()) }),
+    'ssoProviderConfigs.read': async () => ({ uid: (await existing()).config }),
+    'ssoProviderConfigs.update': async () => {
+      const { client, config } = await existing()
+      return { uid: config, body: body(client) }
+    },
+    'ssoProviderConfigs.updateForClient': async () => {
+      const { client, config } = await existing()
+      return { uid: config, params: { clientId: client }, body: body(client) }
+    },
+    'ssoProviderConfigs.delete': async () => ({ uid: (await existing()).config }),
+    'ssoProviderConfigs.test': async () => ({ uid: (await existing()).config }),
+    'auth.startSso': async () => ({ params: { clientCode: (await existing()).code } }),
+    'auth.finishSso': async () => {
+      const { client, code } = await existing()
+      await ssoUser(service, { client, ssoId: 'somebody' })
+      ;(await provider()).person = { sub: 'somebody' }
+      const { location, cookie } = await begin(service, code)
+      const get = (path: string) => service.http.get(`/api/v1${path}`).set('cookie', cookie)
+      const { post, put, delete: remove } = service.bearing('')
+      return { query: new URL(await followed(location)).search, by: { get, post, put, delete: remove } }
+    },
+  }
+}

@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { Role, SsoProviderConfigBody } from '@sluice/contracts'
+import { auditOf, type Service } from './app-under-test.ts'
+import { registered, startTestProvider, type TestProvider } from './federated/test-provider.ts'
+import { signInThrough, ssoUser, startServiceBesideProviders } from './federated/visitor.ts'
+
+const manage: Role[] = ['ROLE_MANAGE_SSO_PROVIDER_CONFIG']
+
+let service: Service
+let provider: TestProvider
+let manager: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startServiceBesideProviders()
+  provider = await startTestProvider()
+})
+afterAll(async () => {
+  await provider.stop()
+  await service.stop()
+})
+beforeEach(async () => {
+  manager = await service.as(manage)
+  provider.misbehaviour = {}
+})
+
+const body = (changes: Partial<SsoProviderConfigBody> = {}): SsoProviderConfigBody => ({
+  provider: 'GENERIC',
+  clientDomain: provider.issuer,
+  mappingClaim: 'sub',
+  ...registered,
+  ...changes,
+})
+const made = async (changes: Partial<SsoProviderConfigBody> = {}) =>
+  (await manager.post('/sso-provider-configs').send(body(changes)).expect(201)).body.id as string
+const put = (id: string, changes: Partial<SsoProviderConfigBody> = {}) => {
+  const { clientId: _id, clientSecret: _secret, ...rest } = body()
+  return manager.put(`/sso-provider-configs/${id}`).send({ ...rest, ...changes })
+}
+const stored = async (id: string) => {
+  const { rows } = await sql<{ client_id: string | null; client_secret: string | null }>`
+    select client_id, client_secret from sso_provider_configs where uid = ${id}`.execute(service.db)
+  return rows[0]!
+}
+
+describe('the credentials', () => {
+  it('are in no answer but the super admin’s, sealed at rest, and not in the audit', async () => {
+    const id = await made()
+    const super_ = await service.as(['ROLE_SUPER_ADMIN'])
+    const texts = [
+      (await manager.get(`/sso-provider-configs/${id}`)).text,
+      (await manager.get('/sso-provider-configs')).text,
+      (await put(id)).text,
+      (await manager.post(`/sso-provider-configs/${id}/test`)).text,
+    ]
+    const one = await super_.put(`/clients/${manager.client}/sso-provider-configs/${id}`).send(body())
+    expect(one.body).toMatchObject(registered)
+    texts.push(JSON.stringify(await auditOf(service.db, id)), service.lines.join('\n'))
+    for (const text of texts) expect(text).not.toContain(registered.clientSecret)
+    for (const text of texts.slice(0, 4)) expect(text).not.toContain(registered.clientId)
+    expect((await stored(id)).client_secret).toMatch(/^test\.[\w-]+\.[\w-]+$/)
+  })
+
+  it('stay when a body has none, change when it has, and go with null', async () => {
+    const id = await made()
+    const before = await stored(id)
+    await put(id, { mappingClaim: 'oid' }).expect(200)
+    expect(await stored(id)).toEqual(before)
+    await put(id, { clientSecret: 'another' }).expect(200)
+    expect((await stored(id)).client_secret).not.toBe(before.client_secret)
+    await put(id, { clientSecret: null, clientId: null }).expect(200)
+    expect(await stored(id)).toEqual({ client_id: null, client_secret: null })
+  })
+
+  it('go to no other address than the one that they were given for', async () => {
+    const id = await made()
+    const moved = await put(id, { clientDomain: 'sso.elsewhere.example' })
+    expect([moved.status, moved.body.errors[0].pointer]).toEqual([422, '/clientSecret'])
+    await put(id, { clientDomain: 'sso.elsewhere.example', clientSecret: 'another' }).expect(200)
+    await put(id, { clientDomain: provider.issuer, clientSecret: null }).expect(200)
+  })
+
+  it('are shown for the client that is named only', async () => {
+    const id = await made()
+    const super_ = await service.as(['ROLE_SUPER_ADMIN'])
+    await super_.put(`/clients/${super_.client}/sso-provider-configs/${id}`).send(body()).expect(404)
+  })
+})
+
+describe('a config', () => {
+  it('is the only one of its client', async () => {
+    await made()
+    const { body: problem } = await manager.post('/sso-provider-configs').send(body()).expect(409)
+    expect(problem.detail).toMatch(/has an SSO provider config/)
+  })
+
+  it.each([
+    ['IDP_VENDOR', 'https://acme.vendor.com/'],
+    ['IDP_VENDOR', 'acme.vendor.com/x'],
+    ['GENERIC', 'a b'],
+    ['GENERIC', 'ftp://sso.example.org'],
+    ['GENERIC', 'https://a:b@sso.example.org'],
+    ['GENERIC', 'https://sso.example.org/?a=b'],
+    ['GENERIC', 'https://sso.example.org/#a'],
+    ['GENERIC', '//sso.example.org'],
+  ] as const)('is not made of %s %s', async (kind, clientDomain) => {
+    const answer = await manager.post('/sso-provider-configs').send(body({ provider: kind, clientDomain }))
+    expect([400, 422]).toContain(answer.status)
+    expect(answer.body.errors[0].pointer).toBe('/clientDomain')
+  })
+
+  it('is changed by nobody who lacks what its users hold, because they could be any of them', async () => {
+    const id = await made()
+    await ssoUser(service, { client: manager.client, ssoId: 'powerful', roles: ['ROLE_SUPER_ADMIN'] })
+    const refused = await put(id, { mappingClaim: 'oid' })
+    expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('ROLE_SUPER_ADMIN')])
+    await put(id, { clientSecret: 'rotated' }).expect(200)
+    const super_ = await service.as(['ROLE_SUPER_ADMIN'], manager.client)
+    await super_
+      .put(`/sso-provider-configs/${id}`)
+      .send(body({ mappingClaim: 'oid' }))
+      .expect(200)
+  })
+
+  it('at another issuer makes everybody sign in there for the first time', async () => {
+    const id = await made()
+    const { rows } = await sql<{ code: string }>`select code from clients where uid = ${manager.client}`.execute(
+      service.db,
+    )
+    await ssoUser(service, { client: manager.client, ssoId: 'p' })
+    provider.person = { sub: 'p' }
+    expect((await signInThrough(service, rows[0]!.code)).status).toBe(200)
+    const pins = async () =>
+      (
+        await sql`select from sso_identities i join sso_provider_configs p on p.id = i.config_id where p.uid = ${id}`.execute(
+          service.db,
+        )
+      ).rows.length
+    await put(id, { mappingClaim: 'oid' }).expect(200)
+    expect(await pins()).toBe(1)
+    await put(id, { clientDomain: 'sso.elsewhere.example', clientSecret: 'x' }).expect(200)
+    expect(await pins()).toBe(0)
+  })
+})
+
+describe('trying a provider', () => {
+  const result = async (id: string) => (await manager.post(`/sso-provider-configs/${id}/test`).expect(200)).body
+
+  it('says that all is well, and what to register there', async () => {
+    const id = await made()
+    expect(await result(id)).toMatchObject({
+      status: 'OK',
+      errorCode: 'OK',
+      data: {
+        issuer: `${provider.issuer}/`,
+        redirectUri: `http://localhost:3001/api/v1/auth/sso/callback?provider=${id}`,
+        algorithms: ['ES256'],
+      },
+    })
+  })
+
+  it('says what is doubtful', async () => {
+    const id = await made({ mappingClaim: 'email' })
+    provider.misbehaviour = { metadata: { code_challenge_methods_supported: ['plain'], claims_supported: ['sub'] } }
+    const { status, data } = await result(id)
+    expect([status, data.warnings.length]).toEqual(['WARNING', 3])
+  })
+
+  it.each([
+    [
+      'another issuer',
+      { metadata: { issuer: 'https://other.example.org' } },
+      'SSO_ISSUER_MISMATCH',
+      /calls itself https:\/\/other/,
+    ],
+    ['no token endpoint', { metadata: { token_endpoint: undefined } }, 'SSO_NOT_SUPPORTED', /no usable token_endpoint/],
+    [
+      'signatures that anybody can make',
+      { metadata: { id_token_signing_alg_values_supported: ['HS256', 'none'] } },
+      'SSO_NOT_SUPPORTED',
+      /in no way that we accept/,
+    ],
+    ['keys that are not there', { metadata: { jwks_uri: undefined } }, 'SSO_NOT_SUPPORTED', /no usable jwks_uri/],
+  ])('explains %s', async (_what, misbehaviour, errorCode, message) => {
+    const id = await made()
+    provider.misbehaviour = misbehaviour
+    expect(await result(id)).toMatchObject({ status: 'ERROR', errorCode, message: expect.stringMatching(message) })
+  })
+
+  it('explains credentials that the provider does not accept, and that there are none', async () => {
+    const id = await made({ clientSecret: 'wrong' })
+    expect(await result(id)).toMatchObject({ status: 'ERROR', errorCode: 'SSO_CLIENT_REFUSED' })
+    await put(id, { clientId: null }).expect(200)
+    expect((await result(id)).message).toMatch(/What is missing is the clientId/)
+  })
+
+  it.each([
+    ['nothing there', 404, 'no', /no OpenID Connect metadata at .*status 404/],
+    ['a page instead of metadata', 200, '<html>', /no OpenID Connect metadata at .*is not JSON/],
+  ])('explains %s', async (_what, status, text, message) => {
+    const id = await made()
+    provider.misbehaviour = {
+      answer: (_request, response) => Boolean(response.writeHead(status, { 'content-type': 'text/html' }).end(text)),
+    }
+    expect((await result(id)).message).toMatch(message)
+  })
+
+  it('explains a provider that is gone', async () => {
+    const gone = await startTestProvider()
+    const id = await made({ clientDomain: gone.issuer })
+    await gone.stop()
+    expect(await result(id)).toMatchObject({
+      errorCode: 'SSO_UNREACHABLE',
+      message: expect.stringMatching(/Nothing answers/),
+    })
+  })
+})
