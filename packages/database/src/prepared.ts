@@ -8,13 +8,24 @@ import pg from 'pg'
  */
 export const prepared = (name: string): RawBuilder<unknown> => sql.raw(`/*prepared ${name}*/`)
 
-const mark = '/*prepared '
+/**
+ * A row that a statement made JSON of, as `select *` would have answered it: what is named `…_at` or `…_after` is a Date.
+ * For several rows of different tables in one answer.
+ */
+export function rowOf<Row>(json: unknown): Row {
+  const row = json as Record<string, unknown>
+  for (const [name, value] of Object.entries(row))
+    if (typeof value === 'string' && /_(?:at|after)$/.test(name)) row[name] = new Date(value)
+  return row as Row
+}
+
+const mark = /^\s*\/\*prepared ([\w-]+)\*\//
 
 /** A connection that keeps marked statements by their names. */
 export class PreparingClient extends pg.Client {
   override query = ((text: unknown, values?: unknown, callback?: unknown) => {
     const query = super.query.bind(this) as (...given: unknown[]) => unknown
-    if (typeof text !== 'string' || !text.startsWith(mark)) return query(text, values, callback)
-    return query({ name: text.slice(mark.length, text.indexOf('*/')), text, values }, callback)
+    const name = typeof text === 'string' ? mark.exec(text)?.[1] : undefined
+    return name ? query({ name, text, values }, callback) : query(text, values, callback)
   }) as pg.Client['query']
 }

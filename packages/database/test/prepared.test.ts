@@ -12,7 +12,9 @@ describe('a prepared statement', () => {
     await using connection = connect<unknown>(server, { name: 'test', max: 1 })
     const { db } = connection
     for (const value of [1, 2, 3]) {
-      const { rows } = await sql`${prepared('echo')} select ${value}::int as value`.execute(db)
+      const { rows } = await sql`
+        ${prepared('echo')}
+        select ${value}::int as value`.execute(db)
       expect(rows).toEqual([{ value }])
       await sql`select ${value}::int`.execute(db)
     }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { accessTokenAudience, type AccessTokenClaims } from '@sluice/contracts'
 import { problems } from './problem.ts'
@@ -11,28 +12,60 @@ export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_i
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>
 
-/** Checks an access token: ES256 only, typ at+jwt, issuer, audience, times, and the claims we rely on. Throws 401. */
+/** Seconds. */
+const clockTolerance = 5
+/** Milliseconds that a signature is believed without looking again: as long as the keys themselves are. */
+const believed = 60_000
+/** About 5 MB. */
+const most = 10_000
+
+interface Verified {
+  claims: VerifiedToken
+  /** Milliseconds; not after the token's own end. */
+  until: number
+}
+
+/**
+ * Checks an access token: ES256 only, typ at+jwt, issuer, audience, times, and the claims we rely on. Throws 401. Whoever
+ * asks often has the signature checked once a minute, which is what costs most; whether their sign-in still stands is
+ * asked elsewhere, every time.
+ */
 export function tokenVerifier(issuer: string, keys: JWTVerifyGetKey): TokenVerifier {
+  // Oldest first, and only what was good gets in. By hash: a token is never kept.
+  const known = new Map<string, Verified>()
+
   return async (token) => {
-    try {
-      const { payload } = await jwtVerify<AccessTokenClaims>(token, keys, {
-        issuer,
-        audience: accessTokenAudience,
-        algorithms: ['ES256'],
-        typ: 'at+jwt',
-        requiredClaims: ['sub', 'exp', 'iat', 'tenant', 'client_id'],
-        clockTolerance: 5,
-      })
-      const { sub, sid, tenant, client_id, scope, iat = 0 } = payload
-      return { sub, sid, tenant, client_id, scope, issued: new Date(iat * 1000) }
-    } catch (error) {
-      if (error instanceof errors.JWTExpired)
-        throw problems.unauthenticated('The access token has ended: refresh it, or sign in again.')
-      if (error instanceof errors.JWKSTimeout || isNetworkError(error))
-        throw problems.unavailable('identity service', error)
-      if (error instanceof errors.JOSEError) throw problems.unauthenticated('The access token is not valid here.')
-      throw error
-    }
+    const hash = createHash('sha256').update(token).digest('base64')
+    const before = known.get(hash)
+    if (before && Date.now() < before.until) return before.claims
+    known.delete(hash)
+    const verified = await verify(token, issuer, keys)
+    if (known.size >= most) known.delete(known.keys().next().value!)
+    known.set(hash, verified)
+    return verified.claims
+  }
+}
+
+async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Verified> {
+  try {
+    const { payload } = await jwtVerify<AccessTokenClaims>(token, keys, {
+      issuer,
+      audience: accessTokenAudience,
+      algorithms: ['ES256'],
+      typ: 'at+jwt',
+      requiredClaims: ['sub', 'exp', 'iat', 'tenant', 'client_id'],
+      clockTolerance,
+    })
+    const { sub, sid, tenant, client_id, scope, iat = 0, exp = 0 } = payload
+    const claims = { sub, sid, tenant, client_id, scope, issued: new Date(iat * 1000) }
+    return { claims, until: Math.min(Date.now() + believed, (exp + clockTolerance) * 1000) }
+  } catch (error) {
+    if (error instanceof errors.JWTExpired)
+      throw problems.unauthenticated('The access token has ended: refresh it, or sign in again.')
+    if (error instanceof errors.JWKSTimeout || isNetworkError(error))
+      throw problems.unavailable('identity service', error)
+    if (error instanceof errors.JOSEError) throw problems.unauthenticated('The access token is not valid here.')
+    throw error
   }
 }
 

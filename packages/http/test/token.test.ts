@@ -1,5 +1,13 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWTHeaderParameters } from 'jose'
+import {
+  createLocalJWKSet,
+  exportJWK,
+  generateKeyPair,
+  SignJWT,
+  type CryptoKey,
+  type JWTHeaderParameters,
+  type JWTVerifyGetKey,
+} from 'jose'
 import { accessTokenAudience } from '@sluice/contracts'
 import { tokenVerifier, type TokenVerifier } from '../src/index.ts'
 
@@ -9,6 +17,7 @@ const claims = { sid: 'session', tenant: 'client', client_id: 'sluice' }
 let key: CryptoKey
 let other: CryptoKey
 let rsa: CryptoKey
+let keys: JWTVerifyGetKey
 let verify: TokenVerifier
 beforeAll(async () => {
   const pair = await generateKeyPair('ES256')
@@ -20,7 +29,8 @@ beforeAll(async () => {
     { ...(await exportJWK(pair.publicKey)), kid: 'one', alg: 'ES256' },
     { ...(await exportJWK(rsaPair.publicKey)), kid: 'rsa', alg: 'RS256' },
   ]
-  verify = tokenVerifier(issuer, createLocalJWKSet({ keys: published }))
+  keys = createLocalJWKSet({ keys: published })
+  verify = tokenVerifier(issuer, keys)
 })
 
 interface Changes {
@@ -69,6 +79,30 @@ describe('an access token', () => {
     const none = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url')
     for (const token of ['', 'a', 'a.b.c', `${none}.${payload}.`, `${header}.${payload}.`, `${header}.e30.e30`])
       await expect(verify(token)).rejects.toMatchObject({ status: 401 })
+  })
+
+  it('that is presented again is not checked again for a while, one that differs is', async () => {
+    let asked = 0
+    const counting = tokenVerifier(issuer, (...given) => {
+      asked += 1
+      return keys(...given)
+    })
+    const token = await signed()
+    const first = await counting(token)
+    expect(await counting(token)).toEqual(first)
+    expect(asked).toBe(1)
+    const [header, payload] = token.split('.')
+    for (let again = 0; again < 2; again++)
+      await expect(counting(`${header}.${payload}.${'A'.repeat(86)}`)).rejects.toMatchObject({ status: 401 })
+    expect(asked).toBe(3)
+  })
+
+  it('is refused once it has ended, however often it was good before', async () => {
+    // Five seconds are given for clocks that differ.
+    const token = await signed({ payload: { exp: seconds(-4) } })
+    await verify(token)
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    await expect(verify(token)).rejects.toMatchObject({ status: 401, message: expect.stringContaining('has ended') })
   })
 
   it('cannot be checked while the keys cannot be had, which is nobody’s fault', async () => {

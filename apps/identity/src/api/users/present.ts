@@ -8,7 +8,7 @@ import { userGroupOf } from '../user-groups/present.ts'
 import type { UserGroupRow } from '../user-groups/row.ts'
 import type { UserRow } from './row.ts'
 
-interface Surroundings {
+export interface Surroundings {
   clients: ReadonlyMap<string, ClientRow>
   groups: ReadonlyMap<number, UserGroupRow[]>
   usernames: ReadonlyMap<string, string>
@@ -44,7 +44,7 @@ async function surroundingsOf(db: Kysely<DB>, rows: readonly UserRow[]): Promise
   }
 }
 
-function userOf(row: UserRow, { clients, groups, usernames }: Surroundings, locales: readonly string[]): User {
+export function userOf(row: UserRow, { clients, groups, usernames }: Surroundings, locales: readonly string[]): User {
   const client = clients.get(row.client)!
   const nameOf = (uid: string | null) => (uid === null ? undefined : usernames.get(uid))
   return {
