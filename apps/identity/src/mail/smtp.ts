@@ -24,7 +24,7 @@ export class MailRefused extends Error {
 export type SendMail = (mail: Outgoing, signal: AbortSignal) => Promise<void>
 
 /** A server that says nothing for this long, in milliseconds, is given up for now. */
-const patience = 15_000
+const longestSilence = 15_000
 const loopback = /^(localhost|127(\.\d+){3}|::1)$/
 
 interface Options {
@@ -32,6 +32,8 @@ interface Options {
   from: Sender
   /** Certificates to trust besides, PEM. The command line's way is NODE_EXTRA_CA_CERTS. */
   ca?: string
+  /** Milliseconds. */
+  patience?: number
 }
 
 /** How mails go out under these settings. Undefined: they do not. */
@@ -39,7 +41,7 @@ export const sendingOf = ({ SMTP_URL, MAIL_FROM }: Pick<Config, 'SMTP_URL' | 'MA
   SMTP_URL && MAIL_FROM && smtp({ server: SMTP_URL, from: MAIL_FROM })
 
 /** Hands mails to an SMTP server, each over a connection of its own. Throws `MailRefused`. */
-export function smtp({ server, from, ca }: Options): SendMail {
+export function smtp({ server, from, ca, patience = longestSilence }: Options): SendMail {
   const { host, port, secure, user, password } = server
   const transport = createTransport({
     host,

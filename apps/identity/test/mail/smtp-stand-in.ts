@@ -1,0 +1,123 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+
+export interface Received {
+  from: string
+  to: string[]
+  /** Came over TLS. */
+  secure: boolean
+  user: string | undefined
+  headers: Record<string, string>
+  text: string
+  html: string
+}
+
+type Problem = Error & { responseCode: number }
+
+/** What an SMTP server answers instead of yes. */
+export const no = (responseCode: number, message: string): Problem =>
+  Object.assign(new Error(message), { responseCode })
+
+interface Behaviour extends SMTPServerOptions {
+  /** Asked once a mail has come in. A problem refuses it. */
+  answer?(mail: Received): Promise<Problem | undefined>
+}
+
+/** An SMTP server of somebody else's making, on a port of its own, that keeps what it takes. */
+export async function startSmtp({ answer, ...options }: Behaviour = {}) {
+  const received: Received[] = []
+  const server = new SMTPServer({
+    authOptional: true,
+    ...(!options.key && { disabledCommands: ['STARTTLS'] }),
+    ...options,
+    closeTimeout: 100,
+    onData(stream, session, callback) {
+      const parts: Buffer[] = []
+      stream.on('data', (part: Buffer) => parts.push(part))
+      stream.on('end', () => {
+        const { mailFrom, rcptTo } = session.envelope
+        const mail = {
+          ...parsed(Buffer.concat(parts).toString('utf8')),
+          from: mailFrom ? mailFrom.address : '',
+          to: rcptTo.map(({ address }) => address),
+          secure: session.secure,
+          user: session.user as string | undefined,
+        }
+        void Promise.resolve(answer?.(mail)).then((problem) => {
+          if (!problem) received.push(mail)
+          callback(problem)
+        })
+      })
+    },
+  })
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    received,
+    port: (server.server.address() as AddressInfo).port,
+    stop: () => new Promise<void>((resolve) => server.close(resolve)),
+  }
+}
+
+/** A multipart/alternative message, taken apart by hand: what a mail program shows. */
+function parsed(raw: string): Pick<Received, 'headers' | 'text' | 'html'> {
+  const [head = '', ...rest] = raw.split('\r\n\r\n')
+  const headers = headersOf(head)
+  const boundary = /boundary="([^"]+)"/.exec(headers['content-type'] ?? '')?.[1] ?? ''
+  const parts = rest.join('\r\n\r\n').split(`--${boundary}`)
+  const part = (type: string) => {
+    const found =
+      parts.find((part) => headersOf(part.split('\r\n\r\n')[0] ?? '')['content-type']?.startsWith(type)) ?? ''
+    const [partHead = '', ...body] = found.split('\r\n\r\n')
+    return decoded(body.join('\r\n\r\n'), headersOf(partHead)['content-transfer-encoding'])
+  }
+  return { headers, text: part('text/plain').replaceAll('\r\n', '\n'), html: part('text/html') }
+}
+
+const headersOf = (head: string): Record<string, string> =>
+  Object.fromEntries(
+    head
+      .trim()
+      .replaceAll(/\r\n[ \t]+/g, ' ')
+      .split('\r\n')
+      .map((line) => /^([^:]+): ?(.*)$/.exec(line))
+      .filter((match) => match !== null)
+      .map(([, name = '', value = '']) => [name.toLowerCase(), value]),
+  )
+
+function decoded(body: string, encoding = '7bit'): string {
+  if (encoding === 'base64') return Buffer.from(body, 'base64').toString('utf8')
+  if (encoding !== 'quoted-printable') return body
+  const bytes = body
+    .replaceAll('=\r\n', '')
+    .replaceAll(/=([0-9A-F]{2})/g, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return Buffer.from(bytes, 'latin1').toString('utf8')
+}
+
+/** A certificate for this machine that nobody trusts, unless they are given it. */
+export function selfSigned(): { key: string; cert: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-smtp-'))
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
+  const args = [
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=localhost',
+    '-addext',
+    names,
+  ]
+  execFileSync('openssl', [...args, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+  const made = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+  rmSync(folder, { recursive: true })
+  return made
+}
