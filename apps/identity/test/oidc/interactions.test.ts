@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
+import { Browser } from './browser.ts'
+import { published, relyingParty } from './relying-party.ts'
+
+let service: Service
+let party: Awaited<ReturnType<typeof relyingParty>>
+beforeAll(async () => {
+  service = await startService()
+  party = await relyingParty(service)
+})
+afterAll(() => service.stop())
+
+const sessionsOf = async (uid: string) =>
+  (await sql`select from sessions s join users u on u.id = s.user_id where u.uid = ${uid}`.execute(service.db)).rows
+    .length
+const open = async (browser = party.browser(), parameters: Record<string, string> = {}) => {
+  const { url, finish } = await party.begin(parameters)
+  return { browser, finish, page: await browser.open(url) }
+}
+
+describe('the sign-in page of an application', () => {
+  it('is in the name of the application and its organisation, and lets its form lead there and nowhere else', async () => {
+    const { page } = await open(party.browser(), { login_hint: '"><script>x' })
+    expect(page.html).toContain('Reports')
+    const { rows } = await sql<{ name: string }>`select name from clients where uid = ${party.organisation}`.execute(
+      service.db,
+    )
+    expect(page.html).toContain(rows[0]!.name)
+    expect(page.html).not.toContain('<script')
+    expect(page.headers.get('content-security-policy')).toContain("form-action 'self' https://reports.example.org;")
+    expect(page.headers.get('cache-control')).toBe('no-store')
+    expect(page.headers.get('x-frame-options')).toBe('DENY')
+  })
+
+  it('says the same of a wrong password, an unknown name and people of other organisations, and opens nothing for them', async () => {
+    const elsewhere = await service.user({ client: await service.client() })
+    const root = await service.user({ client: await service.client(), roles: ['ROLE_SUPER_ADMIN'] })
+    const user = await party.user()
+    const tries = [
+      [user.username, `${goodPassword}x`],
+      ['nobody-of-that-name', goodPassword],
+      [elsewhere.username, goodPassword],
+      [root.username, goodPassword],
+    ] as const
+    const answers = await Promise.all(
+      tries.map(async ([username, password]) => {
+        const { browser, page } = await open()
+        const { status, html } = await browser.submit(page, { username, password })
+        return [status, /<h2[\s\S]*?<\/ul>|refused|not right[^<]*/.exec(html)?.[0]]
+      }),
+    )
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+    expect(answers[0]![0]).toBe(401)
+    expect(await sessionsOf(elsewhere.uid)).toBe(0)
+    expect(await sessionsOf(root.uid)).toBe(0)
+  })
+
+  it('names what is missing', async () => {
+    const { browser, page } = await open()
+    const answer = await browser.submit(page, { username: '', password: '' })
+    expect(answer.status).toBe(400)
+    expect(answer.html).toContain('Enter your username.')
+    expect(answer.html).toContain('Enter your password.')
+  })
+
+  it('takes a person’s consent into the audit', async () => {
+    const user = await party.user()
+    await party.signIn(user.username)
+    const rows = (await auditOf(service.db, party.body.ssoClientId)).filter(({ actor }) => actor === user.uid)
+    expect(rows).toMatchObject([
+      {
+        operation: 'oidc.consent',
+        client: party.organisation,
+        details: { outcome: 'allowed', scopes: ['openid', 'profile', 'email'] },
+      },
+    ])
+    expect(await auditOf(service.db, user.uid)).toMatchObject([
+      { operation: 'auth.login', details: { outcome: 'signed in' } },
+    ])
+  })
+
+  it('asks somebody who is signed in for another organisation to sign in here', async () => {
+    const other = await relyingParty(service)
+    const user = await other.user()
+    const { browser } = await other.signIn(user.username)
+    const { page } = await open(browser)
+    expect(page.html).toContain('name="password"')
+    const silent = await party.begin({ prompt: 'none' })
+    await expect(silent.finish(await browser.open(silent.url))).rejects.toMatchObject({ error: 'login_required' })
+  })
+})
+
+describe('an interaction', () => {
+  it('is one browser’s: with its address alone nobody gets in', async () => {
+    const { page } = await open()
+    const stranger = party.browser()
+    for (const path of ['', '/code', '/federated?ticket=x'])
+      expect((await stranger.open(`${page.url.pathname}${path}`)).html).toContain('This sign-in has ended')
+    const { page: theirs } = await open(stranger)
+    // With the form of one and the cookies of the other.
+    const mixed = new Browser({ published, actual: party.actual })
+    mixed.cookies.push(...stranger.cookies)
+    const user = await party.user()
+    const answer = await mixed.submit(page, { username: user.username, password: goodPassword })
+    expect([answer.status, theirs.status]).toEqual([403, 200])
+    expect(await sessionsOf(user.uid)).toBe(0)
+  })
+
+  it('ends kindly for whoever goes back, and is not done twice', async () => {
+    const user = await party.user()
+    const { browser, page } = await open()
+    const question = await browser.submit(page, { username: user.username, password: goodPassword })
+    const done = await browser.submit(question, { decision: 'allow' })
+    expect(done.url.searchParams.get('code')).toBeTruthy()
+    for (const old of [page, question]) {
+      const again = await browser.submit(old, { username: user.username, password: goodPassword, decision: 'allow' })
+      expect([again.status, again.html.includes('This sign-in has ended')]).toEqual([400, true])
+    }
+    expect((await browser.open(page.url)).html).toContain('This sign-in has ended')
+  })
+
+  it('takes no answer to a question that was not asked', async () => {
+    const user = await party.user()
+    const { browser, page } = await open()
+    // Consent before anybody is signed in leads back to the sign-in.
+    const skipped = await browser.submit(
+      { ...page, html: page.html.replace('/login"', '/consent"') },
+      { decision: 'allow' },
+    )
+    expect(skipped.html).toContain('name="password"')
+    expect((await browser.open(`${page.url.pathname}/code`)).html).toContain('name="password"')
+    expect((await browser.open(`${page.url.pathname}/federated?ticket=made-up`)).status).toBe(401)
+    expect((await browser.open(`${page.url.pathname}/federated?problem=<b>x`)).html).not.toContain('<b>x')
+    expect((await browser.submit(page, { username: user.username, password: goodPassword })).html).toContain(
+      'value="allow"',
+    )
+  })
+})
+
+describe('a second factor', () => {
+  it('is asked for on a page of its own, and nothing is opened before', async () => {
+    const user = await party.user()
+    await sql`update users set two_factor_auth = true where uid = ${user.uid}`.execute(service.db)
+    const { browser, page } = await open()
+    const code = await browser.submit(page, { username: user.username, password: goodPassword })
+    expect(code.url.pathname).toMatch(/\/code$/)
+    expect(code.html).toContain('name="code"')
+    expect(await sessionsOf(user.uid)).toBe(0)
+    expect((await browser.submit(code, { code: '' })).status).toBe(400)
+    expect((await browser.submit(code, { code: '000000' })).status).toBe(401)
+    const recovery = await browser.open(`${code.url.pathname}?recovery`)
+    expect(recovery.html).toContain('recovery code')
+    expect(await sessionsOf(user.uid)).toBe(0)
+  })
+})
+
+describe('a request with a NUL character', () => {
+  it('is refused, wherever it is', async () => {
+    for (const query of ['client_id=%00', `client_id=${party.body.ssoClientId}&state=%00`])
+      await service.http.get(`/oidc/auth?${query}`).expect(400)
+    const form = (fields: object) => service.http.post('/oidc/token').type('form').send(fields)
+    await form({ grant_type: 'client_credentials', client_id: '\0', client_secret: '\0' }).expect(401)
+    await form({
+      grant_type: 'authorization_code',
+      code: '\0',
+      redirect_uri: '\0',
+      client_id: party.body.ssoClientId,
+      client_secret: party.body.clientSecret,
+    }).expect(400)
+    expect(service.lines.filter((line) => line.includes('"level":50'))).toEqual([])
+  })
+})
