@@ -6,16 +6,27 @@ const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goo
   existsSync(path),
 )
 
+export const chromiumIsThere = program !== undefined
+
 /** Describes what is seen in a real browser; left out, and saying so, where there is none. */
 export const describeInBrowser: (name: string, tests: () => void) => void = program
   ? describe
   : (name, tests) => describe.skip(`${name} (no Chromium here: apt-get install chromium)`, tests)
 
-/** A browser of its own. As root, and in containers, its sandbox cannot work. */
-export const startBrowser = (): Promise<Browser> =>
+/**
+ * A browser of its own. `elsewhere`: by what it is to reach a public address, such as `localhost:3001` at `127.0.0.1:4711`.
+ * As root, and in containers, its sandbox cannot work.
+ */
+export const startBrowser = (elsewhere: Record<string, string> = {}): Promise<Browser> =>
   puppeteer.launch({
     executablePath: program!,
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-background-networking'],
+    args: [
+      '--no-sandbox',
+      '--disable-dev-shm-usage',
+      '--disable-gpu',
+      '--disable-background-networking',
+      ...Object.entries(elsewhere).map(([name, at]) => `--host-resolver-rules=MAP ${name} ${at}`),
+    ],
   })
 
 interface Visit {

@@ -80,7 +80,7 @@ describeInBrowser('every page', () => {
     expect(wide).toEqual([])
     const elsewhere = tab.asked.filter(
       ({ url, referer }) =>
-        referer !== undefined ||
+        Boolean(referer) ||
         !(url === 'data:,' || (/\/account\/style-|\/[a-z-]+$/.test(decodeURI(url)) && url.startsWith(origin))),
     )
     expect(elsewhere).toEqual([])

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { Browser } from 'puppeteer-core'
+import { goodPassword, startService, type Service } from '../app-under-test.ts'
+import { enrol } from '../second-factor.ts'
+import { startApplication } from './application.ts'
+import { describeInBrowser, follow, startBrowser, textOf, visit } from './browser.ts'
+import { originOf } from './visitor.ts'
+
+describeInBrowser('signing in to an application, without JavaScript', () => {
+  let service: Service
+  let application: Awaited<ReturnType<typeof startApplication>>
+  let browser: Browser
+  beforeAll(async () => {
+    service = await startService()
+    application = await startApplication(service)
+    browser = await startBrowser({ 'localhost:3001': new URL(originOf(service)).host })
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await application.stop()
+    await service.stop()
+  })
+
+  it('leads from the application over password and consent back to it, and out again', async () => {
+    const { username } = await application.party.user()
+    const { page, asked, complaints, close } = await visit(browser, { javaScript: false, width: 390 })
+    await page.goto(`${application.origin}/sign-in`)
+    expect(page.url()).toMatch(/^http:\/\/localhost:3001\/interaction\//)
+    expect(await page.title()).toMatch(/^Sign in – Acme /)
+    expect(await textOf(page)).toContain('to continue to Station Planner')
+
+    await page.type('#username', username)
+    await page.type('#password', 'not the password')
+    await follow(page, 'button')
+    expect(await page.title()).toMatch(/^Error: Sign in – Acme /)
+    expect(await page.$eval('#username', ({ value }) => value)).toBe(username)
+    expect(await page.$eval('#password', ({ value }) => value)).toBe('')
+
+    await page.type('#password', goodPassword)
+    await follow(page, 'button')
+    expect(await page.title()).toMatch(/^Allow Station Planner\? – Acme /)
+    expect(await textOf(page)).toContain(username)
+
+    await follow(page, 'button[value=allow]')
+    expect(new URL(page.url()).origin + new URL(page.url()).pathname).toBe(`${application.origin}/callback`)
+    expect(await textOf(page)).toBe(`hello ${username}`)
+
+    // Nobody is asked for the password again; but whatever listens on this machine may not pass for the application.
+    await page.goto(`${application.origin}/sign-in`)
+    expect(await textOf(page)).toContain('asks to know who you are, and nothing else')
+    await follow(page, 'button[value=allow]')
+    expect(await textOf(page)).toBe(`hello ${username}`)
+
+    await page.goto(`${application.origin}/sign-out`)
+    expect(page.url()).toBe(`${application.origin}/goodbye`)
+    await page.goto(`${application.origin}/sign-in`)
+    expect(await page.title()).toMatch(/^Sign in/)
+    await close()
+    // What the browser says of answers that are not 200, and of nothing else: no policy stood in the way.
+    expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
+    expect(asked.filter(({ referer }) => referer?.includes('localhost:3001'))).toEqual([])
+  })
+
+  it('asks for the second factor of whoever has one, or for a recovery code', async () => {
+    const person = await service.as(['ROLE_SEE_VIEW'], application.party.organisation)
+    const { code, recoveryCodes } = await enrol(service, person)
+    const { page, close } = await visit(browser, { javaScript: false, width: 390 })
+    await page.goto(`${application.origin}/sign-in`)
+    await page.type('#username', person.username)
+    await page.type('#password', goodPassword)
+    await follow(page, 'button')
+    expect(await page.title()).toMatch(/^Confirm that it is you – Acme /)
+    await page.type('#code', '000000')
+    await follow(page, 'button')
+    expect(await page.title()).toMatch(/^Error: Confirm that it is you/)
+    await follow(page, '.aside a')
+    expect(await textOf(page)).toContain('Recovery code')
+    await follow(page, '.aside a')
+    await page.type('#code', code())
+    await follow(page, 'button')
+    await follow(page, 'button[value=allow]')
+    expect(await textOf(page)).toBe(`hello ${person.username}`)
+    await page.goto(`${application.origin}/sign-out`)
+
+    await page.goto(`${application.origin}/sign-in`)
+    await page.type('#username', person.username)
+    await page.type('#password', goodPassword)
+    await follow(page, 'button')
+    await follow(page, '.aside a')
+    await page.type('#code', recoveryCodes[0]!)
+    await follow(page, 'button')
+    await follow(page, 'button[value=allow]')
+    expect(await textOf(page)).toBe(`hello ${person.username}`)
+    await close()
+  })
+
+  it('takes a no, and tells the application', async () => {
+    const { username } = await application.party.user()
+    const { page, close } = await visit(browser, { javaScript: false })
+    await page.goto(`${application.origin}/sign-in`)
+    await page.type('#username', username)
+    await page.type('#password', goodPassword)
+    await follow(page, 'button')
+    await follow(page, 'button[value=deny]')
+    expect(await textOf(page)).toBe('refused: access_denied')
+    await close()
+  })
+
+  it('asks before it signs somebody out on a mere request', async () => {
+    const { username } = await application.party.user()
+    const { page, complaints, close } = await visit(browser, { javaScript: false, scheme: 'dark' })
+    await page.goto(`${application.origin}/sign-in`)
+    await page.type('#username', username)
+    await page.type('#password', goodPassword)
+    await follow(page, 'button')
+    await follow(page, 'button[value=allow]')
+    await page.goto(`${application.origin}/sign-out-and-ask`)
+    expect(await textOf(page)).toContain('Station Planner asks whether to sign you out')
+    await follow(page, 'button[name=logout]')
+    expect(page.url()).toBe(`${application.origin}/goodbye`)
+    await close()
+    expect(complaints).toEqual([])
+  })
+
+  it('shows a friendly page to whoever comes back too late', async () => {
+    const { page, close } = await visit(browser, { javaScript: false })
+    await page.goto(`${application.origin}/sign-in`)
+    const late = page.url()
+    await page.deleteCookie(...(await page.cookies()))
+    await page.goto(late)
+    expect(await page.title()).toMatch(/^This sign-in has ended – /)
+    await close()
+  })
+})
