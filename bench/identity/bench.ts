@@ -8,7 +8,10 @@ import { step } from '../../infra/compose-smoke/step.ts'
 import { refuse } from '../../infra/refusal.ts'
 import { throwAwayPostgres } from '../../infra/test/throw-away-postgres.ts'
 import { startGenerator } from './load/generator.ts'
-import { createUser, login, refresh, searchUsers, session, sessionAmongClients, type Row } from './measures.ts'
+import type { Row } from './measures/bench.ts'
+import { session, sessionAmongClients } from './measures/session.ts'
+import { clientCredentials, login, refresh } from './measures/tokens.ts'
+import { createUser, searchUsers } from './measures/users.ts'
 import { startHandlers, startProvider } from './programs.ts'
 import { createDatabase, stage } from './stage.ts'
 import { table } from './table.ts'
@@ -31,7 +34,7 @@ const { values: options } = parseArgs({
   },
 })
 
-const measures = { session, refresh, login, createUser, sessionAmongClients, searchUsers }
+const measures = { session, refresh, clientCredentials, login, createUser, sessionAmongClients, searchUsers }
 
 async function bench(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'))

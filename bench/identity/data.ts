@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
+import { secretHash } from '../../apps/identity/src/api/sso-client-configs/columns.ts'
 import { hashPassword } from '../../apps/identity/src/sign-in/password.ts'
 import { skeletonOf } from '../../apps/identity/src/sign-in/username.ts'
+import { fillUsers } from './fill-users.ts'
 
 /** What a database is filled with. */
 export interface Size {
@@ -16,6 +18,8 @@ export interface Home {
   people: string[]
   /** Names of users, of which parts are searched for. */
   names: string[]
+  /** Acts for itself. */
+  application: { id: string; secret: string }
 }
 
 export const password = 'heron-sifts-41-pebbles'
@@ -33,14 +37,16 @@ export async function fill(url: string, { clients, users }: Size): Promise<Home>
     const usernames = Array.from({ length: people }, (_, index) => `worker-${index}-${randomUUID().slice(0, 8)}`)
     await database.query(insertPeople, [client, usernames, usernames.map(skeletonOf), await hashPassword(password)])
     await database.query(insertGroups, [client])
-    await database.query(insertUsers, [client, users])
+    const application = { id: 'bench', secret: randomUUID() }
+    await database.query(insertApplication, [client, application.id, secretHash(application.secret)])
     if (clients > 1) await database.query(insertNeighbours, [client])
+    await fillUsers(url, [{ client, users }])
     await database.query('vacuum (analyze)')
     const { rows } = await database.query<{ name: string }>(
-      `select name from users where password_hash is null and client = $1 order by uid limit 200`,
+      'select name from users where password_hash is null and client = $1 order by uid limit 200',
       [client],
     )
-    return { client, people: usernames, names: rows.map(({ name }) => name) }
+    return { client, people: usernames, names: rows.map(({ name }) => name), application }
   } finally {
     await database.end()
   }
@@ -64,15 +70,9 @@ const insertGroups = `
   )
   insert into user_group_members select made.id, users.id from made, users where users.client = $1`
 
-/** Words that can be said, so that names share pieces as names do: 'Kelomi Tarusenal'. */
-const word = (salt: string, letters: number) =>
-  `initcap(translate(substr(md5(n || '${salt}'), 1, ${letters}), '0123456789abcdef', 'kaletorimonusavi'))`
-
-const insertUsers = `
-  insert into users (client, name, username, username_skeleton, email, sso_auth, status, start_page)
-  select $1, ${word('first', 6)} || ' ' || ${word('last', 9)}, 'user-' || n, 'user-' || n,
-    'user-' || n || '@example.org', false, case when n % 10 = 0 then 'INVITATION' else 'ACTIVE' end, 'DEFAULT'
-  from generate_series(1, $2::bigint) as n`
+const insertApplication = `
+  insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, secret_hash, client_name, redirect_uris, scopes, grant_types)
+  values ($1, $2, $2, $3, 'Bench', '{}', '{ROLE_MANAGE_USER}', '{client_credentials}')`
 
 /** Ten users of every other client. */
 const insertNeighbours = `

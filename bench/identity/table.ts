@@ -1,6 +1,6 @@
 import { availableParallelism, totalmem } from 'node:os'
-import type { Row } from './measures.ts'
-import type { Rounds } from './measure.ts'
+import type { Rounds } from './in-turns.ts'
+import type { Row } from './measures/bench.ts'
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
 const milliseconds = (value: number): string => (Number.isNaN(value) ? '' : value.toFixed(value < 10 ? 1 : 0))

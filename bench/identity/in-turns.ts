@@ -1,8 +1,7 @@
 import type { Result } from './load/job.ts'
 
-/** One thing that is measured next to others, in turns. */
+/** One thing that is measured next to others. */
 export interface Contender {
-  name: string
   round(seconds: number): Promise<Figures>
 }
 
@@ -13,8 +12,12 @@ export interface Rounds {
   seconds: number
 }
 
-/** All contenders in turn, several times, so that whatever else the machine does meets them alike: the medians. */
+/**
+ * All contenders in turn, several times, so that whatever else the machine does meets them alike: the medians. A first
+ * round, twice as long, does not count: until Node has compiled what runs often, it measures the compiler.
+ */
 export async function inTurns(contenders: Contender[], { rounds, seconds }: Rounds): Promise<Figures[]> {
+  for (const contender of contenders) await contender.round(2 * seconds)
   const results = contenders.map((): Figures[] => [])
   for (let round = 0; round < rounds; round++)
     for (const [index, contender] of contenders.entries()) results[index]!.push(await contender.round(seconds))
@@ -25,7 +28,7 @@ export async function inTurns(contenders: Contender[], { rounds, seconds }: Roun
   }))
 }
 
-export function median(values: number[]): number {
+function median(values: number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length / 2
   return sorted.length % 2 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2
