@@ -14,6 +14,7 @@ export interface SignInFacts extends PageFacts {
   wrong?: { username?: string; password?: string }
   /** Where else one can sign in. */
   providers?: readonly { href: string; label: string }[]
+  /** Where one can ask for a new password; our own page when absent. */
   forgotHref?: string
 }
 
@@ -29,6 +30,7 @@ export function signInPage({
   ...facts
 }: SignInFacts): string {
   const texts = textsIn(facts.language)
+  const { forgotHref = `${facts.prefix ?? ''}/account/forgot-password` } = facts
   const words = texts.signIn
   return page({
     ...facts,
@@ -60,7 +62,7 @@ ${field({
 })}
 ${button(words.submit)}`,
 })}
-${facts.forgotHref && html`<p class="aside"><a href="${address(facts.forgotHref)}">${words.forgot}</a></p>`}
+<p class="aside"><a href="${address(forgotHref)}">${words.forgot}</a></p>
 ${
   providers.length > 0 &&
   others(

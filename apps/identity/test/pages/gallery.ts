@@ -2,6 +2,7 @@ import { codePage } from '../../src/pages/code-page.ts'
 import { consentPage } from '../../src/pages/consent-page.ts'
 import { forgotPasswordPage } from '../../src/pages/forgot-password-page.ts'
 import { joinPage } from '../../src/pages/join-page.ts'
+import { textsIn } from '../../src/pages/language.ts'
 import { messagePage } from '../../src/pages/message-page.ts'
 import { newPasswordPage } from '../../src/pages/new-password-page.ts'
 import { signInPage } from '../../src/pages/sign-in-page.ts'
@@ -22,23 +23,23 @@ const somebody: People = {
 /** Every page there is, in each of its states, with names as given. */
 export function gallery(language = 'en', people: People = somebody): Record<string, string> {
   const { application, user } = people
+  const { signIn, code, newPassword, forgotPassword, link } = textsIn(language)
   const whose = { organisation: { name: people.organisation }, language }
   const form = { ...whose, action: '/account/somewhere', csrf: 'token' }
   return {
-    'sign-in': signInPage({ ...form, application, forgotHref: '/account/forgot-password' }),
+    'sign-in': signInPage({ ...form, application }),
     'sign-in-failed': signInPage({
       ...form,
       username: user.username,
-      message: 'The username or the password is not right.',
-      forgotHref: '/account/forgot-password',
+      message: signIn.refused,
       providers: [{ href: '/sign-in/acme', label: people.organisation }],
     }),
     'sign-in-empty': signInPage({
       ...form,
-      wrong: { username: 'Enter your username.', password: 'Enter your password.' },
+      wrong: { username: signIn.usernameMissing, password: signIn.passwordMissing },
     }),
     code: codePage({ ...form, otherHref: '?recovery=1' }),
-    'code-failed': codePage({ ...form, message: 'The code is not right.' }),
+    'code-failed': codePage({ ...form, message: code.refused }),
     'recovery-code': codePage({ ...form, recovery: true, otherHref: '?' }),
     consent: consentPage({
       ...form,
@@ -60,19 +61,19 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
       ...form,
       user,
       purpose: 'reset',
-      wrong: { password: 'Enter at least 12 characters.', repeat: 'The two passwords are not the same.' },
+      wrong: { password: newPassword.tooShort(12), repeat: newPassword.unequal },
     }),
     join: joinPage({ ...form, user }),
     'forgot-password': forgotPasswordPage(form),
-    'forgot-password-empty': forgotPasswordPage({ ...form, wrong: { username: 'Enter your username.' } }),
-    message: messagePage({ ...whose, title: 'Look at your e-mail', text: 'A link is on its way.', status: 'success' }),
+    'forgot-password-empty': forgotPasswordPage({ ...form, wrong: { username: forgotPassword.missing } }),
+    message: messagePage({ ...whose, title: forgotPassword.doneTitle, text: forgotPassword.done, status: 'success' }),
     problem: messagePage({
       ...whose,
-      title: 'This link does not work',
-      text: 'It was used already, has expired or is not complete.',
+      title: link.title,
+      text: link.reset,
       note: 'If you ask for help, name this: 6f1c',
       status: 'problem',
-      link: { href: '/account/forgot-password', label: 'Get a new link' },
+      link: { href: '/account/forgot-password', label: link.again },
     }),
   }
 }

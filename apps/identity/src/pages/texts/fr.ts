@@ -13,7 +13,7 @@ export const fr: Texts = {
     title: 'Connexion',
     toApplication: (application) => html`pour continuer vers ${application}`,
     submit: 'Se connecter',
-    forgot: 'Mot de passe oublié ?',
+    forgot: 'Mot de passe oublié ?',
     or: 'ou',
     provider: (label) => html`Continuer avec ${label}`,
     usernameMissing: 'Saisissez votre nom d’utilisateur.',
@@ -35,10 +35,10 @@ export const fr: Texts = {
     refused: 'Le code est incorrect ou a déjà servi. Saisissez le plus récent.',
   },
   consent: {
-    title: (application) => `Autoriser ${application} ?`,
-    heading: (application) => html`Autoriser ${application} ?`,
+    title: (application) => `Autoriser ${application} ?`,
+    heading: (application) => html`Autoriser ${application} ?`,
     lead: (application, organisation) =>
-      html`${application} demande à agir pour vous chez ${organisation}. Cette application pourrait :`,
+      html`${application} demande à agir pour vous chez ${organisation}. Cette application pourrait :`,
     nothing: (application) => html`${application} demande à savoir qui vous êtes, et rien d’autre.`,
     as: (who, username) => html`Vous êtes connecté en tant que ${who} (${username}).`,
     trust:
@@ -47,7 +47,7 @@ export const fr: Texts = {
     deny: 'Ne pas autoriser',
   },
   signOut: {
-    title: 'Se déconnecter ?',
+    title: 'Se déconnecter ?',
     lead: 'Vous devrez vous reconnecter pour revenir.',
     leadFor: (application) => html`${application} demande s’il faut vous déconnecter ici aussi.`,
     submit: 'Se déconnecter',
@@ -66,7 +66,7 @@ export const fr: Texts = {
     repeat: 'Nouveau mot de passe, encore une fois',
     rules: (least, most) => [
       `De ${least} à ${most} caractères.`,
-      'Tous les caractères conviennent, espaces comprises : quelques mots inhabituels se retiennent bien et se devinent mal.',
+      'Tous les caractères conviennent, espaces comprises : quelques mots inhabituels se retiennent bien et se devinent mal.',
       'Pas l’un des mots de passe que tout le monde essaie d’abord.',
     ],
     invitationSubmit: 'Enregistrer et rejoindre',
@@ -74,7 +74,7 @@ export const fr: Texts = {
     missing: 'Saisissez un nouveau mot de passe.',
     tooShort: (least) => `Saisissez au moins ${least} caractères.`,
     tooLong: (most) => `Saisissez au plus ${most} caractères.`,
-    common: 'Ce mot de passe figure sur toutes les listes des plus courants : choisissez-en un autre.',
+    common: 'Ce mot de passe figure sur toutes les listes des plus courants : choisissez-en un autre.',
     unequal: 'Les deux mots de passe ne sont pas identiques.',
     repeatMissing: 'Saisissez le mot de passe encore une fois.',
     invitationDoneTitle: 'Tout est prêt',
@@ -85,14 +85,14 @@ export const fr: Texts = {
   join: {
     title: 'Bienvenue',
     lead: (who, organisation) => html`Bonjour ${who}. Vous êtes invité chez ${organisation}.`,
-    sso: 'Vous vous connectez avec le compte de votre organisation : il n’y a pas de mot de passe à choisir ici.',
+    sso: 'Vous vous connectez avec le compte de votre organisation : il n’y a pas de mot de passe à choisir ici.',
     submit: 'Rejoindre',
     doneTitle: 'Tout est prêt',
     done: 'Vous pouvez maintenant vous connecter avec le compte de votre organisation.',
   },
   forgotPassword: {
-    title: 'Mot de passe oublié ?',
-    lead: 'Saisissez votre nom d’utilisateur ou votre adresse e-mail : nous vous enverrons un lien pour choisir un nouveau mot de passe.',
+    title: 'Mot de passe oublié ?',
+    lead: 'Saisissez votre nom d’utilisateur ou votre adresse e-mail : nous vous enverrons un lien pour choisir un nouveau mot de passe.',
     label: 'Nom d’utilisateur ou adresse e-mail',
     submit: 'Envoyer le lien',
     missing: 'Saisissez votre nom d’utilisateur ou votre adresse e-mail.',
@@ -122,6 +122,6 @@ export const fr: Texts = {
     unreadable: 'Le formulaire est arrivé sous une forme illisible. Revenez en arrière et réessayez.',
     internalTitle: 'Une erreur est survenue',
     internal: 'L’erreur vient de nous, et rien n’a été modifié. Réessayez dans une minute.',
-    reference: (id) => html`Si vous demandez de l’aide, indiquez ceci : ${id}`,
+    reference: (id) => html`Si vous demandez de l’aide, indiquez ceci : ${id}`,
   },
 }
