@@ -74,6 +74,7 @@ export interface Clients {
   primary_contact: Generated<Json>;
   route_notification_email_addresses: string | null;
   routes_enabled: boolean;
+  search_text: Generated<string>;
   technical_contact: Generated<Json>;
   translations: Generated<Json>;
   uid: Generated<string>;
@@ -264,6 +265,7 @@ export interface UserGroups {
   description: string | null;
   id: Generated<number>;
   name: string;
+  search_text: Generated<string>;
   translations: Generated<Json>;
   uid: Generated<string>;
   updated_at: Generated<Timestamp>;
@@ -283,6 +285,7 @@ export interface Users {
   name: string;
   password_hash: string | null;
   roles: Generated<string[]>;
+  search_text: Generated<string>;
   service_intro: Generated<boolean>;
   sso_auth: boolean;
   sso_id: string | null;
@@ -297,6 +300,16 @@ export interface Users {
   username: string;
   username_skeleton: string;
   version: Generated<number>;
+}
+
+export interface UserTallies {
+  analytics_platform_enabled: boolean;
+  changes: number;
+  client: string;
+  sso_auth: boolean;
+  start_page: string;
+  status: string;
+  total: number;
 }
 
 export interface DB {
@@ -323,5 +336,6 @@ export interface DB {
   sso_used_states: SsoUsedStates;
   user_group_members: UserGroupMembers;
   user_groups: UserGroups;
+  user_tallies: UserTallies;
   users: Users;
 }

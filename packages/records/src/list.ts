@@ -120,7 +120,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
     const rows = read.slice(0, plan.limit)
     const { page_total, page_version } = found.rows[0]!
     return {
-      rows: rows.map(({ page_total: _, page_version: __, page_keys: ___, ...row }) => row as Row),
+      rows: rows.map(({ page_total: _total, page_version: _version, page_keys: _keys, ...row }) => row as Row),
       total: page_total ?? undefined,
       version: page_version ?? undefined,
       lastKeys: read.length > rows.length ? rows.at(-1)!.page_keys! : undefined,

@@ -119,7 +119,8 @@ export function someOrder(random: () => number): string[] {
   })
 }
 
-export function compareBy(terms: string[]): (a: Row, b: Row) => number {
+/** `complete`: nothing is missing, and the resource says so. */
+export function compareBy(terms: string[], complete = false): (a: Row, b: Row) => number {
   return (a, b) => {
     for (const term of terms) {
       const [name, direction = 'asc'] = term.split(':') as [(typeof orderable)[number], string?]
@@ -137,6 +138,6 @@ export function compareBy(terms: string[]): (a: Row, b: Row) => number {
           : Number(x) - Number(y)
       if (difference !== 0) return direction.endsWith('desc') ? -difference : difference
     }
-    return terms.at(-1)?.endsWith('desc') ? b.key - a.key : a.key - b.key
+    return complete && terms.every((term) => term.endsWith('desc')) ? b.key - a.key : a.key - b.key
   }
 }

@@ -202,11 +202,21 @@ describe('the junction', () => {
 })
 
 describe('an order', () => {
-  it('ends in the id, which goes the way of the last term, with missing values last', () => {
+  it('ends in the id, with missing values last', () => {
     expect(order(undefined)).toBe('"r"."id" asc')
     expect(order(['name', 'size:desc', 'displayName:idesc'])).toBe(
-      '"r"."name" asc nulls last, "r"."size" desc nulls last, lower((coalesce(r.title, r.name))) desc nulls last, "r"."id" desc',
+      '"r"."name" asc nulls last, "r"."size" desc nulls last, lower((coalesce(r.title, r.name))) desc nulls last, "r"."id" asc',
     )
+  })
+
+  it('goes one way as a whole where nothing is missing, so that an index serves it read backwards', () => {
+    const of: SearchResource = {
+      ...resource,
+      properties: { name: { type: 'string', column: 'r.name', required: true }, size: resource.properties['size']! },
+    }
+    expect(order(['name:idesc'], of)).toBe('lower("r"."name") desc, "r"."id" desc')
+    expect(order(['name'], of)).toBe('"r"."name" asc, "r"."id" asc')
+    expect(order(['name:desc', 'size:desc'], of)).toBe('"r"."name" desc, "r"."size" desc nulls last, "r"."id" asc')
   })
 
   it('is the default when none is asked for', () => {

@@ -40,11 +40,18 @@ export function orderReader(properties: Properties) {
 }
 
 /**
- * The id makes every order a total one. It goes the way of the last term, so that one index, read forwards or backwards,
- * gives either direction.
+ * The id makes every order a total one. It ascends, but for an order in which all descends and nothing can be missing: there
+ * one index, read forwards or backwards, gives either direction.
  */
 export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 'type'>): OrderTerm[] {
-  return [...terms, { ...id, descending: terms.at(-1)?.descending ?? false, required: true }]
+  return [
+    ...terms,
+    {
+      ...id,
+      descending: terms.length > 0 && terms.every(({ descending, required }) => descending && required),
+      required: true,
+    },
+  ]
 }
 
 /** PostgreSQL uses no index for `desc nulls last`, unless it was made so; where nothing can be missing, nothing is said. */

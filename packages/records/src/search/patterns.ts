@@ -24,6 +24,13 @@ export function pattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' 
 export const occursIn = (within: string, text: string): RawBuilder<SqlBool> =>
   sql`${sql.ref(within)} like lower(${`%${escaped(text)}%`} collate pg_c_utf8)`
 
+/**
+ * The same for a pattern that `RecordKind.matches` is given, where each line of the column is a text of its own: none of them
+ * has a line break in it.
+ */
+export const matchesLineOf = (within: string, like: string): RawBuilder<SqlBool> =>
+  like.includes('\n') ? sql`false` : sql`${sql.ref(within)} like lower(${like} collate pg_c_utf8)`
+
 const contains = pattern('ilike', '%', '%')
 
 /** Every word of the text occurs, in any order, in any case. */

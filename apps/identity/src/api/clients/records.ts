@@ -1,6 +1,6 @@
 import { sql, type Selectable } from 'kysely'
 import { clientDomains, holds, type Client, type ClientBody } from '@sluice/contracts'
-import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice/records'
+import { inLanguageOf, matchesLineOf, records, type Refined, type SharedColumns } from '@sluice/records'
 import type { Clients } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 
@@ -19,21 +19,22 @@ export const clientRecords = records<ClientRow, Client, Asked>({
   table: 'clients',
   path: '/clients',
   properties: {
-    id: { column: 'r.uid', type: 'uid' },
-    name: { column: 'r.name', type: 'string' },
-    displayName: { column: 'r.name', type: 'string' },
-    code: { column: 'r.code', type: 'string' },
-    billingCode: { column: 'r.billing_code', type: 'string' },
-    disabled: { column: 'r.disabled', type: 'boolean' },
-    domain: { column: 'r.domain', type: 'enum', values: clientDomains },
-    managerEnabled: { column: 'r.manager_enabled', type: 'boolean' },
-    routesEnabled: { column: 'r.routes_enabled', type: 'boolean' },
-    pipelinesEnabled: { column: 'r.pipelines_enabled', type: 'boolean' },
-    enterpriseEnabled: { column: 'r.enterprise_enabled', type: 'boolean' },
-    created: { column: 'r.created_at', type: 'date-time' },
-    lastUpdated: { column: 'r.updated_at', type: 'date-time' },
+    id: { column: 'r.uid', type: 'uid', required: true },
+    name: { column: 'r.name', type: 'string', required: true, within: 'r.search_text' },
+    displayName: { column: 'r.name', type: 'string', required: true, within: 'r.search_text' },
+    code: { column: 'r.code', type: 'string', required: true, within: 'r.search_text' },
+    billingCode: { column: 'r.billing_code', type: 'string', required: true },
+    disabled: { column: 'r.disabled', type: 'boolean', required: true },
+    domain: { column: 'r.domain', type: 'enum', required: true, values: clientDomains },
+    managerEnabled: { column: 'r.manager_enabled', type: 'boolean', required: true },
+    routesEnabled: { column: 'r.routes_enabled', type: 'boolean', required: true },
+    pipelinesEnabled: { column: 'r.pipelines_enabled', type: 'boolean', required: true },
+    enterpriseEnabled: { column: 'r.enterprise_enabled', type: 'boolean', required: true },
+    created: { column: 'r.created_at', type: 'date-time', required: true },
+    lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
   },
-  matches: (like) => sql`(r.uid::text ilike ${like} or r.code ilike ${like} or r.name ilike ${like})`,
+  /** Id, code and name. */
+  matches: (like) => matchesLineOf('r.search_text', like),
   /** One's own client; a super admin crosses clients. */
   scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
   present: async (rows, { request }) => rows.map((row) => clientOf(row, request.locales)),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { holds, type UserGroup } from '@sluice/contracts'
-import { records } from '@sluice/records'
+import { matchesLineOf, records } from '@sluice/records'
 import type { Asked } from '../operation.ts'
 import { presentUserGroups } from './present.ts'
 import type { UserGroupRow } from './row.ts'
@@ -10,17 +10,18 @@ export const userGroupRecords = records<UserGroupRow, UserGroup, Asked>({
   table: 'user_groups',
   path: '/user-groups',
   properties: {
-    id: { column: 'r.uid', type: 'uid' },
-    name: { column: 'r.name', type: 'string' },
-    displayName: { column: 'r.name', type: 'string' },
-    code: { column: 'r.code', type: 'string' },
+    id: { column: 'r.uid', type: 'uid', required: true },
+    name: { column: 'r.name', type: 'string', required: true, within: 'r.search_text' },
+    displayName: { column: 'r.name', type: 'string', required: true, within: 'r.search_text' },
+    code: { column: 'r.code', type: 'string', required: true, within: 'r.search_text' },
     description: { column: 'r.description', type: 'string' },
-    created: { column: 'r.created_at', type: 'date-time' },
-    lastUpdated: { column: 'r.updated_at', type: 'date-time' },
-    'client.id': { column: 'r.client', type: 'uid' },
+    created: { column: 'r.created_at', type: 'date-time', required: true },
+    lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
+    'client.id': { column: 'r.client', type: 'uid', required: true },
     'client.code': { column: sql`select c.code from clients c where c.uid = r.client`, type: 'string' },
   },
-  matches: (like) => sql`(r.uid::text ilike ${like} or r.code ilike ${like} or r.name ilike ${like})`,
+  /** Id, code and name. */
+  matches: (like) => matchesLineOf('r.search_text', like),
   /** The groups of one's own client; a super admin crosses clients. */
   scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
   present: presentUserGroups,

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type User } from '@sluice/contracts'
-import { records, type Only } from '@sluice/records'
+import { matchesLineOf, records, type Only } from '@sluice/records'
 import type { Asked } from '../operation.ts'
 import { presentUsers } from './present.ts'
 import type { UserRow } from './row.ts'
@@ -18,31 +18,43 @@ export const userRecords = records<UserRow, User, Asked>({
   table: 'users',
   path: '/users',
   properties: {
-    id: { column: 'r.uid', type: 'uid' },
-    name: { column: 'r.name', type: 'string' },
-    displayName: { column: 'r.name', type: 'string' },
-    username: { column: 'r.username', type: 'string' },
-    email: { column: 'r.email', type: 'string' },
-    status: { column: 'r.status', type: 'enum', values: userStatuses },
-    startPage: { column: 'r.start_page', type: 'enum', values: startPages },
-    twoFactorAuth: { column: 'r.two_factor_auth', type: 'boolean' },
-    ssoAuth: { column: 'r.sso_auth', type: 'boolean' },
+    id: { column: 'r.uid', type: 'uid', required: true },
+    name: { column: 'r.name', type: 'string', required: true, within: 'r.search_text' },
+    displayName: { column: 'r.name', type: 'string', required: true, within: 'r.search_text' },
+    username: { column: 'r.username', type: 'string', required: true, within: 'r.search_text' },
+    email: { column: 'r.email', type: 'string', required: true, within: 'r.search_text' },
+    status: { column: 'r.status', type: 'enum', required: true, values: userStatuses },
+    startPage: { column: 'r.start_page', type: 'enum', required: true, values: startPages },
+    twoFactorAuth: { column: 'r.two_factor_auth', type: 'boolean', required: true },
+    ssoAuth: { column: 'r.sso_auth', type: 'boolean', required: true },
     ssoId: { column: 'r.sso_id', type: 'string' },
-    analyticsPlatformEnabled: { column: 'r.analytics_platform_enabled', type: 'boolean' },
+    analyticsPlatformEnabled: { column: 'r.analytics_platform_enabled', type: 'boolean', required: true },
     auths: { column: 'r.roles', type: 'strings' },
-    created: { column: 'r.created_at', type: 'date-time' },
-    lastUpdated: { column: 'r.updated_at', type: 'date-time' },
+    created: { column: 'r.created_at', type: 'date-time', required: true },
+    lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
     createdBy: { column: nameOf('created_by'), type: 'string' },
     lastUpdatedBy: { column: nameOf('updated_by'), type: 'string' },
-    'client.id': { column: 'r.client', type: 'uid' },
-    'client.code': { column: ofClient('code'), type: 'string' },
-    'client.name': { column: ofClient('name'), type: 'string' },
+    'client.id': { column: 'r.client', type: 'uid', required: true, onlyFor: ['ROLE_MANAGE_CLIENT'] },
+    'client.code': { column: ofClient('code'), type: 'string', onlyFor: ['ROLE_MANAGE_CLIENT'] },
+    'client.name': { column: ofClient('name'), type: 'string', onlyFor: ['ROLE_MANAGE_CLIENT'] },
     'userGroups.id': { column: 'g.uid', type: 'uid', some: ofGroups },
     'userGroups.code': { column: 'g.code', type: 'string', some: ofGroups },
     'userGroups.name': { column: 'g.name', type: 'string', some: ofGroups },
   },
-  matches: (like) =>
-    sql`(r.uid::text ilike ${like} or r.username ilike ${like} or r.email ilike ${like} or r.name ilike ${like})`,
+  /** Id, username, e-mail address and name. */
+  matches: (like) => matchesLineOf('r.search_text', like),
+  tally: {
+    table: 'user_tallies',
+    properties: [
+      'client.id',
+      'client.code',
+      'client.name',
+      'status',
+      'startPage',
+      'ssoAuth',
+      'analyticsPlatformEnabled',
+    ],
+  },
   /** The users of one's own client; a super admin crosses clients. */
   scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
   present: presentUsers,
