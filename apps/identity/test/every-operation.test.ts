@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { checker, identityOperations, roles, type Signature } from '@sluice/contracts'
 import { brokenContractRules, brokenOperationRules } from '@sluice/testing'
 import { operations } from '../src/api/operations.ts'
-import { startService, type Service } from './app-under-test.ts'
+import type { Service } from './app-under-test.ts'
+import { startServiceBesideProviders } from './federated/visitor.ts'
 import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
 
 const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))
@@ -18,7 +19,7 @@ let admin: Awaited<ReturnType<Service['as']>>
 let good: GoodRequests
 let foreign: { client: string; user: string }
 beforeAll(async () => {
-  service = await startService()
+  service = await startServiceBesideProviders()
   admin = await service.as(['ROLE_SUPER_ADMIN'])
   const client = await service.client()
   foreign = { client, user: (await service.user({ client })).uid }
