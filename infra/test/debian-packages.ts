@@ -2,8 +2,18 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 
-/** Programs of others that our tests run against, by the Debian package that brings them. */
-export const testPackages = ['lemonldap-ng', 'apache2', 'libapache2-mod-auth-openidc', 'chromium']
+/**
+ * Programs of others that our tests run against, by the Debian package that brings them. The two libraries are ones that
+ * lemonldap-ng only recommends, and cannot be an OpenID Provider without.
+ */
+export const testPackages = [
+  'lemonldap-ng',
+  'libstring-random-perl',
+  'libio-string-perl',
+  'apache2',
+  'libapache2-mod-auth-openidc',
+  'chromium',
+]
 
 const apt = ['-qq', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Acquire::Retries=2']
 
