@@ -18,6 +18,11 @@ create table second_factors (
   constraint second_factors_user_fkey foreign key (user_id) references users (id) on delete cascade
 );
 
+-- Users hear of it.
+alter table mails drop constraint mails_kind_check;
+alter table mails add constraint mails_kind_check check
+  (kind in ('INVITATION', 'PASSWORD_RESET', 'PASSWORD_CHANGED', 'EMAIL_CHANGED', 'SECOND_FACTOR_CHANGED'));
+
 create table recovery_codes (
   user_id bigint not null,
   code_hash bytea not null,

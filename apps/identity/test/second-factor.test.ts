@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { User } from '@sluice/contracts'
+import { removeSecondFactorOf } from '../src/remove-second-factor.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 import { codeOf, enrol, forgetUsedCode, halfSignedIn, ticketOf } from './second-factor.ts'
 
@@ -198,6 +199,32 @@ describe('an administrator', () => {
       (await auditOf(service.db, weaker.uid)).find(({ operation }) => operation === 'users.removeSecondFactor'),
     ).toMatchObject({ actor: admin.uid, details: { before: { twoFactorAuth: true }, after: { twoFactorAuth: false } } })
   })
+})
+
+describe('an operator', () => {
+  it('removes the second factor of anybody, and the audit knows', async () => {
+    const admin = await service.as(['ROLE_SUPER_ADMIN'])
+    await enrol(service, admin)
+    expect(await removeSecondFactorOf(service.db, admin.username.toUpperCase())).toBe(true)
+    expect(await removeSecondFactorOf(service.db, admin.username)).toBe(false)
+    await expect(removeSecondFactorOf(service.db, 'nobody-here')).rejects.toThrow('There is no user')
+    expect((await login(admin.username)).body).toHaveProperty('accessToken')
+    expect((await auditOf(service.db, admin.uid)).slice(-3)[0]).toMatchObject({
+      actor: null,
+      details: { before: { twoFactorAuth: true } },
+    })
+  })
+})
+
+it('users hear by mail that their second factor was set up or removed', async () => {
+  const admin = await service.as(['ROLE_SUPER_ADMIN'])
+  const person = await service.as([], admin.client)
+  await enrol(service, person)
+  await admin.delete(`/users/${person.uid}/second-factor`).expect(204)
+  await admin.delete(`/users/${person.uid}/second-factor`).expect(204)
+  const { rows } = await sql<{ kind: string }>`
+    select kind from mails m join users u on u.id = m.user_id where u.uid = ${person.uid}`.execute(service.db)
+  expect(rows).toEqual([{ kind: 'SECOND_FACTOR_CHANGED' }, { kind: 'SECOND_FACTOR_CHANGED' }])
 })
 
 it('a used code of an enrolment is not good for the sign-in after it', async () => {

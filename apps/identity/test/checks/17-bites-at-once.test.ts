@@ -15,7 +15,9 @@ beforeAll(async () => {
   const body = { username: 'admin', password: goodPassword }
   admin = (await ask(identity, 'POST', '/auth/login', { body })).body.accessToken
 }, 120_000)
-afterAll(() => installation?.[Symbol.asyncDispose]())
+afterAll(async () => {
+  await installation?.[Symbol.asyncDispose]()
+})
 
 async function done(method: 'POST' | 'PUT' | 'DELETE', path: string, given: { token?: string; body?: object }) {
   const answer = await ask(identity, method, path, given)

@@ -1,5 +1,6 @@
 import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
 import { problems } from '@sluice/http'
+import { mailSecondFactorChanged } from '../../mail/notices.ts'
 import { replaceRecoveryCodes } from '../../sign-in/second-factor/recovery-codes.ts'
 import {
   beginEnrolment,
@@ -48,6 +49,7 @@ export async function confirm({ code }: CodeBody, { db, write, config, caller, r
     if (confirmed === 'wrong code')
       throw problems.refused('/code', 'This code is not right: is the clock of your device?')
     await succeeded(trx, attempt)
+    await mailSecondFactorChanged(trx, config, { id }, 'set up')
     request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
     return { recoveryCodes: confirmed }
   })
@@ -55,11 +57,12 @@ export async function confirm({ code }: CodeBody, { db, write, config, caller, r
 
 /** Gives up one's second factor, or one that was not confirmed. */
 export async function remove(proof: ProofBody, input: Asked): Promise<void> {
-  const { write, caller, request } = input
+  const { write, config, caller, request } = input
   const proven = await prove(proof, input)
   await write(async (trx) => {
     const { id } = await proven(trx)
     const before = await removeSecondFactor(trx, id)
+    if (before) await mailSecondFactorChanged(trx, config, { id }, 'removed')
     request.audit(caller.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
   })
 }

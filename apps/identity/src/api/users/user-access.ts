@@ -1,5 +1,6 @@
 import { identityOperations } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
+import { mailSecondFactorChanged } from '../../mail/notices.ts'
 import { apiTokensOf, removeApiToken } from '../../sign-in/api-tokens.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser, openSessionsOf } from '../../sign-in/sessions.ts'
@@ -15,7 +16,7 @@ const { users } = identityOperations
 
 /** What administrators do about the ways in of users who hold no more than they do. */
 export const userAccessOperations = {
-  removeSecondFactor: operation(users.removeSecondFactor, async ({ write, caller, params, request }) => {
+  removeSecondFactor: operation(users.removeSecondFactor, async ({ write, config, caller, params, request }) => {
     demandInPerson(caller)
     await write(async (trx) => {
       const user = await userRecords.lock(trx, caller, params.uid, request.ifMatch)
@@ -23,6 +24,7 @@ export const userAccessOperations = {
       // One's own takes a proof, which a session that was found open does not have.
       if (user.uid === caller.uid) throw problems.forbidden('Remove your own at /users/me/second-factor.')
       const before = await removeSecondFactor(trx, user.id)
+      if (before) await mailSecondFactorChanged(trx, config, user, 'removed')
       request.audit(user.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
     })
     return undefined
