@@ -36,6 +36,11 @@ export async function startSmtp({ answer, ...options }: Behaviour = {}) {
     ...options,
     closeTimeout: 100,
     onData(stream, session, callback) {
+      const decide = async (mail: Received) => {
+        const problem = await answer?.(mail)
+        if (!problem) received.push(mail)
+        callback(problem)
+      }
       const parts: Buffer[] = []
       stream.on('data', (part: Buffer) => parts.push(part))
       stream.on('end', () => {
@@ -47,10 +52,7 @@ export async function startSmtp({ answer, ...options }: Behaviour = {}) {
           secure: session.secure,
           user: session.user as string | undefined,
         }
-        void Promise.resolve(answer?.(mail)).then((problem) => {
-          if (!problem) received.push(mail)
-          callback(problem)
-        })
+        void decide(mail)
       })
     },
   })

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { answerForgotten } from '../../src/sign-in/forgotten.ts'
+import { startService, userBody, type Service } from '../app-under-test.ts'
+
+const publicUrl = 'https://id.example.org/data'
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService({ IDENTITY_PUBLIC_URL: publicUrl })
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+})
+afterAll(() => service.stop())
+
+/** What may be sent by anybody who asks, and must not be believed. */
+const forged = {
+  'x-forwarded-host': 'evil.example',
+  'x-forwarded-proto': 'http',
+  'x-forwarded-port': '8443',
+  'x-forwarded-prefix': '/evil',
+  'x-original-host': 'evil.example',
+  'x-host': 'evil.example',
+  forwarded: 'host=evil.example;proto=http',
+  origin: 'https://evil.example',
+  referer: 'https://evil.example/',
+}
+
+describe('a link that is mailed', () => {
+  it('leads to the configured address, whatever the headers of the request say', async () => {
+    const { body } = await admin.post('/users/invite').set(forged).send(userBody()).expect(201)
+    expect(body.invitationLink).toMatch(/^https:\/\/id\.example\.org\/data\/account\/invitation\?token=/)
+    const again = await admin.post(`/users/${body.id}/invite`).set(forged).expect(200)
+    expect(again.body.invitationLink).toMatch(/^https:\/\/id\.example\.org\/data\/account\/invitation\?token=/)
+
+    const { uid, username } = await service.user({ client: admin.client })
+    await service.http.post('/api/v1/auth/forgot-password').set(forged).send({ username }).expect(204)
+    await answerForgotten(service.db, service.config)
+    const { body: mails } = await admin.get(`/mails?filter=user.id:eq:${uid}`).expect(200)
+    const { body: mail } = await admin.get(`/mails/${mails[0].id}`).expect(200)
+    expect(mail.text).toMatch(/^https:\/\/id\.example\.org\/data\/account\/password\?token=/m)
+    expect(mail.text).not.toContain('evil')
+  })
+
+  it('is made for no request that names another host', async () => {
+    const asked = [
+      admin.post('/users/invite').set('host', 'evil.example').send(userBody()),
+      service.http.post('/api/v1/auth/forgot-password').set('host', 'evil.example').send({ username: admin.username }),
+      service.http
+        .post('/api/v1/auth/forgot-password')
+        .set('host', 'id.example.org@evil.example')
+        .send({ username: 'x' }),
+      service.http.get('/.well-known/openid-configuration').set('host', 'evil.example'),
+    ]
+    for (const request of asked) expect([400, 421]).toContain((await request).status)
+    expect(await answerForgotten(service.db, service.config)).toBe(false)
+  })
+})
+
+it('discovery names the configured address, whatever the headers of the request say', async () => {
+  const { body } = await service.http.get('/.well-known/openid-configuration').set(forged).expect(200)
+  expect(body.issuer).toBe(publicUrl)
+  for (const [name, value] of Object.entries(body))
+    if (typeof value === 'string' && /^https?:/.test(value))
+      expect([name, value]).toEqual([name, expect.stringContaining(publicUrl)])
+  expect(JSON.stringify(body)).not.toContain('evil')
+})
+
+describe('the network that tries are counted for', () => {
+  const forgot = (by: Service, from: string, at: number) =>
+    by.http
+      .post('/api/v1/auth/forgot-password')
+      .set('x-forwarded-for', from)
+      .send({ username: `nobody-${from}-${at}` })
+  const admitted = async (by: Service, from: (at: number) => string) =>
+    (await Promise.all(Array.from({ length: 40 }, (_, at) => forgot(by, from(at), at)))).filter(
+      ({ status }) => status === 204,
+    ).length
+
+  it('is the peer’s where no proxy is trusted', async () => {
+    const direct = await startService({ TRUSTED_PROXIES: 0 })
+    try {
+      expect(await admitted(direct, (at) => `198.51.${at}.1`)).toBe(30)
+    } finally {
+      await direct.stop()
+    }
+  })
+
+  it('is what the trusted proxy saw, not what it was told', async () => {
+    expect(await admitted(service, (at) => `198.51.${at}.1, 203.0.113.9`)).toBe(30)
+    expect(await admitted(service, (at) => `198.51.${at}.1`)).toBe(40)
+  })
+})
