@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
 import express from 'express'
 import type { Browser } from 'puppeteer-core'
 import { languages } from '../../src/pages/language.ts'
@@ -14,6 +14,9 @@ import { gallery } from './gallery.ts'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** The whole of WCAG 2.2 AA that can be told by a program, and what is good practice besides. */
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/** Milliseconds: a hundred pages, on a machine that does other things as well. */
+jest.setTimeout(300_000)
 
 const long = 'Донаудампфшиффахрт'.repeat(14)
 const shelves = {
