@@ -1,110 +1,92 @@
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Browser, HTTPResponse, Page } from 'puppeteer-core'
-import { goodPassword } from '../app-under-test.ts'
+import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application.ts'
-import { chromiumIsThere, startBrowser, textOf, visit } from '../pages/browser.ts'
-import { ask, freePort, startInstallation, type Installation } from '../real-processes.ts'
-import { apacheIsThere, startApache } from './apache.ts'
+import { forward, freePort, hasApache, startApache } from './apache.ts'
+import { Browser, type Page } from './browser.ts'
 
-const missing = [!apacheIsThere && 'apache2 and libapache2-mod-auth-openidc', !chromiumIsThere && 'chromium'].filter(
-  Boolean,
-)
-const describeHere = missing.length > 0 ? describe.skip : describe
-const why = missing.length > 0 ? ` (left out: ${missing.join(', ')} not installed)` : ''
+if (!hasApache) console.warn('apache2 with libapache2-mod-auth-openidc is not there: its tests are skipped')
+const whereApacheIs = hasApache ? describe : describe.skip
 
-describeHere(`an Apache with mod_auth_openidc${why}`, () => {
-  const body = applicationBody({
-    clientName: 'Apache',
-    scopes: ['openid', 'profile', 'email', 'offline_access', 'ROLE_MANAGE_USER'],
-  })
-  let installation: Installation
-  let apache: AsyncDisposable
-  let browser: Browser
+whereApacheIs('Apache with mod_auth_openidc', () => {
+  const ends = new AsyncDisposableStack()
+  let service: Service
+  let apache: Awaited<ReturnType<typeof startApache>>
+  let issuer: string
   let site: string
-  let token: string
-
+  let client: string
   beforeAll(async () => {
-    installation = await startInstallation()
-    const [identity] = installation.identity as [string]
     const port = await freePort()
-    site = `http://127.0.0.1:${port}`
-    const login = { username: 'admin', password: goodPassword }
-    token = (await ask(identity, 'POST', '/auth/login', { body: login })).body.accessToken
-    const application = { ...body, redirectUris: [`${site}/protected/callback`] }
-    expect((await ask(identity, 'POST', '/sso-client-configs', { token, body: application })).status).toBe(201)
-    apache = await startApache({
-      port,
-      issuer: identity,
-      clientId: body.ssoClientId,
-      clientSecret: body.clientSecret!,
-      scope: body.scopes.join(' '),
+    const apachePort = await freePort()
+    issuer = `http://127.0.0.1:${port}`
+    site = `http://127.0.0.1:${apachePort}`
+    service = await startService({ IDENTITY_PUBLIC_URL: issuer })
+    ends.defer(() => service.stop())
+    const actual = new URL(service.http.get('/').url).port
+    const server = await forward(port, () => Number(actual))
+    ends.defer(() => void server.close())
+    expect((server.address() as AddressInfo).port).toBe(port)
+    const admin = await service.as(['ROLE_SUPER_ADMIN'])
+    client = admin.client
+    const body = applicationBody({
+      redirectUris: [`${site}/protected/callback`],
+      scopes: ['openid', 'profile', 'email'],
     })
-    browser = await startBrowser()
+    await admin.post('/sso-client-configs').send(body).expect(201)
+    apache = ends.use(
+      await startApache({ port: apachePort, issuer, clientId: body.ssoClientId, secret: body.clientSecret! }),
+    )
   })
-  afterAll(async () => {
-    await browser?.close()
-    await apache?.[Symbol.asyncDispose]()
-    await installation?.[Symbol.asyncDispose]()
-  })
+  afterAll(() => ends.disposeAsync())
 
-  /** Clicks what leads on, and answers where it led in the end. */
-  async function led(page: Page, selector: string): Promise<HTTPResponse> {
-    const [response] = await Promise.all([page.waitForNavigation(), page.click(selector)])
-    return response!
+  /** Two sites, one browser: what one leads away from, the other opens. */
+  function visitor() {
+    const here = new Browser({ published: issuer, actual: issuer })
+    const there = new Browser({ published: site, actual: site })
+    const follow = async (page: Page): Promise<Page> => {
+      if (page.status !== 0) return page
+      return follow(await (page.url.origin === site ? there : here).open(page.url))
+    }
+    return {
+      there,
+      visit: async (path: string) => follow(await there.open(path)),
+      submit: async (page: Page, fields: Record<string, string>) => follow(await here.submit(page, fields)),
+    }
   }
 
-  async function signIn(page: Page): Promise<HTTPResponse> {
-    await page.goto(`${site}/protected/`)
-    expect(await textOf(page)).toContain('Apache')
-    await page.type('input[name=username]', 'admin')
-    await page.type('input[name=password]', goodPassword)
-    const response = await led(page, 'button[type=submit]')
-    return page.url().startsWith(site) ? response : led(page, 'button[value=allow]')
-  }
-
-  it('signs people in here, without JavaScript, and learns who they are', async () => {
-    const { page, close } = await visit(browser, { javaScript: false })
-    const response = await signIn(page)
-    expect(page.url()).toBe(`${site}/protected/`)
-    expect(await textOf(page)).toBe('Only for who signed in.')
-    expect(response.headers()).toMatchObject({
-      'x-user': 'admin',
-      'x-name': 'Administrator',
-      'x-email': 'admin@localhost.invalid',
-    })
-    await close()
+  it('shows its protected page to whoever signs in here, and knows who it is', async () => {
+    const user = await service.user({ client })
+    const { visit, submit } = visitor()
+    const form = await visit('/protected/')
+    expect(form.html).toContain('name="password"')
+    const question = await submit(form, { username: user.username, password: goodPassword })
+    const page = await submit(question, { decision: 'allow' })
+    expect([page.status, page.html, await apache.log()]).toEqual([
+      200,
+      'the protected page',
+      expect.not.stringContaining('error'),
+    ])
+    expect(page.headers.get('x-signed-in')).toBe(user.username)
+    expect((await visit('/protected/')).html).toBe('the protected page')
   })
 
-  it('may ask this API in their name, as far as its scopes reach', async () => {
-    const [identity] = installation.identity as [string]
-    const { page, close } = await visit(browser, { javaScript: false })
-    const given = (await signIn(page)).headers()['x-access-token']!
-    expect((await ask(identity, 'GET', '/users', { token: given })).status).toBe(200)
-    expect((await ask(identity, 'GET', '/clients', { token: given })).status).toBe(403)
-    await close()
+  it('keeps out whoever says no', async () => {
+    const user = await service.user({ client })
+    const { visit, submit } = visitor()
+    const question = await submit(await visit('/protected/'), { username: user.username, password: goodPassword })
+    const page = await submit(question, { decision: 'deny' })
+    expect(page.html).not.toContain('the protected page')
+    expect(page.url.searchParams.get('error')).toBe('access_denied')
+    expect((await visit('/protected/')).html).not.toContain('the protected page')
   })
 
-  it('signs them out here, too, when they leave it', async () => {
-    const { page, close } = await visit(browser, { javaScript: false })
-    await signIn(page)
-    await page.goto(`${site}/protected/callback?logout=${encodeURIComponent(`${site}/`)}`)
-    expect(await textOf(page)).toBe('Anybody may read this.')
-    await page.goto(`${site}/protected/`)
-    expect(page.url()).not.toContain(site)
-    expect(await page.$('input[name=password]')).not.toBeNull()
-    await close()
-  })
-
-  it('is out at once when the session ends here', async () => {
-    const [identity] = installation.identity as [string]
-    const { page, close } = await visit(browser, { javaScript: false })
-    const given = (await signIn(page)).headers()['x-access-token']!
-    const me = (await ask(identity, 'GET', '/session', { token: given })).body
-    expect(me.user.username).toBe('admin')
-    const { body: sessions } = await ask(identity, 'GET', '/users/me/sessions', { token })
-    const applications = sessions.filter(({ current }: { current: boolean }) => !current)
-    for (const { id } of applications) await ask(identity, 'DELETE', `/users/me/sessions/${id}`, { token })
-    expect((await ask(identity, 'GET', '/session', { token: given })).status).toBe(401)
-    await close()
+  it('signs out here and there', async () => {
+    const user = await service.user({ client })
+    const { visit, submit } = visitor()
+    const question = await submit(await visit('/protected/'), { username: user.username, password: goodPassword })
+    await submit(question, { decision: 'allow' })
+    const left = await visit(`/protected/callback?logout=${encodeURIComponent(`${site}/`)}`)
+    expect(left.url.href).toBe(`${site}/`)
+    expect((await visit('/protected/')).html).toContain('name="password"')
   })
 })

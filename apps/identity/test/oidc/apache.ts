@@ -1,89 +1,124 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect, createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+const program = '/usr/sbin/apache2'
 const modules = '/usr/lib/apache2/modules'
 
-/** Is there an Apache with mod_auth_openidc? */
-export const apacheIsThere = existsSync('/usr/sbin/apache2') && existsSync(join(modules, 'mod_auth_openidc.so'))
+/** Is Apache there, with mod_auth_openidc? */
+export const hasApache = existsSync(program) && existsSync(join(modules, 'mod_auth_openidc.so'))
 
-interface Site {
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Lets a service be reached at a port that was known before it listened. */
+export async function forward(port: number, to: () => number): Promise<Server> {
+  const server = createServer((socket) => {
+    const other = connect(to(), '127.0.0.1')
+    socket.pipe(other).pipe(socket)
+    for (const end of [socket, other]) end.on('error', () => socket.destroy())
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+interface Application {
   port: number
-  /** Of the OpenID Provider. */
   issuer: string
   clientId: string
-  clientSecret: string
-  scope: string
+  secret: string
 }
 
-/**
- * An Apache of its own in a temporary folder: `/protected/` is for whoever signed in at the provider, and tells them who
- * they are in headers. Its callback is `/protected/callback`.
- */
-export async function startApache(site: Site): Promise<AsyncDisposable> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-apache-'))
-  await chmod(folder, 0o755)
-  await mkdir(join(folder, 'public/protected'), { recursive: true })
-  await writeFile(join(folder, 'public/index.html'), 'Anybody may read this.')
-  await writeFile(join(folder, 'public/protected/index.html'), 'Only for who signed in.')
-  await writeFile(join(folder, 'apache.conf'), configuration(folder, site))
-  const apache = spawn('/usr/sbin/apache2', ['-DFOREGROUND', '-f', join(folder, 'apache.conf')], { stdio: 'ignore' })
-  const ended = once(apache, 'close')
-  await answers(`http://127.0.0.1:${site.port}/`, () => readFile(join(folder, 'error.log'), 'utf8').catch(() => ''))
-  return {
-    async [Symbol.asyncDispose]() {
-      apache.kill('SIGTERM')
-      await ended
-      await rm(folder, { recursive: true, force: true })
-    },
-  }
-}
-
-const used = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'dir', 'mime', 'headers', 'auth_openidc']
-
-const configuration = (folder: string, { port, issuer, clientId, clientSecret, scope }: Site): string => `
-ServerRoot ${folder}
-ServerName 127.0.0.1
-Listen 127.0.0.1:${port}
-PidFile ${folder}/apache.pid
-DefaultRuntimeDir ${folder}
-ErrorLog ${folder}/error.log
-${process.getuid?.() === 0 ? 'User www-data\nGroup www-data' : ''}
-${used.map((name) => `LoadModule ${name}_module ${modules}/mod_${name}.so`).join('\n')}
-TypesConfig /etc/mime.types
-DirectoryIndex index.html
-DocumentRoot ${folder}/public
-
+/** What a how-to tells people to write: see docs/sso-for-applications.md. */
+const settings = ({ port, issuer, clientId, secret }: Application) => `
 OIDCProviderMetadataURL ${issuer}/.well-known/openid-configuration
 OIDCClientID ${clientId}
-OIDCClientSecret ${clientSecret}
-OIDCScope "${scope}"
-OIDCPKCEMethod S256
+OIDCClientSecret ${secret}
 OIDCRedirectURI http://127.0.0.1:${port}/protected/callback
-OIDCCryptoPassphrase ${randomBytes(16).toString('hex')}
+OIDCCryptoPassphrase ${randomBytes(24).toString('hex')}
+OIDCScope "openid profile email"
+OIDCPKCEMethod S256
 OIDCRemoteUserClaim preferred_username
-OIDCRefreshAccessTokenBeforeExpiry 290
-
-<Location /protected/>
+OIDCUserInfoRefreshInterval 1
+<Location /protected>
   AuthType openid-connect
   Require valid-user
-  Header always set X-User "expr=%{REMOTE_USER}"
-  Header always set X-Name "expr=%{req:OIDC_CLAIM_name}"
-  Header always set X-Email "expr=%{req:OIDC_CLAIM_email}"
-  Header always set X-Access-Token "expr=%{req:OIDC_access_token}"
-</Location>
-`
+</Location>`
 
-async function answers(url: string, log: () => Promise<string>): Promise<void> {
-  for (const until = Date.now() + 30_000; ; await sleep(100)) {
-    const answer = await fetch(url).catch(() => undefined)
+const loaded = [
+  'mpm_event',
+  'authn_core',
+  'authz_core',
+  'authz_user',
+  'authz_host',
+  'mime',
+  'dir',
+  'headers',
+  'auth_openidc',
+]
+
+/** An Apache with one page that only signed-in users see: their name, as Apache knows it. */
+export async function startApache(application: Application): Promise<AsyncDisposable & { log(): Promise<string> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-apache-'))
+  await mkdir(join(folder, 'pages/protected'), { recursive: true, mode: 0o755 })
+  await writeFile(join(folder, 'pages/protected/index.html'), 'the protected page')
+  const log = join(folder, 'error.log')
+  await writeFile(
+    join(folder, 'apache.conf'),
+    `${loaded.map((name) => `LoadModule ${name}_module ${modules}/mod_${name}.so`).join('\n')}
+ServerName 127.0.0.1
+Listen 127.0.0.1:${application.port}
+PidFile ${folder}/apache.pid
+DefaultRuntimeDir ${folder}
+ErrorLog ${log}
+LogLevel warn
+TypesConfig /etc/mime.types
+${process.getuid?.() === 0 ? 'User www-data\nGroup www-data' : ''}
+DocumentRoot ${folder}/pages
+DirectoryIndex index.html
+<Directory ${folder}/pages>
+  Require all granted
+</Directory>
+Header always set X-Signed-In "expr=%{REMOTE_USER}"
+${settings(application)}
+`,
+  )
+  // Its workers are somebody else and must be able to read the pages.
+  if (process.getuid?.() === 0) await chmod(folder, 0o755)
+  const child = spawn(program, ['-f', join(folder, 'apache.conf'), '-DFOREGROUND'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => void (output += text))
+  const ended = once(child, 'close')
+  const readLog = () => readFile(log, 'utf8').catch(() => '')
+  for (let tries = 0; ; tries++) {
+    const answer = await fetch(`http://127.0.0.1:${application.port}/`).catch(() => undefined)
     await answer?.body?.cancel()
-    if (answer?.ok) return
-    if (Date.now() > until) throw new Error(`Apache does not answer:\n${await log()}`)
+    if (answer) break
+    if (child.exitCode !== null || tries > 200) throw new Error(`Apache did not start: ${output}${await readLog()}`)
+    await sleep(50)
+  }
+  return {
+    log: readLog,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      await ended
+      await rm(folder, { recursive: true })
+    },
   }
 }

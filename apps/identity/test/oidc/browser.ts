@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+
 interface Cookie {
   name: string
   value: string
@@ -23,6 +27,31 @@ const decoded = (text: string) =>
 const attribute = (tag: string, name: string): string | undefined => {
   const [, value] = new RegExp(`\\s${name}="([^"]*)"`).exec(tag) ?? []
   return value === undefined ? undefined : decoded(value)
+}
+
+interface Question {
+  method?: string
+  body?: URLSearchParams
+  headers?: Record<string, string>
+}
+
+/** Not `fetch`, which says of itself that it is a script. */
+async function exchange(
+  url: string,
+  { method, body, headers }: { method: string; body: string; headers: Record<string, string> },
+): Promise<Omit<Page, 'url'>> {
+  const asked = request(url, {
+    method,
+    headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+    agent: false,
+  })
+  asked.end(body)
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  asked.on('error', () => {})
+  const pairs = Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
+    (values ?? []).map((value): [string, string] => [name, value]),
+  )
+  return { status: answer.statusCode ?? 0, headers: new Headers(pairs), html: await text(answer) }
 }
 
 /** Enough of a browser to sign in with: cookies, redirects and forms. What is published at one address is asked at another. */
@@ -57,22 +86,29 @@ export class Browser {
     })
   }
 
-  async ask(url: URL, { headers = {}, ...init }: RequestInit): Promise<Page> {
+  async ask(url: URL, { method = 'GET', body, headers = {} }: Question): Promise<Page> {
     if (url.origin !== new URL(this.published).origin) return { status: 0, url, html: '', headers: new Headers() }
     const path = url.pathname
     const cookie = this.cookies
       .filter((known) => path === known.path || path.startsWith(known.path.replace(/\/?$/, '/')))
       .map(({ name, value }) => `${name}=${value}`)
       .join('; ')
-    const answer = await fetch(url.href.replace(this.published, this.actual), {
-      ...init,
-      redirect: 'manual',
-      headers: { accept: 'text/html', ...(headers as Record<string, string>), ...(cookie && { cookie }) },
+    const answer = await exchange(url.href.replace(this.published, this.actual), {
+      method,
+      body: body?.toString() ?? '',
+      headers: {
+        accept: 'text/html',
+        'sec-fetch-mode': 'navigate',
+        'sec-fetch-dest': 'document',
+        ...(body && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...(cookie && { cookie }),
+        ...headers,
+      },
     })
     for (const line of answer.headers.getSetCookie()) this.keep(line)
     const location = answer.headers.get('location')
     if (answer.status >= 300 && answer.status < 400 && location) return this.ask(new URL(location, url), {})
-    return { status: answer.status, url, html: await answer.text(), headers: answer.headers }
+    return { ...answer, url }
   }
 
   private keep(line: string): void {

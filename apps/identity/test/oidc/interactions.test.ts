@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
+import { enrol } from '../second-factor.ts'
 import { Browser } from './browser.ts'
 import { published, relyingParty } from './relying-party.ts'
 
@@ -141,18 +142,27 @@ describe('an interaction', () => {
 
 describe('a second factor', () => {
   it('is asked for on a page of its own, and nothing is opened before', async () => {
-    const user = await party.user()
-    await sql`update users set two_factor_auth = true where uid = ${user.uid}`.execute(service.db)
-    const { browser, page } = await open()
+    const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
+    const factor = await enrol(service, user)
+    const before = await sessionsOf(user.uid)
+    const { browser, page, finish } = await open()
     const code = await browser.submit(page, { username: user.username, password: goodPassword })
     expect(code.url.pathname).toMatch(/\/code$/)
     expect(code.html).toContain('name="code"')
-    expect(await sessionsOf(user.uid)).toBe(0)
+    expect(await sessionsOf(user.uid)).toBe(before)
     expect((await browser.submit(code, { code: '' })).status).toBe(400)
     expect((await browser.submit(code, { code: '000000' })).status).toBe(401)
     const recovery = await browser.open(`${code.url.pathname}?recovery`)
     expect(recovery.html).toContain('recovery code')
-    expect(await sessionsOf(user.uid)).toBe(0)
+    expect(await sessionsOf(user.uid)).toBe(before)
+    const question = await browser.submit(recovery, { code: factor.recoveryCodes[0]! })
+    const first = await finish(await browser.submit(question, { decision: 'allow' }))
+    expect(first.claims()).toMatchObject({ sub: user.uid, amr: ['pwd', 'mfa'] })
+
+    const other = await open()
+    const again = await other.browser.submit(other.page, { username: user.username, password: goodPassword })
+    const tokens = await other.finish(await other.browser.submit(again, { code: factor.code() }))
+    expect(tokens.claims()).toMatchObject({ sub: user.uid, amr: ['pwd', 'otp', 'mfa'] })
   })
 })
 
