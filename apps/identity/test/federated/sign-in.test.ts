@@ -32,7 +32,7 @@ async function somebody(about: Partial<Parameters<typeof ssoUser>[1]> = {}) {
 describe('signing in at the provider of a client', () => {
   it('answers tokens, opens a session and is audited', async () => {
     const { code, user, config } = await somebody({ roles: ['ROLE_MANAGE_USER'] })
-    const { body } = await signInThrough(service, code).then((answer) => answer)
+    const { body } = await signInThrough(service, code)
     const me = await service.bearing(body.accessToken).get('/users/me').expect(200)
     expect(me.body.id).toBe(user.uid)
     await service.http.post('/api/v1/auth/refresh').send({ refreshToken: body.refreshToken }).expect(200)

@@ -99,11 +99,15 @@ export function configuration({ metadata, ...us }: Registration, outgoing: Guard
 /** Plain http only where the issuer itself is; which hosts may be, the guard knows. */
 const leniency = ({ protocol }: URL) => (protocol === 'http:' ? [allowInsecureRequests] : [])
 
+/**
+ * In the body where the provider takes it there: for the header, RFC 6749 wants the secret encoded first, and providers that
+ * do not decode it refuse every one that has a dash in it.
+ */
 function authenticationOf(
   { token_endpoint_auth_methods_supported: methods }: ServerMetadata,
   secret: string | undefined,
 ): ClientAuth {
   if (secret === undefined) return None()
-  const basic = !Array.isArray(methods) || methods.includes('client_secret_basic')
-  return basic ? ClientSecretBasic(secret) : ClientSecretPost(secret)
+  const inBody = Array.isArray(methods) && methods.includes('client_secret_post')
+  return inBody ? ClientSecretPost(secret) : ClientSecretBasic(secret)
 }

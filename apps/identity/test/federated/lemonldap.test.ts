@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import type { SsoProviderConfigBody } from '@sluice/contracts'
+import { clientBody, type Service } from '../app-under-test.ts'
+import { loginByForm } from './form-login.ts'
+import { lemonldapMissing, secretAtLemonldap, startLemonldap, type Lemonldap } from './lemonldap.ts'
+import { begin, comeBack, ssoUser, startServiceBesideProviders } from './visitor.ts'
+
+const missing = lemonldapMissing()
+const described = missing ? describe.skip : describe
+
+described(`LemonLDAP::NG as the provider of a client${missing ? ` (${missing})` : ''}`, () => {
+  let service: Service
+  let lemonldap: Lemonldap
+  let manager: Awaited<ReturnType<Service['as']>>
+  let code: string
+  let id: string
+  let redirectUri: string
+
+  beforeAll(async () => {
+    service = await startServiceBesideProviders()
+    lemonldap = await startLemonldap()
+    const client = clientBody()
+    code = client.code
+    const uid = await service.client(client)
+    manager = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG'], uid)
+    id = (await manager.post('/sso-provider-configs').send(body()).expect(201)).body.id
+    redirectUri = (await tried()).data.redirectUri
+    await lemonldap.start({ redirectUri })
+    await ssoUser(service, { client: uid, ssoId: 'dwho', status: 'INVITATION' })
+  }, 90_000)
+  afterAll(async () => {
+    await lemonldap?.stop()
+    await service?.stop()
+  })
+
+  const body = (changes: Partial<SsoProviderConfigBody> = {}): SsoProviderConfigBody => ({
+    provider: 'GENERIC',
+    clientDomain: lemonldap.base,
+    mappingClaim: 'preferred_username',
+    clientId: 'sluice',
+    clientSecret: secretAtLemonldap,
+    ...changes,
+  })
+  const tried = async () => (await manager.post(`/sso-provider-configs/${id}/test`).expect(200)).body
+
+  async function signIn(user: string) {
+    const { location, cookie } = await begin(service, code)
+    return comeBack(service, await loginByForm(location, { user, password: user }, redirectUri), cookie)
+  }
+
+  it('passes the test of a provider, which says what it does not list', async () => {
+    const { status, message, data } = await tried()
+    expect([status, data.algorithms, data.issuer]).toEqual(['WARNING', ['RS256'], `${lemonldap.base}/`])
+    expect(message).toMatch(/does not list the claim preferred_username/)
+  })
+
+  it('fails it with a secret that is not the one', async () => {
+    await manager
+      .put(`/sso-provider-configs/${id}`)
+      .send(body({ clientSecret: 'wrong' }))
+      .expect(200)
+    expect(await tried()).toMatchObject({ status: 'ERROR', errorCode: 'SSO_CLIENT_REFUSED' })
+    await manager.put(`/sso-provider-configs/${id}`).send(body()).expect(200)
+  })
+
+  it('signs in whom the mapping claim names, by its own form, and makes the invited active', async () => {
+    const { body: tokens } = await signIn('dwho')
+    const { body: me } = await service.bearing(tokens.accessToken).get('/users/me').expect(200)
+    expect([me.ssoId, me.status]).toEqual(['dwho', 'ACTIVE'])
+    const { rows } = await sql`select issuer, subject from sso_identities`.execute(service.db)
+    expect(rows).toEqual([{ issuer: `${lemonldap.base}/`, subject: 'dwho' }])
+  })
+
+  it('signs nobody in who is no user here', async () => {
+    const answer = await signIn('rtyler')
+    expect([answer.status, answer.body.code]).toEqual([401, 'sign-in-failed'])
+  })
+
+  it('may change its keys', async () => {
+    await lemonldap.start({ redirectUri })
+    expect((await signIn('dwho')).status).toBe(200)
+  }, 60_000)
+
+  it('is not believed once it calls itself something else', async () => {
+    const before = await begin(service, code)
+    await lemonldap.start({ redirectUri, issuer: 'https://sso.elsewhere.example' })
+    const back = await loginByForm(before.location, { user: 'dwho', password: 'dwho' }, redirectUri)
+    const answer = await comeBack(service, back, before.cookie)
+    expect([answer.status, answer.body.detail]).toEqual([502, 'The ID token was issued by another provider.'])
+    expect(await tried()).toMatchObject({ status: 'ERROR', errorCode: 'SSO_ISSUER_MISMATCH' })
+    expect((await service.http.get(`/api/v1/auth/sso/${code}`)).status).toBe(502)
+  }, 60_000)
+})
