@@ -13,7 +13,7 @@ declare
 begin
   new.actor_name := coalesce(
     (select username from users where uid = new.actor),
-    (select client_name from sso_client_configs where uid = new.actor),
+    (select sso_client_id from sso_client_configs where uid = new.actor),
     -- Whoever deleted themself is gone when this is written.
     case when new.object = new.actor::text then new.details #>> '{before,username}' end);
   -- What says nothing of a client is about somebody or something that is still there. Sign-ins are about the actor.
