@@ -20,7 +20,7 @@ const hiddenOf = ({ html }: Page): Record<string, string> =>
   )
 const send = (browser: Browser, path: string, fields: Record<string, string>, headers: Record<string, string>) =>
   browser.ask(new URL(path, published), { method: 'POST', body: new URLSearchParams(fields), headers })
-const foreign = [
+const foreign: Record<string, string>[] = [
   { origin: 'https://evil.example' },
   { origin: 'http://localhost:3001.evil.example' },
   { 'sec-fetch-site': 'cross-site' },
@@ -38,11 +38,11 @@ describe('a form from elsewhere', () => {
     const user = await party.user()
     const browser = party.browser()
     const page = await browser.open((await party.begin()).url)
-    const fields = { ...hiddenOf(page), username: user.username, password: goodPassword }
+    const fields: Record<string, string> = { ...hiddenOf(page), username: user.username, password: goodPassword }
     expect(fields).toHaveProperty('csrf')
     for (const headers of foreign)
       expect((await send(browser, `${page.url.pathname}/login`, fields, headers)).status).toBe(403)
-    for (const csrf of ['', 'x', 'x.y', `${fields.csrf}x`])
+    for (const csrf of ['', 'x', 'x.y', `${fields['csrf']}x`])
       expect((await send(browser, `${page.url.pathname}/login`, { ...fields, csrf }, {})).status).toBe(403)
     expect(await openSessions(user.uid)).toBe(0)
   })

@@ -45,9 +45,9 @@ async function exchange(
     headers: { ...headers, 'content-length': Buffer.byteLength(body) },
     agent: false,
   })
+  asked.on('error', () => {})
   asked.end(body)
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-  asked.on('error', () => {})
   const pairs = Object.entries(answer.headersDistinct).flatMap(([name, values]) =>
     (values ?? []).map((value): [string, string] => [name, value]),
   )
