@@ -5,9 +5,11 @@ import { root } from '../paths.ts'
 import { Refusal, refuse } from '../refusal.ts'
 import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
 import { type Artefact, databaseTypesOf, lockFile, openapiOf } from './artefacts.ts'
+import { problemsPage } from './problems-page.ts'
+import { rolesPage } from './roles-page.ts'
 
 /**
- * `npm run generate`: writes the OpenAPI documents, the database types and the lock file's platforms anew. With --check
+ * `npm run generate`: writes the OpenAPI documents, the database types, the pages of problems and roles, and the lock file's platforms anew. With --check
  * nothing is written; files that differ are named and the exit code is 1.
  */
 
@@ -17,6 +19,8 @@ const artefacts = async (): Promise<Artefact[]> => {
   await using postgres = await throwAwayPostgres()
   const outcomes = await Promise.allSettled([
     lockFile(),
+    Promise.try(problemsPage),
+    Promise.try(rolesPage),
     ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
   ])
   // Only now: PostgreSQL must not stop under those that still use it because one failed.

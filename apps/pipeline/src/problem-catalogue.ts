@@ -1,0 +1,47 @@
+import type { KnownProblem } from '@sluice/http'
+
+/** What the warehouse refuses, by the codes of `WarehouseProblem`; runs and logs carry them in capitals. */
+const warehouse: Record<string, string> = {
+  WAREHOUSE_REFUSED: 'The warehouse refuses for a reason that has no code of its own: `detail` has its words.',
+  WAREHOUSE_ACCESS_DENIED: "The warehouse does not take the password of the client's role: an operator's business.",
+  WAREHOUSE_FORBIDDEN: "The client's role in the warehouse may not do this.",
+  WAREHOUSE_MISSING: "The client's database is not in the warehouse.",
+  WAREHOUSE_NOT_OURS: 'A database or role of that name was made by something else.',
+  WAREHOUSE_OUTDATED: "The client's database is older or newer than this version of the service.",
+  SCHEMA_MISSING: 'The schema is not in the warehouse.',
+  SCHEMA_NOT_EMPTY: 'The schema still has tables or views.',
+  TABLE_MISSING: 'The table was not loaded yet, or was dropped.',
+  TABLE_NOT_OURS: 'A table of that name was made by something else.',
+  VIEWS_DEPEND: 'Views depend on the table: drop or change them first.',
+  INVALID_NAME: 'A name is not one that the warehouse takes.',
+  NO_COLUMNS: 'The source has no columns.',
+  TOO_MANY_COLUMNS: 'The source has more columns than a table can have.',
+  BAD_VALUE: 'A value does not fit its column.',
+  NULL_KEY: 'A row has no value in its primary key.',
+  DUPLICATE_KEY: 'Two rows have the same primary key.',
+  ROW_TOO_LARGE: 'A row is larger than what is answered at once.',
+  DISK_FULL: 'The disk of the warehouse is full: an operator has to make room.',
+  QUERY_TIMEOUT: 'The query took longer than it may.',
+}
+
+/** The problems that only this service answers. */
+export const pipelineProblems: readonly KnownProblem[] = [
+  {
+    code: 'page-too-large',
+    status: 422,
+    title: 'The page is too large.',
+    when: 'The rows of a page are more than 4 MB: ask for the `pageSize` that `detail` names.',
+  },
+  {
+    code: 'disk-full',
+    status: 503,
+    title: 'There is no room for the file.',
+    when: 'The disk for uploads is full: an operator has to make room.',
+  },
+  ...Object.entries(warehouse).map(([code, when]) => ({
+    code: code.toLowerCase().replaceAll('_', '-'),
+    status: 422,
+    title: 'The warehouse refused.',
+    when,
+  })),
+]
