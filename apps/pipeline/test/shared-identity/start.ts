@@ -41,6 +41,7 @@ export default async function start(): Promise<void> {
     SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
     SERVICE_SECRET: shared.serviceSecret,
     SLUICE_ADMIN_PASSWORD: shared.adminPassword,
+    ADMIN_SETS_PASSWORDS: 'true',
     ACCESS_TOKEN_SECONDS: '900',
   }
   const log = createWriteStream(shared.log)
