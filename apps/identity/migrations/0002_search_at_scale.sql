@@ -2,7 +2,6 @@
 -- and totals are kept rather than counted: docs/decisions/0013-search-at-scale.md.
 
 create extension if not exists pg_trgm;
-create extension if not exists btree_gin;
 
 -- Whatever the free text of a search looks at, a line each, so that no piece of text spans two of them. pg_c_utf8 lowers
 -- letter by letter and the same on every machine, so neither a move nor an update of the system breaks the index.
@@ -16,12 +15,12 @@ alter table clients add column search_text text collate pg_c_utf8 not null gener
 -- in a thousand from none.
 alter table users alter column search_text set statistics 1000;
 
--- One index for every mixture of conditions, of one client or of all: PostgreSQL intersects the columns inside of it.
--- Without fastupdate, because searches would have to read the list of what is still to be sorted in.
-create index users_search on users using gin
-  (client, search_text gin_trgm_ops, roles, status, start_page, sso_auth, analytics_platform_enabled)
-  with (fastupdate = off);
-create index user_groups_search on user_groups using gin (client, search_text gin_trgm_ops) with (fastupdate = off);
+-- Without the client in front: PostgreSQL would go through all of a large client's entries to intersect them, and walks the
+-- few users of a small one instead. Without fastupdate, because searches would have to read the list of what is still to be
+-- sorted in.
+create index users_search on users using gin (search_text gin_trgm_ops) with (fastupdate = off);
+create index users_roles on users using gin (roles) with (fastupdate = off);
+create index user_groups_search on user_groups using gin (search_text gin_trgm_ops) with (fastupdate = off);
 create index clients_search on clients using gin (search_text gin_trgm_ops) with (fastupdate = off);
 
 -- Orders, each ending as pages do, for one client and for those who see all of them. Read backwards, they serve the

@@ -65,11 +65,11 @@ function tested(
 
 const [eq, ne] = [compared('=', every), compared('is distinct from', every)]
 const [ge, le] = [compared('>=', ordered), compared('<=', ordered)]
-/** Other letters may be stored in another form than the one they are compared in. */
-const isPlain = (value: string) => /^[\w.@+-]+$/.test(value)
+/** The pieces that are stored as they are compared. Of other letters there may be another form. */
+const plainPieces = (value: string): string[] => value.normalize('NFC').match(/[\w.@+-]{3,}/g) ?? []
 const ieq = matched(
   (column, value) => sql`lower(normalize(${column}, NFC)) = lower(${value.normalize('NFC')})`,
-  (value) => (isPlain(value) ? [value] : []),
+  plainPieces,
 )
 
 const patterns: Record<string, Pattern> = {
