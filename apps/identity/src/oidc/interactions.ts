@@ -1,10 +1,10 @@
 import { urlencoded, Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import type { Kysely } from 'kysely'
-import { errors, type Interaction, type Provider } from 'oidc-provider'
+import { errors, type Provider } from 'oidc-provider'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { audited, type Audited } from '../pages/audited.ts'
-import { csrfGuard, type Csrf } from '../pages/csrf.ts'
+import { audited } from '../pages/audited.ts'
+import { csrfGuard } from '../pages/csrf.ts'
 import { languageOf } from '../pages/language.ts'
 import { messagePage } from '../pages/message-page.ts'
 import { problemPages } from '../pages/problem-pages.ts'
@@ -14,6 +14,7 @@ import { askConsent, takeConsent } from './interactions/consent.ts'
 import { takeFederated } from './interactions/federated.ts'
 import { askCode, takeCode } from './interactions/second-factor.ts'
 import { askPassword, takePassword } from './interactions/password.ts'
+import type { Step } from './interactions/step.ts'
 import { words } from './words.ts'
 
 interface Parts {
@@ -21,26 +22,6 @@ interface Parts {
   config: Config
   publish: RequestHandler
   provider(): Promise<Provider>
-}
-
-/** One request to a page of a sign-in that an application began. */
-export interface Step {
-  db: Kysely<DB>
-  config: Config
-  csrf: Csrf
-  audited: Audited
-  provider: Provider
-  interaction: Interaction
-  application: { id: string; name: string; tenant: string; organisation: string }
-  /** Where browsers are led in the end, which their policy for forms has to allow. */
-  target: string
-  /** The path of our public address, without a slash at its end. */
-  prefix: string
-  /** The path of this interaction's pages. */
-  base: string
-  language: string
-  request: Request
-  response: Response
 }
 
 type Take = (step: Step) => Promise<void>

@@ -132,14 +132,14 @@ describe('a rotation', () => {
 
   it('is survived by sign-ins that go on all the while', async () => {
     const users = await Promise.all(Array.from({ length: 6 }, () => party.user()))
-    let over = false
+    const signIns = new AbortController()
     const rotations = (async () => {
-      while (!over) await rotate()
+      while (!signIns.signal.aborted) await rotate()
     })()
     try {
       await Promise.all(users.map(({ username }) => party.signIn(username, { scope: 'openid ROLE_SEE_VIEW' })))
     } finally {
-      over = true
+      signIns.abort()
       await rotations
     }
   })

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { consentPage } from '../../pages/consent-page.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { consent } from '../consents.ts'
-import type { Step } from '../interactions.ts'
+import type { Step } from './step.ts'
 import { words } from '../words.ts'
 
 interface Missing {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { endSession } from '../../sign-in/sessions.ts'
-import type { Step } from '../interactions.ts'
+import type { Step } from './step.ts'
 
 interface Entered {
   user: { uid: string }

@@ -4,7 +4,7 @@ import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import type { SecondFactorWanted } from '../../sign-in/sign-in.ts'
 import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
-import type { Step } from '../interactions.ts'
+import type { Step } from './step.ts'
 import { demandOf, isRefusal } from './admission.ts'
 import { enter } from './finish.ts'
 
