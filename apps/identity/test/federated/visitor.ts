@@ -9,21 +9,31 @@ import { registered } from './test-provider.ts'
 export const startServiceBesideProviders = () =>
   startService({ OUTGOING_ALLOWED: outgoingAllowed().parse('127.0.0.1') })
 
+interface At {
+  mappingClaim?: string
+  clientId?: string
+}
+
 /** A client whose users sign in at `issuer`, and its code. */
-export async function clientOf(
-  service: Service,
-  issuer: string,
-  { mappingClaim = 'sub', clientId = registered.clientId } = {},
-) {
+export async function clientOf(service: Service, issuer: string, at: At = {}) {
   const { code } = clientBody()
   const client = await service.client({ code })
+  return { client, code, config: await configOf(service, client, issuer, at) }
+}
+
+/** Lets the users of a client sign in at `issuer`. */
+export async function configOf(
+  service: Service,
+  client: string,
+  issuer: string,
+  { mappingClaim = 'sub', clientId = registered.clientId }: At = {},
+) {
   const uid = randomUUID()
+  const secret = sealedSecret(uid, registered.clientSecret, service.config.SECRET_KEYS)
   await sql`
     insert into sso_provider_configs (uid, client, provider, client_id, client_secret, client_domain, mapping_claim)
-    values (${uid}, ${client}, 'GENERIC', ${clientId}, ${sealedSecret(uid, registered.clientSecret, service.config.SECRET_KEYS)}, ${issuer}, ${mappingClaim})`.execute(
-    service.db,
-  )
-  return { client, code, config: uid }
+    values (${uid}, ${client}, 'GENERIC', ${clientId}, ${secret}, ${issuer}, ${mappingClaim})`.execute(service.db)
+  return uid
 }
 
 /** A user who signs in elsewhere and is found by this ssoId. */

@@ -9,6 +9,7 @@ import { callbackUrl, findProviderConfig, type ProviderConfig } from '../../sign
 import { providerProblem, type ProviderProblem } from '../../sign-in/federated/provider-problem.ts'
 import { notAdmitted, providerFailed, unknownSignIn } from '../../sign-in/federated/sign-in-problems.ts'
 import { issueTicket } from '../../sign-in/federated/tickets.ts'
+import { admitWayBack, wayBackSucceeded } from '../../sign-in/federated/throttle.ts'
 import { isBrowserOf, recall, useOnce, type UnderWay } from '../../sign-in/federated/under-way.ts'
 import { addRefreshToken } from '../../sign-in/refresh-tokens.ts'
 import { openSession } from '../../sign-in/sessions.ts'
@@ -59,6 +60,7 @@ const pageOf = ({ interaction }: UnderWay, { config }: Asked, query: Record<stri
 async function signInAt(provider: ProviderConfig, state: string, secret: string, underWay: UnderWay, input: Asked) {
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
+  const counted = await admitWayBack(input.db, request.address)
   const person = await personOf(provider, federation, { search, state, secret }).catch(asProblem)
 
   const done = await write(async (trx) => {
@@ -70,6 +72,7 @@ async function signInAt(provider: ProviderConfig, state: string, secret: string,
     const { user, refusal } = { refusal: undefined, ...(await admit(trx, provider, person)) }
     const by = { user: user?.uid, client: provider.client }
     const opened = user && refusal === undefined ? await open(trx, user, person, underWay, input) : undefined
+    if (opened) await wayBackSucceeded(trx, counted)
     request.audit(
       user?.uid ?? null,
       {

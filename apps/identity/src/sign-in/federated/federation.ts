@@ -11,18 +11,20 @@ export interface Federation {
   forget(issuer: URL): void
 }
 
-const believed = 3_600_000
+/** Milliseconds. A provider that fails is left alone for a moment, so that it holds up few and nobody has us hammer it. */
+const believed = { found: 3_600_000, failed: 5_000 }
 /** Metadata of so many providers is kept; the oldest goes first. */
 const kept = 1000
 
 export function federation(outgoing: GuardedFetch): Federation {
-  const known = new Map<string, { at: number; found: Promise<ServerMetadata> }>()
+  const known = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
 
   const ask = (issuer: URL): Promise<ServerMetadata> => {
     const found = discover(issuer, outgoing)
     known.delete(issuer.href)
-    known.set(issuer.href, { at: Date.now(), found })
-    found.catch(() => known.delete(issuer.href))
+    const entry = { until: Date.now() + believed.found, found }
+    known.set(issuer.href, entry)
+    found.catch(() => (entry.until = Date.now() + believed.failed))
     const [oldest] = known.keys()
     if (known.size > kept && oldest !== undefined) known.delete(oldest)
     return found
@@ -32,7 +34,7 @@ export function federation(outgoing: GuardedFetch): Federation {
     outgoing,
     metadata(issuer) {
       const there = known.get(issuer.href)
-      return there && Date.now() - there.at < believed ? there.found : ask(issuer)
+      return there && Date.now() < there.until ? there.found : ask(issuer)
     },
     forget: (issuer) => void known.delete(issuer.href),
   }

@@ -1,0 +1,27 @@
+import { expect, it } from '@jest/globals'
+import { browserCookies } from './browser-cookie.ts'
+
+const browser = 'B'.repeat(43)
+const secret = 's'.repeat(43)
+const secure = browserCookies(new URL('https://id.example.org/sluice/api/v1/auth/sso/callback'))
+const plain = browserCookies(new URL('http://localhost:3001/api/v1/auth/sso/callback'))
+
+it('is one that neighbours cannot set, where there is TLS', () => {
+  expect(secure.set(browser, secret)).toBe(
+    `__Host-sluice-sso-BBBBBBBBBBBBBBBB=${secret}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=600`,
+  )
+  expect(secure.clear(browser)).toMatch(/^__Host-sluice-sso-B{16}=; Path=\/; Secure; .*Max-Age=0$/)
+})
+
+it('goes to the way back only, where there is none', () => {
+  expect(plain.set(browser, secret)).toMatch(/; Path=\/api\/v1\/auth\/sso\/callback; HttpOnly; SameSite=Lax/)
+})
+
+it('is found among others, and only where it is whole', () => {
+  const [pair] = plain.set(browser, secret).split(';')
+  expect(plain.read(`a=b; ${pair}; c=d`, browser)).toBe(secret)
+  expect(plain.read(pair, 'C'.repeat(43))).toBeUndefined()
+  expect(plain.read(`x${pair}`, browser)).toBeUndefined()
+  expect(plain.read(`${pair}x`, browser)).toBeUndefined()
+  expect(plain.read(undefined, browser)).toBeUndefined()
+})
