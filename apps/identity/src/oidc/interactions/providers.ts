@@ -13,6 +13,6 @@ export async function providersOf({
     where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
   return rows.map(({ code, domain }) => ({
     href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?interaction=${encodeURIComponent(interaction.uid)}`,
-    label: domain,
+    label: URL.canParse(domain) ? new URL(domain).host : domain,
   }))
 }
