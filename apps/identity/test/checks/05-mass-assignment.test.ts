@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { identityOperations, type Signature } from '@sluice/contracts'
+import { startService, userBody, type Service } from '../app-under-test.ts'
+import { goodRequests, type GoodRequests } from '../good-requests/good-requests.ts'
+
+interface Body {
+  title: string
+  properties: Record<string, { readOnly?: boolean }>
+}
+
+const writes = Object.values(identityOperations)
+  .flatMap((noun): Signature[] => Object.values(noun))
+  .filter(({ effect, body }) => effect === 'write' && body)
+  .map((signature): [string, Signature, Body] => [signature.id, signature, signature.body as Body])
+const namesOf = ({ properties }: Body, readOnly: boolean) =>
+  Object.keys(properties)
+    .filter((name) => Boolean(properties[name]!.readOnly) === readOnly)
+    .join(' ')
+
+/** What a body may write, of every contract. A field more is a decision about who may set it. */
+const writable: Record<string, string> = {
+  ChangePasswordBody: 'currentPassword newPassword',
+  OwnPasswordBody: 'password',
+  CodeBody: 'code',
+  ProofBody: 'password code',
+  ApiTokenBody: 'name roles expires',
+  ClientBody:
+    'name translations code billingCode primaryContact technicalContact billingContact disabled domain managerEnabled routesEnabled pipelinesEnabled enterpriseEnabled routeNotificationEmailAddresses',
+  UserBody:
+    'name translations username email ssoAuth ssoId auths fileAccessInstances startPage analyticsPlatformEnabled password client userGroups',
+  UserStatusBody: 'status',
+  UserGroupBody: 'name translations code description client',
+  SwitchClientBody: 'clientId',
+  SsoProviderConfigBody: 'provider clientDomain mappingClaim client clientId clientSecret',
+  SsoClientConfigBody: 'ssoClientId clientName redirectUris scopes grantTypes client clientSecret',
+  LoginBody: 'username password',
+  LoginCodeBody: 'ticket code',
+  RefreshBody: 'refreshToken',
+  AcceptInvitationBody: 'token password',
+  ForgotPasswordBody: 'username',
+  ResetPasswordBody: 'token password',
+}
+const assigned = 'id created lastUpdated createdBy lastUpdatedBy createdByLastUpdatedBy displayName'
+/** What may stand in a body, so that what was read can be sent back, and is not looked at. */
+const ignored: Record<string, string> = {
+  ClientBody: assigned,
+  UserBody: `${assigned} twoFactorAuth status hasManagerAccess hasRouteAccess hasDataPipelineAccess hasUserAccess hasClientAccess existingAuths`,
+  UserGroupBody: assigned,
+  SsoProviderConfigBody: assigned,
+  SsoClientConfigBody: `${assigned} confidential`,
+}
+
+const attack = {
+  id: '00000000-0000-4000-8000-000000000666',
+  created: '1999-01-01T00:00:00.000Z',
+  lastUpdated: '1999-01-01T00:00:00.000Z',
+  createdBy: 'attacker',
+  lastUpdatedBy: 'attacker',
+  createdByLastUpdatedBy: 'attacker',
+  displayName: 'attacker',
+  twoFactorAuth: true,
+  status: 'ACTIVE',
+  hasManagerAccess: true,
+  hasRouteAccess: true,
+  hasDataPipelineAccess: true,
+  hasUserAccess: true,
+  hasClientAccess: true,
+  existingAuths: ['ROLE_SUPER_ADMIN'],
+  confidential: 'attacker',
+}
+
+/** Names that a mapper of bodies to rows or objects could take for more than a field. */
+const unknown = ['password_hash', 'passwordHash', 'roles', 'token_valid_after', 'version', 'uid', 'client_id', 'userId']
+const more = ['preUpdateAuths', 'auths.0', 'constructor', 'toString', 'hasOwnProperty', 'secret_hash', 'twoFactor']
+
+let service: Service
+let good: GoodRequests
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+  good = goodRequests({ service, admin })
+})
+afterAll(() => service.stop())
+
+const at = ({ path }: Signature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
+  path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : (params[name] ?? randomUUID())))
+
+describe.each(writes)('%s', (id, signature, body) => {
+  it('writes what is on the list, and nothing that the service assigns', async () => {
+    expect(namesOf(body, false)).toBe(writable[body.title])
+    expect(namesOf(body, true)).toBe(ignored[body.title] ?? '')
+    const names = (ignored[body.title] ?? '').split(' ').filter(Boolean)
+    if (names.length === 0) return
+    const { uid, params, body: sent, by = admin } = await good[id]!()
+    const bad = Object.fromEntries(names.map((name) => [name, attack[name as keyof typeof attack]]))
+    const answer = await by[signature.method](at(signature, uid, params)).send({ ...bad, ...sent })
+    expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
+    const text = JSON.stringify(answer.body)
+    for (const value of [attack.id, attack.created, 'attacker']) expect(text).not.toContain(value)
+    expect(text).not.toContain('"twoFactorAuth":true')
+  })
+
+  it('refuses names that are not fields', async () => {
+    const { uid, params, body: sent, by = admin } = await good[id]!()
+    for (const name of [...unknown, ...more].filter((one) => !Object.hasOwn(body.properties, one))) {
+      const answer = await by[signature.method](at(signature, uid, params)).send({ ...sent, [name]: 'attacker' })
+      expect([name, answer.status]).toEqual([name, 400])
+    }
+  })
+})
+
+it('an invited user becomes nothing more by what is in the invitation', async () => {
+  const { body } = await admin.post('/users/invite').send({ ...attack, confidential: undefined, ...userBody() })
+  expect(body).toMatchObject({ status: 'INVITATION', auths: [], hasUserAccess: false, hasClientAccess: false })
+})
