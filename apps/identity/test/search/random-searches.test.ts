@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { startService, type Service } from '../app-under-test.ts'
+import { insertUserGroup } from '../user-group.ts'
+import { foundBy, someFilter, somePiece, type Filter } from './filters.ts'
+import { groupCodes, pick, randomNumbers, remove, somebody, store, type Person } from './people.ts'
+
+const random = randomNumbers(4_077)
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+let people: Person[]
+/** The administrator is one of those who are found. */
+let self: Person
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_MANAGE_USER'])
+  const other = await service.client()
+  for (const client of [admin.client, other])
+    for (const code of groupCodes) await insertUserGroup(service.db, client, { code })
+  people = Array.from({ length: 150 }, () => somebody(random, admin.client))
+  await store(service.db, [...people, ...Array.from({ length: 50 }, () => somebody(random, other))])
+  const { body } = await admin.get('/users/me')
+  self = { ...body, ssoId: null, created: new Date(body.created), userGroups: [], client: admin.client }
+})
+afterAll(() => service.stop())
+
+const everyone = () => [...people, self]
+const orders = [
+  'name',
+  'username:desc',
+  'created:desc',
+  'status',
+  'startPage:desc',
+  'ssoId',
+  'ssoId:desc',
+  'email:idesc',
+  'id',
+]
+
+interface Search {
+  query?: string
+  filter: string[]
+  rootJunction?: string
+  analyticsPlatform?: boolean
+  order?: string[]
+}
+
+/** Every page of a search, by the cursors that lead from one to the next; each page says the same total. */
+async function walk(search: Search, pageSize: number): Promise<{ ids: string[]; totals: number[] }> {
+  const ids: string[] = []
+  const totals: number[] = []
+  for (let after: string | undefined; ; ) {
+    const { body, headers } = await admin
+      .post('/users/search')
+      .send({ ...search, paging: { pageSize, after } })
+      .expect(200)
+    ids.push(...body.map(({ id }: { id: string }) => id))
+    totals.push(Number(headers['x-total-count']))
+    after = headers['x-next-cursor']
+    if (!after) return { ids, totals }
+  }
+}
+
+function someSearch(): { search: Search; holds: (person: Person) => boolean } {
+  const filters: Filter[] = Array.from({ length: Math.floor(random() * 4) }, () => someFilter(random, people))
+  const any = random() < 0.4
+  const query = random() < 0.3 ? somePiece(random, people) : ''
+  const analyticsPlatform = random() < 0.2 ? random() < 0.5 : undefined
+  return {
+    search: {
+      ...(query && { query }),
+      filter: filters.map(({ text }) => text),
+      rootJunction: any ? 'OR' : 'AND',
+      ...(analyticsPlatform !== undefined && { analyticsPlatform }),
+      ...(random() < 0.7 && {
+        order: [...new Set([pick(random, orders), pick(random, orders)])].filter(
+          (term, _at, all) => all.findIndex((one) => one.split(':')[0] === term.split(':')[0]) === all.indexOf(term),
+        ),
+      }),
+    },
+    holds: (person) =>
+      (analyticsPlatform === undefined || person.analyticsPlatformEnabled === analyticsPlatform) &&
+      (!query || foundBy(query, person)) &&
+      (filters.length === 0 ||
+        (any ? filters.some(({ holds }) => holds(person)) : filters.every(({ holds }) => holds(person)))),
+  }
+}
+
+/** Somebody comes, goes or changes. */
+async function change(): Promise<void> {
+  const [first, second] = [somebody(random, admin.client), pick(random, people)]
+  const changed = { ...somebody(random, admin.client), id: second.id, username: second.username }
+  switch (Math.floor(random() * 3)) {
+    case 0:
+      people.push(first)
+      return store(service.db, [first])
+    case 1:
+      people = people.filter((person) => person !== second)
+      await remove(service.db, [second])
+      return
+    default:
+      people = people.map((person) => (person === second ? changed : person))
+      return store(service.db, [changed])
+  }
+}
+
+describe('a search of users', () => {
+  it('finds whom the model finds, and every page says how many they are, whatever changed before', async () => {
+    const asked = Array.from({ length: 12 }, someSearch)
+    for (let round = 0; round < 120; round++) {
+      // Some again and again, so that totals that are remembered are asked for after a change.
+      const { search, holds } = random() < 0.5 ? pick(random, asked) : someSearch()
+      const { ids, totals } = await walk(search, pick(random, [7, 50, 1000]))
+      const wanted = everyone().filter(holds)
+      expect({ search, ids: ids.toSorted() }).toEqual({ search, ids: wanted.map(({ id }) => id).toSorted() })
+      expect({ search, totals: [...new Set(totals)] }).toEqual({ search, totals: [wanted.length] })
+      const { body } = await admin.post('/users/search').send({ ...search, paging: { paging: false } })
+      expect(body.map(({ id }: { id: string }) => id)).toEqual(ids)
+      if (random() < 0.5) await change()
+    }
+  })
+
+  it('is walked by links from GET to GET while people come and go, without meeting anybody twice or missing one', async () => {
+    const steady = new Set(people.filter(() => random() < 0.6).map(({ id }) => id))
+    const seen: string[] = []
+    let next: string | undefined = '/users?order=status:desc&order=name:idesc&pageSize=11'
+    while (next) {
+      const { body, headers }: { body: { id: string }[]; headers: Record<string, string> } = await admin
+        .get(next)
+        .expect(200)
+      seen.push(...body.map(({ id }) => id))
+      next = /<\/api\/v1([^>]+)>; rel="next"/.exec(headers['link'] ?? '')?.[1]
+      const comers = [somebody(random, admin.client), somebody(random, admin.client)]
+      await store(service.db, comers)
+      const goers = people.filter(({ id }) => !steady.has(id)).slice(0, 2)
+      await remove(service.db, goers)
+      people = [...people.filter((person) => !goers.includes(person)), ...comers]
+    }
+    expect(new Set(seen).size).toBe(seen.length)
+    expect([...steady].filter((id) => !seen.includes(id))).toEqual([])
+  })
+
+  it('takes a cursor only with the search that it came from', async () => {
+    const asked = { filter: ['status:eq:ACTIVE'], order: ['name'], paging: { pageSize: 2 } }
+    const { headers } = await admin.post('/users/search').send(asked).expect(200)
+    const paging = { pageSize: 2, after: headers['x-next-cursor'] }
+    await admin
+      .post('/users/search')
+      .send({ ...asked, paging })
+      .expect(200)
+    for (const changed of [{ filter: [] }, { order: ['name:desc'] }, { query: 'a' }, { analyticsPlatform: true }]) {
+      const { body } = await admin
+        .post('/users/search')
+        .send({ ...asked, ...changed, paging })
+        .expect(400)
+      expect(body.errors).toEqual([
+        { pointer: '/paging/after', detail: expect.stringContaining('not a place in this list') },
+      ])
+    }
+    await admin.get(`/users?after=${randomUUID()}`).expect(400)
+    await admin.get(`/users?after=${'x'.repeat(2001)}`).expect(400)
+    const others = await service.as(['ROLE_MANAGE_USER_GROUP', 'ROLE_MANAGE_CLIENT'], admin.client)
+    await others
+      .post('/user-groups/search')
+      .send({ ...asked, filter: [], paging })
+      .expect(400)
+    await others
+      .post('/clients/search')
+      .send({ order: ['name'], paging })
+      .expect(400)
+  })
+})
+
+describe('the tallies of users', () => {
+  const counted = async () =>
+    (
+      await sql`
+        select client, status, start_page, sso_auth, analytics_platform_enabled, count(*) as total
+        from users group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`.execute(service.db)
+    ).rows
+  const kept = async () =>
+    (
+      await sql`
+        select client, status, start_page, sso_auth, analytics_platform_enabled, total
+        from user_tallies where total <> 0 order by 1, 2, 3, 4, 5`.execute(service.db)
+    ).rows
+  const changes = async () =>
+    (
+      await sql<{
+        n: number
+      }>`select sum(changes)::bigint as n from user_tallies where client = ${admin.client}`.execute(service.db)
+    ).rows[0]!.n
+
+  it('are what counting says, also when many change at once', async () => {
+    expect(await kept()).toEqual(await counted())
+    await sql`update users set status = 'INACTIVE', sso_auth = false, start_page = 'MANAGER' where name like '%n%'`.execute(
+      service.db,
+    )
+    await Promise.all(Array.from({ length: 20 }, () => store(service.db, [somebody(random, admin.client)])))
+    await sql`delete from users where name like '%Ost%'`.execute(service.db)
+    expect(await kept()).toEqual(await counted())
+    await expect(sql`truncate users cascade`.execute(service.db)).rejects.toThrow('not truncated')
+  })
+
+  it('tell every change of what can be searched, and nothing of what happens when people sign in', async () => {
+    const { rows: columns } = await sql<{ name: string; type: string }>`
+      select attname as name, format_type(atttypid, null) as type from pg_attribute
+      where attrelid = 'users'::regclass and attnum > 0 and not attisdropped and attgenerated = '' and attidentity = ''`.execute(
+      service.db,
+    )
+    const silent = ['password_hash', 'token_valid_after', 'service_intro', 'version', 'last_signed_in_at']
+    const other: Record<string, string> = {
+      text: `'x' || md5(random()::text)`,
+      uuid: 'gen_random_uuid()',
+      boolean: 'not coalesce(@, false)',
+      bigint: '@ + 1',
+      jsonb: `'[{"locale":"fr"}]'`,
+      'text[]': `'{x}'`,
+      'timestamp with time zone': `coalesce(@, now()) + interval '1 day'`,
+      status: `'INVITATION'`,
+      start_page: `'INTEGRATION'`,
+      client: `(select uid from clients where uid <> @ limit 1)`,
+    }
+    const subject = somebody(random, admin.client)
+    await store(service.db, [{ ...subject, status: 'ACTIVE', startPage: 'DEFAULT', ssoAuth: false }])
+    for (const { name, type } of columns.filter(({ name }) => name !== 'uid')) {
+      const before = await changes()
+      const value = (other[name] ?? other[type] ?? 'null').replaceAll('@', name)
+      await sql`update users set ${sql.ref(name)} = ${sql.raw(value)} where uid = ${subject.id}`.execute(service.db)
+      expect([name, (await changes()) > before]).toEqual([name, !silent.includes(name)])
+      // Back to what goes with anything.
+      await sql`
+        update users set sso_auth = false, password_hash = null, client = ${admin.client} where uid = ${subject.id}`.execute(
+        service.db,
+      )
+    }
+  })
+})
