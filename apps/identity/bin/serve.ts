@@ -5,6 +5,7 @@ import { identityApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { keepHouse } from '../src/housekeeping.ts'
+import { mailMetrics } from '../src/mail/metrics.ts'
 import { keepPosting } from '../src/mail/post.ts'
 import { sendingOf } from '../src/mail/smtp.ts'
 import { rotationOf } from '../src/sign-in/key-rotation.ts'
@@ -27,7 +28,7 @@ await main(async () => {
   const app = identityApp({ db, config, logger, metrics, isStopping: () => stopping })
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
   const house = keepHouse(db, logger, rotationOf(config))
-  const post = keepPosting({ db, config, logger, send: sendingOf(config) })
+  const post = keepPosting({ db, config, logger, send: sendingOf(config), metrics: mailMetrics(metrics) })
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
 
   stopOnSignal(logger, [

@@ -4,6 +4,7 @@ import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { answerForgotten } from '../sign-in/forgotten.ts'
 import { claimMails, giveBack, markDelayed, markFailed, markSent, type Claimed } from './claims.ts'
+import type { MailMetrics } from './metrics.ts'
 import { openBody, type MailConfig } from './outbox.ts'
 import { MailRefused, type SendMail } from './smtp.ts'
 
@@ -13,6 +14,7 @@ interface Parts {
   logger: Logger
   /** Undefined: there is no server, and mails stay where they are. */
   send: SendMail | undefined
+  metrics?: MailMetrics
 }
 
 /** Milliseconds between looks at what is due: one question of an index that is nearly always empty. */
@@ -62,9 +64,12 @@ export async function postOnce(parts: Parts, signal: AbortSignal = new AbortCont
   return answered || claimed.length > 0
 }
 
-async function post({ db, config, logger, send }: Parts, mail: Claimed, stop: AbortSignal): Promise<void> {
+async function post({ db, config, logger, send, metrics }: Parts, mail: Claimed, stop: AbortSignal): Promise<void> {
   const about = { mail: mail.uid, attempts: mail.attempts }
-  if (mail.overdue) return markFailed(db, mail, undefined)
+  if (mail.overdue) {
+    metrics?.tries.inc({ outcome: 'failed' })
+    return markFailed(db, mail, undefined)
+  }
   const late = AbortSignal.timeout(longestTry)
   try {
     const { uid, recipient, subject, created_at: created } = mail
@@ -78,8 +83,10 @@ async function post({ db, config, logger, send }: Parts, mail: Claimed, stop: Ab
       { ...about, reason, permanent },
       permanent ? 'a mail was refused' : 'a mail was not taken; it is tried again',
     )
+    metrics?.tries.inc({ outcome: permanent ? 'failed' : 'delayed' })
     return permanent ? markFailed(db, mail, reason) : markDelayed(db, mail, reason)
   }
+  metrics?.tries.inc({ outcome: 'sent' })
   await markSent(db, mail)
   logger.info(about, 'a mail was sent')
 }

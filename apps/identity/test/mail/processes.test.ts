@@ -69,7 +69,7 @@ async function serve() {
     const { body } = await ask('/auth/login', { username: 'admin', password: goodPassword })
     expect((await ask('/users/invite', userBody(), body.accessToken)).status).toBe(201)
   }
-  return { ...program, ask, invite }
+  return { ...program, url, ask, invite }
 }
 
 async function freePort(): Promise<number> {
@@ -101,7 +101,7 @@ it('SMTP_URL without MAIL_FROM, and one that is none, are refused at the start, 
 })
 
 it('an invitation and a forgotten password are mailed by themselves, in a moment', async () => {
-  const { child, code, ask, invite, output } = await serve()
+  const { url, child, code, ask, invite, output } = await serve()
   await invite()
   await until(async () => mailbox.received.length === 1, output)
   expect((await ask('/auth/forgot-password', { username: 'admin' })).status).toBe(204)
@@ -110,6 +110,8 @@ it('an invitation and a forgotten password are mailed by themselves, in a moment
     'Your invitation to Sluice',
     'Choose a new Sluice password',
   ])
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  expect(metrics).toMatch(/identity_mail_tries_total\{outcome="sent".*\} 2/)
   child.kill('SIGTERM')
   expect(await code).toBe(0)
   expect(output()).not.toContain('token=')

@@ -37,7 +37,7 @@ export const UserBody = contract(
   body(
     {
       ...fields,
-      /** 12 to 128 characters; taken for oneself, or for others where a deployment allows it. */
+      /** 12 to 128 characters; taken for others only, and only where a deployment allows it. */
       password: Type.Optional(Type.String({ minLength: 12, maxLength: 128 })),
       client: Type.Optional(Reference),
       userGroups: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 1000 })),
@@ -47,7 +47,7 @@ export const UserBody = contract(
 )
 export type UserBody = TypeOf<typeof UserBody>
 
-/** INVITATION is left by accepting it, and never come back to. */
+/** INVITATION is left by accepting it; who loses every way to sign in comes back to it. */
 export const UserStatusBody = contract(
   'UserStatusBody',
   Type.Object({ status: Type.Enum(['ACTIVE', 'INACTIVE']) }, { additionalProperties: false }),

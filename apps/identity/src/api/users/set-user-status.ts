@@ -33,5 +33,5 @@ export async function setUserStatus(
 
 function demandWayIn({ password_hash, sso_auth }: UserRow): void {
   if (password_hash === null && !sso_auth)
-    throw problems.refused('/status', 'This user has no password yet: one that is set makes the invited active.')
+    throw problems.refused('/status', 'This user has no way to sign in yet: send them an invitation, with POST /users/{uid}/invite.')
 }
