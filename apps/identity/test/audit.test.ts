@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { identityOperations, secretName, type Signature } from '@sluice/contracts'
-import { startService, type Service } from './app-under-test.ts'
+import type { Service } from './app-under-test.ts'
+import { startServiceBesideProviders } from './federated/visitor.ts'
 import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
 
 const writes = Object.values(identityOperations)
@@ -13,7 +14,7 @@ let service: Service
 let good: GoodRequests
 let admin: Awaited<ReturnType<Service['as']>>
 beforeAll(async () => {
-  service = await startService()
+  service = await startServiceBesideProviders()
   admin = await service.as(['ROLE_SUPER_ADMIN'])
   good = goodRequests({ service, admin })
 })
