@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import pg from 'pg'
+import { fillUsers } from '../../../../bench/identity/fill-users.ts'
+import type { Role, SearchRequest } from '@sluice/contracts'
+import { searchPlan } from '@sluice/records'
+import { testDatabase, type TestDatabase } from '@sluice/testing'
+import type { Asked } from '../../src/api/operation.ts'
+import { clientRecords } from '../../src/api/clients/records.ts'
+import { userRecords } from '../../src/api/users/records.ts'
+import type { DB } from '../../src/database.ts'
+import { migrationsFolder } from '../../src/migrations.ts'
+
+const [large, small] = [randomUUID(), randomUUID()]
+const asked: CompiledQuery[] = []
+let database: TestDatabase
+let db: Kysely<DB>
+beforeAll(async () => {
+  database = await testDatabase({ migrations: migrationsFolder })
+  const pool = new pg.Pool({ connectionString: database.url, max: 1 })
+  db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), log: ({ query }) => void asked.push(query) })
+  await sql`
+    insert into clients (uid, name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
+    select coalesce((array[${large}, ${small}]::uuid[])[n], gen_random_uuid()), 'Client ' || n, 'C' || n, 'B', false, 'REGULAR', true, true, true, true
+    from generate_series(1, 10000) as n`.execute(db)
+  await fillUsers(database.url, [
+    { client: large, users: 100_000 },
+    { client: small, users: 100 },
+  ])
+  await sql`analyze clients`.execute(db)
+}, 300_000)
+afterAll(async () => {
+  await db?.destroy()
+  await database?.drop()
+})
+
+interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Scan Direction'?: string
+  'Index Cond'?: string
+  'Actual Rows': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  'Actual Loops': number
+  Plans?: Plan[]
+}
+
+/** What PostgreSQL did for the statement that finds a page and its total. */
+async function planOf(
+  request: Partial<SearchRequest>,
+  by: { client?: string; roles?: Role[]; of?: typeof userRecords } = {},
+) {
+  const { client = large, roles = ['ROLE_MANAGE_USER'], of = userRecords } = by
+  const caller = {
+    kind: 'session',
+    inPerson: true,
+    uid: randomUUID(),
+    username: '',
+    client,
+    roles,
+    userGroups: [],
+    session: '',
+  } as const
+  asked.length = 0
+  const { headers } = await of.search(db, { db, caller, request: { locales: [] } } as unknown as Asked, {
+    paging: {},
+    ...request,
+  })
+  const { sql: text, parameters } = asked[0]!
+  const { rows } = await db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+    CompiledQuery.raw(`explain (analyze, timing off, format json) ${text}`, [...parameters]),
+  )
+  const nodes = flat(rows[0]!['QUERY PLAN'][0].Plan)
+  const users = nodes.filter((node) => node['Relation Name'] === 'users' || node['Index Name']?.startsWith('users_'))
+  return {
+    headers,
+    scans: nodes.filter((node) => node['Node Type'].includes('Seq Scan')).map((node) => node['Relation Name']),
+    indexes: [...new Set(users.map((node) => node['Index Name']).filter(Boolean))],
+    nodes,
+    /** Rows of users that were looked at, for the page and for the total. */
+    read: users
+      .filter((node) => node['Node Type'] !== 'Bitmap Index Scan')
+      .reduce(
+        (sum, node) =>
+          sum +
+          node['Actual Loops'] *
+            (node['Actual Rows'] +
+              (node['Rows Removed by Filter'] ?? 0) +
+              (node['Rows Removed by Index Recheck'] ?? 0)),
+        0,
+      ),
+  }
+}
+
+/** The cursor of a place that nobody has walked to. */
+const cursorOf = (order: SearchRequest['order'], keys: string[]) =>
+  searchPlan(
+    { order, paging: {} },
+    { name: '/users ', properties: userRecords.kind.properties, idColumn: 'r.uid', defaultOrder: ['name:iasc'] },
+  ).cursorAfter(keys)!
+
+const flat = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(flat)]
+
+const someone = async () =>
+  (
+    await sql<{ uid: string; name: string; username: string; email: string; created: Date }>`
+    select uid, name, username, email, created_at as created from users where client = ${large} order by uid limit 1 offset 4711`.execute(
+      db,
+    )
+  ).rows[0]!
+
+describe('of 100,000 users of a client', () => {
+  it.each<[string, SearchRequest['order']]>([
+    ['users_client_name', undefined],
+    ['users_client_name', ['name:idesc']],
+    ['users_client_name_exact', ['name']],
+    ['users_client_username', ['username:desc']],
+    ['users_client_email', ['email']],
+    ['users_client_created', ['created:desc']],
+    ['users_client_updated', ['lastUpdated']],
+    ['users_client_uid', ['id:desc']],
+  ])('a page is read along %s, in the order %j, and none is counted', async (index, order) => {
+    const { scans, indexes, read, nodes, headers } = await planOf({ order })
+    expect([scans, indexes]).toEqual([[], [index]])
+    expect(read).toBeLessThan(120)
+    expect(nodes.some((node) => node['Node Type'].includes('Sort'))).toBe(false)
+    expect(headers['X-Total-Count']).toBe('100000')
+  })
+
+  it.each<[string, SearchRequest['order'], string[]]>([
+    ['users_client_name', undefined, ['zoë zzz', 'ffffffff-0000-4000-8000-000000000000']],
+    ['users_client_created', ['created:desc'], ['2023-01-02T00:00:00', 'ffffffff-0000-4000-8000-000000000000']],
+  ])('the last page costs no more than the first, along %s', async (index, order, keys) => {
+    // The cursor of a row near the end, as a page before it would have given it.
+    const { headers } = await planOf({ order })
+    const [payload = ''] = headers['X-Next-Cursor']!.split('.')
+    expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toHaveLength(1 + keys.length)
+    const { scans, indexes, read, nodes } = await planOf({ order, paging: { after: cursorOf(order, keys) } })
+    expect([scans, indexes]).toEqual([[], [index]])
+    expect(read).toBeLessThan(120)
+    expect(nodes.find((node) => node['Index Name'] === index)!['Index Cond']).toMatch(/ROW\(.+\) [<>] ROW\(/)
+  })
+
+  it('a rare piece of text is looked up, whichever field it is in, and counted by the way', async () => {
+    const { uid, username, email, name } = await someone()
+    const requests: Partial<SearchRequest>[] = [
+      { query: username.slice(-9) },
+      { query: uid.slice(3, 20) },
+      { query: email.toUpperCase() },
+      { filter: [`username:ilike:${username.slice(2)}`] },
+      { filter: [`email:eq:${email}`] },
+      { filter: [`email:ieq:${email.toUpperCase()}`], rootJunction: 'OR' },
+      { filter: [`username:endsWith:${username.slice(3)}`, 'status:!eq:INACTIVE'] },
+      { filter: [`username:token:${username.replace('.', ' ')}`, `name:like:${name}`] },
+    ]
+    for (const request of requests) {
+      const { scans, indexes, read, headers } = await planOf(request)
+      expect([request, scans]).toEqual([request, []])
+      expect(indexes).toContainEqual(expect.stringMatching(/^users_(search|client_email)$/))
+      expect(read).toBeLessThan(500)
+      expect(headers['X-Total-Count']).toMatch(/^[01]$/)
+    }
+  })
+
+  it('a state that few are in is read in the order of names, and not counted', async () => {
+    const { scans, indexes, read } = await planOf({ filter: ['status:eq:INVITATION'] })
+    expect([scans, indexes]).toEqual([[], ['users_client_not_active']])
+    expect(read).toBeLessThan(120)
+  })
+
+  it('states and switches in any combination are not counted', async () => {
+    const filter = ['status:in:[ACTIVE,INACTIVE]', 'startPage:!eq:MANAGER', 'ssoAuth:eq:false']
+    const { scans, read, headers } = await planOf({ filter })
+    expect(scans).toEqual([])
+    expect(read).toBeLessThan(1000)
+    const { rows } = await sql<{ n: string }>`
+      select count(*)::text as n from users where client = ${large} and status in ('ACTIVE', 'INACTIVE') and start_page <> 'MANAGER' and not sso_auth`.execute(
+      db,
+    )
+    expect(headers['X-Total-Count']).toBe(rows[0]!.n)
+  })
+
+  it('a common piece of text is counted once, until somebody changes', async () => {
+    const request = { query: 'berg' }
+    const first = await planOf(request)
+    expect(Number(first.headers['X-Total-Count'])).toBeGreaterThan(1000)
+    const again = await planOf(request)
+    expect(again.read).toBeLessThan(5000)
+    expect(again.headers['X-Total-Count']).toBe(first.headers['X-Total-Count'])
+    await sql`update users set name = 'Ulla Bergman' where uid = ${(await someone()).uid}`.execute(db)
+    const after = await planOf(request)
+    expect(asked.length).toBeGreaterThan(1)
+    expect(Number(after.headers['X-Total-Count']) - Number(first.headers['X-Total-Count'])).toBe(1)
+  })
+})
+
+describe('beside a client of 100,000', () => {
+  it('a small one reads its own users only', async () => {
+    for (const request of [
+      {},
+      { query: 'berg' },
+      { filter: ['name:ilike:an'] },
+      { order: ['created:desc'] },
+      { filter: ['auths:in:[ROLE_MANAGE_USER]'] },
+    ]) {
+      const { scans, read } = await planOf(request, { client: small })
+      expect([request, scans]).toEqual([request, []])
+      expect(read).toBeLessThan(450)
+    }
+  })
+
+  it('a super admin reads pages of all along indexes', async () => {
+    const roles: Role[] = ['ROLE_SUPER_ADMIN']
+    const orders: [string, SearchRequest['order']][] = [
+      ['users_name', undefined],
+      ['users_username', ['username']],
+      ['users_created', ['created:desc']],
+    ]
+    for (const [index, order] of orders) {
+      const { scans, indexes, read, headers } = await planOf({ order }, { roles })
+      // Counting is done among the tallies, which are few.
+      expect([scans.filter((name) => name !== 'user_tallies'), indexes]).toEqual([[], [index]])
+      expect(read).toBeLessThan(120)
+      expect(headers['X-Total-Count']).toBe('100100')
+    }
+    const clients = await planOf({ query: 'client 777' }, { roles, of: clientRecords as never })
+    expect([clients.scans, clients.headers['X-Total-Count']]).toEqual([[], '11'])
+  })
+})
