@@ -114,6 +114,8 @@ describe('a config', () => {
     const refused = await put(id, { mappingClaim: 'oid' })
     expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('ROLE_SUPER_ADMIN')])
     await put(id, { clientSecret: 'rotated' }).expect(200)
+    expect((await auditOf(service.db, id)).at(-1)?.details.secretChanged).toBe(true)
+    await manager.delete(`/sso-provider-configs/${id}`).expect(403)
     const super_ = await service.as(['ROLE_SUPER_ADMIN'], manager.client)
     await super_
       .put(`/sso-provider-configs/${id}`)

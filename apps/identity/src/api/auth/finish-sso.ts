@@ -66,7 +66,7 @@ async function signInAt(provider: ProviderConfig, state: string, secret: string,
   const done = await write(async (trx) => {
     const at = { provider: provider.uid, issuer: provider.issuer.href }
     if (person instanceof Error) {
-      request.audit(null, { outcome: person.fault, ...at }, { client: provider.client })
+      request.audit(null, { outcome: person.fault, reason: person.message, ...at }, { client: provider.client })
       return undefined
     }
     const { user, refusal } = { refusal: undefined, ...(await admit(trx, provider, person)) }
@@ -80,6 +80,7 @@ async function signInAt(provider: ProviderConfig, state: string, secret: string,
         ...(opened && { session: opened.session.uid }),
         ...at,
         subject: person.subject,
+        ssoId: person.ssoId,
       },
       by,
     )

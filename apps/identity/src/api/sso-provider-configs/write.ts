@@ -48,7 +48,8 @@ export async function updateSsoProviderConfig(
     if (rulesOverUsers(before, columns)) await demandPowerOverUsers(trx, caller, before.client)
     if (movesAway(before, body)) await sql`delete from sso_identities where config_id = ${before.id}`.execute(trx)
     const after = await ssoProviderConfigRecords.update(trx, caller, before, columns)
-    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
+    const secretChanged = before.client_secret !== after.client_secret
+    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after), secretChanged })
     return after
   })
 }
@@ -57,6 +58,7 @@ export async function updateSsoProviderConfig(
 export async function deleteSsoProviderConfig(uid: string, { write, caller, request }: Asked): Promise<void> {
   await write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
+    await demandPowerOverUsers(trx, caller, before.client)
     await ssoProviderConfigRecords.remove(trx, before)
     request.audit(before.uid, { before: auditedOf(before) })
   })
