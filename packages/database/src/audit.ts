@@ -1,4 +1,5 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { prepared } from './prepared.ts'
 
 /** Who did what, when, from where. `details` holds before and after without secrets. */
 export interface AuditEntry {
@@ -16,6 +17,7 @@ export interface AuditEntry {
 /** Appends one row to the service's `audit` table, in the transaction of the write it speaks of. */
 export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<void> {
   await sql`
+    ${prepared('record-audit')}
     insert into audit (operation, actor, client, object, request_id, address, details)
     values (${entry.operation}, ${entry.actor}, ${entry.client}, ${entry.object}, ${entry.requestId}, ${entry.address}, ${JSON.stringify(entry.details ?? {})})
   `.execute(db)

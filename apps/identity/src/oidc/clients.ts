@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { AdapterPayload, AllClientMetadata } from 'oidc-provider'
+import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { roleScopes, userScopes } from './scopes.ts'
 
@@ -52,6 +53,7 @@ export function applicationMetadata(application: Application): AllClientMetadata
 export async function findApplication(db: Kysely<DB>, id: string): Promise<AdapterPayload | undefined> {
   if (!/^[ -~]{2,255}$/.test(id)) return undefined
   const { rows } = await sql<Application>`
+    ${prepared('find-application')}
     select a.sso_client_id, a.client_name, a.secret_hash, a.redirect_uris, a.scopes, a.grant_types, a.client, c.name as organisation
     from sso_client_configs a join clients c on c.uid = a.client
     where a.sso_client_id = ${id} and not c.disabled`.execute(db)

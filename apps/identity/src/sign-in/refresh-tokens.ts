@@ -31,6 +31,7 @@ const newToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
 export async function addRefreshToken(db: Kysely<DB>, session: { id: number; expires_at: Date }): Promise<string> {
   const token = newToken()
   await sql`
+    ${prepared('add-refresh-token')}
     insert into refresh_tokens (token_hash, session_id, expires_at)
     values (${hashOf(token)}, ${session.id}, ${session.expires_at})`.execute(db)
   return token

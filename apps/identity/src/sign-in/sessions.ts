@@ -1,5 +1,6 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Role } from '@sluice/contracts'
+import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { prefixOf } from './addresses.ts'
 import { endTicketsOfUser } from './second-factor/tickets.ts'
@@ -34,6 +35,7 @@ export interface FoundSession {
 /** A new session of a user, for the client they belong to. */
 export async function openSession(trx: Kysely<DB>, { user, days, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
+    ${prepared('open-session')}
     insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent, amr)
     values (${user.id}, ${user.client}, now() + make_interval(days => ${days}), ${user.roles}, ${address}, ${prefixOf(address)}, ${userAgent}, ${amr})
     returning id, uid, expires_at`.execute(trx)

@@ -1,5 +1,6 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { LoginBody, Role, SecondFactorMethod, UserStatus } from '@sluice/contracts'
+import { prepared } from '@sluice/database'
 import { Problem, type Actor } from '@sluice/http'
 import type { Write } from '@sluice/records'
 import type { Config } from '../config.ts'
@@ -89,6 +90,7 @@ function outcomeOf(result: SignedIn | SecondFactorWanted | undefined, refusal: s
 
 async function accountOf(db: Kysely<DB>, username: string): Promise<Account | undefined> {
   const { rows } = await sql<Account>`
+    ${prepared('account-by-username')}
     select u.id, u.uid, u.client, u.roles, u.status, u.sso_auth, u.password_hash, c.disabled
     from users u join clients c on c.uid = u.client
     where u.username_skeleton = ${skeletonOf(username)}`.execute(db)
@@ -137,6 +139,7 @@ export async function lockSigningIn(
 ): Promise<SigningIn | undefined> {
   const same = passwordHash === undefined ? sql`u.password_hash is not null` : sql`u.password_hash = ${passwordHash}`
   const { rows } = await sql<SigningIn>`
+    ${prepared(passwordHash === undefined ? 'lock-signing-in' : 'lock-signing-in-with-password')}
     select u.id, u.uid, u.client, u.roles, u.two_factor_auth from users u join clients c on c.uid = u.client
     where u.id = ${id} and ${same} and u.status = 'ACTIVE' and not c.disabled
     for share of u`.execute(trx)

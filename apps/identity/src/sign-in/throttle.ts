@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { prepared } from '@sluice/database'
 import { problems } from '@sluice/http'
 import type { DB } from '../database.ts'
 import { prefixOf } from './addresses.ts'
@@ -37,6 +38,7 @@ export async function admitTry(db: Kysely<DB>, username: string, address: string
   const skeleton = skeletonOf(username)
   const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
   const { rows } = await sql<{ key: string; seconds: number }>`
+    ${prepared('admit-try')}
     with own as (
       select exists (
         select from sessions s join users u on u.id = s.user_id
@@ -99,9 +101,13 @@ export async function succeeded(
   db: Kysely<DB>,
   { account, network }: Pick<Attempt, 'account'> & Partial<Attempt>,
 ): Promise<void> {
-  await sql`delete from sign_in_attempts where key = ${account}`.execute(db)
-  if (network === undefined) return
+  if (network === undefined) {
+    await sql`delete from sign_in_attempts where key = ${account}`.execute(db)
+    return
+  }
   await sql`
+    ${prepared('try-succeeded')}
+    with forgotten as (delete from sign_in_attempts where key = ${account})
     update sign_in_attempts set failures = greatest(failures - 1, 0),
       blocked_until = case when failures <= ${perNetwork.free} then '-infinity' else blocked_until end
     where key = ${network}`.execute(db)
