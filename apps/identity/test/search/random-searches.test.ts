@@ -141,6 +141,33 @@ describe('a search of users', () => {
     expect([...steady].filter((id) => !seen.includes(id))).toEqual([])
   })
 
+  it('says the total of the very moment of its page while others write', async () => {
+    let writing = true
+    const writers = Array.from({ length: 3 }, async () => {
+      while (writing) {
+        const comers = [somebody(random, admin.client), somebody(random, admin.client)]
+        await store(service.db, comers)
+        await remove(service.db, comers)
+      }
+    })
+    const filters = [
+      [],
+      ['status:eq:ACTIVE'],
+      ['auths:in:[ROLE_GET_FILE]'],
+      ['name:ilike:an'],
+      ['userGroups.code:eq:RED'],
+    ]
+    const asked = Array.from({ length: 4 }, async () => {
+      for (let round = 0; round < 40; round++) {
+        const request = { filter: pick(random, filters), paging: { paging: false } }
+        const { body, headers } = await admin.post('/users/search').send(request).expect(200)
+        expect([request, headers['x-total-count']]).toEqual([request, String(body.length)])
+      }
+    })
+    await Promise.all(asked).finally(() => (writing = false))
+    await Promise.all(writers)
+  })
+
   it('takes a cursor only with the search that it came from', async () => {
     const asked = { filter: ['status:eq:ACTIVE'], order: ['name'], paging: { pageSize: 2 } }
     const { headers } = await admin.post('/users/search').send(asked).expect(200)
