@@ -62,7 +62,12 @@ export const oidcAdapter =
       /** Of any number of parallel uses exactly one finds it unused, because the update is the question. */
       async consume(id) {
         const { rows } = await sql`
-        update oidc_models set consumed_at = now() where ${one(id)} and consumed_at is null returning 1`.execute(db)
+        with used as (
+          update oidc_models set consumed_at = now() where ${one(id)} and consumed_at is null returning session_id
+        ), seen as (
+          update sessions set last_used_at = now() where id in (select session_id from used)
+        )
+        select from used`.execute(db)
         if (rows.length === 0) throw new errors.InvalidGrant(`${model} was already used`)
       },
 

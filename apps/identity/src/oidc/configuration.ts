@@ -67,7 +67,11 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
     interactions: { url: (_ctx, { uid }) => `${base}/interaction/${uid}`, policy: policy() },
     cookies: {
       keys: [createHmac('sha256', config.SERVICE_SECRET).update('cookies of the OpenID provider').digest('base64url')],
-      names: { session: 'sluice-session', interaction: 'sluice-interaction', resume: 'sluice-resume' },
+      names: {
+        session: secure ? '__Host-sluice-session' : 'sluice-session',
+        interaction: 'sluice-interaction',
+        resume: 'sluice-resume',
+      },
       long: cookie,
       short: cookie,
     },

@@ -39,12 +39,13 @@ export function interactionRoutes({ db, config, publish, provider }: Parts): Rou
     if (interaction.uid !== uid) throw new errors.SessionNotFound('the cookie is of another interaction')
     const client = await current.Client.find(String(interaction.params['client_id']))
     if (!client) throw new errors.InvalidClient('client is invalid', 'client not found')
-    const { tenant, organisation } = client as unknown as ExtraMetadata
+    const { tenant, organisation, role_scopes } = client as unknown as ExtraMetadata
+    const scopes = [...(client.scope?.split(' ') ?? []), ...role_scopes]
     return {
       ...shared,
       provider: current,
       interaction,
-      application: { id: client.clientId, name: client.clientName ?? client.clientId, tenant, organisation },
+      application: { id: client.clientId, name: client.clientName ?? client.clientId, tenant, organisation, scopes },
       target: new URL(String(interaction.params['redirect_uri'])).origin,
       prefix,
       base: `${prefix}/interaction/${uid}`,

@@ -18,9 +18,10 @@ export function asPublished(publicUrl: string): RequestHandler {
     request.headers.host = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
     response.set('Content-Security-Policy', policy)
-    if (!request.complete) {
+    if (request.method === 'POST') {
       const timer = setTimeout(() => request.socket.destroy(), deadline).unref()
-      request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+      request.once('end', () => clearTimeout(timer))
+      response.once('close', () => clearTimeout(timer))
     }
     next()
   }

@@ -34,6 +34,18 @@ describe('the OpenID Provider', () => {
     await service.http.get('/.well-known/openid-configuration').set('host', 'evil.example').expect(421)
   })
 
+  it('can be published below a path', async () => {
+    const below = await startService({ IDENTITY_PUBLIC_URL: 'https://example.org/identity' })
+    const { body } = await below.http.get('/.well-known/openid-configuration').expect(200)
+    await below.stop()
+    expect(body).toMatchObject({
+      issuer: 'https://example.org/identity',
+      authorization_endpoint: 'https://example.org/identity/oidc/auth',
+      jwks_uri: 'https://example.org/identity/.well-known/jwks.json',
+      end_session_endpoint: 'https://example.org/identity/oidc/session/end',
+    })
+  })
+
   it('answers 404 in JSON to what it does not know', async () => {
     for (const path of ['/oidc', '/oidc/', '/oidc/nothing', '/oidc/token/introspection', '/oidc/request'])
       await service.http
@@ -121,6 +133,13 @@ describe('the OpenID Provider', () => {
     expect(page.html).toContain('see view')
     expect(page.html).not.toContain('see your name')
     await finish(await browser.submit(page, { decision: 'allow' }))
+    // Asked once more on purpose, all of it is named.
+    const once = await party.begin({ scope: 'openid email ROLE_SEE_VIEW ROLE_MANAGE_ROUTE', prompt: 'consent' })
+    const all = await browser.open(once.url)
+    expect(all.html).toContain('see your e-mail address')
+    expect(all.html).toContain('see view')
+    // Not registered for it, so it is not asked.
+    expect(all.html).not.toContain('route')
   })
 
   it('says login_required to an application that wants nobody to be asked', async () => {

@@ -24,7 +24,7 @@ export async function askConsent(step: Step): Promise<void> {
     user,
     action: `${base}/consent`,
     csrf: csrf.issue(request, response),
-    scopes: wanted(interaction.prompt.details as Missing)
+    scopes: wanted(step)
       .filter((scope) => scope !== 'openid')
       .map((scope) => ({ name: scope, description: describe(scope) })),
   })
@@ -37,7 +37,7 @@ export async function takeConsent(step: Step): Promise<void> {
   const user = interaction.session?.accountId
   if (interaction.prompt.name !== 'consent' || user === undefined) return response.redirect(303, step.base)
   const allowed = (request.body as { decision?: unknown }).decision === 'allow'
-  const scopes = wanted(interaction.prompt.details as Missing)
+  const scopes = wanted(step)
   await audited('oidc.consent', request, response, (context) =>
     context.write(async (trx) => {
       if (allowed) await consent(trx, { user, application: application.id }, scopes)
@@ -49,10 +49,13 @@ export async function takeConsent(step: Step): Promise<void> {
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true })
 }
 
-const wanted = ({ missingOIDCScope = [], missingResourceScopes = {} }: Missing): string[] => [
-  ...missingOIDCScope,
-  ...Object.values(missingResourceScopes).flat(),
-]
+/** What the user did not say yes to yet; all that is asked for, where the question is asked once more. */
+function wanted({ interaction, application }: Step): string[] {
+  const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as Missing
+  const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
+  const asked = String(interaction.params['scope'] ?? '').split(' ')
+  return missing.length > 0 ? missing : asked.filter((scope) => application.scopes.includes(scope))
+}
 
 /** A scope in people's words. */
 function describe(scope: string): string {

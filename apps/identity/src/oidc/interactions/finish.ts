@@ -22,7 +22,10 @@ export async function enter(
     await endSession(db, session.uid, 'SIGNED_OUT')
     await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(db)
   }
+  // Until the browser is closed: it may be on a desk that others use.
+  const remember = false
   const login = {
+    remember,
     accountId: user.uid,
     session: goesOn ? before.uid : session.uid,
     amr,

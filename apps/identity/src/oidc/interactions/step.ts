@@ -14,7 +14,14 @@ export interface Step {
   audited: Audited
   provider: Provider
   interaction: Interaction
-  application: { id: string; name: string; tenant: string; organisation: string }
+  application: {
+    id: string
+    name: string
+    tenant: string
+    organisation: string
+    /** All that are registered for it. */
+    scopes: readonly string[]
+  }
   /** Where browsers are led in the end, which their policy for forms has to allow. */
   target: string
   /** The path of our public address, without a slash at its end. */
