@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
+import { sql } from 'kysely'
 import type { OpenSession, Tokens } from '@sluice/contracts'
 import { goodPassword, startService, type Service } from './app-under-test.ts'
 
@@ -33,6 +34,21 @@ it('people see their open sessions, with where from and with what', async () => 
     [sessionOf(person.tokens), true],
   ])
   expect(body[0]).toMatchObject({ address: '203.0.113.9', userAgent: expect.stringMatching(/^Phone x{494}$/) })
+})
+
+it('a session names the applications that were signed in to with it', async () => {
+  const person = await service.as([])
+  await sql`
+    with config as (
+      insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, client_name, redirect_uris, scopes, grant_types)
+      select ${person.client}, id, id, name, '{}', '{}', '{}' from (values ('app-1', 'Wiki'), ('app-2', 'Charts')) a (id, name)
+      returning id
+    )
+    insert into oidc_models (model, id_hash, payload, session_id, sso_client_config_id, expires_at)
+    select model, sha256(convert_to(model || config.id, 'UTF8')), '{}', s.id, config.id, now() + interval '1 hour'
+    from config, sessions s, (values ('Grant'), ('AccessToken')) m (model)
+    where s.uid = ${sessionOf(person.tokens)}`.execute(service.db)
+  expect((await person.get(own).expect(200)).body).toMatchObject([{ applications: ['Charts', 'Wiki'] }])
 })
 
 it('people end one of their sessions, or all but the one that they are in', async () => {

@@ -71,6 +71,37 @@ describe('a second factor', () => {
     await person.put(own).send({ code: code() }).expect(409)
   })
 
+  it('goes when its user signs in elsewhere from now on', async () => {
+    const admin = await service.as(['ROLE_SUPER_ADMIN'])
+    const { person } = await halfSignedIn(service)
+    const { body } = await admin.get(`/users/${person.uid}`).expect(200)
+    const updated = await admin
+      .put(`/users/${person.uid}`)
+      .send({ ...body, ssoAuth: true, ssoId: 'x' })
+      .expect(200)
+    expect([body.twoFactorAuth, updated.body.twoFactorAuth]).toEqual([true, false])
+    const { rows } =
+      await sql`select from second_factors where user_id = (select id from users where uid = ${person.uid})`.execute(
+        service.db,
+      )
+    expect(rows).toEqual([])
+  })
+
+  it('is not removed by guessing, and the audit has every guess', async () => {
+    const person = await service.as([])
+    const { code } = await enrol(service, person)
+    for (let at = 0; at < 5; at++)
+      await person
+        .delete(own)
+        .send({ code: `wrong-${at}` })
+        .expect(422)
+    await person.delete(own).send({ code: code() }).expect(429)
+    await person.delete(own).send({ password: 'not-the-right-one' }).expect(422)
+    const outcomes = (await auditOf(service.db, person.uid)).map(({ details }) => details['outcome'])
+    expect(outcomes.slice(-6)).toEqual([...Array.from({ length: 5 }, () => 'wrong code'), 'wrong password'])
+    await person.delete(own).send({ password: goodPassword }).expect(204)
+  })
+
   it('is kept sealed, with hashes of recovery codes and tickets', async () => {
     const { seed, recoveryCodes, ticket } = await halfSignedIn(service)
     const { rows } = await sql<{ row: string }>`

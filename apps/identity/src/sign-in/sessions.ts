@@ -30,6 +30,8 @@ export interface FoundSession {
   expires_at: Date
   address: string
   user_agent: string
+  /** Names of those that were signed in to with it. */
+  applications: string[]
 }
 
 /** A new session of a user, for the client they belong to. */
@@ -49,9 +51,12 @@ export async function endSession(trx: Kysely<DB>, session: string, reason: EndRe
 /** The newest thousand of what a user has open, last used first. */
 export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
   const { rows } = await sql<FoundSession>`
-    select uid, created_at, last_used_at, expires_at, address, user_agent
-    from sessions where user_id = ${user} and ended_at is null and expires_at > now()
-    order by last_used_at desc, id desc limit 1000`.execute(db)
+    select s.uid, s.created_at, s.last_used_at, s.expires_at, s.address, s.user_agent, array(
+      select distinct a.client_name from oidc_models m join sso_client_configs a on a.id = m.sso_client_config_id
+      where m.session_id = s.id order by a.client_name limit 100
+    )::text[] as applications
+    from sessions s where s.user_id = ${user} and s.ended_at is null and s.expires_at > now()
+    order by s.last_used_at desc, s.id desc limit 1000`.execute(db)
   return rows
 }
 

@@ -113,8 +113,8 @@ export const OpenSession = contract(
       userAgent: Type.String({ maxLength: 500 }),
       /** The one that asks. */
       current: Type.Boolean(),
-      /** The name of the application that was signed in to, where it was one. */
-      application: Type.Optional(Line),
+      /** The names of the applications that were signed in to. */
+      applications: Type.Array(Line, { maxItems: 100 }),
     },
     closed,
   ),

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { ProofBody } from '@sluice/contracts'
+import { transaction } from '@sluice/database'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { verifyPassword } from '../../sign-in/password.ts'
@@ -20,34 +21,36 @@ export const prove = ({ password, code }: ProofBody, input: Asked): Promise<Prov
   password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
 
 /** By the password only. `pointer` names its field. */
-export async function proveByPassword(
-  password: string,
-  { db, caller, request }: Asked,
-  pointer = '/password',
-): Promise<Proven> {
+export async function proveByPassword(password: string, input: Asked, pointer = '/password'): Promise<Proven> {
+  const { db, caller, request } = input
   const { username, password_hash } = await readOwnUser(db, caller)
   const attempt = await admitTry(db, username, request.address)
   const right = await verifyPassword(password, password_hash).catch(async (error: unknown) => {
     await takenBack(db, attempt)
     throw error
   })
-  const refused = problems.refused(pointer, 'This is not your password.')
-  if (!right) throw refused
+  if (!right) throw await refused(input, 'wrong password', pointer, 'This is not your password.')
   await succeeded(db, attempt)
   return async (trx) => {
     const user = await lockOwnUser(trx, caller)
-    if (user.password_hash !== password_hash) throw refused
+    if (user.password_hash !== password_hash) throw problems.refused(pointer, 'Your password was changed meanwhile.')
     return user
   }
 }
 
-async function proveByCode(code: string, { db, caller, config, request }: Asked): Promise<Proven> {
+/** The code is used up here, whatever becomes of the change. */
+async function proveByCode(code: string, input: Asked): Promise<Proven> {
+  const { db, caller, config, request } = input
+  const { id } = await readOwnUser(db, caller)
   const attempt = await admitCode(db, caller.uid, request.address)
-  return async (trx) => {
-    const user = await lockOwnUser(trx, caller)
-    if (!(await useCode(trx, user.id, code, config.SECRET_KEYS)))
-      throw problems.refused('/code', 'This code is not right, or was used before.')
-    await succeeded(trx, attempt)
-    return user
-  }
+  const right = await transaction(db, (trx) => useCode(trx, id, code, config.SECRET_KEYS))
+  if (!right) throw await refused(input, 'wrong code', '/code', 'This code is not right, or was used before.')
+  await succeeded(db, attempt)
+  return (trx) => lockOwnUser(trx, caller)
+}
+
+/** Whoever guesses in an open session is seen in the audit, as whoever guesses to get one. */
+async function refused({ write, caller, request }: Asked, outcome: string, pointer: string, detail: string) {
+  await write(async () => request.audit(caller.uid, { outcome }))
+  return problems.refused(pointer, detail)
 }

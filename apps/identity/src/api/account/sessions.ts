@@ -15,6 +15,7 @@ export const presentSession =
     address: row.address,
     userAgent: row.user_agent,
     current: row.uid === caller.session,
+    applications: row.applications,
   })
 
 /** One's own that are open, last used first. */

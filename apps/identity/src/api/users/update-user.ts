@@ -4,6 +4,7 @@ import { problems, type Answer } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
 import { endLinks } from '../../sign-in/links.ts'
+import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
 import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
 import type { Asked } from '../operation.ts'
@@ -31,6 +32,8 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
     if (body.client && body.client.id.toLowerCase() !== before.client)
       throw problems.refused('/client/id', 'A user stays with their client: make a new one there.')
     const columns = { ...userColumns(body), ...credentials(before, body, hash) }
+    // Their provider asks for one from now on.
+    if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
     const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
     await replaceGroups(trx, caller, after, body.userGroups)

@@ -23,8 +23,7 @@ export async function apiTokenStanding(db: Kysely<DB>, { id: hash }: Credential)
   const row = rows[0]
   if (!row) return undefined
   if (row.open && row.note_use) await noteUse(db, row.key)
-  const standing = standingOfUser('api-token', row)
-  return { ...standing, roles: rolesWithin(standing.roles, row.token_roles.join(' ')) }
+  return standingOfUser('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
 }
 
 /** Once a minute, however often it is used and by how many processes at once. */
