@@ -1,11 +1,11 @@
 const hidden = '[redacted]'
 
 /**
- * Shapes of secrets that come and go: signed tokens, our refresh and API tokens, bearer headers, password hashes. The upper
+ * Shapes of secrets that come and go: signed tokens, our refresh, link and API tokens, bearer headers, password hashes. The upper
  * bounds are for lines that somebody made to begin a secret at every letter.
  */
 const shapes =
-  /\beyJ[\w-]{5,2000}\.[\w-]{5,8000}\.[\w-]{5,}|\bslr_[\w-]{20,}|(?<=\bBearer )[\w.~+/=-]{8,}|\$argon2\w*\$[^\s"]+|(?<=\bpostgres(?:ql)?:\/\/[^:@\s"]{1,64}:)[^@\s"]{1,500}(?=@)/g
+  /\beyJ[\w-]{5,2000}\.[\w-]{5,8000}\.[\w-]{5,}|\bsl[a-z]_[\w-]{20,}|\bsluice_[\w-]{30,}|(?<=\bBearer )[\w.~+/=-]{8,}|\$argon2\w*\$[^\s"]+|(?<=\bpostgres(?:ql)?:\/\/[^:@\s"]{1,64}:)[^@\s"]{1,500}(?=@)/g
 
 /**
  * Hides secrets by value: whatever stands in a line, wherever it came from. Registered values are hidden in their plain,

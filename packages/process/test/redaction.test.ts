@@ -28,6 +28,8 @@ describe('redaction', () => {
   it.each([
     ['eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'],
     [`slr_${'x'.repeat(43)}`],
+    [`sll_${'x'.repeat(43)}`],
+    [`sluice_${'x'.repeat(50)}`],
     ['$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA'],
   ])('knows %s by its shape', (secret) => {
     expect(redacted([], `a ${secret} b`)).toBe('a [redacted] b')

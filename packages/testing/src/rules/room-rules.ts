@@ -50,6 +50,10 @@ const drivers: Record<string, string> = {
   'oidc-provider': 'apps/identity/src/oidc/',
   'openid-client': 'apps/identity/src/sign-in/federated/',
   '@node-rs/argon2': 'apps/identity/src/sign-in/',
+  otpauth: 'apps/identity/src/sign-in/second-factor/',
+  uqr: 'apps/identity/src/sign-in/second-factor/',
+  nodemailer: 'apps/identity/src/mail/',
+  undici: 'packages/http/',
 }
 
 /** Every import that leaves its room, one sentence each. `root` is the repository's folder. */
