@@ -1,5 +1,6 @@
 import type { Operation } from '@sluice/http'
 import { accountOperations } from './account/operations.ts'
+import { allowedApplicationOperations } from './allowed-applications/operations.ts'
 import { authLinkOperations } from './auth/link-operations.ts'
 import { authOperations } from './auth/operations.ts'
 import { clientOperations } from './clients/operations.ts'
@@ -20,6 +21,7 @@ export const operations: readonly Operation<IdentityContext>[] = [
   ...Object.values(clientOperations),
   // Before users, whose paths would take "me" for an id.
   ...Object.values(accountOperations),
+  ...Object.values(allowedApplicationOperations),
   ...Object.values(userOperations),
   ...Object.values(userLifeOperations),
   ...Object.values(userAccessOperations),

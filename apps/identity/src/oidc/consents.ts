@@ -51,3 +51,17 @@ export const loadExistingGrant = (db: Kysely<DB>) =>
     if (!found || before !== JSON.stringify([grant.openid, grant.resources])) await grant.save()
     return grant
   }
+
+/** Takes a user's yes back, with all that came of it. What they had said yes to; undefined: nothing. */
+export async function forgetConsent(trx: Kysely<DB>, user: string, application: string): Promise<string[] | undefined> {
+  const { rows } = await sql<{ scopes: string[]; user_id: number; config: number }>`
+    delete from application_consents k using users u, sso_client_configs a
+    where u.id = k.user_id and a.id = k.sso_client_config_id and u.uid = ${user} and a.uid = ${application}
+    returning k.scopes, k.user_id, k.sso_client_config_id as config`.execute(trx)
+  const [gone] = rows
+  if (gone)
+    await sql`
+      delete from oidc_models where sso_client_config_id = ${gone.config}
+        and session_id in (select id from sessions where user_id = ${gone.user_id})`.execute(trx)
+  return gone?.scopes
+}

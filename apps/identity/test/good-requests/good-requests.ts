@@ -1,5 +1,6 @@
 import type { Service } from '../app-under-test.ts'
 import { accountRequests } from './account.ts'
+import { allowedApplicationRequests } from './allowed-applications.ts'
 import { authRequests } from './auth.ts'
 import { clientRequests } from './clients.ts'
 import { lookupRequests } from './lookups.ts'
@@ -39,6 +40,7 @@ export const goodRequests = (stage: Stage): GoodRequests => ({
   ...reportRequests(),
   ...ssoClientConfigRequests(stage),
   ...accountRequests(stage),
+  ...allowedApplicationRequests(stage),
   ...authRequests(stage),
   ...mailRequests(stage),
   ...lookupRequests(stage),

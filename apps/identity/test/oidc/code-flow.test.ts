@@ -142,6 +142,24 @@ describe('the OpenID Provider', () => {
     expect(all.html).not.toContain('route')
   })
 
+  it('asks again, and lets the application refresh nothing, once the user took their yes back', async () => {
+    const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
+    const { browser, tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
+    const { body: list } = await user.get('/users/me/applications').expect(200)
+    expect(list).toMatchObject([
+      { id: party.application.id, clientName: 'Reports', scopes: ['openid', 'ROLE_SEE_VIEW'] },
+    ])
+    // Not for the application to do.
+    await service.bearing(tokens.access_token).delete(`/users/me/applications/${party.application.id}`).expect(403)
+    await user.delete(`/users/me/applications/${party.application.id}`).expect(204)
+    await user.delete(`/users/me/applications/${party.application.id}`).expect(404)
+    await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({
+      error: 'invalid_grant',
+    })
+    const { url } = await party.begin({ scope: 'openid ROLE_SEE_VIEW' })
+    expect((await browser.open(url)).html).toContain('value="allow"')
+  })
+
   it('says login_required to an application that wants nobody to be asked', async () => {
     const { url, finish } = await party.begin({ prompt: 'none' })
     await expect(finish(await party.browser().open(url))).rejects.toMatchObject({ error: 'login_required' })

@@ -1,4 +1,5 @@
 import { account } from './operations/account.ts'
+import { allowedApplications } from './operations/allowed-applications.ts'
 import { auth } from './operations/auth.ts'
 import { clients } from './operations/clients.ts'
 import { lookups } from './operations/lookups.ts'
@@ -13,6 +14,7 @@ import { users } from './operations/users.ts'
 /** Everything that the identity service can be asked. */
 export const identityOperations = {
   account,
+  allowedApplications,
   clients,
   users,
   userGroups,

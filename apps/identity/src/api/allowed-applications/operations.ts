@@ -1,0 +1,37 @@
+import { sql } from 'kysely'
+import { applicationScopes, identityOperations, type AllowedApplication } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { forgetConsent } from '../../oidc/consents.ts'
+import { isUid } from '../../uid.ts'
+import { operation } from '../operation.ts'
+
+const { allowedApplications } = identityOperations
+
+interface Row extends Omit<AllowedApplication, 'allowed' | 'lastUpdated'> {
+  created_at: Date
+  updated_at: Date
+}
+
+export const allowedApplicationOperations = {
+  list: operation(allowedApplications.list, async ({ db, caller }) => {
+    const { rows } = await sql<Row>`
+      select a.uid as id, a.sso_client_id as "ssoClientId", a.client_name as "clientName", k.scopes, k.created_at, k.updated_at
+      from application_consents k join users u on u.id = k.user_id join sso_client_configs a on a.id = k.sso_client_config_id
+      where u.uid = ${caller.uid} order by lower(a.client_name), a.id limit 1000`.execute(db)
+    return rows.map(({ created_at, updated_at, scopes, ...row }) => ({
+      ...row,
+      scopes: applicationScopes.filter((scope) => scopes.includes(scope)),
+      allowed: created_at.toISOString(),
+      lastUpdated: updated_at.toISOString(),
+    }))
+  }),
+
+  delete: operation(allowedApplications.delete, async ({ write, caller, params, request }) => {
+    await write(async (trx) => {
+      const scopes = isUid(params.uid) ? await forgetConsent(trx, caller.uid, params.uid) : undefined
+      if (!scopes) throw problems.notFound('application that you allowed anything')
+      request.audit(params.uid, { before: { scopes } })
+    })
+    return undefined
+  }),
+}

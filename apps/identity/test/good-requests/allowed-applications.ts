@@ -1,0 +1,18 @@
+import { sql } from 'kysely'
+import { applicationBody } from '../application.ts'
+import type { GoodRequests, Stage } from './good-requests.ts'
+
+export const allowedApplicationRequests = ({ service, admin }: Stage): GoodRequests => {
+  const allowed = async () => {
+    const { body } = await admin.post('/sso-client-configs').send(applicationBody()).expect(201)
+    await sql`
+      insert into application_consents (user_id, sso_client_config_id, scopes)
+      select u.id, a.id, '{openid}' from users u, sso_client_configs a
+      where u.uid = ${admin.uid} and a.uid = ${body.id}`.execute(service.db)
+    return { by: admin, uid: body.id as string }
+  }
+  return {
+    'allowedApplications.list': async () => ({ by: (await allowed()).by }),
+    'allowedApplications.delete': allowed,
+  }
+}
