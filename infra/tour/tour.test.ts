@@ -42,6 +42,7 @@ describe('the tour of the README', () => {
     expect(stdout).toContain('facility TEXT, name TEXT, visits SMALLINT, rate DECIMAL, on DATE\n')
     expect(stdout).toContain("[ '007', 'Ávila, North', 120, '0.75', '2026-01-31' ]")
     expect(stdout).toContain("[ '008', 'South', null, '1.50', '2026-02-28' ]")
+    expect(stdout).toMatch(/^http:\/\/localhost:\d+\/account\/invitation\?token=sll_/m)
     for (const pointer of ['/permanent', '/colour', '/name', '/providerSchema'])
       expect(stdout).toContain(`pointer: '${pointer}'`)
     expect(stdout).not.toMatch(/undefined|urn:problem/)

@@ -6,7 +6,7 @@ import type { DB } from './database.ts'
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_511
 
-/** Can this user, while their client is not disabled, sign in and administer the whole system? There is no sign-in but by password. */
+/** Can this user, while their client is not disabled, sign in and administer the whole system, even if no SSO provider answers? */
 export const canAdminister = ({ roles, status, password_hash }: UserRow): boolean =>
   roles.includes('ROLE_SUPER_ADMIN') && status === 'ACTIVE' && password_hash !== null
 
