@@ -43,8 +43,7 @@ it.each(refused)('shows a page of ours for %j', async (uri) => {
   const page = await party.browser().open(url)
   expect([page.status, page.url.origin]).toEqual([400, published])
   expect(page.headers.get('content-type')).toMatch('text/html')
-  const { host } = new URL(uri || 'https://none.example', published)
-  expect(page.html).not.toMatch(new RegExp(`(href|action)="[^"]*${host}`))
+  expect(page.html).not.toMatch(/(href|action)="[^"]*(example|javascript)/)
 })
 
 it('takes no second one, and none besides when there is only one', async () => {
