@@ -26,6 +26,9 @@ afterAll(async () => {
 
 it('every column that is sealed is on the list', async () => {
   expect(await brokenSealRules(app, database.url, sealedColumns)).toEqual([])
+  const broken = await brokenSealRules(app, database.url, [{ table: 'users', key: 'name', column: 'nowhere' }])
+  for (const said of ['signing_keys.private_key', 'the column seed', 'users.nowhere is no text beside a unique key'])
+    expect(broken.map((one) => one.replaceAll('^', ''))).toContainEqual(expect.stringContaining(said))
 })
 
 it('a key ring is renewed: the command seals anew, and the older key is not needed any more', async () => {

@@ -108,8 +108,9 @@ describe('lists, searches and reports', () => {
     async (_id, { method, path, body }) => {
       const filters = [[], ['id:!null'], ['id:!null', 'id:null']]
       for (const filter of filters) {
-        const junction = filter.length > 1 ? { rootJunction: 'OR' } : {}
-        const query = new URLSearchParams([...filter.map((one) => ['filter', one]), ...Object.entries(junction)])
+        const junction: Record<string, string> = filter.length > 1 ? { rootJunction: 'OR' } : {}
+        const terms = filter.map((one): [string, string] => ['filter', one])
+        const query = new URLSearchParams([...terms, ...Object.entries(junction)])
         const asked = body
           ? stranger[method](path).send({ filter, ...junction, paging: { pageSize: 1000 } })
           : stranger[method](`${path}?${query}&pageSize=1000`)
