@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { ApiToken, Role } from '@sluice/contracts'
 import { keepHouseOnce } from '../src/housekeeping.ts'
 import { isApiToken } from '../src/sign-in/api-tokens.ts'
-import { auditOf, startService, type Service } from './app-under-test.ts'
+import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -95,6 +95,11 @@ describe('an API token', () => {
       user: ({ uid }) => admin.delete(`/users/${uid}`).expect(204),
       own: (person, { id }) => person.delete(`${own}/${id}`).expect(204),
       admin: ({ uid }, { id }) => admin.delete(`/users/${uid}/api-tokens/${id}`).expect(204),
+      'own password': (person) =>
+        person
+          .put('/users/me/password')
+          .send({ currentPassword: goodPassword, newPassword: 'another-fine-phrase' })
+          .expect(204),
       password: ({ uid, username }) =>
         admin
           .put(`/users/${uid}`)

@@ -71,6 +71,14 @@ describe('a second factor', () => {
     await person.put(own).send({ code: code() }).expect(409)
   })
 
+  it('can be set up by whoever has the longest of names', async () => {
+    const client = await service.client({ name: '\u4e2d'.repeat(255) })
+    const { username } = await service.user({ client, username: '\u6587'.repeat(100) })
+    const { accessToken } = await service.signIn(username)
+    const { body } = await service.bearing(accessToken).post(own).send({ password: goodPassword }).expect(200)
+    expect(body.uri.length).toBeLessThan(2000)
+  })
+
   it('goes when its user signs in elsewhere from now on', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const { person } = await halfSignedIn(service)

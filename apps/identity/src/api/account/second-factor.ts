@@ -34,7 +34,7 @@ export async function enrol({ password }: OwnPasswordBody, input: Asked): Promis
     if (seed === undefined)
       throw problems.conflict('/', 'You have a second factor: remove it before you set up another.')
     request.audit(caller.uid)
-    return { secret: seed, ...enrolmentOf(seed, { issuer: `Sluice (${client_name})`, username }) }
+    return { secret: seed, ...enrolmentOf(seed, { issuer: `Sluice ${client_name}`, username }) }
   })
 }
 

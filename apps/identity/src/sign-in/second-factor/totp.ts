@@ -17,8 +17,9 @@ export function stepOf(code: string, seed: string, now = Date.now()): number | u
 
 /** How an authenticator is told the seed: as `otpauth://` and as a picture of that, an SVG document. */
 export function enrolmentOf(seed: string, { issuer, username }: { issuer: string; username: string }) {
-  // A colon would end the issuer.
-  const uri = totpOf(seed, { issuer: issuer.replaceAll(':', ' '), label: username }).toString()
+  // A colon would end it, and what is longer no screen shows and no QR code holds: each letter may take nine, twice.
+  const short = [...issuer.replaceAll(':', ' ')].slice(0, 40).join('')
+  const uri = totpOf(seed, { issuer: short, label: username }).toString()
   return { uri, qrCode: renderSVG(uri, { border: 4, ecc: 'M' }) }
 }
 
