@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { ClientBody, Role } from '@sluice/contracts'
-import { startService, type Service } from './app-under-test.ts'
+import { startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -76,5 +76,34 @@ describe('the session', () => {
     expect(await introduced(service.bearing((await service.signIn(username)).accessToken))).toBe(true)
     await first.post('/auth/logout').expect(204)
     expect(await introduced(service.bearing((await service.signIn(username)).accessToken))).toBe(false)
+  })
+
+  it('says which roles the token was issued with, until it is refreshed', async () => {
+    const admin = await service.as(['ROLE_SUPER_ADMIN'])
+    const person = await service.as(['ROLE_SEE_VIEW'])
+    const body = userBody({ username: person.username, auths: ['ROLE_SEE_VIEW', 'ROLE_SEE_ROUTE'] })
+    await admin.put(`/users/${person.uid}`).send(body).expect(200)
+    const changed = (await person.get('/session').expect(200)).body.user
+    expect(changed).toMatchObject({ preUpdateAuths: ['ROLE_SEE_VIEW'], auths: body.auths })
+    const { refreshToken } = person.tokens
+    const { accessToken } = (await service.http.post('/api/v1/auth/refresh').send({ refreshToken }).expect(200)).body
+    const refreshed = (await service.bearing(accessToken).get('/session').expect(200)).body.user
+    expect(refreshed.auths).toEqual(body.auths)
+    expect(refreshed).not.toHaveProperty('preUpdateAuths')
+  })
+
+  it('tells an API token what it may do, which is less than its user', async () => {
+    const person = await service.as(['ROLE_SEE_VIEW', 'ROLE_SEE_ROUTE', 'ROLE_SEE_INSTANCE'])
+    const expires = new Date(Date.now() + 86_400_000).toISOString()
+    const made = await person.post('/users/me/api-tokens').send({ name: 'Mine', roles: ['ROLE_SEE_ROUTE'], expires })
+    const { body } = await service.bearing(made.body.token).get('/session').expect(200)
+    expect(body).toMatchObject({
+      activeUser: { id: person.uid, hasManagerAccess: false, hasRouteAccess: true },
+      user: { auths: ['ROLE_SEE_ROUTE'], hasManagerAccess: false, hasIntegrationRouteAccess: true },
+      activeClient: { id: person.client },
+      forwardTo: 'SERVICE_INTEGRATION',
+    })
+    expect(body.user).not.toHaveProperty('preUpdateAuths')
+    await service.bearing(made.body.token).put('/session/client').send({ clientId: person.client }).expect(403)
   })
 })
