@@ -145,7 +145,10 @@ describe('a code', () => {
 
   it('is wrong in one way, whatever is wrong with it', async () => {
     const { ticket } = await halfSignedIn(service)
-    const [wrong, madeUp] = [await complete(ticket, '12 34 56 7'), await complete(`slt_${'x'.repeat(43)}`, '123456')]
+    const [wrong, madeUp] = [
+      await complete(ticket, '\u0661\u0662\u0663\u0664\u0665\u0666'),
+      await complete(`slt_${'x'.repeat(43)}`, '123456'),
+    ]
     const common = (body: Record<string, unknown>) => ({ ...body, requestId: '' })
     expect(common(wrong.body)).toEqual(common(madeUp.body))
     expect([wrong.status, wrong.body.code]).toEqual([401, 'sign-in-failed'])

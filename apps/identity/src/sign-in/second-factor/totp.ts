@@ -11,6 +11,8 @@ export const newSeed = (): string => new Secret({ size: 20 }).base32
 
 /** The time step whose code this is; undefined: of none near now. */
 export function stepOf(code: string, seed: string, now = Date.now()): number | undefined {
+  // otpauth compares letters by number and then by bytes, and throws where these differ.
+  if (!/^[0-9]{6}$/.test(code)) return undefined
   const delta = totpOf(seed).validate({ token: code, window, timestamp: now })
   return delta === null ? undefined : TOTP.counter({ period, timestamp: now }) + delta
 }
