@@ -32,6 +32,7 @@ create index users_client_username on users (client, username, uid);
 create index users_client_email on users (client, email, uid);
 create index users_client_created on users (client, created_at, uid);
 create index users_client_updated on users (client, updated_at, uid);
+create index users_client_status on users (client, status, uid);
 create index users_client_uid on users (client, uid);
 create index users_name on users (lower(name), uid);
 create index users_username on users (username, uid);

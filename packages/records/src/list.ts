@@ -50,7 +50,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
 
   function planOf(request: SearchRequest, caller: Caller): SearchPlan {
     const query = (text: string) => kind.matches(`%${escaped(text)}%`)
-    const allowed = Object.entries(kind.properties).filter(
+    const allowed = Object.entries({ ...kind.properties, ...kind.propertiesOf?.(caller) }).filter(
       ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => holds(caller.roles, role)),
     )
     try {

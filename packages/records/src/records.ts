@@ -13,6 +13,8 @@ export interface RecordKind<Row, Resource, Context> {
   /** Where one of them is found, below `/api/v1`. */
   path: string
   properties: Properties
+  /** Those of `properties` that are looked for in another way, depending on who asks. Under the same names, with the same types. */
+  propertiesOf?(caller: Caller): Properties
   /** For tables that may grow so large that counting takes long. */
   tally?: Tally
   /** Narrows every list, not what is read by its id. */

@@ -121,6 +121,7 @@ describe('of 100,000 users of a client', () => {
     ['users_client_email', ['email']],
     ['users_client_created', ['created:desc']],
     ['users_client_updated', ['lastUpdated']],
+    ['users_client_status', ['status:desc']],
     ['users_client_uid', ['id:desc']],
   ])('a page is read along %s, in the order %j, and none is counted', async (index, order) => {
     const { scans, indexes, read, nodes, headers } = await planOf({ order })
@@ -163,6 +164,28 @@ describe('of 100,000 users of a client', () => {
       expect(read).toBeLessThan(500)
       expect(headers['X-Total-Count']).toMatch(/^[01]$/)
     }
+  })
+
+  it('members of groups are found by their group, be there few or none', async () => {
+    await sql`
+      with made as (insert into user_groups (client, name, code)
+        select client, code, code from unnest(${[large, small]}::uuid[]) as client, unnest('{ALL,FEW}'::text[]) as code returning id, client, code)
+      insert into user_group_members
+      select made.id, u.id from made join users u on u.client = made.client where made.code = 'ALL' or u.id % 10000 = 0`.execute(
+      db,
+    )
+    await sql`analyze user_groups, user_group_members`.execute(db)
+    for (const [code, total] of [
+      ['FEW', '10'],
+      ['NONE', '0'],
+      ['few', '0'],
+    ]) {
+      const { scans, read, headers } = await planOf({ filter: [`userGroups.code:eq:${code}`, 'name:!null'] })
+      expect([scans.includes('users'), headers['X-Total-Count']]).toEqual([false, total])
+      expect(read).toBeLessThan(50)
+    }
+    expect((await planOf({ filter: ['userGroups.name:eq:ALL'] })).headers['X-Total-Count']).toBe('100000')
+    expect((await planOf({ filter: ['userGroups.name:eq:ALL'] }, { client: small })).read).toBeLessThan(450)
   })
 
   it('a state that few are in is read in the order of names, and not counted', async () => {

@@ -1,12 +1,23 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type User } from '@sluice/contracts'
-import { matchesLineOf, records, type Only } from '@sluice/records'
+import { matchesLineOf, records, type Only, type Properties } from '@sluice/records'
 import type { Asked } from '../operation.ts'
 import { presentUsers } from './present.ts'
 import type { UserRow } from './row.ts'
 
-const ofGroups = (condition: RawBuilder<SqlBool>) => sql<SqlBool>`exists (
-  select from user_group_members m join user_groups g on g.id = m.user_group_id where m.user_id = r.id and ${condition})`
+/**
+ * The members are found first, and then their rows: how many a group has cannot be estimated, and a walk through all users of
+ * a client to find those of a small group takes seconds.
+ */
+const inGroups = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<SqlBool>) =>
+  sql<SqlBool>`r.id = any(array(
+  select m.user_id from user_group_members m join user_groups g on g.id = m.user_group_id where ${groups} and ${condition}))`
+
+const groupProperties = (some: ReturnType<typeof inGroups>): Properties => ({
+  'userGroups.id': { column: 'g.uid', type: 'uid', some },
+  'userGroups.code': { column: 'g.code', type: 'string', some },
+  'userGroups.name': { column: 'g.name', type: 'string', some },
+})
 
 const ofClient = (column: 'uid' | 'code' | 'name') =>
   sql`select c.${sql.ref(column)} from clients c where c.uid = r.client`
@@ -37,10 +48,11 @@ export const userRecords = records<UserRow, User, Asked>({
     'client.id': { column: 'r.client', type: 'uid', required: true, onlyFor: ['ROLE_MANAGE_CLIENT'] },
     'client.code': { column: ofClient('code'), type: 'string', onlyFor: ['ROLE_MANAGE_CLIENT'] },
     'client.name': { column: ofClient('name'), type: 'string', onlyFor: ['ROLE_MANAGE_CLIENT'] },
-    'userGroups.id': { column: 'g.uid', type: 'uid', some: ofGroups },
-    'userGroups.code': { column: 'g.code', type: 'string', some: ofGroups },
-    'userGroups.name': { column: 'g.name', type: 'string', some: ofGroups },
+    ...groupProperties(inGroups(sql`true`)),
   },
+  /** Other clients have groups of the same names. */
+  propertiesOf: ({ roles, client }) =>
+    holds(roles, 'ROLE_SUPER_ADMIN') ? {} : groupProperties(inGroups(sql`g.client = ${client}`)),
   /** Id, username, e-mail address and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   tally: {
