@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { Account, FindAccount } from 'oidc-provider'
+import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { isUid } from '../uid.ts'
 import type { ExtraMetadata } from './clients.ts'
@@ -28,7 +29,7 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
     const tenant = (ctx.oidc.client as unknown as ExtraMetadata | undefined)?.tenant
     if (!isUid(sub)) return undefined
     const { rows } = await sql<Row & { client: string }>`
-      select u.uid, u.name, u.username, u.email, u.updated_at, u.client
+      ${prepared('find-account')} select u.uid, u.name, u.username, u.email, u.updated_at, u.client
       from users u join clients c on c.uid = u.client
       where u.uid = ${sub} and u.status = 'ACTIVE' and not c.disabled`.execute(db)
     const user = rows[0]

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { errors, Provider, type Adapter, type AdapterPayload } from 'oidc-provider'
+import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { isUid } from '../uid.ts'
 import { findApplication } from './clients.ts'
@@ -25,9 +26,13 @@ export const oidcAdapter =
   (model: string): Adapter => {
     const one = (id: string) => sql`model = ${model} and id_hash = ${hashOf(id)}`
 
-    async function find(which: RawBuilder<unknown>, id: string): Promise<AdapterPayload | undefined> {
+    async function find(
+      by: 'id' | 'session',
+      which: RawBuilder<unknown>,
+      id: string,
+    ): Promise<AdapterPayload | undefined> {
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
-      select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? grace : -1}), false) as used
+      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? grace : -1}), false) as used
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
       where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
@@ -38,7 +43,7 @@ export const oidcAdapter =
       async upsert(id, payload, expiresIn = longest) {
         const session = sessionOf(model, payload)
         const { rows } = await sql`
-        insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
+        ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
         select ${model}, ${hashOf(id)}, ${storedPayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
           now() + make_interval(secs => ${expiresIn})
         from (select ${session ?? null}::uuid as session, ${payload.clientId ?? null}::text as application) as of
@@ -51,10 +56,10 @@ export const oidcAdapter =
         if (rows.length === 0) throw new errors.InvalidGrant('the session has ended, or the client is no more')
       },
 
-      find: (id) => (model === 'Client' ? findApplication(db, id) : find(sql`m.id_hash = ${hashOf(id)}`, id)),
+      find: (id) => (model === 'Client' ? findApplication(db, id) : find('id', sql`m.id_hash = ${hashOf(id)}`, id)),
 
       /** A session is named by its sign-in's uid here. Its own id, which the browser holds, is not in the answer. */
-      findByUid: async (uid) => (isUid(uid) ? find(sql`s.uid = ${uid}`, '') : undefined),
+      findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
       /** There is no grant by user code. */
       findByUserCode: async () => undefined,
@@ -62,7 +67,7 @@ export const oidcAdapter =
       /** Of any number of parallel uses exactly one finds it unused, because the update is the question. */
       async consume(id) {
         const { rows } = await sql`
-        with used as (
+        ${prepared('consume-oidc-model')} with used as (
           update oidc_models set consumed_at = now() where ${one(id)} and consumed_at is null returning session_id
         ), seen as (
           update sessions set last_used_at = now() where id in (select session_id from used)

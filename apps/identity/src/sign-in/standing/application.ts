@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { Credential, GrantType, Standing } from '@sluice/contracts'
+import { prepared } from '@sluice/database'
 import { effectiveRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import { roleScopes } from '../../oidc/scopes.ts'
@@ -23,7 +24,7 @@ interface Row {
 /** An application that acts for itself: with the roles among its scopes, in its own client. */
 export async function applicationStanding(db: Kysely<DB>, { id }: Credential): Promise<Standing | undefined> {
   const { rows } = await sql<Row>`
-    select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
+    ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
       c.uid as client, c.code as client_code, c.name as organisation, c.disabled,
       c.manager_enabled, c.routes_enabled, c.pipelines_enabled
     from sso_client_configs a join clients c on c.uid = a.client
