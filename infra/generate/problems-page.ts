@@ -51,9 +51,9 @@ export function brokenCatalogue(folder: string, problems: readonly KnownProblem[
     /^\d+$/.test(status) ? !known.has(`${status} ${code}`) : !codes.has(code),
   )
   const text = sources.join('\n')
-  const unused = problems.filter(
-    ({ code }) => !text.includes(`, '${code}'`) && !text.includes(`'${code.toUpperCase().replaceAll('-', '_')}'`),
-  )
+  const isAnswered = ({ code }: KnownProblem) =>
+    new RegExp(String.raw`,\s*'${code}'`).test(text) || text.includes(`'${code.toUpperCase().replaceAll('-', '_')}'`)
+  const unused = problems.filter((problem) => !isAnswered(problem))
   return [
     ...unknown.map(
       ([, status, code]) => `${folder} answers ${status} ${code}, which its problem-catalogue.ts does not know`,
