@@ -4,9 +4,9 @@ import { errors, Provider, type ClientMetadata } from 'oidc-provider'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { secretHash } from '../api/sso-client-configs/columns.ts'
-import { endSession } from '../sign-in/sessions.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
 import { recordEvents } from './events.ts'
+import { signOut } from './sign-out.ts'
 import { unknownAddresses } from './unknown-addresses.ts'
 
 /** One oidc-provider with one set of keys. Making it takes milliseconds, so that new keys get a new one. */
@@ -37,7 +37,7 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
     loginAccount.call(this as never, details)
   }
   prototype.destroy = async function end(this: SessionLike) {
-    if (this.accountId) await endSession(db, this.uid, 'SIGNED_OUT')
+    if (this.accountId) await signOut(db, this.uid, Provider.ctx)
     await destroy.call(this as never)
   }
 }

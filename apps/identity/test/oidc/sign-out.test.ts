@@ -31,6 +31,9 @@ describe('signing out', () => {
     const page = await browser.open(url)
     expect(page.url.href).toBe(`${left}?state=away`)
     expect(await sessionsOf(user.uid)).toEqual([{ end_reason: 'SIGNED_OUT' }])
+    const { rows: audit } = await sql`
+      select client, details from audit where operation = 'oidc.signOut' and actor = ${user.uid}`.execute(service.db)
+    expect(audit).toEqual([{ client: party.organisation, details: { application: party.body.ssoClientId } }])
     await service.bearing(tokens.access_token).get('/users/me').expect(401)
     await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({
       error: 'invalid_grant',

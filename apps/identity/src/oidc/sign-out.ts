@@ -1,0 +1,27 @@
+import type { Request } from 'express'
+import { sql, type Kysely } from 'kysely'
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import { recordAudit, transaction } from '@sluice/database'
+import type { DB } from '../database.ts'
+import { endSession } from '../sign-in/sessions.ts'
+
+/** Ends the sign-in that a browser's session hangs from, for every application that had something of it. */
+export function signOut(db: Kysely<DB>, session: string, ctx: KoaContextWithOIDC | undefined): Promise<void> {
+  return transaction(db, async (trx) => {
+    const { rows } = await sql<{ user: string; client: string }>`
+      select u.uid as user, s.client from sessions s join users u on u.id = s.user_id
+      where s.uid = ${session} and s.ended_at is null for update of s`.execute(trx)
+    const [open] = rows
+    if (!open) return
+    await endSession(trx, session, 'SIGNED_OUT')
+    await recordAudit(trx, {
+      operation: 'oidc.signOut',
+      actor: open.user,
+      client: open.client,
+      object: session,
+      requestId: ctx?.response.get('x-request-id') ?? '',
+      address: (ctx?.req as Request | undefined)?.ip ?? '',
+      details: { application: ctx?.oidc.client?.clientId ?? null },
+    })
+  })
+}
