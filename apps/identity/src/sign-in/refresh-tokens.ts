@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { sql, type Kysely } from 'kysely'
+import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { auditing, prepared, type AuditFacts } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { endSession } from './sessions.ts'
@@ -25,17 +25,25 @@ export interface Refusal {
 }
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
-const newToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
+export const newRefreshToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
 
-/** A new token of a session. Only its hash is kept. */
-export async function addRefreshToken(db: Kysely<DB>, session: { id: number; expires_at: Date }): Promise<string> {
-  const token = newToken()
+/** A token of a session, a new one unless it was made ahead. Only its hash is kept. */
+export async function addRefreshToken(
+  db: Kysely<DB>,
+  session: { id: number; expires_at: Date },
+  token = newRefreshToken(),
+): Promise<string> {
   await sql`
     ${prepared('add-refresh-token')}
     insert into refresh_tokens (token_hash, session_id, expires_at)
     values (${hashOf(token)}, ${session.id}, ${session.expires_at})`.execute(db)
   return token
 }
+
+/** The same as part of a statement that opens the session: `opened` is its rows of id and expires_at. */
+export const refreshTokenKept = (token: string, opened: RawBuilder<unknown>) => sql`
+  insert into refresh_tokens (token_hash, session_id, expires_at)
+  select ${hashOf(token)}, id, expires_at from ${opened}`
 
 /**
  * Uses a token up and gives the next one of its session, in one statement together with its audit row, because nothing is
@@ -48,7 +56,7 @@ export async function exchangeRefreshToken(
   token: string,
   facts: AuditFacts,
 ): Promise<Refreshed | undefined> {
-  const [hash, refreshToken] = [hashOf(token), newToken()]
+  const [hash, refreshToken] = [hashOf(token), newRefreshToken()]
   const { rows } = await sql<Refreshed['session'] & { user: string; client: string }>`
     ${prepared('exchange-refresh-token')}
     with presented as (
@@ -63,7 +71,7 @@ export async function exchangeRefreshToken(
     ), used as (
       update refresh_tokens set consumed_at = now() where token_hash = ${hash} and exists (select from continued)
     ), next as (
-      insert into refresh_tokens (token_hash, session_id, expires_at) select ${hashOf(refreshToken)}, id, expires_at from continued
+      ${refreshTokenKept(refreshToken, sql`continued`)}
     ), audited as (
       ${auditing(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued`)}
     )

@@ -8,6 +8,7 @@ import type { DB } from '../database.ts'
 import { verifyPassword } from './password.ts'
 import { methodsOf } from './second-factor/second-factor.ts'
 import { issueTicket } from './second-factor/tickets.ts'
+import { openAtOnce } from './open-at-once.ts'
 import { openSession } from './sessions.ts'
 import { admitTry, succeeded, takenBack, type Attempt } from './throttle.ts'
 import { skeletonOf } from './username.ts'
@@ -23,6 +24,8 @@ export interface SignInContext {
     userAgent: string
     audit(object: string | null, details?: object, by?: Actor): void
   }
+  /** What the session begins with where that is all that `opened` does: then it is opened in one statement. */
+  refreshToken?: string
   /** What else belongs to the sign-in, in the transaction that opens the session. */
   opened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }
@@ -66,6 +69,10 @@ export async function signIn(
   const account = await accountOf(db, username)
   const right = await verified(password, account, db, attempt)
   const refusal = account ? refusalOf(account, right) : 'unknown username'
+  if (account && refusal === undefined) {
+    const opened = await openAtOnce(account, attempt, context)
+    if (opened) return opened
+  }
 
   const result = await write(async (trx) => {
     const by = account && { user: account.uid, client: account.client }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import { prepared } from '@sluice/database'
 import { problems } from '@sluice/http'
 import type { DB } from '../database.ts'
@@ -108,10 +108,18 @@ export async function succeeded(
   await sql`
     ${prepared('try-succeeded')}
     with forgotten as (delete from sign_in_attempts where key = ${account})
-    update sign_in_attempts set failures = greatest(failures - 1, 0),
-      blocked_until = case when failures <= ${perNetwork.free} then '-infinity' else blocked_until end
-    where key = ${network}`.execute(db)
+    ${networkForgiven(network)}`.execute(db)
 }
+
+/** The same as parts of a statement that does more, where `condition` holds. */
+export const tryForgiven = ({ account, network }: Attempt, condition: RawBuilder<SqlBool>) => sql`
+  network_forgiven as (${networkForgiven(network)} and ${condition}),
+  account_forgotten as (delete from sign_in_attempts where key = ${account} and ${condition})`
+
+const networkForgiven = (network: string) => sql`
+  update sign_in_attempts set failures = greatest(failures - 1, 0),
+    blocked_until = case when failures <= ${perNetwork.free} then '-infinity' else blocked_until end
+  where key = ${network}`
 
 /** A try that could not be made, because a part was down, is none. */
 export async function takenBack(db: Kysely<DB>, { account, network }: Attempt): Promise<void> {

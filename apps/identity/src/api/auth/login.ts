@@ -1,5 +1,5 @@
 import type { LoginAnswer, LoginBody, LoginCodeBody, Tokens } from '@sluice/contracts'
-import { addRefreshToken } from '../../sign-in/refresh-tokens.ts'
+import { addRefreshToken, newRefreshToken } from '../../sign-in/refresh-tokens.ts'
 import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
 import { signIn, type SignedIn, type SignInContext } from '../../sign-in/sign-in.ts'
 import type { Asked } from '../operation.ts'
@@ -22,7 +22,7 @@ export async function loginWithCode(body: LoginCodeBody, input: Asked): Promise<
 /** A sign-in that ends in tokens: the first refresh token is made with the session. */
 function forTokens(input: Asked) {
   const { db, write, config, request } = input
-  let refreshToken = ''
+  const refreshToken = newRefreshToken()
   const context: SignInContext = {
     db,
     write,
@@ -32,8 +32,9 @@ function forTokens(input: Asked) {
       userAgent: request.stream.headers['user-agent'] ?? '',
       audit: (...note) => request.audit(...note),
     },
+    refreshToken,
     async opened(trx, session) {
-      refreshToken = await addRefreshToken(trx, session)
+      await addRefreshToken(trx, session, refreshToken)
     },
   }
   const tokensFor = ({ user, session }: SignedIn) =>
