@@ -14,7 +14,7 @@ import { clientCredentials, login, refresh } from './measures/tokens.ts'
 import { createUser, searchUsers } from './measures/users.ts'
 import { startHandlers, startProvider } from './programs.ts'
 import { createDatabase, stage } from './stage.ts'
-import { table } from './table.ts'
+import { inShort, table } from './table.ts'
 
 /** `npm run bench:identity [-- options]`: how fast the identity service is, next to what is bare; see README.md here. */
 
@@ -81,7 +81,11 @@ async function bench(): Promise<void> {
   }
   const rows: Row[] = []
   for (const [name, measure] of Object.entries(measures))
-    if (uses(name)) rows.push(...(await step(name, () => measure(parts))))
+    if (uses(name)) {
+      const measured = await step(name, () => measure(parts))
+      for (const row of measured) console.log(`            ${inShort(row)}`)
+      rows.push(...measured)
+    }
 
   const text = table(rows, parts.rounds)
   console.log(`\n${text}`)

@@ -20,6 +20,9 @@ const cells = ({ what, figures, against, target }: Row): string[] => [
   target ? (target.met ? 'met' : '**missed**') : '',
 ]
 
+/** A row before there is a table, for whoever is waiting. */
+export const inShort = (row: Row): string => cells(row).filter(Boolean).join(' · ')
+
 /** The results as a markdown table, and the hardware that they were had on. */
 export function table(rows: Row[], { rounds, seconds }: Rounds): string {
   const line = (values: string[]) => `| ${values.join(' | ')} |`

@@ -86,8 +86,8 @@ export async function createUser(bench: Bench): Promise<Row[]> {
       headers,
       JSON.stringify({ name: 'Newcomer', username: 'new-{n}', email: 'new-{n}@example.org', ...more }),
     )
-  // Nobody else's password is chosen here, so it is single sign-on.
-  const body = { ssoAuth: true, startPage: 'DEFAULT' }
+  // Whoever has a password is invited, which is a mail as well.
+  const body = { ssoAuth: true, ssoId: 'new-{n}', startPage: 'DEFAULT' }
   const [ours, bare] = await inTurns(
     [
       contender(bench, { port: bench.small.port, connections, requests: [asking('/api/v1/users', body)] }),
