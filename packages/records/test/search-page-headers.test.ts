@@ -53,6 +53,34 @@ describe('the headers of a page', () => {
     expect(relations(pageHeaders({ page: 1, pageSize: 10 }, '/things'))['next']).toBeDefined()
   })
 
+  it('lead on by a cursor, from a numbered page and from one that was found by a cursor', () => {
+    const page = { page: 2, pageSize: 10, total: 35, more: true, cursor: 'W10.x' }
+    const headers = pageHeaders(page, '/things?page=2&query=a')
+    expect(headers['X-Next-Cursor']).toBe('W10.x')
+    expect(relations(headers)).toMatchObject({
+      prev: '/things?page=1&query=a&pageSize=10',
+      next: '/things?query=a&after=W10.x&pageSize=10',
+    })
+    const further = relations(pageHeaders({ ...page, page: 3, byCursor: true }, '/things?after=W9.x&query=a'))
+    expect(further).toEqual({
+      first: '/things?query=a&page=1&pageSize=10',
+      next: '/things?after=W10.x&query=a&pageSize=10',
+      last: '/things?query=a&page=4&pageSize=10',
+    })
+    expect(pageHeaders(page)).toMatchObject({ 'X-Next-Cursor': 'W10.x' })
+  })
+
+  it('end where nothing follows, whatever the total says', () => {
+    const headers = pageHeaders({ page: 2, pageSize: 10, total: 35, more: false }, '/things')
+    expect(headers).not.toHaveProperty('X-Next-Cursor')
+    expect(relations(headers)['next']).toBeUndefined()
+  })
+
+  it('name no last page that is too far to be asked for by its number', () => {
+    expect(relations(pageHeaders({ page: 1, pageSize: 1000, total: 101_000 }, '/things'))['last']).toBeDefined()
+    expect(relations(pageHeaders({ page: 1, pageSize: 1000, total: 101_001 }, '/things'))['last']).toBeUndefined()
+  })
+
   it('turn a list without pages into its pages', () => {
     const headers = pageHeaders({ page: 1, pageSize: 1000, total: 1500 }, '/things?paging=false&page=7')
     expect(relations(headers)['next']).toBe('/things?page=2&pageSize=1000')
