@@ -5,6 +5,7 @@ import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { isUid } from '../uid.ts'
 import { findApplication } from './clients.ts'
+import { inTurns } from './in-turns.ts'
 import { payloadOf, storedPayload } from './payloads.ts'
 
 /** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */
@@ -24,6 +25,7 @@ const live = sql`m.expires_at > now() and (
 export const oidcAdapter =
   (db: Kysely<DB>) =>
   (model: string): Adapter => {
+    const application = inTurns((id) => findApplication(db, id))
     const one = (id: string) => sql`model = ${model} and id_hash = ${hashOf(id)}`
 
     async function find(
@@ -56,7 +58,7 @@ export const oidcAdapter =
         if (rows.length === 0) throw new errors.InvalidGrant('the session has ended, or the client is no more')
       },
 
-      find: (id) => (model === 'Client' ? findApplication(db, id) : find('id', sql`m.id_hash = ${hashOf(id)}`, id)),
+      find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashOf(id)}`, id)),
 
       /** A session is named by its sign-in's uid here. Its own id, which the browser holds, is not in the answer. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),

@@ -1,0 +1,30 @@
+/**
+ * Asks for one key at a time. Whoever asks while an answer is under way shares the next question with all who wait: it
+ * begins after they asked, so nobody is answered with what was true before. Failures are shared as answers are.
+ */
+export function inTurns<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
+  const running = new Map<string, Promise<unknown>>()
+  const waiting = new Map<string, Promise<T>>()
+
+  const start = (key: string): Promise<T> => {
+    const answer = ask(key)
+    const over = () => {
+      if (running.get(key) === settled) running.delete(key)
+    }
+    const settled = answer.then(over, over)
+    running.set(key, settled)
+    return answer
+  }
+  return (key) => {
+    const before = running.get(key)
+    if (!before) return start(key)
+    const known = waiting.get(key)
+    if (known) return known
+    const next = before.then(() => {
+      waiting.delete(key)
+      return start(key)
+    })
+    waiting.set(key, next)
+    return next
+  }
+}
