@@ -43,6 +43,8 @@ const shape = {
   ACCESS_TOKEN_SECONDS: integer({ min: 30, max: 900, fallback: 300 }),
   /** Days from a sign-in to the next, however often tokens are refreshed. */
   SESSION_DAYS: integer({ min: 1, max: 365, fallback: 30 }),
+  /** Hours that a session may be left alone: without a refresh, its own or that of an application. */
+  SESSION_IDLE_HOURS: integer({ min: 1, max: 8760, fallback: 168 }),
   /** Days that a key signs tokens. 0: until somebody runs bin/rotate-keys.ts. */
   KEY_ROTATION_DAYS: integer({ min: 0, max: 3650, fallback: 90 }),
 }

@@ -174,6 +174,7 @@ export interface Sessions {
   ended_at: Timestamp | null;
   expires_at: Timestamp;
   id: Generated<number>;
+  idle_hours: Generated<number>;
   last_used_at: Generated<Timestamp>;
   roles_at_issue: string[];
   uid: Generated<string>;

@@ -9,6 +9,7 @@ import { sweepOidcModels } from './oidc/sweep.ts'
 import { forgetApiTokens } from './sign-in/api-tokens.ts'
 import { forgetSsoSignIns } from './sign-in/federated/forget.ts'
 import { tendKeys, type KeyRotation } from './sign-in/key-rotation.ts'
+import { endIdleSessions } from './sign-in/sessions.ts'
 import { forgetTickets } from './sign-in/second-factor/tickets.ts'
 
 const hour = 3_600_000
@@ -48,6 +49,7 @@ export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
     if (!rows[0]?.mine) return
     await addAuditMonths(trx, new Date())
     await sql`delete from sign_in_attempts where last_at < now() - interval '1 day'`.execute(trx)
+    await endIdleSessions(trx)
     await forgetSessions(trx)
     await forgetLinks(trx)
     await forgetForgotten(trx)

@@ -3,6 +3,7 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { errors, Provider, type Adapter, type AdapterPayload } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
+import { goesOn } from '../sign-in/sessions.ts'
 import { isUid } from '../uid.ts'
 import { findApplication } from './clients.ts'
 import { inTurns } from './in-turns.ts'
@@ -18,7 +19,7 @@ const hashOf = (id: string): Buffer => createHash('sha256').update(id).digest()
 /** `m` hangs from no sign-in, or from one that may go on. */
 const live = sql`m.expires_at > now() and (
   m.session_id is null or (
-    s.ended_at is null and s.expires_at > now() and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
+    ${goesOn} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
 /** Where oidc-provider keeps what it makes. One of these for every kind of thing. */

@@ -33,8 +33,8 @@ export async function openAtOnce(
           and not u.two_factor_auth
         for share of u
       ), opened as (
-        insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent, amr)
-        select id, client, now() + make_interval(days => ${config.SESSION_DAYS}), roles,
+        insert into sessions (user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
+        select id, client, now() + make_interval(days => ${config.SESSION_DAYS}), ${config.SESSION_IDLE_HOURS}::integer, roles,
           ${request.address}, ${prefixOf(request.address)}, ${request.userAgent.slice(0, 500)}, '{pwd}'::text[]
         from signing_in returning id, uid, expires_at
       ), kept as (${refreshTokenKept(refreshToken, sql`opened`)}),

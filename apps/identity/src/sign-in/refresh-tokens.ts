@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { auditing, prepared, type AuditFacts } from '@sluice/database'
 import type { DB } from '../database.ts'
-import { endSession } from './sessions.ts'
+import { endSession, goesOn } from './sessions.ts'
 
 /**
  * Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost: it is refused, but
@@ -64,7 +64,7 @@ export async function exchangeRefreshToken(
     ), continued as (
       update sessions s set last_used_at = now(), roles_at_issue = u.roles
       from presented, users u, clients c, clients own
-      where s.id = presented.session_id and s.ended_at is null and s.expires_at > now()
+      where s.id = presented.session_id and ${goesOn}
         and u.id = s.user_id and u.status = 'ACTIVE'
         and c.uid = s.client and not c.disabled and own.uid = u.client and not own.disabled
       returning s.id, s.uid, s.client, s.expires_at, u.uid as user

@@ -1,6 +1,7 @@
-import { sql, type Kysely, type RawBuilder } from 'kysely'
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import type { Role } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
+import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { prefixOf } from './addresses.ts'
 import { endTicketsOfUser } from './second-factor/tickets.ts'
@@ -12,10 +13,14 @@ export type EndReason =
   | 'CLIENT_DISABLED'
   | 'ENDED_BY_USER'
   | 'ENDED_BY_ADMIN'
+  | 'IDLE'
+
+export type SessionLives = Pick<Config, 'SESSION_DAYS' | 'SESSION_IDLE_HOURS'>
 
 export interface NewSession {
   user: { id: number; client: string; roles: Role[] }
-  days: number
+  /** How long it may live, and how long be left alone. */
+  lives: SessionLives
   address: string
   userAgent: string
   /** How they proved who they are, as RFC 8176 names it. */
@@ -34,12 +39,17 @@ export interface FoundSession {
   applications: string[]
 }
 
+const idle = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
+
+/** The session `s` has not ended, in none of the ways in which one ends. */
+export const goesOn = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${idle})`
+
 /** A new session of a user, for the client they belong to. */
-export async function openSession(trx: Kysely<DB>, { user, days, address, userAgent, amr }: NewSession) {
+export async function openSession(trx: Kysely<DB>, { user, lives, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
     ${prepared('open-session')}
-    insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent, amr)
-    values (${user.id}, ${user.client}, now() + make_interval(days => ${days}), ${user.roles}, ${address}, ${prefixOf(address)}, ${userAgent}, ${amr})
+    insert into sessions (user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
+    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${prefixOf(address)}, ${userAgent}, ${amr})
     returning id, uid, expires_at`.execute(trx)
   return rows[0]!
 }
@@ -55,14 +65,14 @@ export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<Foun
       select distinct a.client_name from oidc_models m join sso_client_configs a on a.id = m.sso_client_config_id
       where m.session_id = s.id order by a.client_name limit 100
     )::text[] as applications
-    from sessions s where s.user_id = ${user} and s.ended_at is null and s.expires_at > now()
+    from sessions s where s.user_id = ${user} and ${goesOn}
     order by s.last_used_at desc, s.id desc limit 1000`.execute(db)
   return rows
 }
 
 /** Ends one session of a user. False: they have no such one open. */
 export async function endOwnSession(trx: Kysely<DB>, user: number, session: string): Promise<boolean> {
-  return (await end(trx, sql`user_id = ${user} and uid = ${session} and expires_at > now()`, 'ENDED_BY_USER')) > 0
+  return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${goesOn}`, 'ENDED_BY_USER')) > 0
 }
 
 /** Ends what a user has open besides one session, and their half sign-ins. Answers how many there were. */
@@ -89,8 +99,13 @@ export async function endSessionsOfClient(trx: Kysely<DB>, client: string): Prom
   await end(trx, sql`(client = ${client} or user_id in (${users}))`, 'CLIENT_DISABLED')
 }
 
+/** Ends what was left alone for too long. It goes on nowhere since; this is for whoever looks at the table. */
+export async function endIdleSessions(trx: Kysely<DB>): Promise<void> {
+  await end(trx, sql`expires_at > now() and ${idle}`, 'IDLE')
+}
+
 async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {
   const { numAffectedRows } = await sql`
-    update sessions set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
+    update sessions s set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
   return Number(numAffectedRows ?? 0)
 }

@@ -9,7 +9,7 @@ import { verifyPassword } from './password.ts'
 import { methodsOf } from './second-factor/second-factor.ts'
 import { issueTicket } from './second-factor/tickets.ts'
 import { openAtOnce } from './open-at-once.ts'
-import { openSession } from './sessions.ts'
+import { openSession, type SessionLives } from './sessions.ts'
 import { admitTry, succeeded, takenBack, type Attempt } from './throttle.ts'
 import { skeletonOf } from './username.ts'
 
@@ -17,7 +17,7 @@ import { skeletonOf } from './username.ts'
 export interface SignInContext {
   db: Kysely<DB>
   write: Write<DB>
-  config: Pick<Config, 'SESSION_DAYS' | 'SECRET_KEYS'>
+  config: SessionLives & Pick<Config, 'SECRET_KEYS'>
   request: {
     address: string
     /** Any text; the first 500 characters are kept. */
@@ -161,7 +161,7 @@ export async function open(
   { config, request, opened }: SignInContext,
 ): Promise<SignedIn> {
   const userAgent = request.userAgent.slice(0, 500)
-  const session = await openSession(trx, { user, days: config.SESSION_DAYS, address: request.address, userAgent, amr })
+  const session = await openSession(trx, { user, lives: config, address: request.address, userAgent, amr })
   await opened?.(trx, session)
   return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr }
 }

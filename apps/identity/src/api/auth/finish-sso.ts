@@ -107,7 +107,7 @@ async function open(
 ) {
   const userAgent = (request.stream.headers['user-agent'] ?? '').slice(0, 500)
   const { address } = request
-  const session = await openSession(trx, { user, days: config.SESSION_DAYS, address, userAgent, amr })
+  const session = await openSession(trx, { user, lives: config, address, userAgent, amr })
   return interaction === undefined
     ? { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
     : { session, refreshToken: '', ticket: await issueTicket(trx, { session, interaction }) }

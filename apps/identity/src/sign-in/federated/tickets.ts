@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
+import { goesOn } from '../sessions.ts'
 import type { SignedIn } from '../sign-in.ts'
 
 /** Seconds from one page to the next. */
@@ -48,7 +49,7 @@ export async function takeTicket(
     from taken t
     join sessions s on s.id = t.session_id
     join users u on u.id = s.user_id
-    where t.interaction = ${interaction} and t.expires_at > now() and s.ended_at is null and s.expires_at > now()
+    where t.interaction = ${interaction} and t.expires_at > now() and ${goesOn}
       and u.status = 'ACTIVE'`.execute(db)
   const row = rows[0]
   return (

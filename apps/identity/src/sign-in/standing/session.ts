@@ -2,6 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { Credential, Standing } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { DB } from '../../database.ts'
+import { goesOn } from '../sessions.ts'
 import { isUid } from '../../uid.ts'
 import { standingOfUser, userColumns, type UserStanding } from './user.ts'
 
@@ -12,7 +13,7 @@ export async function sessionStanding(
 ): Promise<Standing | undefined> {
   if (!isUid(user) || !isUid(session)) return undefined
   const { rows } = await sql<UserStanding>`
-    ${prepared('session-standing')} select ${userColumns}, coalesce(s.ended_at is null and s.expires_at > now(), false) as open
+    ${prepared('session-standing')} select ${userColumns}, coalesce(${goesOn}, false) as open
     from users u
     join clients own on own.uid = u.client
     left join sessions s on s.user_id = u.id and s.uid = ${session}

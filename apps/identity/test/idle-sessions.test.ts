@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import { sql } from 'kysely'
+import type { Tokens } from '@sluice/contracts'
+import { keepHouseOnce } from '../src/housekeeping.ts'
+import { startService, type Service } from './app-under-test.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService({ SESSION_IDLE_HOURS: 8 })
+})
+afterAll(() => service.stop())
+
+const sessionOf = ({ accessToken }: Tokens) => decodeJwt(accessToken)['sid'] as string
+const refresh = ({ refreshToken }: Tokens) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
+const leftAlone = (tokens: Tokens, minutes: number) =>
+  sql`update sessions set last_used_at = now() - make_interval(mins => ${minutes}) where uid = ${sessionOf(tokens)}`.execute(
+    service.db,
+  )
+const endOf = async (tokens: Tokens) =>
+  (await sql`select end_reason from sessions where uid = ${sessionOf(tokens)}`.execute(service.db)).rows[0]
+
+it('a session goes on as long as it is refreshed in time, and then no more', async () => {
+  const { tokens } = await service.as([])
+  await leftAlone(tokens, 8 * 60 - 1)
+  const { body: next } = await refresh(tokens).expect(200)
+  await leftAlone(next, 8 * 60 - 1)
+  const { body: last } = await refresh(next).expect(200)
+  await leftAlone(last, 8 * 60)
+  await refresh(last).expect(401)
+  await service.bearing(last.accessToken).get('/users/me').expect(401)
+})
+
+it('a session that was left alone is in no list, and nobody ends it again', async () => {
+  const person = await service.as([])
+  const other = await service.signIn(person.username)
+  await leftAlone(other, 8 * 60)
+  expect((await person.get('/users/me/sessions').expect(200)).body).toHaveLength(1)
+  await person.delete(`/users/me/sessions/${sessionOf(other)}`).expect(404)
+})
+
+it('housekeeping ends what was left alone, and nothing else', async () => {
+  const person = await service.as([])
+  const other = await service.signIn(person.username)
+  await leftAlone(other, 8 * 60)
+  await keepHouseOnce(service.db)
+  expect(await endOf(other)).toEqual({ end_reason: 'IDLE' })
+  expect(await endOf(person.tokens)).toEqual({ end_reason: null })
+  await person.get('/users/me').expect(200)
+})
+
+it('a session keeps the hours that it was opened with', async () => {
+  const { tokens } = await service.as([])
+  await sql`update sessions set idle_hours = 1 where uid = ${sessionOf(tokens)}`.execute(service.db)
+  await leftAlone(tokens, 61)
+  await refresh(tokens).expect(401)
+})

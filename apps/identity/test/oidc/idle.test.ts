@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import * as client from 'openid-client'
+import { startService, type Service } from '../app-under-test.ts'
+import { relyingParty } from './relying-party.ts'
+
+let service: Service
+let party: Awaited<ReturnType<typeof relyingParty>>
+beforeAll(async () => {
+  service = await startService({ SESSION_IDLE_HOURS: 8 })
+  party = await relyingParty(service)
+})
+afterAll(() => service.stop())
+
+const leftAlone = (uid: string, minutes: number) =>
+  sql`
+    update sessions set last_used_at = now() - make_interval(mins => ${minutes})
+    where user_id = (select id from users where uid = ${uid})`.execute(service.db)
+
+const wanted = { scope: 'openid offline_access', prompt: 'consent' }
+
+it('an application that refreshes keeps its user signed in; one that was silent too long gets nothing', async () => {
+  const user = await party.user()
+  const { browser, tokens } = await party.signIn(user.username, wanted)
+  await leftAlone(user.uid, 8 * 60 - 1)
+  const next = await client.refreshTokenGrant(party.config, tokens.refresh_token!)
+  await leftAlone(user.uid, 8 * 60 - 1)
+  const stillIn = await party.begin()
+  expect((await browser.open(stillIn.url)).html).not.toContain('name="password"')
+  await leftAlone(user.uid, 8 * 60)
+  await expect(client.refreshTokenGrant(party.config, next.refresh_token!)).rejects.toMatchObject({
+    error: 'invalid_grant',
+  })
+})
+
+it('a browser that was left alone is asked to sign in again', async () => {
+  const user = await party.user()
+  const { browser } = await party.signIn(user.username)
+  await leftAlone(user.uid, 8 * 60)
+  const again = await party.begin()
+  expect((await browser.open(again.url)).html).toContain('name="password"')
+})
