@@ -74,8 +74,8 @@ const insertApplication = `
   insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, secret_hash, client_name, redirect_uris, scopes, grant_types)
   values ($1, $2, $2, $3, 'Bench', '{}', '{ROLE_MANAGE_USER}', '{client_credentials}')`
 
-/** Ten users of every other client. */
+/** Two users of every other client. */
 const insertNeighbours = `
   insert into users (client, name, username, username_skeleton, email, sso_auth, status, start_page)
   select c.uid, 'Neighbour', 'n-' || c.id || '-' || n, 'n-' || c.id || '-' || n, 'n@example.org', false, 'ACTIVE', 'DEFAULT'
-  from clients c, generate_series(1, 10) as n where c.uid <> $1`
+  from clients c, generate_series(1, 2) as n where c.uid <> $1`
