@@ -4,11 +4,19 @@ import { recordAudit } from '@sluice/database'
 import { roles } from '@sluice/contracts'
 import { StartProblem } from '@sluice/process'
 import type { DB } from './database.ts'
-import { hashPassword } from './sign-in/password.ts'
-import { isCommonPassword } from './sign-in/common-passwords.ts'
+import type { PasswordOwner } from './sign-in/context-words.ts'
+import { hashPassword, weaknessOf } from './sign-in/password.ts'
 import { skeletonOf } from './sign-in/username.ts'
 
 export const firstUsername = 'admin'
+
+const first: PasswordOwner = {
+  username: firstUsername,
+  name: 'Administrator',
+  email: 'admin@localhost.invalid',
+  clientName: 'Sluice',
+  clientCode: 'SLUICE',
+}
 
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_513
@@ -25,12 +33,12 @@ export async function createFirstAdmin(db: Kysely<DB>, password: string): Promis
     const { rows } = await sql<{ client: string; user: string }>`
       with client as (
         insert into clients (name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
-        values ('Sluice', 'SLUICE', 'SLUICE', false, 'REGULAR', true, true, true, true)
+        values (${first.clientName}, ${first.clientCode}, ${first.clientCode}, false, 'REGULAR', true, true, true, true)
         on conflict (lower(code)) do update set code = excluded.code
         returning uid
       )
       insert into users (client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page)
-      select uid, 'Administrator', ${firstUsername}, ${skeletonOf(firstUsername)}, 'admin@localhost.invalid', ${hash}, false, ${[...roles]}, 'ACTIVE', 'DEFAULT'
+      select uid, ${first.name}, ${first.username}, ${skeletonOf(first.username)}, ${first.email}, ${hash}, false, ${[...roles]}, 'ACTIVE', 'DEFAULT'
       from client returning client, uid as user`.execute(trx)
     const { client, user } = rows[0]!
     await recordAudit(trx, {
@@ -54,8 +62,11 @@ export function demandUsable(password: string): string {
   const length = [...password].length
   if (length < 12 || length > 128)
     throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters; 12 to 128 are needed.`)
-  if (isCommonPassword(password))
+  const weakness = weaknessOf(password, first)
+  if (weakness === 'common')
     throw new StartProblem('SLUICE_ADMIN_PASSWORD is on every list of common passwords: choose another.')
+  if (weakness === 'context')
+    throw new StartProblem('SLUICE_ADMIN_PASSWORD holds "admin" or the name of Sluice: choose another.')
   return password
 }
 

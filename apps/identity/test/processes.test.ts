@@ -95,6 +95,8 @@ describe('the commands of the service', () => {
 
   it('make the first admin, and print the password once', async () => {
     expect((await run('create-first-admin', { SLUICE_ADMIN_PASSWORD: 'too-short' })).err).toContain('12 to 128')
+    for (const weak of ['admin-sifts-41-pebbles', '5lu1ce-gate-at-dawn'])
+      expect((await run('create-first-admin', { SLUICE_ADMIN_PASSWORD: weak })).err).toContain('the name of Sluice')
     const first = await run('create-first-admin')
     expect(first.code).toBe(0)
     const { username, password, ...rest } = JSON.parse(first.out)

@@ -1,6 +1,7 @@
 import { Router, type Request, type Response } from 'express'
 import { acceptInvitation } from '../api/auth/accept-invitation.ts'
 import type { FoundLink } from '../sign-in/links.ts'
+import { weaknessOf } from '../sign-in/password.ts'
 import { fieldOf, readForm } from './forms.ts'
 import { joinPage } from './join-page.ts'
 import { languageOf, textsIn } from './language.ts'
@@ -53,7 +54,12 @@ export function invitationRoutes({ db, csrf, secure, prefix, audited }: Pages): 
     } catch (error) {
       const field = refusedField(error)
       if (field === 'password')
-        return show(request, response, { ...link, token }, { password: texts.newPassword.common })
+        return show(
+          request,
+          response,
+          { ...link, token },
+          { password: texts.newPassword[weaknessOf(password, link.user) ?? 'common'] },
+        )
       if (field === 'token') return sendLinkEnded(request, response, 'INVITATION', prefix)
       throw error
     }

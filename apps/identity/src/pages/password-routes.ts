@@ -1,6 +1,7 @@
 import { Router, type Request, type Response } from 'express'
 import { resetPassword } from '../api/auth/reset-password.ts'
 import type { FoundLink } from '../sign-in/links.ts'
+import { weaknessOf } from '../sign-in/password.ts'
 import { fieldOf, readForm } from './forms.ts'
 import { languageOf, textsIn } from './language.ts'
 import { linkOf, refusedField, sendLinkEnded } from './links.ts'
@@ -49,7 +50,10 @@ export function passwordRoutes({ db, csrf, secure, prefix, audited }: Pages): Ro
       await audited('auth.resetPassword', request, response, (context) => resetPassword({ token, password }, context))
     } catch (error) {
       const field = refusedField(error)
-      if (field === 'password') return show(request, response, token, link, { password: texts.newPassword.common })
+      if (field === 'password')
+        return show(request, response, token, link, {
+          password: texts.newPassword[weaknessOf(password, link.user) ?? 'common'],
+        })
       if (field === 'token') return sendLinkEnded(request, response, 'PASSWORD_RESET', prefix)
       throw error
     }

@@ -19,6 +19,7 @@ export interface FoundLink {
     uid: string
     client: string
     clientName: string
+    clientCode: string
     name: string
     username: string
     email: string
@@ -62,7 +63,7 @@ export async function addLink(
  */
 export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<FoundLink | undefined> {
   const { rows } = await sql<FoundLink['user'] & { expires: Date }>`
-    select l.expires_at as expires, u.id, u.uid, u.client, c.name as "clientName", u.name, u.username, u.email,
+    select l.expires_at as expires, u.id, u.uid, u.client, c.name as "clientName", c.code as "clientCode", u.name, u.username, u.email,
       u.sso_auth as "ssoAuth", u.status
     from links l join users u on u.id = l.user_id join clients c on c.uid = u.client
     where l.token_hash = ${hashOf(token)} and l.purpose = ${purpose} and ${usable}`.execute(db)

@@ -1,6 +1,7 @@
 import { hash, verify } from '@node-rs/argon2'
 import { problems } from '@sluice/http'
 import { isCommonPassword } from './common-passwords.ts'
+import { holdsContextWord, type PasswordOwner } from './context-words.ts'
 import { hashing } from './hashing-queue.ts'
 
 /** argon2id (2) at OWASP's minimum: 19 MiB, two passes, one lane. 17 ms on the machine it was measured on. */
@@ -9,10 +10,24 @@ const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 /** The hash of a password that nobody has: checking against it takes as long as against a real one. */
 const decoy = '$argon2id$v=19$m=19456,t=2,p=1$c2x1aWNlLWRlY295LXNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
 
+/** Why each is refused. None repeats the password. */
+const sentences = {
+  common: 'This password is on every list of common ones: choose another.',
+  context:
+    'A password does not hold its user’s name, username or e-mail address, nor the name of their organisation or of Sluice: choose another.',
+}
+export type Weakness = keyof typeof sentences
+
+/** What makes a password easy to guess. Undefined: nothing that can be seen from here. */
+export function weaknessOf(password: string, owner: PasswordOwner): Weakness | undefined {
+  if (isCommonPassword(password)) return 'common'
+  return holdsContextWord(password, owner) ? 'context' : undefined
+}
+
 /** Refuses what is easy to guess. Length is the contract's matter. `pointer` names the field. */
-export function checkPassword(password: string, pointer = '/password'): void {
-  if (isCommonPassword(password))
-    throw problems.refused(pointer, 'This password is on every list of common ones: choose another.')
+export function checkPassword(password: string, owner: PasswordOwner, pointer = '/password'): void {
+  const weakness = weaknessOf(password, owner)
+  if (weakness) throw problems.refused(pointer, sentences[weakness])
 }
 
 export const hashPassword = (password: string): Promise<string> => hashing(() => hash(password, cost))

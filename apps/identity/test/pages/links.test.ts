@@ -107,6 +107,7 @@ describe('a password reset', () => {
     ['too few characters', 'short', 'short', 'Enter at least 12 characters.', 'password'],
     ['too many characters', 'x'.repeat(129), 'x'.repeat(129), 'Enter at most 128 characters.', 'password'],
     ['what everybody guesses', 'password1234', 'password1234', 'on every list of common ones', 'password'],
+    ['their own name', 'test-and-pebbles-17', 'test-and-pebbles-17', 'A password does not hold your name', 'password'],
     ['no repetition', newPassword, '', 'Enter the password again.', 'repeat'],
     ['another repetition', newPassword, `${newPassword}!`, 'not the same', 'repeat'],
   ])('refuses %s, beside the field, and never shows what was typed', async (_what, password, repeat, words, field) => {

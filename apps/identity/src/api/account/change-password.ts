@@ -6,6 +6,7 @@ import { endLinks } from '../../sign-in/links.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { endOtherSessions } from '../../sign-in/sessions.ts'
 import type { Asked } from '../operation.ts'
+import { readOwnUser } from './own-user.ts'
 import { proveByPassword } from './proof.ts'
 
 /** Changes one's own password, ends whatever else one has open, and tells by mail. This session goes on. */
@@ -13,8 +14,9 @@ export async function changePassword(
   { currentPassword, newPassword }: ChangePasswordBody,
   input: Asked,
 ): Promise<void> {
-  const { write, caller, config, request } = input
-  checkPassword(newPassword, '/newPassword')
+  const { db, write, caller, config, request } = input
+  const own = await readOwnUser(db, caller)
+  checkPassword(newPassword, { ...own, clientName: own.client_name, clientCode: own.client_code }, '/newPassword')
   if (newPassword === currentPassword) throw problems.refused('/newPassword', 'This is the password that you have.')
   const proven = await proveByPassword(currentPassword, input, '/currentPassword')
   const hash = await hashPassword(newPassword)

@@ -4,8 +4,11 @@ import type { DB } from '../../database.ts'
 
 export interface OwnUser {
   id: number
+  name: string
   username: string
+  email: string
   client_name: string
+  client_code: string
   password_hash: string | null
   sso_auth: boolean
   two_factor_auth: boolean
@@ -20,7 +23,7 @@ export const lockOwnUser = (trx: Transaction<DB>, caller: Caller): Promise<OwnUs
 
 async function ownUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnType<typeof sql>): Promise<OwnUser> {
   const { rows } = await sql<OwnUser>`
-    select u.id, u.username, c.name as client_name, u.password_hash, u.sso_auth, u.two_factor_auth
+    select u.id, u.name, u.username, u.email, c.name as client_name, c.code as client_code, u.password_hash, u.sso_auth, u.two_factor_auth
     from users u join clients c on c.uid = u.client where u.uid = ${uid} ${locking}`.execute(db)
   if (!rows[0]) throw problems.notFound('user')
   return rows[0]

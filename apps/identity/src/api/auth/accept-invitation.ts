@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AcceptInvitationBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { consumeLink, findLink, linkEnded } from '../../sign-in/links.ts'
+import { consumeLink, findLink, linkEnded, type FoundLink } from '../../sign-in/links.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import type { LinkContext } from './link-context.ts'
 
@@ -15,7 +15,7 @@ export async function acceptInvitation(
 ): Promise<void> {
   const found = await findLink(db, token, 'INVITATION')
   if (!found) throw linkEnded()
-  const hash = await chosen(password, found.user.ssoAuth)
+  const hash = await chosen(password, found.user)
 
   await write(async (trx) => {
     const user = await consumeLink(trx, token, 'INVITATION')
@@ -30,8 +30,8 @@ export async function acceptInvitation(
 }
 
 /** The hash of the password. Null: single sign-on needs none. */
-async function chosen(password: string | undefined, ssoAuth: boolean): Promise<string | null> {
-  if (ssoAuth) {
+async function chosen(password: string | undefined, user: FoundLink['user']): Promise<string | null> {
+  if (user.ssoAuth) {
     if (password === undefined) return null
     throw problems.refused(
       '/password',
@@ -39,7 +39,7 @@ async function chosen(password: string | undefined, ssoAuth: boolean): Promise<s
     )
   }
   if (password === undefined) throw problems.refused('/password', 'Choose a password.')
-  checkPassword(password)
+  checkPassword(password, user)
   return hashPassword(password)
 }
 

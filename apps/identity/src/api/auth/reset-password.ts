@@ -16,7 +16,7 @@ export async function resetPassword(
 ): Promise<void> {
   const found = await findLink(db, token, 'PASSWORD_RESET')
   if (!found) throw linkEnded()
-  checkPassword(password)
+  checkPassword(password, found.user)
   const hash = await hashPassword(password)
 
   await write(async (trx) => {

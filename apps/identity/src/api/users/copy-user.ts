@@ -13,9 +13,10 @@ import { demandGrantable, demandPasswordAllowed } from './rules.ts'
  */
 export async function copyUser(uid: string, body: UserBody, input: Asked): Promise<InvitedUser[]> {
   const { db, write, caller, config, request } = input
-  demandGrantable(caller, (await userRecords.read(db, caller, uid)).roles)
+  const seen = await userRecords.read(db, caller, uid)
+  demandGrantable(caller, seen.roles)
   demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
-  const hash = await hashOf(body)
+  const hash = await hashOf(body, seen.client, input)
 
   const { original, copy, link } = await write(async (trx) => {
     const original = await userRecords.lock(trx, caller, uid, request.ifMatch)

@@ -1,7 +1,8 @@
-import type { Transaction } from 'kysely'
-import type { UserBody } from '@sluice/contracts'
+import { sql, type Transaction } from 'kysely'
+import { holds, type UserBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
+import type { PasswordOwner } from '../../sign-in/context-words.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
@@ -24,7 +25,7 @@ export async function createUser(body: UserBody, input: Asked): Promise<UserRow>
       '/ssoAuth',
       'A user without single sign-on chooses their own password: invite them, with POST /users/invite.',
     )
-  const hash = await hashOf(body)
+  const hash = await hashOf(body, clientSeen(body, caller), input)
 
   return write(async (trx) => {
     const made = await insertUser(trx, body, hash, input)
@@ -33,12 +34,20 @@ export async function createUser(body: UserBody, input: Asked): Promise<UserRow>
   })
 }
 
-/** The hash of a body's password, once it will do. Null: it has none. */
-export async function hashOf({ password }: UserBody): Promise<string | null> {
+/** The hash of a body's password, once it will do for that user of that client. Null: it has none. */
+export async function hashOf(body: UserBody, client: string, { db }: Pick<Asked, 'db'>): Promise<string | null> {
+  const { password, name, username, email } = body
   if (password === undefined) return null
-  checkPassword(password)
+  const { rows } = await sql<Pick<PasswordOwner, 'clientName' | 'clientCode'>>`
+    select name as "clientName", code as "clientCode" from clients where uid = ${client}`.execute(db)
+  // Of a client that there is not, the insertion says so.
+  checkPassword(password, { name, username, email, ...(rows[0] ?? { clientName: '', clientCode: '' }) })
   return hashPassword(password)
 }
+
+/** The client that a new user is for, as far as the caller may know of it: what they may not, they do not learn by guessing. */
+const clientSeen = ({ client }: UserBody, caller: Asked['caller']): string =>
+  client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 
 /** A new user in their groups: ACTIVE with a way to sign in, else INVITATION. `status` where it is to be another. */
 export async function insertUser(

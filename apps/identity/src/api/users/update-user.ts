@@ -24,7 +24,7 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
   demandGrantable(caller, body.auths ?? [])
   demandNotOwnPassword(body, seen.uid === caller.uid)
   demandPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
-  const hash = await hashOf(body)
+  const hash = await hashOf(body, seen.client, input)
 
   const { before, after } = await write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)

@@ -68,6 +68,7 @@ export const de: Texts = {
       `${least} bis ${most} Zeichen.`,
       'Alle Zeichen sind erlaubt, auch Leerzeichen: ein paar ungewöhnliche Wörter sind leicht zu merken und schwer zu erraten.',
       'Keines der Passwörter, die jeder zuerst errät.',
+      'Ohne Ihren Namen, Benutzernamen, Ihre E-Mail-Adresse oder den Namen Ihrer Organisation.',
     ],
     invitationSubmit: 'Passwort festlegen und beitreten',
     resetSubmit: 'Passwort ändern',
@@ -75,6 +76,8 @@ export const de: Texts = {
     tooShort: (least) => `Geben Sie mindestens ${least} Zeichen ein.`,
     tooLong: (most) => `Geben Sie höchstens ${most} Zeichen ein.`,
     common: 'Dieses Passwort steht auf jeder Liste der häufigsten: wählen Sie ein anderes.',
+    context:
+      'Ein Passwort enthält weder Ihren Namen, Benutzernamen oder Ihre E-Mail-Adresse noch den Namen Ihrer Organisation oder von Sluice: wählen Sie ein anderes.',
     unequal: 'Die beiden Passwörter sind nicht gleich.',
     repeatMissing: 'Geben Sie das Passwort noch einmal ein.',
     invitationDoneTitle: 'Alles bereit',

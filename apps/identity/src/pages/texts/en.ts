@@ -68,6 +68,7 @@ export const en = {
       `${least} to ${most} characters.`,
       'Any characters are fine, spaces too: a few unusual words are easy to remember and hard to guess.',
       'Not one of the passwords that everybody guesses first.',
+      'Without your name, your username, your e-mail address, or the name of your organisation.',
     ],
     invitationSubmit: 'Set password and join',
     resetSubmit: 'Change password',
@@ -75,6 +76,8 @@ export const en = {
     tooShort: (least: number) => `Enter at least ${least} characters.`,
     tooLong: (most: number) => `Enter at most ${most} characters.`,
     common: 'This password is on every list of common ones: choose another.',
+    context:
+      'A password does not hold your name, username or e-mail address, nor the name of your organisation or of Sluice: choose another.',
     unequal: 'The two passwords are not the same.',
     repeatMissing: 'Enter the password again.',
     invitationDoneTitle: 'You are all set',

@@ -68,6 +68,7 @@ export const fr: Texts = {
       `De ${least} à ${most} caractères.`,
       'Tous les caractères conviennent, espaces comprises : quelques mots inhabituels se retiennent bien et se devinent mal.',
       'Pas l’un des mots de passe que tout le monde essaie d’abord.',
+      'Sans votre nom, votre nom d’utilisateur, votre adresse e-mail ni le nom de votre organisation.',
     ],
     invitationSubmit: 'Enregistrer et rejoindre',
     resetSubmit: 'Changer le mot de passe',
@@ -75,6 +76,8 @@ export const fr: Texts = {
     tooShort: (least) => `Saisissez au moins ${least} caractères.`,
     tooLong: (most) => `Saisissez au plus ${most} caractères.`,
     common: 'Ce mot de passe figure sur toutes les listes des plus courants : choisissez-en un autre.',
+    context:
+      'Un mot de passe ne contient ni votre nom, ni votre nom d’utilisateur, ni votre adresse e-mail, ni le nom de votre organisation ou de Sluice : choisissez-en un autre.',
     unequal: 'Les deux mots de passe ne sont pas identiques.',
     repeatMissing: 'Saisissez le mot de passe encore une fois.',
     invitationDoneTitle: 'Tout est prêt',

@@ -1,0 +1,39 @@
+import { skeletonOf } from './username.ts'
+
+/** Whom a password is for, as far as whoever guesses it would begin there. */
+export interface PasswordOwner {
+  username: string
+  name: string
+  email: string
+  clientName: string
+  clientCode: string
+}
+
+const product = 'Sluice'
+
+/** Code points. Shorter ones are in too many words that have nothing to do with anybody. */
+const shortest = 4
+
+/** Digits and signs that people put for letters, as the letters; those that stand for two alike (1, !, l) as one. */
+const stand = new Map(
+  Object.entries({ o: '0', a: '4@', e: '3€', i: '1!|l', s: '5$', t: '7+' }).flatMap(([letter, signs]) =>
+    [...signs].map((sign) => [sign, letter] as const),
+  ),
+)
+
+/** Without what people change about a word to make it look like another: case, width, accents, look-alikes, digits for letters. */
+const folded = (text: string): string =>
+  [...skeletonOf(text).normalize('NFD').replaceAll(/\p{M}/gu, '')].map((letter) => stand.get(letter) ?? letter).join('')
+
+/** Does the password hold its user's name, username or e-mail address, or the name of their organisation or of the product? */
+export function holdsContextWord(password: string, owner: PasswordOwner): boolean {
+  const text = folded(password)
+  return wordsOf(owner).some((word) => text.includes(word))
+}
+
+function wordsOf({ username, name, email, clientName, clientCode }: PasswordOwner): string[] {
+  const local = email.slice(0, Math.max(0, email.lastIndexOf('@')))
+  const whole = [username, local, clientCode]
+  const parts = [...whole, name, clientName, product].flatMap((text) => text.split(/[^\p{L}\p{M}\p{N}]+/u))
+  return [...whole, ...parts].map(folded).filter((word) => [...word].length >= shortest)
+}
