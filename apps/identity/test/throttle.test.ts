@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { goodPassword, startService, type Service } from './app-under-test.ts'
+import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -32,6 +32,26 @@ describe('guessing a password', () => {
   it('is the same for a username that there is not', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => login('nobody-here', `198.51.${at}.8`)))
     expect(statuses(answers)).toEqual({ 401: 5, 429: 15 })
+  })
+
+  it('is seen in the audit, once a minute for an account however often it is tried', async () => {
+    const { uid, username } = await service.user({ client: await service.client() })
+    const waits = async () =>
+      (await auditOf(service.db, uid)).filter(({ details }) => details['outcome'] === 'too many tries')
+    const many = () => Promise.all(Array.from({ length: 20 }, (_, at) => login(username, `198.51.${at}.9`)))
+    await many()
+    expect(await waits()).toMatchObject([
+      { operation: 'auth.login', actor: uid, details: { outcome: 'too many tries', of: 'account' } },
+    ])
+    await sql`update sign_in_attempts set last_at = last_at - interval '1 minute' where key like 'noted %'`.execute(
+      service.db,
+    )
+    await sql`update sign_in_attempts set blocked_until = now() + interval '1 minute' where key like 'account:%'`.execute(
+      service.db,
+    )
+    await many()
+    expect(await waits()).toHaveLength(2)
+    await waitIsOver()
   })
 
   it('waits longer after each further failure, and begins anew after a success', async () => {

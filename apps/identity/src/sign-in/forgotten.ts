@@ -24,13 +24,13 @@ const sharing = 10
  */
 export async function admitForgotten(db: Kysely<DB>, typed: string, address: string): Promise<void> {
   const account = `forgotten:${createHash('sha256').update(skeletonOf(typed)).digest('base64url')}`
-  const { rows } = await sql<{ seconds: number }>`
+  const { rows } = await sql<{ key: string; seconds: number }>`
     with network as (
       ${counted(sql`select ${`forgotten-network:${prefixOf(address)}`}::text`, perNetwork)}
     ), account as (
       ${counted(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
     )
-    select seconds from network union all select seconds from account`.execute(db)
+    select key, seconds from network union all select key, seconds from account`.execute(db)
   demandNoWait(rows)
 }
 

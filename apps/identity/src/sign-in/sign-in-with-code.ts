@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { LoginCodeBody, SecondFactorMethod } from '@sluice/contracts'
 import type { DB } from '../database.ts'
+import { noteThrottled } from './note-throttled.ts'
 import { useCode } from './second-factor/second-factor.ts'
 import { ticketHolder, useTicket } from './second-factor/tickets.ts'
 import { lockSigningIn, notSignedIn, open, type SignedIn, type SignInContext } from './sign-in.ts'
@@ -18,7 +19,7 @@ export async function signInWithCode({ ticket, code }: LoginCodeBody, context: S
   const holder = await ticketHolder(db, ticket)
   // Made-up tickets leave nothing behind.
   if (!holder) throw notDone()
-  const attempt = await admitCode(db, holder.uid, request.address)
+  const attempt = await noteThrottled(admitCode(db, holder.uid, request.address), context, async () => holder)
 
   const result = await write(async (trx) => {
     const by = { user: holder.uid, client: holder.client }

@@ -5,6 +5,7 @@ import { Problem, type Actor } from '@sluice/http'
 import type { Write } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
+import { noteThrottled } from './note-throttled.ts'
 import { verifyPassword } from './password.ts'
 import { methodsOf } from './second-factor/second-factor.ts'
 import { issueTicket } from './second-factor/tickets.ts'
@@ -65,7 +66,7 @@ export async function signIn(
   context: SignInContext,
 ): Promise<SignedIn | SecondFactorWanted> {
   const { db, write, request } = context
-  const attempt = await admitTry(db, username, request.address)
+  const attempt = await noteThrottled(admitTry(db, username, request.address), context, () => accountOf(db, username))
   const account = await accountOf(db, username)
   const right = await verified(password, account, db, attempt)
   const refusal = account ? refusalOf(account, right) : 'unknown username'

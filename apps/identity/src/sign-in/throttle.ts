@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import { prepared } from '@sluice/database'
-import { problems } from '@sluice/http'
+import { Problem, problems } from '@sluice/http'
 import type { DB } from '../database.ts'
 import { prefixOf } from './addresses.ts'
 import { skeletonOf } from './username.ts'
@@ -20,6 +20,20 @@ const perAccount: Limit = { free: 5, first: 5, longest: 300, forget: 3600 }
 const perNetwork: Limit = { free: 100, first: 30, longest: 900, forget: 3600 }
 /** Whoever guesses codes has the password already, so the waits are long: about 24 guesses a day at three in a million. */
 const perSecondFactor: Limit = { free: 5, first: 30, longest: 3600, forget: 86_400 }
+
+/** 429, for what is counted under a key. */
+export class Throttled extends Problem {
+  readonly key: string
+
+  constructor(seconds: number, key: string) {
+    const { status, code, title, message, headers } = problems.tooManyRequests(
+      seconds,
+      `Too many tries: wait ${seconds} seconds before the next.`,
+    )
+    super(status, code, title, { detail: message, headers })
+    this.key = key
+  }
+}
 
 export interface Attempt {
   account: string
@@ -75,9 +89,10 @@ export async function admitCode(db: Kysely<DB>, user: string, address: string): 
   return { account: rows[0]!.key }
 }
 
-export function demandNoWait(rows: readonly { seconds: number }[]): void {
-  const wait = Math.max(...rows.map(({ seconds }) => Math.ceil(seconds)))
-  if (wait > 0) throw problems.tooManyRequests(wait, `Too many tries: wait ${wait} seconds before the next.`)
+export function demandNoWait(rows: readonly { key: string; seconds: number }[]): void {
+  const longest = rows.reduce((one, other) => (other.seconds > one.seconds ? other : one))
+  const wait = Math.ceil(longest.seconds)
+  if (wait > 0) throw new Throttled(wait, longest.key)
 }
 
 /** One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. */

@@ -3,6 +3,7 @@ import type { ProofBody } from '@sluice/contracts'
 import { transaction } from '@sluice/database'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
+import { noteThrottled } from '../../sign-in/note-throttled.ts'
 import { verifyPassword } from '../../sign-in/password.ts'
 import { useCode } from '../../sign-in/second-factor/second-factor.ts'
 import { admitCode, admitTry, succeeded, takenBack } from '../../sign-in/throttle.ts'
@@ -24,7 +25,7 @@ export const prove = ({ password, code }: ProofBody, input: Asked): Promise<Prov
 export async function proveByPassword(password: string, input: Asked, pointer = '/password'): Promise<Proven> {
   const { db, caller, request } = input
   const { username, password_hash } = await readOwnUser(db, caller)
-  const attempt = await admitTry(db, username, request.address)
+  const attempt = await noteThrottled(admitTry(db, username, request.address), input, async () => caller)
   const right = await verifyPassword(password, password_hash).catch(async (error: unknown) => {
     await takenBack(db, attempt)
     throw error
@@ -42,7 +43,7 @@ export async function proveByPassword(password: string, input: Asked, pointer = 
 async function proveByCode(code: string, input: Asked): Promise<Proven> {
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)
-  const attempt = await admitCode(db, caller.uid, request.address)
+  const attempt = await noteThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
   const right = await transaction(db, (trx) => useCode(trx, id, code, config.SECRET_KEYS))
   if (!right) throw await refused(input, 'wrong code', '/code', 'This code is not right, or was used before.')
   await succeeded(db, attempt)

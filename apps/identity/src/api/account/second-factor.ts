@@ -1,6 +1,7 @@
 import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { mailSecondFactorChanged } from '../../mail/notices.ts'
+import { noteThrottled } from '../../sign-in/note-throttled.ts'
 import { replaceRecoveryCodes } from '../../sign-in/second-factor/recovery-codes.ts'
 import {
   beginEnrolment,
@@ -39,20 +40,26 @@ export async function enrol({ password }: OwnPasswordBody, input: Asked): Promis
 }
 
 /** Takes the seed into use. Its first code is the proof that it arrived. */
-export async function confirm({ code }: CodeBody, { db, write, config, caller, request }: Asked) {
-  const attempt = await admitCode(db, caller.uid, request.address)
-  return write(async (trx) => {
+export async function confirm({ code }: CodeBody, input: Asked) {
+  const { db, write, config, caller, request } = input
+  const attempt = await noteThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
+  const confirmed = await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
     const confirmed = await confirmEnrolment(trx, id, code, config.SECRET_KEYS)
     if (confirmed === 'nothing to confirm')
       throw problems.conflict('/', 'There is no second factor to confirm: begin to set one up.')
-    if (confirmed === 'wrong code')
-      throw problems.refused('/code', 'This code is not right: is the clock of your device?')
+    if (confirmed === 'wrong code') {
+      request.audit(caller.uid, { outcome: confirmed })
+      return undefined
+    }
     await succeeded(trx, attempt)
     await mailSecondFactorChanged(trx, config, { id }, 'set up')
     request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
-    return { recoveryCodes: confirmed }
+    return confirmed
   })
+  // Once the guess is in the audit, like those at signing in.
+  if (!confirmed) throw problems.refused('/code', 'This code is not right: is the clock of your device?')
+  return { recoveryCodes: confirmed }
 }
 
 /** Gives up one's second factor, or one that was not confirmed. */

@@ -9,7 +9,10 @@ const perNetwork: Limit = { free: 100, first: 30, longest: 900, forget: 3600 }
 /** Counts a way back as a failure before the provider is asked; answers what takes it back. Throws 429. */
 export async function admitWayBack(db: Kysely<DB>, address: string): Promise<string> {
   const key = `sso:${prefixOf(address)}`
-  const { rows } = await sql<{ seconds: number }>`${counted(sql`select ${key}::text`, perNetwork)}`.execute(db)
+  const { rows } = await sql<{
+    key: string
+    seconds: number
+  }>`${counted(sql`select ${key}::text`, perNetwork)}`.execute(db)
   demandNoWait(rows)
   return key
 }
