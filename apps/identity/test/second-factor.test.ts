@@ -29,6 +29,9 @@ describe('a second factor', () => {
       .put(own)
       .send({ code: '000000' === codeOf(begun.body.secret) ? '000001' : '000000' })
       .expect(422)
+    expect(await auditOf(service.db, person.uid)).toContainEqual(
+      expect.objectContaining({ operation: 'account.confirmSecondFactor', details: { outcome: 'wrong code' } }),
+    )
     const confirmed = await person
       .put(own)
       .send({ code: codeOf(begun.body.secret) })
@@ -106,7 +109,11 @@ describe('a second factor', () => {
     await person.delete(own).send({ code: code() }).expect(429)
     await person.delete(own).send({ password: 'not-the-right-one' }).expect(422)
     const outcomes = (await auditOf(service.db, person.uid)).map(({ details }) => details['outcome'])
-    expect(outcomes.slice(-6)).toEqual([...Array.from({ length: 5 }, () => 'wrong code'), 'wrong password'])
+    expect(outcomes.slice(-7)).toEqual([
+      ...Array.from({ length: 5 }, () => 'wrong code'),
+      'too many tries',
+      'wrong password',
+    ])
     await person.delete(own).send({ password: goodPassword }).expect(204)
   })
 
@@ -170,6 +177,17 @@ describe('a recovery code', () => {
     const open = tickets.find((_each, index) => answers[index]!.status === 401)!
     await complete(open, second!.toUpperCase().replaceAll('-', ' ')).expect(200)
     expect((await person.get(own)).body.recoveryCodesLeft).toBe(8)
+  })
+
+  it('has 125 random bits, and no letter that is taken for another', async () => {
+    const { person, recoveryCodes } = await halfSignedIn(service)
+    // A zero and a one, wherever they are, as people read them.
+    for (const code of recoveryCodes)
+      expect(code).toMatch(/^[\dabcdefghjkmnpqrstvwxyz]{5}(-[\dabcdefghjkmnpqrstvwxyz]{5}){4}$/)
+    const [zero, one] = ['0', '1'].map((digit) => recoveryCodes.findIndex((code) => code.includes(digit)))
+    const misread = [recoveryCodes[zero!]?.replaceAll('0', 'O'), recoveryCodes[one!]?.replaceAll('1', 'l')]
+    for (const code of new Set(zero === one ? misread.slice(0, 1) : misread))
+      if (code) await complete(await ticketOf(service, person), code).expect(200)
   })
 
   it('is worth nothing once there are new ones, or no second factor', async () => {

@@ -7,11 +7,13 @@ const count = 10
 /** Crockford's base32: without letters that are taken for others. Five bits each. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** 80 bits: nobody finds one that fits its hash, so a fast hash is enough. As `xxxx-xxxx-xxxx-xxxx`. */
+/** 125 bits: nobody finds one that fits its hash, so a fast hash is enough. As `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. */
 function newRecoveryCode(): string {
-  const letters = Array.from(randomBytes(16), (byte) => alphabet[byte % 32]).join('')
-  return letters.replaceAll(/(.{4})(?=.)/g, '$1-')
+  const letters = Array.from(randomBytes(25), (byte) => alphabet[byte % 32]).join('')
+  return letters.replaceAll(/(.{5})(?=.)/g, '$1-')
 }
+
+/** What is kept of a code, however it is typed. */
 
 const hashOf = (code: string): Buffer =>
   createHash('sha256')
@@ -19,7 +21,8 @@ const hashOf = (code: string): Buffer =>
       code
         .toLowerCase()
         .replaceAll(/[^a-z0-9]/g, '')
-        .replaceAll('o', '0'),
+        .replaceAll('o', '0')
+        .replaceAll(/[il]/g, '1'),
     )
     .digest()
 
