@@ -45,9 +45,9 @@ export function identityApp({ db, config, logger, metrics, isStopping = () => fa
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'signing-keys', check: () => keys.current() },
     ],
-    sideDoors: Router().use(publishedKeys(keys), oidc.routes, pageRoutes({ db, config, logger })),
+    sideDoors: Router().use(publishedKeys(db, keys), oidc.routes, pageRoutes({ db, config, logger })),
     authenticate: authenticator({
-      verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, keys.verification),
+      verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.whole }),
       // Asked every time: one indexed look-up, so whatever changes here bites here at once.
       standing: (credential) => standingOf(db, credential),
       serviceSecret: config.SERVICE_SECRET,

@@ -21,6 +21,8 @@ export interface Installation extends AsyncDisposable {
   pipeline: string
   /** The first admin's name is `admin`, the password `goodPassword`. */
   identityDatabase: string
+  /** Runs a command of the identity service, and answers what it printed. */
+  command(file: string, ...flags: string[]): Promise<string>
 }
 
 /** Starts so many processes of the identity service, and one of the pipeline's if it is wanted. */
@@ -54,6 +56,11 @@ export async function startInstallation({ identities = 1, pipeline = false } = {
     identity: urls,
     pipeline: pipelineUrl,
     identityDatabase: database.url,
+    async command(file, ...flags) {
+      const program = begin(file, identity, flags)
+      await ended(program)
+      return program.output()
+    },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
 }
@@ -82,9 +89,9 @@ interface Program extends AsyncDisposable {
   code: Promise<number | null>
 }
 
-function begin(file: string, environment: Environment): Program {
+function begin(file: string, environment: Environment, flags: string[] = []): Program {
   const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
-  const child = spawn(process.execPath, [join(apps, file)], {
+  const child = spawn(process.execPath, [join(apps, file), ...flags], {
     env: { PATH, ...(cache && { NODE_COMPILE_CACHE: cache }), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

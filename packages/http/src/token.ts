@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose'
+import { errors, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { accessTokenAudience, type AccessTokenClaims } from '@sluice/contracts'
 import { problems } from './problem.ts'
 
@@ -12,9 +12,16 @@ export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_i
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>
 
+/** What tokens are checked with. */
+export interface TokenKeys {
+  find: JWTVerifyGetKey
+  /** The same object as long as the keys are the same. */
+  ring(): Promise<object>
+}
+
 /** Seconds. */
 const clockTolerance = 5
-/** Milliseconds that a signature is believed without looking again: as long as the keys themselves are. */
+/** Milliseconds that a signature is believed without looking again, as long as no key comes or goes. */
 const believed = 60_000
 /** About 5 MB. */
 const most = 10_000
@@ -23,6 +30,7 @@ interface Verified {
   claims: VerifiedToken
   /** Milliseconds; not after the token's own end. */
   until: number
+  ring: object
 }
 
 /**
@@ -30,23 +38,24 @@ interface Verified {
  * asks often has the signature checked once a minute, which is what costs most; whether their sign-in still stands is
  * asked elsewhere, every time.
  */
-export function tokenVerifier(issuer: string, keys: JWTVerifyGetKey): TokenVerifier {
+export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
   // Oldest first, and only what was good gets in. By hash: a token is never kept.
   const known = new Map<string, Verified>()
 
   return async (token) => {
     const hash = createHash('sha256').update(token).digest('base64')
+    const ring = await keys.ring()
     const before = known.get(hash)
-    if (before && Date.now() < before.until) return before.claims
+    if (before?.ring === ring && Date.now() < before.until) return before.claims
     known.delete(hash)
-    const verified = await verify(token, issuer, keys)
+    const verified = { ...(await verify(token, issuer, keys.find)), ring }
     if (known.size >= most) known.delete(known.keys().next().value!)
     known.set(hash, verified)
     return verified.claims
   }
 }
 
-async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Verified> {
+async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<Verified, 'ring'>> {
   try {
     const { payload } = await jwtVerify<AccessTokenClaims>(token, keys, {
       issuer,
@@ -62,23 +71,7 @@ async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Pro
   } catch (error) {
     if (error instanceof errors.JWTExpired)
       throw problems.unauthenticated('The access token has ended: refresh it, or sign in again.')
-    if (error instanceof errors.JWKSTimeout || isNetworkError(error))
-      throw problems.unavailable('identity service', error)
     if (error instanceof errors.JOSEError) throw problems.unauthenticated('The access token is not valid here.')
     throw error
   }
 }
-
-/** The published keys of the identity service, cached; a key id that is new is asked for at most every ten seconds. */
-export function publishedKeys(identityUrl: string): JWTVerifyGetKey {
-  return createRemoteJWKSet(new URL(`${identityUrl}/.well-known/jwks.json`), {
-    cacheMaxAge: 24 * 60 * 60 * 1000,
-    cooldownDuration: 10_000,
-    timeoutDuration: 3_000,
-  })
-}
-
-/** `fetch failed` is how fetch says that there was no answer; what is no key set is the other. */
-const isNetworkError = (error: unknown): boolean =>
-  (error as Error).message === 'fetch failed' ||
-  (error instanceof errors.JOSEError && error.code === 'ERR_JOSE_GENERIC')

@@ -1,15 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import {
-  createLocalJWKSet,
-  exportJWK,
-  generateKeyPair,
-  SignJWT,
-  type CryptoKey,
-  type JWTHeaderParameters,
-  type JWTVerifyGetKey,
-} from 'jose'
+import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWTHeaderParameters } from 'jose'
 import { accessTokenAudience } from '@sluice/contracts'
-import { tokenVerifier, type TokenVerifier } from '../src/index.ts'
+import { publishedKeys, tokenVerifier, type TokenKeys, type TokenVerifier } from '../src/index.ts'
 
 const issuer = 'https://identity.example'
 const claims = { sid: 'session', tenant: 'client', client_id: 'sluice' }
@@ -17,7 +9,7 @@ const claims = { sid: 'session', tenant: 'client', client_id: 'sluice' }
 let key: CryptoKey
 let other: CryptoKey
 let rsa: CryptoKey
-let keys: JWTVerifyGetKey
+let keys: TokenKeys
 let verify: TokenVerifier
 beforeAll(async () => {
   const pair = await generateKeyPair('ES256')
@@ -29,7 +21,7 @@ beforeAll(async () => {
     { ...(await exportJWK(pair.publicKey)), kid: 'one', alg: 'ES256' },
     { ...(await exportJWK(rsaPair.publicKey)), kid: 'rsa', alg: 'RS256' },
   ]
-  keys = createLocalJWKSet({ keys: published })
+  keys = { find: createLocalJWKSet({ keys: published }), ring: async () => keys }
   verify = tokenVerifier(issuer, keys)
 })
 
@@ -81,11 +73,16 @@ describe('an access token', () => {
       await expect(verify(token)).rejects.toMatchObject({ status: 401 })
   })
 
-  it('that is presented again is not checked again for a while, one that differs is', async () => {
+  it('that is presented again is not checked again for a while, one that differs is, and so is any once the keys change', async () => {
     let asked = 0
-    const counting = tokenVerifier(issuer, (...given) => {
-      asked += 1
-      return keys(...given)
+    const ring = {}
+    let rings = [ring]
+    const counting = tokenVerifier(issuer, {
+      find(...given) {
+        asked += 1
+        return keys.find(...given)
+      },
+      ring: async () => rings[0]!,
     })
     const token = await signed()
     const first = await counting(token)
@@ -95,6 +92,9 @@ describe('an access token', () => {
     for (let again = 0; again < 2; again++)
       await expect(counting(`${header}.${payload}.${'A'.repeat(86)}`)).rejects.toMatchObject({ status: 401 })
     expect(asked).toBe(3)
+    rings = [{}]
+    await counting(token)
+    expect(asked).toBe(4)
   })
 
   it('is refused once it has ended, however often it was good before', async () => {
@@ -106,7 +106,7 @@ describe('an access token', () => {
   })
 
   it('cannot be checked while the keys cannot be had, which is nobody’s fault', async () => {
-    const unreachable = tokenVerifier(issuer, () => Promise.reject(Object.assign(new TypeError('fetch failed'))))
+    const unreachable = tokenVerifier(issuer, publishedKeys('http://127.0.0.1:1'))
     await expect(signed().then(unreachable)).rejects.toMatchObject({ status: 503, code: 'unavailable' })
   })
 })
