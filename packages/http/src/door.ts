@@ -42,6 +42,9 @@ export interface Door<Context> extends Surroundings<Context> {
 
 const jsonLimit = 1_048_576
 
+/** Answers of the API are data: a browser that is led to one as a page runs, loads, frames and sends nothing. */
+const nothingToShow = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 /** A service's whole HTTP side: what every request passes on its way to an operation, and back. */
 export function door<Context>(service: Door<Context>): Express {
   const app = express()
@@ -87,7 +90,7 @@ export function door<Context>(service: Door<Context>): Express {
 
   const api = express.Router()
   api.use((_request, response, next) => {
-    response.set('Cache-Control', 'no-store')
+    response.set({ 'Cache-Control': 'no-store', 'Content-Security-Policy': nothingToShow })
     next()
   })
   api.use(bodyDeadline(service.bodyDeadline ?? 30_000))

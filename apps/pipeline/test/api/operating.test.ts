@@ -100,7 +100,7 @@ describe('an answer', () => {
     expect(headers).toMatchObject({
       'x-content-type-options': 'nosniff',
       'strict-transport-security': expect.stringContaining('max-age=31536000'),
-      'content-security-policy': expect.any(String),
+      'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
       'cache-control': 'no-store',
     })
     expect(headers).not.toHaveProperty('access-control-allow-origin')
