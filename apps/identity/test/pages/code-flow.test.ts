@@ -47,7 +47,7 @@ describeInBrowser('signing in to an application, without JavaScript', () => {
 
     // Nobody is asked for the password again; but whatever listens on this machine may not pass for the application.
     await page.goto(`${application.origin}/sign-in`)
-    expect(await textOf(page)).toContain('asks to know who you are, and nothing else')
+    expect(await textOf(page)).toContain('asks to act for you')
     await follow(page, 'button[value=allow]')
     expect(await textOf(page)).toBe(`hello ${username}`)
 
