@@ -5,6 +5,7 @@ import { errors, interactionPolicy, type Configuration, type KoaContextWithOIDC 
 import { accessTokenAudience, openIdScopes } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
+import { publicAddress } from '../public-address.ts'
 import { claims, findAccount } from './accounts.ts'
 import { oidcAdapter } from './adapter.ts'
 import { extraMetadata, type ExtraMetadata } from './clients.ts'
@@ -28,8 +29,7 @@ const extra = (client: unknown) => client as ExtraMetadata
 /** How oidc-provider is set up: every choice it leaves is made here, so that it warns of nothing. */
 export function providerConfiguration({ db, config, keys }: ProviderParts): Configuration {
   const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
-  const base = new URL(IDENTITY_PUBLIC_URL).pathname.replace(/\/$/, '')
-  const secure = IDENTITY_PUBLIC_URL.startsWith('https:')
+  const { prefix, secure } = publicAddress(IDENTITY_PUBLIC_URL)
   const longest = SESSION_DAYS * day
   const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
 
@@ -64,7 +64,7 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
       end_session: '/oidc/session/end',
       jwks: '/.well-known/jwks.json',
     },
-    interactions: { url: (_ctx, { uid }) => `${base}/interaction/${uid}`, policy: policy() },
+    interactions: { url: (_ctx, { uid }) => `${prefix}/interaction/${uid}`, policy: policy() },
     cookies: {
       keys: [createHmac('sha256', config.SERVICE_SECRET).update('cookies of the OpenID provider').digest('base64url')],
       names: {

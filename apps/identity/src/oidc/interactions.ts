@@ -1,25 +1,28 @@
 import { urlencoded, Router, type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import type { Kysely } from 'kysely'
 import { errors, type Provider } from 'oidc-provider'
+import type { Logger } from '@sluice/process'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { audited } from '../pages/audited.ts'
 import { csrfGuard } from '../pages/csrf.ts'
-import { languageOf } from '../pages/language.ts'
+import { languageOf, textsIn } from '../pages/language.ts'
 import { messagePage } from '../pages/message-page.ts'
-import { problemPages } from '../pages/problem-pages.ts'
+import { brokenPages, problemPages } from '../pages/problem-pages.ts'
 import { sendPage } from '../pages/send-page.ts'
+import { publicAddress } from '../public-address.ts'
 import type { ExtraMetadata } from './clients.ts'
 import { askConsent, takeConsent } from './interactions/consent.ts'
 import { takeFederated } from './interactions/federated.ts'
 import { askCode, takeCode } from './interactions/second-factor.ts'
 import { askPassword, takePassword } from './interactions/password.ts'
 import type { Step } from './interactions/step.ts'
-import { words } from './words.ts'
+import { refusalIn } from './refusals.ts'
 
 interface Parts {
   db: Kysely<DB>
   config: Config
+  logger: Logger
   publish: RequestHandler
   provider(): Promise<Provider>
 }
@@ -27,10 +30,10 @@ interface Parts {
 type Take = (step: Step) => Promise<void>
 
 /** The pages on which people sign in to an application and say what it may do. See docs/decisions/0016. */
-export function interactionRoutes({ db, config, publish, provider }: Parts): Router {
+export function interactionRoutes({ db, config, logger, publish, provider }: Parts): Router {
   const csrf = csrfGuard(config)
   const shared = { db, config, csrf, audited: audited(db, config) }
-  const prefix = new URL(config.IDENTITY_PUBLIC_URL).pathname.replace(/\/$/, '')
+  const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
 
   const step = async (request: Request, response: Response): Promise<Step> => {
     const current = await provider()
@@ -68,13 +71,17 @@ export function interactionRoutes({ db, config, publish, provider }: Parts): Rou
   }
 
   const routes = Router({ caseSensitive: true, strict: true })
+  routes.use('/interaction', (_request, response, next) => {
+    response.locals.prefix = prefix
+    next()
+  })
   routes.get('/interaction/:uid', publish, answering(ask))
   routes.get('/interaction/:uid/code', publish, answering(askCode))
   routes.get('/interaction/:uid/federated', publish, answering(takeFederated))
   routes.post('/interaction/:uid/login', publish, form, own, answering(takePassword))
   routes.post('/interaction/:uid/code', publish, form, own, answering(takeCode))
   routes.post('/interaction/:uid/consent', publish, form, own, answering(takeConsent))
-  routes.use('/interaction', gone, problemPages)
+  routes.use('/interaction', gone, problemPages, brokenPages(logger))
   return routes
 }
 
@@ -83,5 +90,7 @@ const gone: ErrorRequestHandler = (error: unknown, request, response, next) => {
   if (!(error instanceof errors.OIDCProviderError)) return next(error)
   const known = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error
   const language = languageOf(request)
-  sendPage(response, 400, messagePage({ language, ...(words.errors[known] ?? words.otherError), status: 'problem' }))
+  const prefix = response.locals.prefix as string
+  const words = refusalIn(textsIn(language), known)
+  sendPage(response, 400, messagePage({ prefix, language, ...words, status: 'problem' }))
 }

@@ -45,6 +45,6 @@ export function openIdProvider({ db, config, keys, logger }: Parts): OpenIdProvi
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)
   })
-  routes.use(interactionRoutes({ db, config, publish, provider: async () => (await current()).provider }))
+  routes.use(interactionRoutes({ db, config, logger, publish, provider: async () => (await current()).provider }))
   return { routes, refusalOf: async (metadata) => refusalOf((await current()).provider, metadata) }
 }

@@ -1,28 +1,28 @@
 import type { Request } from 'express'
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { html } from '../pages/html.ts'
-import { languageOf } from '../pages/language.ts'
+import { languageOf, textsIn } from '../pages/language.ts'
 import { messagePage } from '../pages/message-page.ts'
 import { signedOutPage, signOutPage } from '../pages/sign-out-pages.ts'
+import { publicAddress } from '../public-address.ts'
 import type { ExtraMetadata } from './clients.ts'
+import { refusalIn } from './refusals.ts'
 import { showPage } from './show-page.ts'
-import { words } from './words.ts'
 
-const languageIn = (ctx: KoaContextWithOIDC): string => languageOf(ctx.req as Request)
-
-/** In whose name a page is: the application's client, once that is known. */
-function organisationOf({ oidc }: KoaContextWithOIDC) {
+/** For whom a page is, and in whose name: that of the application's client, once it is known. */
+function factsOf({ req, oidc }: KoaContextWithOIDC) {
   const name = (oidc.client as unknown as ExtraMetadata | undefined)?.organisation
-  return name ? { organisation: { name } } : {}
+  const { prefix } = publicAddress(oidc.provider.issuer)
+  return { prefix, language: languageOf(req as Request), ...(name && { organisation: { name } }) }
 }
 
 /** A request that cannot be answered, or whose answer nobody may be sent. */
 export async function renderError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
-  const { title, text } = words.errors[out.error] ?? words.otherError
+  const facts = factsOf(ctx)
+  const texts = textsIn(facts.language)
   const technical = [out.error, out.error_description].filter(Boolean).join(': ')
-  const note = html`${words.forDevelopers} <code>${technical}</code>`
-  const facts = { language: languageIn(ctx), ...organisationOf(ctx) }
-  showPage(ctx, messagePage({ ...facts, title, text, note, status: 'problem' }))
+  const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
+  showPage(ctx, messagePage({ ...facts, ...refusalIn(texts, out.error), note, status: 'problem' }))
 }
 
 /**
@@ -41,13 +41,12 @@ export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
     return
   }
   const page = signOutPage({
-    language: languageIn(ctx),
-    ...organisationOf(ctx),
+    ...factsOf(ctx),
     action: new URL(ctx.oidc.urlFor('end_session_confirm')).pathname,
     hidden: { xsrf: String(session?.state?.['secret']) },
     ...(client?.clientName && { application: client.clientName }),
   })
-  showPage(ctx, page, back && new URL(back).origin)
+  showPage(ctx, page, back === undefined ? [] : [new URL(back).origin])
 }
 
 function withState(uri: string, state: unknown): string {
@@ -60,8 +59,5 @@ export async function postLogoutSuccessSource(ctx: KoaContextWithOIDC): Promise<
   const { client } = ctx.oidc
   const [uri] = client?.redirectUris ?? []
   const application = client?.clientName && uri ? { name: client.clientName, href: new URL(uri).origin } : undefined
-  showPage(
-    ctx,
-    signedOutPage({ language: languageIn(ctx), ...organisationOf(ctx), ...(application && { application }) }),
-  )
+  showPage(ctx, signedOutPage({ ...factsOf(ctx), ...(application && { application }) }))
 }

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely'
 import { errors, Provider, type ClientMetadata } from 'oidc-provider'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
+import { publicAddress } from '../public-address.ts'
 import { secretHash } from '../api/sso-client-configs/columns.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
 import { recordEvents } from './events.ts'
@@ -14,7 +15,7 @@ export function makeProvider(parts: ProviderParts & { logger: Logger }): Provide
   const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
   // The request it is given names our public address by then.
   provider.proxy = true
-  provider.use(unknownAddresses(new URL(parts.config.IDENTITY_PUBLIC_URL).pathname.replace(/\/$/, '')))
+  provider.use(unknownAddresses(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
   tieSessions(provider, parts.db)
   tieClients(provider)
   recordEvents(provider, parts)

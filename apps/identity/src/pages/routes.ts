@@ -4,6 +4,7 @@ import { problems } from '@sluice/http'
 import type { Logger } from '@sluice/process'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
+import { publicAddress, type PublicAddress } from '../public-address.ts'
 import { audited, type Audited } from './audited.ts'
 import { csrfGuard, type Csrf } from './csrf.ts'
 import { doneRoutes } from './done-routes.ts'
@@ -14,24 +15,18 @@ import { brokenPages, problemPages } from './problem-pages.ts'
 import { stylesheetRoutes } from './stylesheet.ts'
 
 /** What the routes of the pages have in common. */
-export interface Pages {
+export interface Pages extends PublicAddress {
   db: Kysely<DB>
   csrf: Csrf
-  /** Cookies are for https alone. */
-  secure: boolean
-  /** The path of our public address, without a slash at its end: whoever hands requests on to us takes it off. */
-  prefix: string
   audited: Audited
 }
 
 /** `/account/…`: the pages that people come to by a link from a mail. */
 export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Config; logger: Logger }): Router {
-  const { protocol, pathname } = new URL(config.IDENTITY_PUBLIC_URL)
   const pages: Pages = {
     db,
     csrf: csrfGuard(config),
-    secure: protocol === 'https:',
-    prefix: pathname.replace(/\/$/, ''),
+    ...publicAddress(config.IDENTITY_PUBLIC_URL),
     audited: audited(db, config),
   }
   const routes = Router({ caseSensitive: true, strict: true })

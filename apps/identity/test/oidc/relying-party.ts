@@ -7,7 +7,12 @@ import { Browser, type Page } from './browser.ts'
 export const published = 'http://localhost:3001'
 
 /** An application with a real OpenID client, and people who sign in to it. */
-export async function relyingParty(service: Service, changes: Partial<SsoClientConfigBody> = {}, more: Role[] = []) {
+export async function relyingParty(
+  service: Service,
+  changes: Partial<SsoClientConfigBody> = {},
+  more: Role[] = [],
+  at = published,
+) {
   const organisation = await service.client({ name: `Acme ${Math.random().toString(36).slice(2)}` })
   const admin = await service.as(
     ['ROLE_MANAGE_SSO_CLIENT_CONFIG', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_USER_GROUP', ...more],
@@ -17,13 +22,13 @@ export async function relyingParty(service: Service, changes: Partial<SsoClientC
   const { body: application } = await admin.post('/sso-client-configs').send(body).expect(201)
   const actual = new URL(service.http.get('/').url).origin
   const config = await client.discovery(
-    new URL(published),
+    new URL(at),
     body.ssoClientId,
     undefined,
     body.clientSecret ? client.ClientSecretBasic(body.clientSecret) : client.None(),
     {
       execute: [client.allowInsecureRequests],
-      [client.customFetch]: (url, options) => fetch(url.replace(published, actual), options as RequestInit),
+      [client.customFetch]: (url, options) => fetch(url.replace(at, actual), options as RequestInit),
     },
   )
   const redirectUri = body.redirectUris[0]!
@@ -35,7 +40,7 @@ export async function relyingParty(service: Service, changes: Partial<SsoClientC
     body,
     config,
     actual,
-    browser: () => new Browser({ published, actual }),
+    browser: () => new Browser({ published: at, actual }),
     user: (roles: Role[] = ['ROLE_SEE_VIEW']) => service.user({ client: organisation, roles }),
     /** A request for a sign-in, and what is needed to take its answer. */
     async begin(parameters: Record<string, string> = {}) {
@@ -68,7 +73,7 @@ export async function relyingParty(service: Service, changes: Partial<SsoClientC
     async signIn(
       username: string,
       parameters: Record<string, string> = {},
-      browser = new Browser({ published, actual }),
+      browser = new Browser({ published: at, actual }),
     ) {
       const { url, finish } = await this.begin(parameters)
       let page = await browser.open(url)

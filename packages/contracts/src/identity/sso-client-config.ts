@@ -12,6 +12,7 @@ export const applicationScopes = [
   ...openIdScopes,
   ...roles.filter((role): role is Exclude<Role, 'ROLE_SUPER_ADMIN'> => role !== 'ROLE_SUPER_ADMIN'),
 ]
+export type ApplicationScope = (typeof applicationScopes)[number]
 
 export const grantTypes = ['authorization_code', 'refresh_token', 'client_credentials'] as const
 export type GrantType = (typeof grantTypes)[number]

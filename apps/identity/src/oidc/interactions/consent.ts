@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { consentPage } from '../../pages/consent-page.ts'
+import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { consent } from '../consents.ts'
 import type { Step } from './step.ts'
-import { words } from '../words.ts'
 
 interface Missing {
   missingOIDCScope?: string[]
@@ -12,12 +12,14 @@ interface Missing {
 
 /** Asks whether the application may have what it asks for, as far as the user has not said yes before. */
 export async function askConsent(step: Step): Promise<void> {
-  const { db, base, csrf, request, response, language, application, interaction, target } = step
+  const { db, prefix, base, csrf, request, response, language, application, interaction, target } = step
   const { rows } = await sql<{ name: string; username: string }>`
     select name, username from users where uid = ${interaction.session?.accountId}`.execute(db)
   const [user] = rows
   if (!user) throw new Error('somebody is asked for consent without being signed in')
+  const words: Record<string, string> = textsIn(language).scopes
   const page = consentPage({
+    prefix,
     language,
     organisation: { name: application.organisation },
     application: application.name,
@@ -26,7 +28,7 @@ export async function askConsent(step: Step): Promise<void> {
     csrf: csrf.issue(request, response),
     scopes: wanted(step)
       .filter((scope) => scope !== 'openid')
-      .map((scope) => ({ name: scope, description: describe(scope) })),
+      .map((scope) => ({ name: scope, description: words[scope] ?? '' })),
   })
   sendPage(response, 200, page, { formAction: [target] })
 }
@@ -55,19 +57,4 @@ function wanted({ interaction, application }: Step): string[] {
   const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
   const asked = String(interaction.params['scope'] ?? '').split(' ')
   return missing.length > 0 ? missing : asked.filter((scope) => application.scopes.includes(scope))
-}
-
-/** A scope in people's words. */
-function describe(scope: string): string {
-  const known = (words as unknown as Record<string, unknown>)[scope]
-  if (typeof known === 'string') return known
-  const [, verb = '', noun = ''] = /^ROLE_(SEE|MANAGE|GET|VIEW_DATA|VIEW)_(.+)$/.exec(scope) ?? []
-  const verbs: Record<string, string> = {
-    SEE: 'see',
-    MANAGE: 'see and change',
-    GET: 'fetch',
-    VIEW: 'view',
-    VIEW_DATA: 'see the data of',
-  }
-  return noun ? `${verbs[verb]} ${noun.toLowerCase().replaceAll('_', ' ')}` : scope
 }

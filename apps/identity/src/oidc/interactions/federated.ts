@@ -2,7 +2,6 @@ import { textsIn } from '../../pages/language.ts'
 import { endSession } from '../../sign-in/sessions.ts'
 import { takeTicket } from '../../sign-in/federated/tickets.ts'
 import type { Step } from './step.ts'
-import { words } from '../words.ts'
 import { enter } from './finish.ts'
 import { showPassword } from './password.ts'
 
@@ -14,6 +13,8 @@ export async function takeFederated(step: Step): Promise<void> {
   if (entered?.user.client === application.tenant) return enter(step, entered)
   if (entered) await endSession(db, entered.session.uid, 'SIGNED_OUT')
   // What it is exactly is in the audit. Nothing that stands in an address is shown.
-  const message = entered || request.query['problem'] === undefined ? textsIn(language).signIn.refused : words.federated
+  const texts = textsIn(language)
+  const broughtProblem = !entered && request.query['problem'] !== undefined
+  const message = broughtProblem ? texts.application.federated : texts.signIn.refused
   await showPassword(step, 401, { message })
 }

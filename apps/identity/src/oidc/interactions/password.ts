@@ -1,6 +1,8 @@
 import { textsIn } from '../../pages/language.ts'
+import { rememberOrganisation } from '../../pages/organisation-cookie.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { signInPage, type SignInFacts } from '../../pages/sign-in-page.ts'
+import { publicAddress } from '../../public-address.ts'
 import { signIn } from '../../sign-in/sign-in.ts'
 import type { Step } from './step.ts'
 import { demandOf, isRefusal } from './admission.ts'
@@ -16,11 +18,13 @@ export async function showPassword(
   status: number,
   facts: Pick<SignInFacts, 'username' | 'message' | 'wrong'>,
 ): Promise<void> {
-  const { base, csrf, request, response, language, application, interaction, target } = step
+  const { config, prefix, base, csrf, request, response, language, application, interaction, target } = step
+  const organisation = { name: application.organisation }
   const hint = interaction.params['login_hint']
   const page = signInPage({
+    prefix,
     language,
-    organisation: { name: application.organisation },
+    organisation,
     application: application.name,
     action: `${base}/login`,
     csrf: csrf.issue(request, response),
@@ -28,6 +32,8 @@ export async function showPassword(
     ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
     ...facts,
   })
+  // For whoever asks for a new password from here.
+  rememberOrganisation(response, organisation, publicAddress(config.IDENTITY_PUBLIC_URL).secure)
   sendPage(response, status, page, { formAction: [target] })
 }
 

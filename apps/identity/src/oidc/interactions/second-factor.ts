@@ -2,6 +2,7 @@ import type { Request } from 'express'
 import { codePage } from '../../pages/code-page.ts'
 import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
+import { publicAddress } from '../../public-address.ts'
 import type { SecondFactorWanted } from '../../sign-in/sign-in.ts'
 import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
 import type { Step } from './step.ts'
@@ -12,7 +13,7 @@ const cookie = 'sluice-second-factor'
 
 /** Between the two steps the browser keeps what says that the password was right, for this interaction only. */
 export function keepTicket({ response, base, config }: Step, { ticket }: SecondFactorWanted): void {
-  const secure = config.IDENTITY_PUBLIC_URL.startsWith('https:')
+  const { secure } = publicAddress(config.IDENTITY_PUBLIC_URL)
   response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
 }
 
@@ -29,12 +30,13 @@ export async function askCode(step: Step): Promise<void> {
 }
 
 function show(
-  { base, csrf, request, response, language, application, target }: Step,
+  { prefix, base, csrf, request, response, language, application, target }: Step,
   status: number,
   message?: string,
 ) {
   const recovery = 'recovery' in request.query
   const page = codePage({
+    prefix,
     language,
     organisation: { name: application.organisation },
     action: `${base}/code${recovery ? '?recovery' : ''}`,

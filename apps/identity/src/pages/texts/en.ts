@@ -1,3 +1,4 @@
+import type { ApplicationScope } from '@sluice/contracts'
 import { html, type Shown } from '../html.ts'
 
 /** Every sentence of the pages. A language is one file with this shape. */
@@ -42,7 +43,7 @@ export const en = {
       html`${application} asks to act for you at ${organisation}. It would be able to:`,
     nothing: (application: Shown) => html`${application} asks to know who you are, and nothing else.`,
     as: (who: Shown, username: Shown) => html`You are signed in as ${who} (${username}).`,
-    trust: 'Allow this only if you trust the application. You can take it back later by ending the session.',
+    trust: 'Allow this only if you trust the application. You can take it back at any time.',
     allow: 'Allow',
     deny: 'Do not allow',
   },
@@ -110,6 +111,79 @@ export const en = {
     reset: 'It was used already, has expired or is not complete. A link to choose a password works once, for one hour.',
     again: 'Get a new link',
   },
+  application: {
+    unknown: {
+      title: 'This application is not known here',
+      text: 'It may have been removed, or its organisation is disabled. Tell whoever looks after the application.',
+    },
+    wrongAddress: {
+      title: 'You cannot be sent back to this address',
+      text: 'The application asked to send you to an address that is not registered for it. It may be set up wrongly, or somebody is trying to trick you.',
+    },
+    wrongRequest: {
+      title: 'This application is not set up for signing in here',
+      text: 'The application asked for something that it may not. Go back to it, and tell whoever looks after it.',
+    },
+    broken: {
+      title: 'Something went wrong',
+      text: 'The mistake is on our side, and nothing was changed. Go back to the application and try again in a minute.',
+    },
+    ended: {
+      title: 'This sign-in has ended',
+      text: 'It took too long, was finished in another tab, or your browser keeps no cookies for this page. Go back to the application and start again.',
+    },
+    other: {
+      title: 'You cannot be signed in',
+      text: 'Go back to the application and start again.',
+    },
+    federated:
+      'You could not be signed in with the account of your organisation. Try again, or ask whoever looks after your account.',
+    forDevelopers: 'For whoever looks after the application:',
+  },
+  /** What an application may do with a scope: goes on from the lead of the consent page. */
+  scopes: {
+    openid: 'know who you are',
+    profile: 'see your name and username',
+    email: 'see your e-mail address',
+    offline_access: 'stay signed in for you when you are not there',
+    ROLE_MANAGE_CLIENT: 'see and change organisations',
+    ROLE_MANAGE_USER: 'see and change users',
+    ROLE_MANAGE_USER_GROUP: 'see and change user groups',
+    ROLE_MANAGE_SSO_PROVIDER_CONFIG: 'see and change where the organisation’s people sign in',
+    ROLE_MANAGE_SSO_CLIENT_CONFIG: 'see and change the applications that people sign in to',
+    ROLE_SEE_INSTANCE: 'see instances',
+    ROLE_MANAGE_INSTANCE: 'see and change instances',
+    ROLE_GET_FILE: 'fetch files',
+    ROLE_GET_FILE_INDIVIDUAL: 'fetch individual files',
+    ROLE_SEE_AUDIT_LOG: 'see who did what',
+    ROLE_MANAGE_HOSTING_PLAN: 'see and change hosting plans',
+    ROLE_SEE_ROUTE: 'see routes',
+    ROLE_MANAGE_ROUTE: 'see and change routes',
+    ROLE_SEE_DATA_PIPELINE: 'see data pipelines',
+    ROLE_MANAGE_DATA_PIPELINE: 'see, change and run data pipelines',
+    ROLE_SEE_VIEW: 'see views',
+    ROLE_MANAGE_VIEW: 'see and change views',
+    ROLE_SEE_SCHEMA: 'see schemas',
+    ROLE_MANAGE_SCHEMA: 'see and change schemas',
+    ROLE_SEE_DESTINATION: 'see destinations',
+    ROLE_MANAGE_DESTINATION: 'see and change destinations',
+    ROLE_SEE_WORKFLOW: 'see workflows',
+    ROLE_MANAGE_WORKFLOW: 'see and change workflows',
+    ROLE_SEE_VARIABLE: 'see variables',
+    ROLE_MANAGE_VARIABLE: 'see and change variables',
+    ROLE_MANAGE_SETTING: 'see and change settings',
+    ROLE_SEE_DATA_QUALITY_CHECK: 'see data quality checks',
+    ROLE_MANAGE_DATA_QUALITY_CHECK: 'see and change data quality checks',
+    ROLE_SEE_DATA_QUALITY_CHECK_GROUP: 'see groups of data quality checks',
+    ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP: 'see and change groups of data quality checks',
+    ROLE_SEE_FIREWALL_RULE: 'see firewall rules',
+    ROLE_MANAGE_FIREWALL_RULE: 'see and change firewall rules',
+    ROLE_VIEW_DATA_ANALYTICS_PLATFORM: 'view data in the analytics platform',
+    ROLE_VIEW_DATA_ALL_DATA_PIPELINE: 'view the data of all data pipelines',
+    ROLE_SEE_DATA_PIPELINE_CONFIG: 'see how data pipelines are set up',
+    ROLE_MANAGE_DATA_PIPELINE_CONFIG: 'see and change how data pipelines are set up',
+    ROLE_MANAGE_PUBLIC_DATASET_CATALOG: 'see and change the catalogue of public data sets',
+  } satisfies Record<ApplicationScope, string>,
   problems: {
     crossSiteTitle: 'This form cannot be sent',
     crossSite:
