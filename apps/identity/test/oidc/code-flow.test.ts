@@ -147,7 +147,12 @@ describe('the OpenID Provider', () => {
     const { browser, tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const { body: list } = await user.get('/users/me/applications').expect(200)
     expect(list).toMatchObject([
-      { id: party.application.id, clientName: 'Reports', scopes: ['openid', 'ROLE_SEE_VIEW'] },
+      {
+        id: party.application.id,
+        clientName: 'Reports',
+        scopes: ['openid', 'ROLE_SEE_VIEW'],
+        lastUsed: expect.any(String),
+      },
     ])
     // Not for the application to do.
     await service.bearing(tokens.access_token).delete(`/users/me/applications/${party.application.id}`).expect(403)

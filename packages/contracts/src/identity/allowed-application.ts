@@ -16,6 +16,8 @@ export const AllowedApplication = contract(
       /** When it was first allowed anything, and when last more. */
       allowed: Timestamp,
       lastUpdated: Timestamp,
+      /** When it last signed in or refreshed, as far as a session that is kept knows of it. */
+      lastUsed: Type.Optional(Timestamp),
     },
     closed,
   ),
