@@ -52,7 +52,8 @@ const inRange = (address: Address, [range, bits]: [Address, number]): boolean =>
 
 /**
  * A setting: hosts (`idp.internal`, `idp.internal:8443`) and ranges (`10.20.0.0/16`, `fd00::/8`) with commas between that
- * outgoing requests may reach although they are not public, by http as well. A single address is a range of one.
+ * outgoing requests may reach although they are not public, by http as well. A single address is a range of one, and with a
+ * port (`10.20.0.7:8443`) that port of it.
  */
 export const outgoingAllowed = (): Setting<OutgoingAllowed> => ({
   fallback: allowedFrom([]),
@@ -78,7 +79,11 @@ function rangeOf(entry: string): [Address, number] | undefined {
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
+/** With a port, an address is a host as well: that port of it, as `127.0.0.1:5201` or `[::1]:5201`. */
 function hostOf(entry: string): string {
+  const [, bracketed, plain, port] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(entry) ?? []
+  if (plain && ipaddr.IPv4.isValidFourPartDecimal(plain)) return `${plain}:${port}`
+  if (bracketed && ipaddr.IPv6.isValid(bracketed)) return `${ipaddr.parse(bracketed).toString()}:${port}`
   const host = entry.toLowerCase()
   if (!/^(?=.*[a-z])[\w-]+(\.[\w-]+)*(:\d{1,5})?$/.test(host))
     throw new Error(

@@ -153,6 +153,15 @@ describe('with an allow-list', () => {
     expect(connections).toBe(0)
   })
 
+  it('opens one port of an address', async () => {
+    const only = { allowed: parse(`127.0.0.1:${port}, [0:0::1]:${port}`) }
+    expect(await problemOf(`http://127.0.0.1:${port}/fine`, only)).toBe('answered fine')
+    expect(await problemOf(`http://[::1]:${port}/fine`, only)).not.toMatch(/means this machine/)
+    expect(await problemOf(`http://127.0.0.1:${trapPort}/`, only)).toMatch(/means this machine/)
+    expect(await problemOf(`http://[::1]:${trapPort}/`, only)).toMatch(/means this machine/)
+    expect(connections).toBe(0)
+  })
+
   it('follows no redirect unless it is told to, and then looks at each', async () => {
     const url = (path: string) => `http://idp.internal:${port}${path}`
     const named = { allowed: parse(`idp.internal:${port}`), lookup: loopback }
@@ -178,7 +187,10 @@ describe('with an allow-list', () => {
     expect(await problemOf(`http://127.0.0.1:${trapPort}/`, some())).toMatch(/broke off the connection/)
   })
 
-  it.each(['10.0.0.0/33', '10.1', 'http://idp', 'a b', '*.internal', '7'])('is not read with %s in it', (entry) => {
-    expect(() => parse(entry)).toThrow(/must hold hosts and ranges/)
-  })
+  it.each(['10.0.0.0/33', '10.1', 'http://idp', 'a b', '*.internal', '7', '10.1:80', '10.0.0.0/8:80'])(
+    'is not read with %s in it',
+    (entry) => {
+      expect(() => parse(entry)).toThrow(/must hold hosts and ranges/)
+    },
+  )
 })
