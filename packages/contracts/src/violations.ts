@@ -1,11 +1,17 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { Violation } from './problem.ts'
 
+/** Characters. A list of names that is longer, such as that of all roles, is given once in an answer. */
+const long = 200
+
 /** What ajv found, in words for people, a hundred at most. */
 export function violationsOf(errors: ErrorObject[]): Violation[] {
+  const said = new Set<string>()
   return errors.slice(0, 100).map((error) => {
     const { pointer, detail } = described(error)
-    return { pointer: pointer || '/', detail }
+    const again = detail.length > long && said.has(detail)
+    said.add(detail)
+    return { pointer: pointer || '/', detail: again ? 'must be one of those that are named above' : detail }
   })
 }
 
@@ -67,5 +73,11 @@ const withArticle = (name: string): string => `${/^[aeio]/.test(name) ? 'an' : '
 const patterns: Record<string, string> = {
   '^\\P{Cc}*$': 'must be one line, without control characters',
   '\\S': 'must not be blank',
+  '^[!-~]*$': 'must have no spaces and no characters besides letters, digits and signs of ASCII',
+  '^[ -~]*$': 'must have no characters besides letters, digits, spaces and signs of ASCII',
+  '^[^\\p{Cc}]*$': 'must be one line, without control characters',
+  '^\\P{Cc}+$': 'must be one line, without control characters, and not empty',
+  '^[A-Za-z0-9_-]+$': 'must have no characters besides A-Z, a-z, 0-9, _ and -',
+  '^[A-Za-z][A-Za-z0-9_]*$': 'must begin with a letter and go on with A-Z, a-z, 0-9 and _',
   '^($|https?://)': 'must be empty or begin with http:// or https://',
 }

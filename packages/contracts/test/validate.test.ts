@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { Type } from 'typebox'
-import { body, checker, contract, named } from '../src/index.ts'
+import { body, checker, contract, named, roles } from '../src/index.ts'
 
 const Thing = contract(
   'Thing',
@@ -28,6 +28,22 @@ describe('checking a body', () => {
     expect(violations({ name: 'a\r\nb', size: 'S' })).toEqual([
       { pointer: '/name', detail: 'must be one line, without control characters' },
     ])
+  })
+
+  it('gives a long list of names once in an answer', () => {
+    const Roles = contract('Roles', Type.Object({ roles: Type.Array(Type.Enum([...roles]), { maxItems: 50 }) }))
+    const checked = checker(Roles)({ roles: ['A', 'ROLE_SEE_VIEW', 'B'] }) as { violations: object[] }
+    expect(checked.violations).toEqual([
+      { pointer: '/roles/0', detail: expect.stringContaining('ROLE_SEE_VIEW') },
+      { pointer: '/roles/2', detail: 'must be one of those that are named above' },
+    ])
+  })
+
+  it('says what a pattern means', () => {
+    const Key = contract('Key', Type.Object({ key: Type.String({ pattern: '^[!-~]*$' }) }))
+    expect(checker(Key)({ key: 'a b' })).toEqual({
+      violations: [{ pointer: '/key', detail: expect.stringContaining('must have no spaces') }],
+    })
   })
 
   it('takes back what the service assigned, and looks at nothing of it', () => {
