@@ -5,6 +5,7 @@ import { identityApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { keepHouse } from '../src/housekeeping.ts'
+import { dutiesOf } from '../src/housekeeping/duties.ts'
 import { mailMetrics } from '../src/mail/metrics.ts'
 import { keepPosting } from '../src/mail/post.ts'
 import { sendingOf } from '../src/mail/smtp.ts'
@@ -21,13 +22,20 @@ await main(async () => {
     name: 'identity',
     onError: (error) => logger.warn({ err: error }, 'an idle database connection broke'),
   })
+  // Lists and reports may take long: they have few connections, and never those that sign-ins need.
+  const searches = connect<DB>(config.IDENTITY_DATABASE_URL, {
+    name: 'identity-searches',
+    max: 4,
+    statementTimeout: 5_000,
+    onError: (error) => logger.warn({ err: error }, 'an idle database connection broke'),
+  })
   await demandMigrated(db)
 
   let stopping = false
   const metrics = createMetrics('identity')
-  const app = identityApp({ db, config, logger, metrics, isStopping: () => stopping })
+  const app = identityApp({ db, searches: searches.db, config, logger, metrics, isStopping: () => stopping })
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
-  const house = keepHouse(db, logger, rotationOf(config))
+  const house = keepHouse({ db, logger, metrics, duties: dutiesOf(rotationOf(config)) })
   const post = keepPosting({ db, config, logger, send: sendingOf(config), metrics: mailMetrics(metrics) })
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
 
@@ -41,6 +49,6 @@ await main(async () => {
     },
     { name: 'post', stop: () => post.stop() },
     { name: 'housekeeping', stop: () => house.stop() },
-    { name: 'database', stop: () => db.destroy() },
+    { name: 'database', stop: () => Promise.all([db.destroy(), searches.db.destroy()]) },
   ])
 })

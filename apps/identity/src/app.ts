@@ -13,10 +13,13 @@ import { translate } from './problems.ts'
 import { publishedKeys } from './published-keys.ts'
 import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
 import { signingKeys } from './sign-in/keys.ts'
+import { demandStill } from './sign-in/still.ts'
 import { standingOf } from './sign-in/standing.ts'
 
 interface Parts {
   db: Kysely<DB>
+  /** Connections for lists and reports; the same as `db` when absent. */
+  searches?: Kysely<DB>
   config: Config
   logger: Logger
   metrics: Registry
@@ -24,11 +27,11 @@ interface Parts {
 }
 
 /** The whole identity service, ready to listen. */
-export function identityApp({ db, config, logger, metrics, isStopping = () => false }: Parts): Express {
+export function identityApp({ db, searches = db, config, logger, metrics, isStopping = () => false }: Parts): Express {
   const keys = signingKeys(db, config.SECRET_KEYS)
   const oidc = openIdProvider({ db, config, keys, logger })
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
-  const inTransaction = auditedWrites(db)
+  const inTransaction = auditedWrites(db, { demandStill, searches })
   return door({
     operations,
     info,

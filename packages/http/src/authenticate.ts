@@ -14,7 +14,7 @@ interface Authentication {
 }
 
 /** What a token says by itself. */
-interface Presented {
+export interface Presented {
   credential: Credential
   /** Undefined for what is looked up, and not signed. */
   issued?: Date
@@ -37,23 +37,41 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticatio
         throw problems.unauthenticated('This is for services of the platform only.')
       return nobody
     }
-    const { credential, issued, scope } = await presented(token, verify)
-    const found = await standing(credential)
-    if (!found || !stands(found, issued))
-      throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
-    const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
-    return {
-      kind: found.kind,
-      inPerson: found.kind === 'session' && scope === undefined,
-      uid: found.id,
-      username: found.username,
-      client: found.client.id,
-      roles: within(found.roles),
-      dormantRoles: within(found.dormantRoles ?? []),
-      userGroups: found.userGroups,
-      session: credential.session ?? '',
-    }
+    const given = await presented(token, verify)
+    const caller = callerOf(await standing(given.credential), given)
+    if (!caller) throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
+    return caller
   }
+}
+
+/** Whoever comes with a credential, as far as they may be relied on now. Undefined: not at all. */
+export function callerOf(found: Standing | undefined, given: Presented): Caller | undefined {
+  const { credential, issued, scope } = given
+  if (!found || !stands(found, issued)) return undefined
+  const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
+  return {
+    kind: found.kind,
+    inPerson: found.kind === 'session' && scope === undefined,
+    uid: found.id,
+    username: found.username,
+    client: found.client.id,
+    roles: within(found.roles),
+    dormantRoles: within(found.dormantRoles ?? []),
+    userGroups: found.userGroups,
+    session: credential.session ?? '',
+    given,
+  }
+}
+
+/** Is somebody who was recognised a moment ago still who they were, with all that they could do then? */
+export function isStill(caller: Caller, found: Standing | undefined): boolean {
+  const now = caller.given && callerOf(found, caller.given)
+  return (
+    now !== undefined &&
+    now.uid === caller.uid &&
+    now.client === caller.client &&
+    caller.roles.every((role) => now.roles.includes(role))
+  )
 }
 
 async function presented(token: string, verify: TokenVerifier): Promise<Presented> {
@@ -61,7 +79,8 @@ async function presented(token: string, verify: TokenVerifier): Promise<Presente
   const { sub, sid, client_id, scope = '', issued } = await verify(token)
   if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope }
   const credential: Credential = { kind: 'session', id: sub, session: sid }
-  return client_id === firstParty ? { credential, issued } : { credential, issued, scope }
+  if (client_id === firstParty) return { credential, issued }
+  return { credential: { ...credential, application: client_id }, issued, scope }
 }
 
 /** Tokens carry whole seconds, so one issued in the very second of a change still stands. */

@@ -11,7 +11,7 @@ import { docsRoutes } from './docs-page.ts'
 import { healthRoutes, type Part } from './health.ts'
 import { refuseOtherHosts } from './hosts.ts'
 import { logRequests } from './log-requests.ts'
-import { holdsNul } from './nul.ts'
+import { holdsHalfPair, holdsNul } from './unstorable-json.ts'
 import { openapi } from './openapi.ts'
 import type { Operation } from './operation.ts'
 import { problems, type Problem } from './problem.ts'
@@ -40,7 +40,15 @@ export interface Door<Context> extends Surroundings<Context> {
   sideDoors?: Router
 }
 
+/** Bytes. Whoever shows no token sends a username, a password or a link: that much, and not compressed. */
 const jsonLimit = 1_048_576
+const strangersLimit = 16_384
+
+const json = (limit: number, inflate: boolean) =>
+  express.json({ limit, inflate, strict: false, type: 'application/json', verify: refuseOdd })
+const [ofCallers, ofStrangers] = [json(jsonLimit, true), json(strangersLimit, false)]
+const jsonBodies: RequestHandler = (request, response, next) =>
+  (request.headers.authorization ? ofCallers : ofStrangers)(request, response, next)
 
 /** Answers of the API are data: a browser that is led to one as a page runs, loads, frames and sends nothing. */
 const nothingToShow = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -94,7 +102,7 @@ export function door<Context>(service: Door<Context>): Express {
     next()
   })
   api.use(bodyDeadline(service.bodyDeadline ?? 30_000))
-  api.use(express.json({ limit: jsonLimit, strict: false, type: 'application/json', verify: refuseOdd }))
+  api.use(jsonBodies)
   api.use(router(service.operations, service))
   app.use('/api/v1', api)
 
@@ -121,6 +129,7 @@ function refuseOdd(_request: unknown, _response: unknown, body: Buffer, charset:
   if (!isUtf8(body)) throw problems.unreadableBody('It is not valid UTF-8.')
   if (holdsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
   if (tooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
+  if (holdsHalfPair(body)) throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
 }
 
 function measure(registry: Registry): RequestHandler {

@@ -38,3 +38,19 @@ export function fewAtOnce({
     }
   }
 }
+
+/** The same for each of many, such as clients: what one of them asks for keeps none of the others waiting. */
+export function fewAtOnceEach(limits: Parameters<typeof fewAtOnce>[0]) {
+  const queues = new Map<string, { run: ReturnType<typeof fewAtOnce>; under: number }>()
+
+  return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
+    const queue = queues.get(key) ?? { run: fewAtOnce(limits), under: 0 }
+    queues.set(key, queue)
+    queue.under++
+    try {
+      return await queue.run(work)
+    } finally {
+      if (--queue.under === 0) queues.delete(key)
+    }
+  }
+}

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { PathParameters, Role, Signature, Standing } from '@sluice/contracts'
 import type { Answer, Redirect } from './answer.ts'
+import type { Presented } from './authenticate.ts'
 
 /** Who is asking, as far as this service may rely on it. */
 export interface Caller {
@@ -19,6 +20,8 @@ export interface Caller {
   userGroups: readonly string[]
   /** Empty where there is none. */
   session: string
+  /** What they came with, to look again whether it still holds. Nobody has none. */
+  given?: Presented
 }
 
 /** The caller of operations that anyone may use. */

@@ -82,6 +82,12 @@ export const sharedProblems: readonly KnownProblem[] = [
     when: 'What is asked would break a rule, such as removing the last super admin. `errors` names the field.',
   },
   {
+    code: 'search-too-costly',
+    status: 422,
+    title: 'The search takes too long.',
+    when: 'A list or report was looked through for longer than five seconds: ask for less at once.',
+  },
+  {
     code: 'too-many-requests',
     status: 429,
     title: 'Too many tries.',

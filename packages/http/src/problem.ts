@@ -87,6 +87,10 @@ export const problems = {
       detail,
       errors: [{ pointer, detail }],
     }),
+  tooCostly: () =>
+    new Problem(422, 'search-too-costly', 'The search takes too long.', {
+      detail: 'Narrow it: fewer patterns, a span of time, or a property that names what you look for exactly.',
+    }),
   tooManyRequests: (seconds: number, detail: string) =>
     new Problem(429, 'too-many-requests', 'Too many tries.', { detail, headers: retryAfter(seconds) }),
   internal: () =>

@@ -4,7 +4,6 @@ import { Answer, Redirect, versionOf } from './answer.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
 import { localesOf } from './locales.ts'
-import { unstorableText } from './unstorable-text.ts'
 
 export interface Surroundings<Context> {
   /** Throws 401 for whoever cannot be recognised. Not asked where the guard is `anyone`. */
@@ -53,7 +52,7 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, run }:
     const input = {
       caller,
       params: request.params as Record<string, string>,
-      query: checkQuery && demand(checkQuery, { ...request.query }),
+      query: checkQuery && demand(checkQuery, withoutNul(request.query)),
       body: checkBody && demand(checkBody, bodyOf(request)),
       request: facts,
     }
@@ -67,11 +66,21 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, run }:
 }
 
 function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
-  const unstorable = unstorableText(given)
   const checked = check(given)
-  if ('violations' in checked) throw problems.malformed([...checked.violations, ...unstorable].slice(0, 100))
-  if (unstorable.length > 0) throw problems.malformed(unstorable)
+  if ('violations' in checked) throw problems.malformed(checked.violations)
   return checked.value
+}
+
+/** PostgreSQL keeps no NUL. Bodies are looked at before they are parsed. */
+function withoutNul(query: Request['query']): Request['query'] {
+  const holding = Object.entries(query).filter((pair) => pair.flat().some((text) => String(text).includes('\0')))
+  if (holding.length === 0) return { ...query }
+  throw problems.malformed(
+    holding.slice(0, 100).map(([name]) => ({
+      pointer: `/${name.replaceAll('\0', '')}`.slice(0, 1000),
+      detail: 'must not contain the NUL character',
+    })),
+  )
 }
 
 /** An operation whose fields are all optional may be asked without a body. */

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { versionOf } from '../src/index.ts'
 import { tooDeep } from '../src/depth.ts'
 import { localesOf } from '../src/locales.ts'
-import { holdsNul } from '../src/nul.ts'
-import { unstorableText } from '../src/unstorable-text.ts'
+import { holdsHalfPair, holdsNul } from '../src/unstorable-json.ts'
 
 describe('locales', () => {
   it.each([
@@ -70,19 +69,30 @@ describe('JSON', () => {
   })
 })
 
-describe('text that cannot be stored', () => {
-  it('is named by where it is, in values and in names', () => {
-    const half = '\ud83d'
-    expect(unstorableText({ a: ['fine 😀', `${half}x`], 'b/c': { d: 'x\0' }, [half]: 1 })).toEqual([
-      { pointer: '/a/1', detail: 'must be well-formed Unicode' },
-      { pointer: '/b~1c/d', detail: 'must not contain the NUL character' },
-      { pointer: '/', detail: 'must be well-formed Unicode' },
-    ])
-    expect(unstorableText(half)).toEqual([{ pointer: '/', detail: 'must be well-formed Unicode' }])
-    for (const fine of [null, undefined, 7, true, '', [], {}]) expect(unstorableText(fine)).toEqual([])
+describe('half a surrogate pair in JSON text', () => {
+  it.each([
+    [String.raw`"\ud83d\ude00"`, false],
+    ['"😀"', false],
+    [String.raw`"\uD83D\uDE00 and \uD83D\uDE00"`, false],
+    [String.raw`"\ud83d"`, true],
+    [String.raw`"\ude00"`, true],
+    [String.raw`"\ud83dx\ude00"`, true],
+    [String.raw`"\ud83d\ud83d\ude00"`, true],
+    [String.raw`"\ud83d\n"`, true],
+    [String.raw`{"\uDE00":1}`, true],
+    [String.raw`"\\ud83d"`, false],
+    [String.raw`"\\\ud83d"`, true],
+    [String.raw`"\u00e9 \\uD"`, false],
+  ])('%s: %s', (text, expected) => {
+    expect(holdsHalfPair(Buffer.from(text))).toBe(expected)
+    // JSON.stringify escapes what is half only, so it agrees where the backslash is not text itself.
+    if (!text.includes('\\\\')) expect(/\\ud[89a-f]/.test(JSON.stringify(JSON.parse(text)))).toBe(expected)
   })
 
-  it('is named a hundred times at most', () => {
-    expect(unstorableText(Array.from({ length: 5_000 }, () => '\0'))).toHaveLength(100)
+  it('is found in a megabyte of escapes in no time to speak of', () => {
+    const text = Buffer.from(`"${String.raw`\ud83d\ude00`.repeat(80_000)}${String.raw`\ud83d`}"`)
+    const from = performance.now()
+    expect(holdsHalfPair(text)).toBe(true)
+    expect(performance.now() - from).toBeLessThan(5_000)
   })
 })

@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import { recordAudit, transaction, type AuditFacts } from '@sluice/database'
-import type { AuditNote, Caller, Operation, RequestFacts } from '@sluice/http'
+import type { Signature } from '@sluice/contracts'
+import { fewAtOnceEach, problems, type AuditNote, type Caller, type Operation, type RequestFacts } from '@sluice/http'
 
 /** Runs the writing part of an operation: one transaction, with the audit rows of what was noted in it. */
 export interface Write<DB> {
@@ -20,11 +21,28 @@ export interface DatabaseContext<DB> {
   write: Write<DB>
 }
 
+export interface Manner<DB> {
+  /**
+   * Locks the caller until the transaction ends, and throws a problem when they are no longer who they were when the
+   * request came: what ends somebody's power waits for what they are writing, or they write no more.
+   */
+  demandStill?(trx: Transaction<DB>, caller: Caller): Promise<void>
+  /** Connections of their own for searches, which may take long: nobody waits behind them to sign in. */
+  searches?: Kysely<DB>
+}
+
+/** Searches at once, for each client. What they may cost is the statement timeout of their connections. */
+const searching = { atOnce: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
+
+const deadlock = '40P01'
+const timeout = '57014'
+
 /**
  * The database as one operation may use it. What other services are asked stays outside of `write`, before or after, so
  * that no transaction waits for a network. A write operation that answers without having written is a bug, and says so.
  */
-export function auditedWrites<DB>(db: Kysely<DB>) {
+export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }: Manner<DB> = {}) {
+  const fairly = fewAtOnceEach(searching)
   return async <T, Context extends object>(
     { signature }: Operation,
     caller: Caller,
@@ -34,21 +52,26 @@ export function auditedWrites<DB>(db: Kysely<DB>) {
   ): Promise<T> => {
     let written = false
     const inTransaction: OneTransaction<DB> = async (change) => {
-      const result = await transaction(db, async (trx) => {
-        const changed = await change(trx)
-        const notes = facts.audited.length > 0 ? facts.audited : [{ object: null, details: {}, by: undefined }]
-        for (const { object, details, by } of notes) {
-          await recordAudit(trx, {
-            operation: signature.id,
-            actor: by?.user ?? (caller.uid || null),
-            client: by?.client ?? (caller.client || null),
-            object,
-            requestId: facts.id,
-            address: facts.address,
-            details,
-          })
-        }
-        return changed
+      const before = facts.audited.length
+      const result = await againAfterDeadlock(() => {
+        facts.audited.length = before
+        return transaction(db, async (trx) => {
+          if (caller.kind !== 'nobody') await demandStill?.(trx, caller)
+          const changed = await change(trx)
+          const notes = facts.audited.length > 0 ? facts.audited : [{ object: null, details: {}, by: undefined }]
+          for (const { object, details, by } of notes) {
+            await recordAudit(trx, {
+              operation: signature.id,
+              actor: by?.user ?? (caller.uid || null),
+              client: by?.client ?? (caller.client || null),
+              object,
+              requestId: facts.id,
+              address: facts.address,
+              details,
+            })
+          }
+          return changed
+        })
       })
       written = true
       facts.audited.length = 0
@@ -60,9 +83,37 @@ export function auditedWrites<DB>(db: Kysely<DB>) {
       return result
     }
     const write = Object.assign(inTransaction, { atOnce })
-    const answer = await work({ ...more, db, write })
+    const isSearch = signature.effect === 'read' && takesFilters(signature)
+    const answer = isSearch
+      ? await fairly(caller.client, () => inTime(work({ ...more, db: searches, write })))
+      : await work({ ...more, db, write })
     if (signature.effect === 'write' && !written)
       throw new Error(`${signature.id} is declared a write, but nothing was written`)
     return answer
+  }
+}
+
+/** Lists and reports: whatever takes filters by its contract. */
+function takesFilters({ query, body }: Signature): boolean {
+  const has = (contract: unknown) => 'filter' in ((contract as { properties?: object } | undefined)?.properties ?? {})
+  return has(query) || has(body)
+}
+
+async function inTime<T>(search: Promise<T>): Promise<T> {
+  try {
+    return await search
+  } catch (error) {
+    if ((error as { code?: string }).code !== timeout) throw error
+    throw problems.tooCostly()
+  }
+}
+
+/** Two that lock each other in turn: one of them was let go by the database, and finds the other one's change now. */
+async function againAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if ((error as { code?: string }).code !== deadlock) throw error
+    return work()
   }
 }
