@@ -1,6 +1,7 @@
 export * from './audited-writes.ts'
 export * from './columns.ts'
 export * from './records.ts'
+export * from './refused-search.ts'
 export * from './totals.ts'
 export * from './sharing.ts'
 export * from './translations.ts'

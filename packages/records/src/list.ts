@@ -1,11 +1,11 @@
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, type SearchRequest } from '@sluice/contracts'
-import { Answer, problems, type Caller } from '@sluice/http'
+import { Answer, type Caller } from '@sluice/http'
 import type { RecordKind } from './records.ts'
+import { refusedSearch } from './refused-search.ts'
 import { pageHeaders } from './search/page-headers.ts'
 import { escaped } from './search/patterns.ts'
 import { searchPlan, type SearchPlan } from './search/plan.ts'
-import { InvalidSearch } from './search/violations.ts'
 import { isTallied, rememberedTotals, tallied, versionOf } from './totals.ts'
 
 interface Page<Row> {
@@ -30,7 +30,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
     request: SearchRequest,
     url?: string,
   ): Promise<Answer<Resource[]>> {
-    const plan = planOf(request, context.caller)
+    const plan = planOf(request, context.caller, url !== undefined)
     const scope = kind.scope(context.caller, 'READ')
     const where = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
     const { rows, total, lastKeys } = await counted(db, plan, where, scope)
@@ -48,7 +48,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
     return new Answer(await kind.present(rows, context), headers)
   }
 
-  function planOf(request: SearchRequest, caller: Caller): SearchPlan {
+  function planOf(request: SearchRequest, caller: Caller, byQuery: boolean): SearchPlan {
     const query = (text: string) => kind.matches(`%${escaped(text)}%`)
     const allowed = Object.entries({ ...kind.properties, ...kind.propertiesOf?.(caller) }).filter(
       ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => holds(caller.roles, role)),
@@ -62,7 +62,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
         defaultOrder: ['name:iasc'],
       })
     } catch (error) {
-      throw error instanceof InvalidSearch ? problems.malformed(error.violations) : error
+      throw refusedSearch(error, byQuery)
     }
   }
 

@@ -160,7 +160,7 @@ describe('a filter', () => {
     ['name:gt:a', 'uses the operator "gt"'],
     ['size:empty', 'uses the operator "empty"'],
     ['tags:ilike:a', 'uses the operator "ilike"'],
-    ['tags:eq:a', 'must compare the size of a collection with a whole number'],
+    ['tags:eq:a', 'must compare the size of a collection with a whole number; to find members use in:[a]'],
   ])('%j is refused', (filter, detail) => {
     expect(detailOf(filter)).toEqual(expect.stringContaining(detail))
   })

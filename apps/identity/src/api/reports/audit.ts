@@ -1,7 +1,7 @@
 import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, searchOf, type ListQuery, type SearchRequest, type TabularResult } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
-import { escaped, InvalidSearch, searchPlan, type SearchPlan } from '@sluice/records'
+import type { Caller } from '@sluice/http'
+import { escaped, refusedSearch, searchPlan, type SearchPlan } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { auditColumns, objectName, outcome, type AuditRow } from './audit-columns.ts'
@@ -54,7 +54,7 @@ export function planOf(request: SearchRequest): SearchPlan {
   try {
     return searchPlan(request, { properties, query, idColumn: 'r.id', defaultOrder: ['at:desc'] })
   } catch (error) {
-    throw error instanceof InvalidSearch ? problems.malformed(error.violations) : error
+    throw refusedSearch(error, true)
   }
 }
 

@@ -1,0 +1,21 @@
+import { expect, it } from '@jest/globals'
+import { InvalidSearch, refusedSearch } from '../src/index.ts'
+
+const wrong = new InvalidSearch([
+  { pointer: '/paging/after', detail: 'is not a place in this list' },
+  { pointer: '/filter/0', detail: 'names nothing' },
+])
+const pointers = (byQuery: boolean) => {
+  const { status, errors } = refusedSearch(wrong, byQuery) as { status: number; errors: { pointer: string }[] }
+  return [status, ...errors.map(({ pointer }) => pointer)]
+}
+
+it('points to what was asked, in a body or in query parameters', () => {
+  expect(pointers(false)).toEqual([400, '/paging/after', '/filter/0'])
+  expect(pointers(true)).toEqual([400, '/after', '/filter/0'])
+})
+
+it('leaves other errors as they are', () => {
+  const error = new Error('broken')
+  expect(refusedSearch(error, true)).toBe(error)
+})
