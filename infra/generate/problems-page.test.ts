@@ -11,4 +11,8 @@ it('a catalogue of problems is what the sources answer, no more and no less', ()
   expect(brokenCatalogue('app', known, ['new Problem(404, \'not-found\', "")'])).toEqual([
     'app does not answer too-odd, which its problem-catalogue.ts tells of',
   ])
+  const twice = [...known, { ...known[0]!, status: 503 }]
+  expect(brokenCatalogue('app', twice, [`new Problem(422, 'too-odd', 'Too odd.')`])).toEqual([
+    'app has the code too-odd for two things',
+  ])
 })

@@ -53,11 +53,15 @@ export function brokenCatalogue(folder: string, problems: readonly KnownProblem[
   const text = sources.join('\n')
   const isAnswered = ({ code }: KnownProblem) =>
     new RegExp(String.raw`,\s*'${code}'`).test(text) || text.includes(`'${code.toUpperCase().replaceAll('-', '_')}'`)
+  const others = sharedProblems.filter((problem) => !problems.includes(problem))
+  const listed = [...others, ...problems].map(({ code }) => code)
+  const twice = new Set(listed.filter((code, index) => listed.indexOf(code) < index))
   const unused = problems.filter((problem) => !isAnswered(problem))
   return [
     ...unknown.map(
       ([, status, code]) => `${folder} answers ${status} ${code}, which its problem-catalogue.ts does not know`,
     ),
+    ...[...twice].map((code) => `${folder} has the code ${code} for two things`),
     ...unused.map(({ code }) => `${folder} does not answer ${code}, which its problem-catalogue.ts tells of`),
   ]
 }

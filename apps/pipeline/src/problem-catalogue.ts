@@ -33,7 +33,7 @@ export const pipelineProblems: readonly KnownProblem[] = [
     when: 'The rows of a page are more than 4 MB: ask for the `pageSize` that `detail` names.',
   },
   {
-    code: 'disk-full',
+    code: 'upload-disk-full',
     status: 503,
     title: 'There is no room for the file.',
     when: 'The disk for uploads is full: an operator has to make room.',
