@@ -284,6 +284,7 @@ export interface Users {
   id: Generated<number>;
   last_signed_in_at: Timestamp | null;
   name: string;
+  own_email_since: Timestamp | null;
   password_hash: string | null;
   roles: Generated<string[]>;
   search_text: Generated<string>;

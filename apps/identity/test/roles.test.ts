@@ -44,7 +44,7 @@ describe('the last super admin', () => {
     await admin.delete(`/users/${admin.uid}`).expect(422)
     await admin
       .put(`/users/${admin.uid}`)
-      .send(userBody({ username: admin.username }))
+      .send(userBody({ username: admin.username, email: 'test@example.org' }))
       .expect(422)
     const { body } = await admin.get(`/clients/${admin.client}`).expect(200)
     await admin
@@ -64,14 +64,19 @@ describe('the last super admin', () => {
   it('keeps the password, which is the only way in', async () => {
     await using only = await alone()
     const { admin } = only
-    const single = userBody({ username: admin.username, auths: ['ROLE_SUPER_ADMIN'], ssoAuth: true })
+    const single = userBody({
+      username: admin.username,
+      email: 'test@example.org',
+      auths: ['ROLE_SUPER_ADMIN'],
+      ssoAuth: true,
+    })
     const { body } = await admin.put(`/users/${admin.uid}`).send(single).expect(422)
     expect(body.errors).toMatchObject([{ pointer: '/ssoAuth' }])
     await admin.get('/users/me').expect(200)
     await only.signIn(admin.username)
 
     const second = await only.as(['ROLE_SUPER_ADMIN'])
-    await admin.put(`/users/${admin.uid}`).send(single).expect(200)
+    await second.put(`/users/${admin.uid}`).send(single).expect(200)
     await second.delete(`/users/${second.uid}`).expect(422)
     // Whoever could not have acted may go.
     await second.delete(`/users/${admin.uid}`).expect(204)
@@ -82,7 +87,7 @@ describe('the last super admin', () => {
     const admins = [only.admin, ...(await Promise.all([1, 2, 3].map(() => only.as(['ROLE_SUPER_ADMIN']))))]
     const tries = admins.flatMap((by, at) => [
       by.delete(`/users/${admins[(at + 1) % 4]!.uid}`),
-      by.put(`/users/${by.uid}`).send(userBody({ username: by.username })),
+      by.put(`/users/${by.uid}`).send(userBody({ username: by.username, email: 'test@example.org' })),
     ])
     const answers = await Promise.all(tries)
     expect(answers.filter(({ status }) => status >= 500)).toEqual([])

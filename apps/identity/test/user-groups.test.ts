@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { auditOf, startService, userBody, type Service } from './app-under-test.ts'
+import { auditOf, startService, type Service } from './app-under-test.ts'
 import { insertUserGroup, userGroupBody } from './user-group.ts'
 
 let service: Service
@@ -164,8 +164,11 @@ describe('the members of a user group', () => {
   it('are nobody who added themself, nor anyone with more power', async () => {
     const { uid, members } = await inGroup()
     await admin.put(`${members}/${admin.uid}`).expect(403)
-    const own = userBody({ username: admin.username, auths: ['ROLE_MANAGE_USER'], userGroups: [{ id: uid }] })
-    await admin.put(`/users/${admin.uid}`).send(own).expect(403)
+    const own = (await admin.get('/users/me').expect(200)).body
+    await admin
+      .put(`/users/${admin.uid}`)
+      .send({ ...own, userGroups: [{ id: uid }] })
+      .expect(403)
     const stronger = await service.as(['ROLE_SUPER_ADMIN'], admin.client)
     await admin.put(`${members}/${stronger.uid}`).expect(403)
     await stronger.put(`${members}/${stronger.uid}`).expect(204)

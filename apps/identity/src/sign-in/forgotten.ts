@@ -58,6 +58,7 @@ interface Account {
   status: UserStatus
   sso_auth: boolean
   disabled: boolean
+  address_is_new: boolean
 }
 
 /** Answers the oldest request: mails a link to every user it is about, as far as they may have one. False: there was none. */
@@ -78,7 +79,8 @@ export async function answerForgotten(db: Kysely<DB>, config: MailConfig): Promi
 /** Whose username or mail address it is, each locked, in one order everywhere. */
 async function accountsOf(trx: Transaction<DB>, typed: string): Promise<Account[]> {
   const { rows } = await sql<Account>`
-    select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled
+    select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled,
+      coalesce(u.own_email_since > now() - interval '1 day', false) as address_is_new
     from users u join clients c on c.uid = u.client
     where u.username_skeleton = ${skeletonOf(typed)} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
     order by u.id limit ${sharing} for no key update of u`.execute(trx)
@@ -99,10 +101,12 @@ async function answer(
   await recordAudit(trx, { operation: 'auth.forgotPassword', actor: null, client, object, requestId, address, details })
 }
 
-function refusalOf({ status, sso_auth, disabled }: Account): string | undefined {
+function refusalOf({ status, sso_auth, disabled, address_is_new }: Account): string | undefined {
   if (sso_auth) return 'signs in elsewhere'
   if (status !== 'ACTIVE') return `status ${status}`
-  return disabled ? 'client disabled' : undefined
+  if (disabled) return 'client disabled'
+  // Whoever found a session open could have given it.
+  return address_is_new ? 'address is new' : undefined
 }
 
 /** Asked once the user is locked, so that requests under different names cannot pass each other. */

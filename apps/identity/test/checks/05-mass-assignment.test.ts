@@ -21,6 +21,7 @@ const namesOf = ({ properties }: Body, readOnly: boolean) =>
 /** What a body may write, of every contract. A field more is a decision about who may set it. */
 const writable: Record<string, string> = {
   ChangePasswordBody: 'currentPassword newPassword',
+  ChangeEmailBody: 'email password code',
   OwnPasswordBody: 'password',
   CodeBody: 'code',
   ProofBody: 'password code',

@@ -11,6 +11,10 @@ export const accountRequests = ({ service, admin }: Stage): GoodRequests => {
   const tokenOf = async (person: Awaited<ReturnType<typeof somebody>>) =>
     (await person.post('/users/me/api-tokens').send(token()).expect(201)).body.id as string
   return {
+    'account.changeEmail': async () => ({
+      by: await somebody(),
+      body: { email: 'new@example.org', password: goodPassword },
+    }),
     'account.readSecondFactor': async () => ({}),
     'account.enrolSecondFactor': async () => ({ by: await somebody(), body: { password: goodPassword } }),
     'account.confirmSecondFactor': async () => {

@@ -30,6 +30,20 @@ export const ProofBody = contract(
 )
 export type ProofBody = TypeOf<typeof ProofBody>
 
+/** One's new mail address, with the same proof. */
+export const ChangeEmailBody = contract(
+  'ChangeEmailBody',
+  Type.Object(
+    {
+      email: Type.String({ format: 'email', maxLength: 254 }),
+      password: Type.Optional(Password),
+      code: Type.Optional(Code),
+    },
+    { ...closed, minProperties: 2 },
+  ),
+)
+export type ChangeEmailBody = TypeOf<typeof ChangeEmailBody>
+
 export const CodeBody = contract('CodeBody', Type.Object({ code: Code }, closed))
 export type CodeBody = TypeOf<typeof CodeBody>
 

@@ -1,6 +1,7 @@
 import { identityOperations } from '@sluice/contracts'
 import { operation } from '../operation.ts'
 import { createApiToken, deleteApiToken, ownApiTokens } from './api-tokens.ts'
+import { changeEmail } from './change-email.ts'
 import { changePassword } from './change-password.ts'
 import { confirm, enrol, ownSecondFactor, remove, renewRecoveryCodes } from './second-factor.ts'
 import { endOthers, endSession, ownSessions } from './sessions.ts'
@@ -10,6 +11,7 @@ const nothing = () => undefined
 
 export const accountOperations = {
   changePassword: operation(account.changePassword, (input) => changePassword(input.body, input).then(nothing)),
+  changeEmail: operation(account.changeEmail, (input) => changeEmail(input.body, input).then(nothing)),
 
   readSecondFactor: operation(account.readSecondFactor, (input) => ownSecondFactor(input)),
   enrolSecondFactor: operation(account.enrolSecondFactor, (input) => enrol(input.body, input)),

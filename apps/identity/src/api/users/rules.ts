@@ -31,3 +31,24 @@ export function demandNotOwnPassword({ password }: UserBody, own: boolean): void
   if (own && password !== undefined)
     throw problems.refused('/password', 'Change your own password with PUT /users/me/password.')
 }
+
+/**
+ * How somebody signs in, and where their links are mailed, nobody changes of themself by the way: with an open session or an
+ * API token alone, the account would be theirs for good.
+ */
+export function demandOwnWaysInKept(
+  before: UserRow,
+  after: Pick<UserRow, 'username' | 'email' | 'sso_auth' | 'sso_id'>,
+) {
+  if (after.email !== before.email)
+    throw problems.refused('/email', 'Change your own e-mail address with PUT /users/me/email.')
+  for (const [column, field] of waysIn)
+    if (after[column] !== before[column])
+      throw problems.refused(`/${field}`, `Have somebody else who manages users change the ${field} of your own user.`)
+}
+
+const waysIn = [
+  ['username', 'username'],
+  ['sso_auth', 'ssoAuth'],
+  ['sso_id', 'ssoId'],
+] as const

@@ -13,7 +13,13 @@ import { hashOf } from './create-user.ts'
 import { replaceGroups } from './groups.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandGrantable, demandNotOwnPassword, demandPasswordAllowed, demandPowerOver } from './rules.ts'
+import {
+  demandGrantable,
+  demandNotOwnPassword,
+  demandOwnWaysInKept,
+  demandPasswordAllowed,
+  demandPowerOver,
+} from './rules.ts'
 
 /** Replaces a user. The answer says which roles there were before. */
 export async function updateUser(uid: string, body: UserBody, input: Asked): Promise<Answer<User>> {
@@ -31,7 +37,8 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
     demandPowerOver(caller, before)
     if (body.client && body.client.id.toLowerCase() !== before.client)
       throw problems.refused('/client/id', 'A user stays with their client: make a new one there.')
-    const columns = { ...userColumns(body), ...credentials(before, body, hash) }
+    const columns = { ...userColumns(body), ...credentials(before, body, hash), ...givenEmail(before, body) }
+    if (before.uid === caller.uid) demandOwnWaysInKept(before, columns)
     // Their provider asks for one from now on.
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
@@ -62,6 +69,11 @@ function credentials(
   if (status === 'INVITATION') return { password_hash: password, status: gains ? 'ACTIVE' : status }
   return { password_hash: password, status: status === 'ACTIVE' && !usable ? 'INVITATION' : status }
 }
+
+/** One that somebody else gives is as good as any. */
+const givenEmail = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
+  own_email_since: body.email === email ? own_email_since : null,
+})
 
 /** With the role, or with the password that is the only way in. */
 const losesPower = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>

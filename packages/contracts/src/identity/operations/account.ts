@@ -3,6 +3,7 @@ import { signature } from '../../operation.ts'
 import {
   ApiToken,
   ApiTokenBody,
+  ChangeEmailBody,
   CodeBody,
   NewApiToken,
   OpenSession,
@@ -24,6 +25,17 @@ export const account = {
     path: '/users/me/password',
     guard: 'in-person',
     body: ChangePasswordBody,
+  }),
+
+  changeEmail: signature({
+    id: 'account.changeEmail',
+    summary: 'Change your own e-mail address',
+    description:
+      'Tells the old address. For a day nobody can have a new password mailed to the new one: sign in with the one you have.',
+    method: 'put',
+    path: '/users/me/email',
+    guard: 'in-person',
+    body: ChangeEmailBody,
   }),
 
   readSecondFactor: signature({
