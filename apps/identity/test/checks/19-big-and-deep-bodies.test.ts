@@ -39,6 +39,21 @@ it('refuses a small body that grows large', async () => {
   expect(answer.status).toBe(413)
 })
 
+it('takes from strangers only what a password needs, and nothing compressed', async () => {
+  const login = () =>
+    service.http
+      .post('/api/v1/auth/login')
+      .set('content-type', 'application/json')
+      .serialize((given: unknown) => given as string)
+  await login()
+    .send(`[${'1,'.repeat(10_000)}1]` as unknown as object)
+    .expect(413)
+  await login()
+    .set('content-encoding', 'gzip')
+    .send(gzipSync('{}') as unknown as object)
+    .expect(415)
+})
+
 it.each([
   ['arrays', '['.repeat(100_000) + ']'.repeat(100_000)],
   ['objects', '{"a":'.repeat(50_000) + '1' + '}'.repeat(50_000)],
