@@ -49,7 +49,8 @@ export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
   showPage(ctx, page, back === undefined ? [] : [new URL(back).origin])
 }
 
-function withState(uri: string, state: unknown): string {
+/** Where an application has somebody sent, with what it wants to hear again. */
+export function withState(uri: string, state: unknown): string {
   const url = new URL(uri)
   if (typeof state === 'string') url.searchParams.set('state', state)
   return url.href

@@ -7,6 +7,7 @@ import { publicAddress } from '../public-address.ts'
 import { secretHash } from '../api/sso-client-configs/columns.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
 import { recordEvents } from './events.ts'
+import { nothingToEnd } from './nothing-to-end.ts'
 import { signOut } from './sign-out.ts'
 import { unknownAddresses } from './unknown-addresses.ts'
 
@@ -16,6 +17,7 @@ export function makeProvider(parts: ProviderParts & { logger: Logger }): Provide
   // The request it is given names our public address by then.
   provider.proxy = true
   provider.use(unknownAddresses(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
+  provider.use(nothingToEnd)
   tieSessions(provider, parts.db)
   tieClients(provider)
   recordEvents(provider, parts)

@@ -59,6 +59,19 @@ describe('signing out', () => {
     expect(await sessionsOf(user.uid)).toEqual([{ end_reason: 'SIGNED_OUT' }])
   })
 
+  it('tells whoever is not signed in that they are not, without a form that a script sends', async () => {
+    const page = await party.browser().open('/oidc/session/end')
+    expect([page.status, page.url.pathname]).toEqual([200, '/oidc/session/end/success'])
+    expect(page.html).toContain('You are signed out')
+    expect(page.html).not.toContain('<script')
+    expect(page.headers.get('content-security-policy')).not.toMatch(/script-src[^;]*sha256/)
+    const wish = { client_id: party.body.ssoClientId, post_logout_redirect_uri: left, state: 'away' }
+    const away = await party.browser().open(`/oidc/session/end?${new URLSearchParams(wish)}`)
+    expect(away.url.href).toBe(`${left}?state=away`)
+    const evil = new URLSearchParams({ ...wish, post_logout_redirect_uri: 'https://evil.example/' })
+    expect((await party.browser().open(`/oidc/session/end?${evil}`)).status).toBe(400)
+  })
+
   it('leads to pages of the application only', async () => {
     const user = await party.user()
     const { browser, tokens } = await party.signIn(user.username)
