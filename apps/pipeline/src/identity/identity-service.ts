@@ -47,7 +47,8 @@ export function identityLookups({
   })
 
   return {
-    standing: ({ kind, id, session }) => standings.get(JSON.stringify({ kind, id, session })),
+    // One order of keys, so that one credential has one entry.
+    standing: ({ kind, id, session, application }) => standings.get(JSON.stringify({ kind, id, session, application })),
     users: (uids) => users.getMany(uids),
     userGroups: (uids) => userGroups.getMany(uids),
     client: (uid) => clients.get(uid),

@@ -14,7 +14,8 @@ export const credentialKinds = ['session', 'application', 'api-token'] as const
 
 /**
  * What a bearer token stands for, once its form and signature are right. `id` is the user's uid, the application's
- * ssoClientId, or the API token's SHA-256 in base64url; `session` comes with the first kind only.
+ * ssoClientId, or the API token's SHA-256 in base64url; `session` comes with the first kind only, and with it the ssoClientId
+ * of the `application` that the token was issued to, if it was one.
  */
 export const Credential = contract(
   'Credential',
@@ -23,6 +24,7 @@ export const Credential = contract(
       kind: Type.Enum([...credentialKinds]),
       id: Type.String({ minLength: 1, maxLength: 255 }),
       session: Type.Optional(Uid),
+      application: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     },
     closed,
   ),
@@ -32,7 +34,8 @@ export type Credential = TypeOf<typeof Credential>
 /**
  * What a service must know of whoever asks before it lets them in: a token issued before `tokenValidAfter`, of a user who
  * is not ACTIVE or of a disabled client is refused. `client` is the one that is acted for. `roles` are those that count:
- * what the client's switches turn off is not among them. An application's standing names the application.
+ * what the client's switches turn off is not among them, nor, of a session that an application acts in, what that
+ * application may not have or its user did not say yes to. An application's standing names the application.
  */
 export const Standing = contract(
   'Standing',
