@@ -14,6 +14,7 @@ import { crash, restarts, untilHealthy } from './health.ts'
 import { expectProductionOnly } from './image-contents.ts'
 import { expectSecrecy, readSecrets } from './secrecy.ts'
 import { databases, describeStack, images, type Stack } from './stack.ts'
+import { expectSignIn } from './sign-in.ts'
 import { step } from './step.ts'
 
 const engineAnswers = (): Promise<boolean> =>
@@ -34,6 +35,8 @@ const story = async (stack: Stack): Promise<void> => {
   await step('an empty machine becomes a healthy stack', () => up().then(() => untilHealthy(stack)))
   const password = await step('identity-setup printed the administrator', () => adminPassword(stack))
   await step('the demo loads 20,000 rows', () => runDemo(stack, password))
+
+  await step('pages and the OpenID Provider answer', () => expectSignIn(stack))
 
   await step('no root, no capabilities, nothing to write to', () => expectConfined(stack))
   await step('two published ports, and databases out of reach', () => expectExposure(stack))

@@ -1,0 +1,22 @@
+import { match, ok, strictEqual } from 'node:assert'
+import type { Stack } from './stack.ts'
+
+const get = async (url: string): Promise<{ type: string; text: string }> => {
+  const answer = await fetch(url)
+  strictEqual(answer.status, 200, url)
+  return { type: answer.headers.get('content-type') ?? '', text: await answer.text() }
+}
+
+/** Throws unless people get a page with its style, and applications find the OpenID Provider and its keys. */
+export const expectSignIn = async ({ identityUrl }: Stack): Promise<void> => {
+  const page = await get(`${identityUrl}/account/forgot-password`)
+  match(page.type, /text\/html/)
+  const [, style] = /<link[^>]*rel="stylesheet"[^>]*href="([^"]+)"/.exec(page.text) ?? []
+  ok(style, 'the page has no stylesheet')
+  match((await get(new URL(style, identityUrl).href)).type, /text\/css/)
+
+  const discovery = JSON.parse((await get(`${identityUrl}/.well-known/openid-configuration`)).text)
+  strictEqual(discovery.issuer, identityUrl.replace('127.0.0.1', 'localhost'))
+  const keys = JSON.parse((await get(`${identityUrl}/.well-known/jwks.json`)).text)
+  ok(keys.keys.length > 0, 'no key is published')
+}
