@@ -6,6 +6,7 @@ import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { keepHouse } from '../src/housekeeping.ts'
 import { dutiesOf } from '../src/housekeeping/duties.ts'
+import { auditTally } from '../src/oidc/audit-tally.ts'
 import { mailMetrics } from '../src/mail/metrics.ts'
 import { keepPosting } from '../src/mail/post.ts'
 import { sendingOf } from '../src/mail/smtp.ts'
@@ -33,7 +34,8 @@ await main(async () => {
 
   let stopping = false
   const metrics = createMetrics('identity')
-  const app = identityApp({ db, searches: searches.db, config, logger, metrics, isStopping: () => stopping })
+  const tally = auditTally(db, logger)
+  const app = identityApp({ db, searches: searches.db, config, logger, metrics, tally, isStopping: () => stopping })
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
   const house = keepHouse({ db, logger, metrics, duties: dutiesOf(rotationOf(config)) })
   const post = keepPosting({ db, config, logger, send: sendingOf(config), metrics: mailMetrics(metrics) })
@@ -49,6 +51,7 @@ await main(async () => {
     },
     { name: 'post', stop: () => post.stop() },
     { name: 'housekeeping', stop: () => house.stop() },
+    { name: 'audit', stop: () => tally.flush() },
     { name: 'database', stop: () => Promise.all([db.destroy(), searches.db.destroy()]) },
   ])
 })

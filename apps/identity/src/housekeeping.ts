@@ -1,71 +1,94 @@
 import { sql, type Kysely } from 'kysely'
-import { addAuditMonths } from '@sluice/database'
-import type { Logger } from '@sluice/process'
+import { Gauge, type Logger, type Registry } from '@sluice/process'
 import type { DB } from './database.ts'
-import { forgetMails } from './mail/outbox.ts'
-import { forgetForgotten } from './sign-in/forgotten.ts'
-import { forgetLinks } from './sign-in/links.ts'
-import { sweepOidcModels } from './oidc/sweep.ts'
-import { forgetApiTokens } from './sign-in/api-tokens.ts'
-import { forgetSsoSignIns } from './sign-in/federated/forget.ts'
-import { tendKeys, type KeyRotation } from './sign-in/key-rotation.ts'
-import { endIdleSessions } from './sign-in/sessions.ts'
-import { forgetTickets } from './sign-in/second-factor/tickets.ts'
+import { dutiesOf, type Duty } from './housekeeping/duties.ts'
 
 const hour = 3_600_000
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_512
 
-/** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
-const sessionsKept = 30
+interface Parts {
+  db: Kysely<DB>
+  logger: Logger
+  metrics: Registry
+  duties: readonly Duty[]
+  /** Milliseconds from the end of one round to the next. */
+  every?: number
+}
 
-/** Clears away what nobody needs any more, now and every hour, in one process at a time. */
-export function keepHouse(db: Kysely<DB>, logger: Logger, keys: KeyRotation): { stop(): Promise<void> } {
-  let work: Promise<unknown> = Promise.resolve()
+interface Report {
+  done?(duty: string): void
+  failed(duty: string, error: unknown): void
+}
+
+/**
+ * Does what is to be done, now and every hour, in one process at a time. A duty that fails keeps none of the others, and is
+ * tried again in the next round; `identity_housekeeping_last_success_seconds` says when each was last done.
+ */
+export function keepHouse({ db, logger, metrics, duties, every = hour }: Parts): { stop(): Promise<void> } {
+  const successes = lastSuccesses(metrics)
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let timer: NodeJS.Timeout | undefined
+  let work: Promise<void>
+
+  const report: Report = {
+    done: (task) => successes.set({ task }, Date.now() / 1000),
+    failed: (task, err) => logger.warn({ err, task }, 'a part of housekeeping failed; it is tried again in an hour'),
+  }
   const run = () => {
-    work = everything(db, keys).catch((error: unknown) =>
-      logger.warn({ err: error }, 'housekeeping failed; it is tried again in an hour'),
-    )
+    work = alone(db, () => doEach(db, duties, report, signal))
+      .catch((err: unknown) => logger.warn({ err }, 'housekeeping was left out; it is tried again in an hour'))
+      .then(() => {
+        if (!signal.aborted) timer = setTimeout(run, every).unref()
+      })
   }
   run()
-  const timer = setInterval(run, hour).unref()
   return {
     async stop() {
-      clearInterval(timer)
+      stopping.abort()
+      clearTimeout(timer)
       await work
     },
   }
 }
 
-async function everything(db: Kysely<DB>, keys: KeyRotation): Promise<void> {
-  await keepHouseOnce(db)
-  await tendKeys(db, keys)
-  await sweepOidcModels(db)
+/** One round, of what needs no key ring. Throws what failed, after the rest was done. */
+export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
+  const failures: unknown[] = []
+  await alone(db, () => doEach(db, dutiesOf(), { failed: (_duty, error) => void failures.push(error) }))
+  if (failures.length > 0) throw new AggregateError(failures, 'Parts of housekeeping failed.')
 }
 
-export async function keepHouseOnce(db: Kysely<DB>): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_xact_lock(${lock}) as mine`.execute(trx)
-    if (!rows[0]?.mine) return
-    await addAuditMonths(trx, new Date())
-    await sql`delete from sign_in_attempts where last_at < now() - interval '1 day'`.execute(trx)
-    await endIdleSessions(trx)
-    await forgetSessions(trx)
-    await forgetLinks(trx)
-    await forgetForgotten(trx)
-    await forgetMails(trx)
-    await forgetTickets(trx)
-    await forgetApiTokens(trx)
-    await forgetSsoSignIns(trx)
+async function doEach(db: Kysely<DB>, duties: readonly Duty[], report: Report, signal?: AbortSignal): Promise<void> {
+  for (const { name, run } of duties) {
+    if (signal?.aborted) return
+    try {
+      await run(db, signal)
+      if (!signal?.aborted) report.done?.(name)
+    } catch (error) {
+      report.failed(name, error)
+    }
+  }
+}
+
+/** Unless another process is at it. The lock goes with its connection, so a killed process lets go of it. */
+async function alone(db: Kysely<DB>, work: () => Promise<void>): Promise<void> {
+  await db.connection().execute(async (connection) => {
+    const { rows } = await sql<{ ours: boolean }>`select pg_try_advisory_lock(${lock}) as ours`.execute(connection)
+    if (!rows[0]?.ours) return
+    try {
+      await work()
+    } finally {
+      await sql`select pg_advisory_unlock(${lock})`.execute(connection)
+    }
   })
 }
 
-/** Users before sessions, as everywhere; who ended a session once has seen the introduction. */
-async function forgetSessions(trx: Kysely<DB>): Promise<void> {
-  const old = sql`coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})`
-  await sql`
-    update users u set service_intro = false, last_signed_in_at = greatest(u.last_signed_in_at, forgotten.at)
-    from (select user_id, max(created_at) as at from sessions where ${old} group by user_id) as forgotten
-    where forgotten.user_id = u.id`.execute(trx)
-  await sql`delete from sessions where ${old}`.execute(trx)
-}
+const lastSuccesses = (registry: Registry) =>
+  new Gauge({
+    name: 'identity_housekeeping_last_success_seconds',
+    help: 'When this process last did a part of housekeeping to its end, in seconds since 1970.',
+    labelNames: ['task'],
+    registers: [registry],
+  })

@@ -46,11 +46,13 @@ async function giveUpOlder(trx: Kysely<DB>, user: number, kind: MailKind): Promi
 export const openBody = ({ SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>, uid: string, sealed: string): Rendered =>
   JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as Rendered
 
-/** Mails are forgotten after 30 days; what nobody sent in time is given up, also where no process sends any more. */
-export async function forgetMails(trx: Kysely<DB>): Promise<void> {
-  await sql`delete from mails where created_at < now() - interval '30 days'`.execute(trx)
-  await sql`
+/** What nobody sent in time is given up, also where no process sends any more. `most` at once; answers how many. */
+export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {
+  const { numAffectedRows } = await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(),
       reason = coalesce('Given up. At the last try: ' || reason, 'Given up: no process tried to send it.')
-    where state = 'QUEUED' and expires_at < now() - interval '15 minutes'`.execute(trx)
+    where id in (
+      select id from mails where state = 'QUEUED' and expires_at < now() - interval '15 minutes'
+      limit ${most} for update skip locked)`.execute(db)
+  return Number(numAffectedRows ?? 0)
 }

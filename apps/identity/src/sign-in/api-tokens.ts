@@ -7,8 +7,8 @@ import type { DB } from '../database.ts'
 /** Of one user, used up or not, until they are cleared away. */
 export const mostApiTokens = 100
 
-/** Days that an expired token is still listed. */
-const expiredKept = 30
+/** Those that are no longer listed: they expired 30 days ago. */
+export const expiredApiTokens = `expires_at < now() - interval '30 days'`
 
 export interface ApiTokenRow {
   uid: string
@@ -82,8 +82,4 @@ export async function removeApiToken(trx: Transaction<DB>, user: number, uid: st
 /** Whoever is shut out comes back without the tokens they had. */
 export async function removeApiTokensOfUser(trx: Transaction<DB>, user: number): Promise<void> {
   await sql`delete from api_tokens where user_id = ${user}`.execute(trx)
-}
-
-export async function forgetApiTokens(trx: Kysely<DB>): Promise<void> {
-  await sql`delete from api_tokens where expires_at < now() - make_interval(days => ${expiredKept})`.execute(trx)
 }

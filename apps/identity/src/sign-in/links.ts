@@ -106,8 +106,3 @@ export const linkEnded = () =>
     '/token',
     'This link does not work any more: it was used, replaced or is too old. Ask for a new one.',
   )
-
-/** Expired links serve nobody. */
-export async function forgetLinks(trx: Kysely<DB>): Promise<void> {
-  await sql`delete from links where expires_at < now()`.execute(trx)
-}

@@ -3,6 +3,7 @@ import type { Role } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
+import { inBatches } from '../housekeeping/in-batches.ts'
 import { prefixOf } from './addresses.ts'
 import { endTicketsOfUser } from './second-factor/tickets.ts'
 
@@ -92,16 +93,34 @@ export async function endSessionsOfUser(
   await end(trx, sql`user_id = ${user}`, reason)
 }
 
-/** Ends whatever is open for a client, and whatever its users have open elsewhere. Users before sessions, as everywhere. */
+/**
+ * Ends whatever is open for a client, and whatever its users have open elsewhere, with their half sign-ins and the links to
+ * their new passwords. Asked when a client is disabled and when it is enabled again, so that nothing of the time before comes
+ * back. The users themselves stay as they are: there may be a million, and each has many indexes.
+ */
 export async function endSessionsOfClient(trx: Kysely<DB>, client: string): Promise<void> {
-  await sql`update users set token_valid_after = now() where client = ${client}`.execute(trx)
-  const users = sql`select id from users where client = ${client}`
-  await end(trx, sql`(client = ${client} or user_id in (${users}))`, 'CLIENT_DISABLED')
+  const users = sql`select u.id from users u where u.client = ${client}`
+  await sql`delete from links where purpose = 'PASSWORD_RESET' and user_id in (${users})`.execute(trx)
+  await sql`delete from second_factor_tickets where user_id in (${users})`.execute(trx)
+  await end(trx, sql`client = ${client}`, 'CLIENT_DISABLED')
+  await end(trx, sql`user_id in (${users})`, 'CLIENT_DISABLED')
 }
 
 /** Ends what was left alone for too long. It goes on nowhere since; this is for whoever looks at the table. */
-export async function endIdleSessions(trx: Kysely<DB>): Promise<void> {
-  await end(trx, sql`expires_at > now() and ${idle}`, 'IDLE')
+export async function endIdleSessions(db: Kysely<DB>, signal?: AbortSignal): Promise<number> {
+  let last = 0
+  return inBatches(
+    async (size) => {
+      const { rows } = await sql<{ id: number }>`
+        update sessions set ended_at = now(), end_reason = 'IDLE' where id in (
+          select id from sessions s where id > ${last} and expires_at > now() and ${idle} and ended_at is null
+          order by id limit ${size} for update skip locked)
+        returning id`.execute(db)
+      last = Math.max(last, ...rows.map(({ id }) => id))
+      return rows.length
+    },
+    { signal },
+  )
 }
 
 async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {

@@ -25,7 +25,8 @@ export async function updateClient(
     const change = () => clientRecords.update(trx, caller, before, clientColumns(body))
     const disables = body.disabled && !before.disabled
     const after = disables ? await keepingASuperAdmin(trx, '/disabled', change) : await change()
-    if (disables) await endSessionsOfClient(trx, before.uid)
+    // Again when it is enabled: what was opened while it was being disabled must not come back either.
+    if (body.disabled !== before.disabled) await endSessionsOfClient(trx, before.uid)
     request.audit(uid, { before: clientOf(before, []), after: clientOf(after, []) })
     return after
   })

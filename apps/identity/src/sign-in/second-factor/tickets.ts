@@ -36,8 +36,3 @@ export async function useTicket(trx: Kysely<DB>, ticket: string): Promise<boolea
 export async function endTicketsOfUser(trx: Kysely<DB>, user: number): Promise<void> {
   await sql`delete from second_factor_tickets where user_id = ${user}`.execute(trx)
 }
-
-/** Clears away what expired. */
-export async function forgetTickets(trx: Kysely<DB>): Promise<void> {
-  await sql`delete from second_factor_tickets where expires_at < now()`.execute(trx)
-}

@@ -1,0 +1,111 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { transaction } from '@sluice/database'
+import { fillUsers } from '../../../bench/identity/fill-users.ts'
+import { addApiToken } from '../src/sign-in/api-tokens.ts'
+import { addLink } from '../src/sign-in/links.ts'
+import { issueTicket } from '../src/sign-in/second-factor/tickets.ts'
+import { startService, type Service } from './app-under-test.ts'
+
+let service: Service
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startService()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+})
+afterAll(() => service.stop())
+
+const users = 20_000
+
+async function enable(client: string, enabled: boolean) {
+  const { body } = await admin.get(`/clients/${client}`).expect(200)
+  await admin
+    .put(`/clients/${client}`)
+    .send({ ...body, disabled: !enabled })
+    .expect(200)
+}
+
+const keyOf = async (uid: string) =>
+  (await sql<{ id: number; email: string }>`select id, email from users where uid = ${uid}`.execute(service.db))
+    .rows[0]!
+const linkTo = async (uid: string, purpose: 'INVITATION' | 'PASSWORD_RESET') => {
+  const { url } = await addLink(service.db, await keyOf(uid), purpose, service.config)
+  return new URL(url).searchParams.get('token')
+}
+const unusedTickets = async (ticket: string) =>
+  (
+    await sql`select from second_factor_tickets where ticket_hash = ${createHash('sha256').update(ticket).digest()}`.execute(
+      service.db,
+    )
+  ).rows.length
+
+it('a client of 20,000 signed-in users is disabled and enabled again in seconds, and keeps its users untouched', async () => {
+  const client = await service.client()
+  await fillUsers(service.config.IDENTITY_DATABASE_URL, [{ client, users }])
+  await sql`
+    insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent)
+    select id, client, now() + interval '30 days', roles, '192.0.2.1', '192.0.2.0/24', '' from users, generate_series(1, 2)
+    where client = ${client}`.execute(service.db)
+  const untouched = async () =>
+    (
+      await sql`select sum(changes) as changes, (select count(*) from users where xmin::text::bigint > ${before}) as written from user_tallies where client = ${client}`.execute(
+        service.db,
+      )
+    ).rows
+  const { rows } = await sql<{ now: number }>`select pg_current_xact_id()::text::bigint as now`.execute(service.db)
+  const before = rows[0]!.now
+  const tallied = await untouched()
+
+  const started = Date.now()
+  await enable(client, false)
+  expect(Date.now() - started).toBeLessThan(10_000)
+  const open = await sql`select from sessions where client = ${client} and ended_at is null`.execute(service.db)
+  expect(open.rows).toHaveLength(0)
+  await enable(client, true)
+  expect(await untouched()).toEqual(tallied)
+}, 120_000)
+
+it('one of its users is shut out without looking at the others', async () => {
+  const { rows } = await sql<{
+    uid: string
+  }>`select uid from users where status = 'ACTIVE' and username_skeleton like 'filled%' limit 1`.execute(service.db)
+  const started = Date.now()
+  await admin.put(`/users/${rows[0]!.uid}/status`).send({ status: 'INACTIVE' }).expect(200)
+  expect(Date.now() - started).toBeLessThan(2_000)
+})
+
+it('nothing that was open before comes back, and API tokens and invitations do', async () => {
+  const person = await service.as([])
+  const invited = await service.user({ client: person.client, status: 'INVITATION' })
+  const { id } = await keyOf(person.uid)
+  const elsewhere = await service.signIn(person.username)
+  await sql`update sessions set client = ${admin.client} where uid = (select uid from sessions where user_id = ${id} order by id desc limit 1)`.execute(
+    service.db,
+  )
+  const reset = await linkTo(person.uid, 'PASSWORD_RESET')
+  const invitation = await linkTo(invited.uid, 'INVITATION')
+  const ticket = await issueTicket(service.db, id)
+  const made = await transaction(service.db, (trx) =>
+    addApiToken(trx, id, { name: 'nightly', roles: [], expires: new Date(Date.now() + 3_600_000) }),
+  )
+  const script = service.bearing(made!.token)
+  await script.get('/users/me').expect(200)
+
+  await enable(person.client, false)
+  const during = await linkTo(person.uid, 'PASSWORD_RESET')
+  await script.get('/users/me').expect(401)
+  await enable(person.client, true)
+
+  for (const tokens of [person.tokens, elsewhere]) {
+    await service.bearing(tokens.accessToken).get('/users/me').expect(401)
+    await service.http.post('/api/v1/auth/refresh').send({ refreshToken: tokens.refreshToken }).expect(401)
+  }
+  const password = randomBytes(12).toString('hex')
+  for (const token of [reset, during])
+    await service.http.post('/api/v1/auth/reset-password').send({ token, password }).expect(422)
+  expect(await unusedTickets(ticket)).toBe(0)
+  await script.get('/users/me').expect(200)
+  await service.http.post('/api/v1/auth/accept-invitation').send({ token: invitation, password }).expect(204)
+  await service.signIn(person.username)
+})
