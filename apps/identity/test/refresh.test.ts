@@ -47,7 +47,7 @@ describe('a refresh token', () => {
     await refresh(thief.refreshToken).expect(401)
     await service.bearing(thief.accessToken).get('/users/me').expect(401)
     const outcomes = (await auditOf(service.db, sessionOf(tokens))).map(({ details }) => details['outcome'])
-    expect(outcomes).toEqual(['refreshed', 'reused', 'ended'])
+    expect(outcomes).toEqual(['reused', 'ended'])
   })
 
   it('is refused alike when it is unknown, retried or of an ended session', async () => {
@@ -58,6 +58,18 @@ describe('a refresh token', () => {
     await caller.post('/auth/logout').expect(204)
     const ended = await refresh(tokens.refreshToken).expect(401)
     for (const { body } of [retried, ended]) expect(body).toEqual({ ...unknown.body, requestId: expect.any(String) })
+  })
+
+  it('is in the audit at its first use in an hour, which its sign-in may be', async () => {
+    const { tokens } = await service.as([])
+    const { body: second } = await refresh(tokens.refreshToken).expect(200)
+    await sql`update sessions set last_used_at = last_used_at - interval '1 hour' where uid = ${sessionOf(tokens)}`.execute(
+      service.db,
+    )
+    const { body: third } = await refresh(second.refreshToken).expect(200)
+    await refresh(third.refreshToken).expect(200)
+    const rows = await auditOf(service.db, sessionOf(tokens))
+    expect(rows).toMatchObject([{ operation: 'auth.refresh', details: { outcome: 'refreshed' } }])
   })
 
   it('is kept as a hash only', async () => {

@@ -47,7 +47,7 @@ export const refreshTokenKept = (token: string, opened: RawBuilder<unknown>) => 
 
 /**
  * Uses a token up and gives the next one of its session, in one statement together with its audit row, because nothing is
- * asked more often. Of any number of parallel uses exactly one gets through: the others wait for the row, and find it used.
+ * asked more often. So the audit notes only the first use of a session in each hour, and its opening counts as one. Of any number of parallel uses exactly one gets through: the others wait for the row, and find it used.
  * A session that somebody ends at the same time is either ended before, and not found, or after, with its new token.
  * Undefined: nothing happened; `refuseRefresh` knows why.
  */
@@ -67,13 +67,14 @@ export async function exchangeRefreshToken(
       where s.id = presented.session_id and ${goesOn}
         and u.id = s.user_id and u.status = 'ACTIVE'
         and c.uid = s.client and not c.disabled and own.uid = u.client and not own.disabled
-      returning s.id, s.uid, s.client, s.expires_at, u.uid as user
+      returning s.id, s.uid, s.client, s.expires_at, u.uid as user,
+        old.last_used_at < date_trunc('hour', now(), 'UTC') as first_in_hour
     ), used as (
       update refresh_tokens set consumed_at = now() where token_hash = ${hash} and exists (select from continued)
     ), next as (
       ${refreshTokenKept(refreshToken, sql`continued`)}
     ), audited as (
-      ${auditing(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued`)}
+      ${auditing(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
     )
     select uid, client, expires_at, "user" from continued`.execute(db)
   const [found] = rows
