@@ -67,8 +67,11 @@ describe('signing in at the provider of a client', () => {
   it('makes whoever was invited active', async () => {
     const { code, user } = await somebody({ status: 'INVITATION' })
     expect((await signInThrough(service, code)).status).toBe(200)
-    const { rows } = await sql<{ status: string }>`select status from users where uid = ${user.uid}`.execute(service.db)
-    expect(rows[0]?.status).toBe('ACTIVE')
+    const { rows } = await sql<{ status: string; updated_by: string }>`
+      select status, updated_by from users where uid = ${user.uid}`.execute(service.db)
+    expect(rows).toEqual([{ status: 'ACTIVE', updated_by: user.uid }])
+    const [row] = await auditOf(service.db, user.uid)
+    expect(row!.details).toMatchObject({ before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } })
   })
 
   it('finds the mapping claim in the user information where the ID token has none', async () => {

@@ -28,23 +28,29 @@ export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<
   if (!underWay || !secret || !isBrowserOf(underWay, secret)) throw unknownSignIn()
   // Another config's answer: RFC 9207 calls it a mix-up.
   if (underWay.config !== query.provider.toLowerCase()) throw unknownSignIn()
-  if (!(await useOnce(input.db, query.state, underWay))) throw unknownSignIn()
 
   const headers = { 'Set-Cookie': cookies.clear(underWay.browser) }
+  const told = (error: unknown) => toPage(error, underWay, input, headers)
+  // Before anything is written: whoever has to wait leaves no rows, and can come back with the same state.
+  const counted = await admitWayBack(input.db, request.address).catch(told)
+  if (counted instanceof Redirect) return counted
+  if (!(await useOnce(input.db, query.state, underWay))) throw unknownSignIn()
   try {
-    const done = await signInAt(await providerOf(underWay, input), query.state, secret, underWay, input)
+    const provider = await providerOf(underWay, input)
+    const done = await signInAt(provider, { state: query.state, secret, underWay, counted }, input)
     return done.ticket === undefined
       ? new Answer(await tokensOf(input, done), headers)
       : new Redirect(pageOf(underWay, input, { ticket: done.ticket }), headers)
   } catch (error) {
-    if (
-      underWay.interaction === undefined ||
-      !(error instanceof Problem) ||
-      (error.status >= 500 && error.status !== 502)
-    )
-      throw error
-    return new Redirect(pageOf(underWay, input, { problem: error.code }), headers)
+    return told(error)
   }
+}
+
+/** Tells what went wrong on the page that the sign-in began on. Throws where there is none, and what is our own fault. */
+function toPage(error: unknown, underWay: UnderWay, input: Asked, headers: Record<string, string>): Redirect {
+  if (underWay.interaction === undefined || !(error instanceof Problem) || (error.status >= 500 && error.status !== 502))
+    throw error
+  return new Redirect(pageOf(underWay, input, { problem: error.code }), headers)
 }
 
 /** As it is now; one that asks elsewhere than when the sign-in began is another. */
@@ -57,10 +63,18 @@ async function providerOf(underWay: UnderWay, { db, config }: Asked): Promise<Pr
 const pageOf = ({ interaction }: UnderWay, { config }: Asked, query: Record<string, string>): string =>
   `${config.IDENTITY_PUBLIC_URL}/interaction/${interaction}/federated?${new URLSearchParams(query)}`
 
-async function signInAt(provider: ProviderConfig, state: string, secret: string, underWay: UnderWay, input: Asked) {
+interface WayBack {
+  state: string
+  /** What the browser kept. */
+  secret: string
+  underWay: UnderWay
+  /** What the way back was counted under. */
+  counted: string
+}
+
+async function signInAt(provider: ProviderConfig, { state, secret, underWay, counted }: WayBack, input: Asked) {
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
-  const counted = await admitWayBack(input.db, request.address)
   const person = await personOf(provider, federation, { search, state, secret }).catch(asProblem)
 
   const done = await write(async (trx) => {
@@ -69,7 +83,8 @@ async function signInAt(provider: ProviderConfig, state: string, secret: string,
       request.audit(null, { outcome: person.fault, reason: person.message, ...at }, { client: provider.client })
       return undefined
     }
-    const { user, refusal } = { refusal: undefined, ...(await admit(trx, provider, person)) }
+    const admitted = await admit(trx, provider, person)
+    const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
     const by = { user: user?.uid, client: provider.client }
     const opened = user && refusal === undefined ? await open(trx, user, person, underWay, input) : undefined
     if (opened) await wayBackSucceeded(trx, counted)
@@ -81,6 +96,7 @@ async function signInAt(provider: ProviderConfig, state: string, secret: string,
         ...at,
         subject: person.subject,
         ssoId: person.ssoId,
+        ...activation,
       },
       by,
     )

@@ -10,7 +10,14 @@ export interface Admitted {
   roles: Role[]
 }
 
+/** Nobody else did it: from invited to active, by signing in. For the audit. */
+interface Activation {
+  before: { client: string; username: string; status: UserStatus }
+  after: { client: string; username: string; status: UserStatus }
+}
+
 interface Found extends Admitted {
+  username: string
   status: UserStatus
   sso_auth: boolean
 }
@@ -24,9 +31,9 @@ export async function admit(
   trx: Transaction<DB>,
   config: { id: number },
   { issuer, subject, ssoId }: Person,
-): Promise<{ user: Admitted } | { refusal: string; user?: Admitted }> {
+): Promise<{ user: Admitted; activation?: Activation } | { refusal: string; user?: Admitted }> {
   const { rows } = await sql<Found>`
-    select u.id, u.uid, u.client, u.roles, u.status, u.sso_auth
+    select u.id, u.uid, u.client, u.username, u.roles, u.status, u.sso_auth
     from sso_provider_configs p
     join clients c on c.uid = p.client
     join users u on u.client = p.client
@@ -37,10 +44,15 @@ export async function admit(
   if (!user.sso_auth) return { refusal: 'does not use single sign-on', user }
   if (user.status === 'INACTIVE') return { refusal: 'status INACTIVE', user }
   if (!(await isPerson(trx, config, user, { issuer, subject }))) return { refusal: 'another person than before', user }
-  if (user.status === 'INVITATION')
-    await sql`
-      update users set status = 'ACTIVE', version = version + 1, updated_at = now() where id = ${user.id}`.execute(trx)
-  return { user }
+  return user.status === 'INVITATION' ? { user, activation: await activate(trx, user) } : { user }
+}
+
+async function activate(trx: Transaction<DB>, { id, uid, client, username, status }: Found): Promise<Activation> {
+  await sql`
+    update users set status = 'ACTIVE', version = version + 1, updated_at = now(), updated_by = ${uid}
+    where id = ${id}`.execute(trx)
+  const known = { client, username }
+  return { before: { ...known, status }, after: { ...known, status: 'ACTIVE' } }
 }
 
 /** Keeps the person at the first sign-in. False: the user is somebody else, or the person is another user. */
