@@ -4,7 +4,7 @@ import { records } from '@sluice/records'
 import { effectiveRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'
-import { usersWhere } from '../users/records.ts'
+import { userRecords, usersWhere } from '../users/records.ts'
 import { scopeName } from './scope-name.ts'
 import { tabular, type Pager, type ReportColumn } from './tabular.ts'
 
@@ -80,17 +80,20 @@ const columns: ReportColumn<Row>[] = [
   { name: 'Clients', column: 'hasClientAccess', valueType: 'BOOLEAN', cell: (user) => user.hasClientAccess },
 ]
 
+/** Made once, because they remember the totals that were counted. */
+const reported = ({ kind }: typeof userRecords) =>
+  records({ ...kind, properties: { ...kind.properties, lastSignIn: { column: lastSignIn, type: 'date-time' } } })
+const all = reported(userRecords)
+const [enabled, notEnabled] = [true, false].map((analyticsPlatform) => reported(usersWhere({ analyticsPlatform })))
+const reportedWhere = (analyticsPlatform?: boolean) =>
+  (analyticsPlatform === undefined ? all : analyticsPlatform ? enabled : notEnabled)!
+
 /** Users × what they can reach: the same users, filters and pages as their list, and `lastSignIn` besides. */
 export async function userAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
   input: Asked,
 ): Promise<TabularResult> {
-  const { kind } = usersWhere({ analyticsPlatform })
-  const reported = records({
-    ...kind,
-    properties: { ...kind.properties, lastSignIn: { column: lastSignIn, type: 'date-time' } },
-  })
-  const { body: users, headers } = await reported.search(input.db, input, searchOf(query))
+  const { body: users, headers } = await reportedWhere(analyticsPlatform).search(input.db, input, searchOf(query))
   const extras = await extrasOf(
     input.db,
     users.map(({ id }) => id),
