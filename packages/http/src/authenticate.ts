@@ -80,6 +80,8 @@ async function presented(token: string, verify: TokenVerifier): Promise<Presente
   if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope }
   const credential: Credential = { kind: 'session', id: sub, session: sid }
   if (client_id === firstParty) return { credential, issued }
+  // Not even who its user is: that is what its ID token and userinfo are for, as far as it may know.
+  if (scope === '') throw problems.forbidden('This application was allowed nothing here: it has to ask for a role.')
   return { credential: { ...credential, application: client_id }, issued, scope }
 }
 

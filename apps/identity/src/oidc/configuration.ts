@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import type { JWK } from 'jose'
 import type { Kysely } from 'kysely'
-import { errors, interactionPolicy, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
-import { accessTokenAudience, openIdScopes } from '@sluice/contracts'
+import { interactionPolicy, type Configuration } from 'oidc-provider'
+import { openIdScopes } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
@@ -11,7 +11,7 @@ import { oidcAdapter } from './adapter.ts'
 import { extraMetadata, type ExtraMetadata } from './clients.ts'
 import { loadExistingGrant } from './consents.ts'
 import { logoutSource, postLogoutSuccessSource, renderError } from './provider-pages.ts'
-import { ourApi } from './scopes.ts'
+import { ourApiAsResource } from './our-api.ts'
 
 export interface ProviderParts {
   db: Kysely<DB>
@@ -81,7 +81,8 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
       AuthorizationCode: minutes,
       IdToken: 60 * minutes,
       Interaction: 60 * minutes,
-      Session: longest,
+      // Of nobody yet, it is kept for a sign-in under way only.
+      Session: (_ctx, session) => (session.accountId ? longest : 60 * minutes),
       Grant: longest,
       /** From the sign-in, however often it is refreshed. */
       RefreshToken: (_ctx, token) =>
@@ -105,33 +106,9 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
       userinfo: { enabled: true },
       revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
       rpInitiatedLogout: { enabled: true, logoutSource, postLogoutSuccessSource },
-      resourceIndicators: {
-        enabled: true,
-        defaultResource: async (ctx, client) => defaultResource(ctx, extra(client).role_scopes) as string,
-        useGrantedResource: async () => true,
-        getResourceServerInfo: async (_ctx, resource, client) => {
-          if (resource !== ourApi) throw new errors.InvalidTarget()
-          return {
-            scope: extra(client).role_scopes.join(' '),
-            audience: accessTokenAudience,
-            accessTokenFormat: 'jwt',
-            accessTokenTTL: ACCESS_TOKEN_SECONDS,
-            jwt: { sign: { alg: 'ES256' } },
-          }
-        },
-      },
+      resourceIndicators: ourApiAsResource(ACCESS_TOKEN_SECONDS),
     },
   }
-}
-
-/** Whoever asks for a role means our services, and whoever acts for themselves has nothing else to mean. */
-function defaultResource({ oidc }: KoaContextWithOIDC, roleScopes: readonly string[]): string | undefined {
-  const { params = {} } = oidc
-  const forItself = params['grant_type'] === 'client_credentials'
-  // All that the application has, as other providers do it, unless it asks for less.
-  if (forItself) params['scope'] ??= roleScopes.join(' ') || undefined
-  const wanted = typeof params['scope'] === 'string' ? params['scope'].split(' ') : []
-  return forItself || wanted.some((scope) => roleScopes.includes(scope)) ? ourApi : undefined
 }
 
 /** The library's own questions, and one more: a session of somebody who may not use this application is none for it. */

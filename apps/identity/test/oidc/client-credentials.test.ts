@@ -47,4 +47,23 @@ describe('an application that acts for itself', () => {
       { id: config.id, client: admin.client, username: body.ssoClientId, name: 'Reports', status: 'ACTIVE' },
     ])
   })
+
+  it('is refused what it is not registered for, rather than given less', async () => {
+    const body = applicationBody({ scopes: ['openid', 'ROLE_SEE_VIEW'] })
+    await admin.post('/sso-client-configs').send(body).expect(201)
+    for (const scope of [
+      'ROLE_MANAGE_USER',
+      'ROLE_SEE_VIEW ROLE_MANAGE_USER',
+      'ROLE_SUPER_ADMIN',
+      'openid',
+      'nonsense',
+    ]) {
+      const answer = await tokenFor(body.ssoClientId, body.clientSecret!, { scope })
+      expect([scope, answer.status, answer.body.error]).toEqual([scope, 400, 'invalid_scope'])
+    }
+    const { body: tokens } = await tokenFor(body.ssoClientId, body.clientSecret!, { scope: 'ROLE_SEE_VIEW' }).expect(
+      200,
+    )
+    expect(tokens.scope).toBe('ROLE_SEE_VIEW')
+  })
 })

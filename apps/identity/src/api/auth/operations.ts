@@ -1,5 +1,4 @@
 import { identityOperations } from '@sluice/contracts'
-import { problems } from '@sluice/http'
 import { endSession } from '../../sign-in/sessions.ts'
 import { operation } from '../operation.ts'
 import { finishSso } from './finish-sso.ts'
@@ -22,7 +21,6 @@ export const authOperations = {
   ),
 
   logout: operation(identityOperations.auth.logout, async ({ write, caller, request }) => {
-    if (caller.kind !== 'session') throw problems.forbidden('An API token has no session to end: delete the token.')
     await write(async (trx) => {
       request.audit(caller.session)
       await endSession(trx, caller.session, 'SIGNED_OUT')

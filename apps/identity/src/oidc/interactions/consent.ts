@@ -3,6 +3,7 @@ import { consentPage } from '../../pages/consent-page.ts'
 import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { consent } from '../consents.ts'
+import { roleScopes } from '../scopes.ts'
 import type { Step } from './step.ts'
 
 interface Missing {
@@ -17,7 +18,8 @@ export async function askConsent(step: Step): Promise<void> {
     select name, username from users where uid = ${interaction.session?.accountId}`.execute(db)
   const [user] = rows
   if (!user) throw new Error('somebody is asked for consent without being signed in')
-  const words: Record<string, string> = textsIn(language).scopes
+  const { scopes: words, consent: around } = textsIn(language)
+  const scopes = wanted(step)
   const page = consentPage({
     prefix,
     language,
@@ -26,9 +28,13 @@ export async function askConsent(step: Step): Promise<void> {
     user,
     action: `${base}/consent`,
     csrf: csrf.issue(request, response),
-    scopes: wanted(step)
-      .filter((scope) => scope !== 'openid')
-      .map((scope) => ({ name: scope, description: words[scope] ?? '' })),
+    scopes: [
+      // Whoever has a role here sees for whom: nobody is left to find that out.
+      ...(roleScopes(scopes).length > 0 ? [{ name: 'account', description: around.account }] : []),
+      ...scopes
+        .filter((scope) => scope !== 'openid')
+        .map((scope) => ({ name: scope, description: (words as Record<string, string>)[scope] ?? '' })),
+    ],
   })
   sendPage(response, 200, page, { formAction: [target] })
 }

@@ -40,6 +40,7 @@ export const de: Texts = {
     lead: (application, organisation) =>
       html`${application} möchte bei ${organisation} für Sie handeln. Die Anwendung könnte dann:`,
     nothing: (application) => html`${application} möchte wissen, wer Sie sind, sonst nichts.`,
+    account: 'Ihr Konto hier sehen: Name, Benutzername, E-Mail-Adresse, Rollen, Gruppen und Organisation',
     as: (who, username) => html`Sie sind angemeldet als ${who} (${username}).`,
     trust: 'Lassen Sie es nur zu, wenn Sie der Anwendung vertrauen. Sie können es jederzeit zurücknehmen.',
     allow: 'Zulassen',

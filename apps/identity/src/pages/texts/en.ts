@@ -42,6 +42,7 @@ export const en = {
     lead: (application: Shown, organisation: Shown) =>
       html`${application} asks to act for you at ${organisation}. It would be able to:`,
     nothing: (application: Shown) => html`${application} asks to know who you are, and nothing else.`,
+    account: 'see your account here: name, username, e-mail address, roles, groups and organisation',
     as: (who: Shown, username: Shown) => html`You are signed in as ${who} (${username}).`,
     trust: 'Allow this only if you trust the application. You can take it back at any time.',
     allow: 'Allow',

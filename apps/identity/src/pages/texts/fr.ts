@@ -40,6 +40,7 @@ export const fr: Texts = {
     lead: (application, organisation) =>
       html`${application} demande à agir pour vous chez ${organisation}. Cette application pourrait :`,
     nothing: (application) => html`${application} demande à savoir qui vous êtes, et rien d’autre.`,
+    account: 'voir votre compte ici : nom, nom d’utilisateur, adresse e-mail, rôles, groupes et organisation',
     as: (who, username) => html`Vous êtes connecté en tant que ${who} (${username}).`,
     trust: 'N’autorisez que si vous faites confiance à l’application. Vous pourrez revenir sur ce choix à tout moment.',
     allow: 'Autoriser',

@@ -59,7 +59,7 @@ export const auth = {
     summary: 'End the session of this token',
     method: 'post',
     path: '/auth/logout',
-    guard: 'signed-in',
+    guard: 'in-person',
   }),
   ...authLinks,
 }

@@ -1,0 +1,56 @@
+import { errors, type Client, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import { accessTokenAudience } from '@sluice/contracts'
+import type { ExtraMetadata } from './clients.ts'
+import { ourApi } from './scopes.ts'
+
+type Features = NonNullable<Configuration['features']>
+
+/**
+ * Our own services are the one resource that tokens can be asked for (RFC 8707), by asking for a role. Without one there is
+ * no such token: it would show its user's account to an application that never asked for anything.
+ */
+export const ourApiAsResource = (tokenSeconds: number): NonNullable<Features['resourceIndicators']> => ({
+  enabled: true,
+  defaultResource: async (ctx, client) => defaultResource(ctx, rolesOf(client)) as string,
+  useGrantedResource: async ({ oidc }, model) =>
+    asksForRole(oidc.params?.['scope'] ?? model.scope, rolesOf(oidc.client)),
+  getResourceServerInfo: async (ctx, resource, client) => {
+    const roles = rolesOf(client)
+    if (resource !== ourApi) throw new errors.InvalidTarget()
+    demandRoles(ctx, roles)
+    return {
+      scope: roles.join(' '),
+      audience: accessTokenAudience,
+      accessTokenFormat: 'jwt',
+      accessTokenTTL: tokenSeconds,
+      jwt: { sign: { alg: 'ES256' } },
+    }
+  },
+})
+
+const rolesOf = (client: Client | undefined): readonly string[] =>
+  (client as unknown as ExtraMetadata | undefined)?.role_scopes ?? []
+
+const listOf = (scope: unknown): string[] => (typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [])
+
+const asksForRole = (scope: unknown, roles: readonly string[]): boolean =>
+  listOf(scope).some((wanted) => roles.includes(wanted))
+
+const isForItself = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
+
+/** Whoever asks for a role means our services, and whoever acts for themselves has nothing else to mean. */
+function defaultResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
+  const { params = {} } = ctx.oidc
+  // All that the application has, as other providers do it, unless it asks for less.
+  if (isForItself(ctx)) params['scope'] ??= roles.join(' ') || undefined
+  return isForItself(ctx) || asksForRole(params['scope'], roles) ? ourApi : undefined
+}
+
+function demandRoles(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
+  const scope = ctx.oidc.params?.['scope']
+  // For itself an application gets what it names or nothing: a token with less would be found out much later.
+  const lacked = isForItself(ctx) ? listOf(scope).find((wanted) => !roles.includes(wanted)) : undefined
+  if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
+  const asked = scope === undefined ? roles.length > 0 : asksForRole(scope, roles)
+  if (!asked) throw new errors.InvalidTarget('a token for this resource needs a role among its scopes')
+}
