@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
-import { holds, mailKinds, mailStates, type Mail, type MailKind, type MailState, type Role } from '@sluice/contracts'
+import { mailKinds, mailStates, type Mail, type MailKind, type MailState, type Role } from '@sluice/contracts'
 import { records, type Refined } from '@sluice/records'
 import type { Mails } from '../../database.ts'
+import { ofOwnClient } from '../clients/of-client.ts'
 import type { Asked } from '../operation.ts'
 
 type Stored = Refined<Selectable<Mails>, { kind: MailKind; state: MailState }>
@@ -26,21 +27,20 @@ export const mailRecords = records<MailRow, Mail, Asked>({
   table: 'mails',
   path: '/mails',
   properties: {
-    id: { column: 'r.uid', type: 'uid' },
+    id: { column: 'r.uid', type: 'uid', required: true },
     // What lists are ordered by where nothing else is asked for.
-    name: { column: 'r.subject', type: 'string' },
-    subject: { column: 'r.subject', type: 'string' },
-    recipient: { column: 'r.recipient', type: 'string' },
-    kind: { column: 'r.kind', type: 'enum', values: mailKinds },
-    state: { column: 'r.state', type: 'enum', values: mailStates },
-    created: { column: 'r.created_at', type: 'date-time' },
+    name: { column: 'r.subject', type: 'string', required: true },
+    subject: { column: 'r.subject', type: 'string', required: true },
+    recipient: { column: 'r.recipient', type: 'string', required: true },
+    kind: { column: 'r.kind', type: 'enum', required: true, values: mailKinds },
+    state: { column: 'r.state', type: 'enum', required: true, values: mailStates },
+    created: { column: 'r.created_at', type: 'date-time', required: true },
     finished: { column: 'r.finished_at', type: 'date-time' },
     'user.id': { column: ofRecipient('uid'), type: 'uid' },
     'user.username': { column: ofRecipient('username'), type: 'string' },
   },
   matches: (like) => sql`(r.recipient ilike ${like} or r.subject ilike ${like})`,
-  /** Of one's own client; a super admin crosses clients. */
-  scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
+  scope: ofOwnClient,
   present: (rows, { db }) => presentMails(rows, db),
 })
 

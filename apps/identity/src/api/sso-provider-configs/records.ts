@@ -1,39 +1,32 @@
 import { sql, type Selectable } from 'kysely'
-import { holds, ssoProviders, type SsoProvider, type SsoProviderConfig } from '@sluice/contracts'
+import { ssoProviders, type SsoProvider, type SsoProviderConfig } from '@sluice/contracts'
 import { records, type Refined } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
-import { clientOf, type ClientRow } from '../clients/records.ts'
+import { clientProperties, clientsOf, ofOwnClient } from '../clients/of-client.ts'
 import type { Asked } from '../operation.ts'
 
 export type SsoProviderConfigRow = Refined<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>
-
-const ofClient = (column: 'code' | 'name') => sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
 
 export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProviderConfig, Asked>({
   noun: 'SSO provider config',
   table: 'sso_provider_configs',
   path: '/sso-provider-configs',
   properties: {
-    id: { column: 'r.uid', type: 'uid' },
+    id: { column: 'r.uid', type: 'uid', required: true },
     // It has no name of its own; a client has one at most.
-    name: { column: ofClient('name'), type: 'string' },
-    provider: { column: 'r.provider', type: 'enum', values: ssoProviders },
-    clientDomain: { column: 'r.client_domain', type: 'string' },
-    mappingClaim: { column: 'r.mapping_claim', type: 'string' },
-    created: { column: 'r.created_at', type: 'date-time' },
-    lastUpdated: { column: 'r.updated_at', type: 'date-time' },
-    'client.id': { column: 'r.client', type: 'uid' },
-    'client.code': { column: ofClient('code'), type: 'string' },
-    'client.name': { column: ofClient('name'), type: 'string' },
+    name: { ...clientProperties['client.name'], required: true },
+    provider: { column: 'r.provider', type: 'enum', required: true, values: ssoProviders },
+    clientDomain: { column: 'r.client_domain', type: 'string', required: true },
+    mappingClaim: { column: 'r.mapping_claim', type: 'string', required: true },
+    created: { column: 'r.created_at', type: 'date-time', required: true },
+    lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
+    ...clientProperties,
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.client_domain ilike ${like})`,
-  /** The one of one's own client; a super admin crosses clients. */
-  scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
+  scope: ofOwnClient,
   async present(rows, { db, request }) {
-    const uids = rows.map(({ client }) => client)
-    const { rows: clients } = await sql<ClientRow>`select * from clients where uid = any(${uids})`.execute(db)
-    const byUid = new Map(clients.map((client) => [client.uid, client]))
-    return rows.map((row) => ({ ...ownFields(row), client: clientOf(byUid.get(row.client)!, request.locales) }))
+    const clients = await clientsOf(db, rows, request.locales)
+    return rows.map((row) => ({ ...ownFields(row), client: clients.get(row.client)! }))
   },
 })
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { sql, type Transaction } from 'kysely'
-import { holds, type SsoProviderConfigBody } from '@sluice/contracts'
-import { OutgoingProblem, problems, type Caller } from '@sluice/http'
-import type { DB } from '../../database.ts'
+import { sql } from 'kysely'
+import type { SsoProviderConfigBody } from '@sluice/contracts'
+import { OutgoingProblem, problems } from '@sluice/http'
 import { issuerOf } from '../../sign-in/federated/issuer.ts'
 import { sealedSecret } from '../../sign-in/federated/provider-config.ts'
+import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
 import { demandPowerOverUsers, rulesOverUsers } from './rules.ts'
@@ -100,15 +100,4 @@ async function demandReachable(
     if (!(error instanceof OutgoingProblem)) throw error
     if (error.refused) throw problems.refused('/clientDomain', error.message)
   }
-}
-
-/** One's own client, or for a super admin any that there is. Of others, nobody learns whether they exist. */
-async function clientFor(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
-  const client = wanted.toLowerCase()
-  if (client === caller.client) return client
-  const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
-    ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
-    : { rows: [] }
-  if (rows.length === 0) throw problems.refused('/client/id', 'There is no such client.')
-  return client
 }

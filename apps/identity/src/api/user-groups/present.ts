@@ -1,7 +1,8 @@
-import { sql, type Kysely } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { UserGroup } from '@sluice/contracts'
 import { inLanguageOf } from '@sluice/records'
 import type { DB } from '../../database.ts'
+import { clientRowsOf } from '../clients/of-client.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
 import type { UserGroupRow } from './row.ts'
 
@@ -11,9 +12,7 @@ export async function presentUserGroups(
   { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },
 ): Promise<UserGroup[]> {
   if (rows.length === 0) return []
-  const uids = [...new Set(rows.map(({ client }) => client))]
-  const found = await sql<ClientRow>`select * from clients where uid = any(${uids})`.execute(db)
-  const clients = new Map(found.rows.map((row) => [row.uid, row]))
+  const clients = await clientRowsOf(db, rows)
   return rows.map((row) => userGroupOf(row, clients.get(row.client)!, request.locales))
 }
 

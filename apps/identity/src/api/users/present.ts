@@ -3,6 +3,7 @@ import type { User } from '@sluice/contracts'
 import { inLanguageOf } from '@sluice/records'
 import { accessOfUser } from '../../access.ts'
 import type { DB } from '../../database.ts'
+import { clientRowsOf } from '../clients/of-client.ts'
 import { clientOf, type ClientRow } from '../clients/records.ts'
 import { userGroupOf } from '../user-groups/present.ts'
 import type { UserGroupRow } from '../user-groups/row.ts'
@@ -27,9 +28,7 @@ export async function presentUsers(
 async function surroundingsOf(db: Kysely<DB>, rows: readonly UserRow[]): Promise<Surroundings> {
   const authors = rows.flatMap(({ created_by, updated_by }) => [created_by, updated_by]).filter((uid) => uid !== null)
   const [clients, groups, usernames] = await Promise.all([
-    sql<ClientRow>`select * from clients where uid = any(${[...new Set(rows.map(({ client }) => client))]})`.execute(
-      db,
-    ),
+    clientRowsOf(db, rows),
     sql<UserGroupRow & { user_id: number }>`
       select m.user_id, g.*
       from user_group_members m join user_groups g on g.id = m.user_group_id
@@ -38,7 +37,7 @@ async function surroundingsOf(db: Kysely<DB>, rows: readonly UserRow[]): Promise
       select uid, username from users where uid = any(${[...new Set(authors)]})`.execute(db),
   ])
   return {
-    clients: new Map(clients.rows.map((row) => [row.uid, row])),
+    clients,
     groups: Map.groupBy(groups.rows, ({ user_id }) => user_id),
     usernames: new Map(usernames.rows.map(({ uid, username }) => [uid, username])),
   }
