@@ -66,9 +66,9 @@ function matrix({ title, signatures }: (typeof services)[number]): string {
   const named = roles.filter((role) => signatures.some(({ guard }) => Array.isArray(guard) && guards(guard, role)))
   const columns = named.filter((role) => role !== 'ROLE_SUPER_ADMIN')
   const short = (role: Role) => role.replace('ROLE_', '').replaceAll('_', ' ').toLowerCase()
-  const rows = signatures.map(({ id, method, path, guard }) => {
+  const rows = signatures.map(({ id, method, path, guard, inPerson }) => {
     const cells = columns.map((role) => (guards(guard, role) ? '●' : ''))
-    const others = typeof guard === 'string' ? words[guard] : ''
+    const others = typeof guard === 'string' ? words[guard] : inPerson ? 'in person' : ''
     return `| \`${id}\` | ${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')} | ${others} | ${Array.isArray(guard) ? '●' : ''} | ${cells.join(' | ')} |`
   })
   const heads = ['Operation', 'Method and path', 'Besides roles', 'super admin', ...columns.map(short)]

@@ -29,6 +29,8 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   /** Below `/api/v1`, with `:name` for parameters. */
   path: Path
   guard: Guard
+  /** Beside roles: only for a holder who signed in here themself, as with the guard `in-person`. */
+  inPerson?: boolean
   /** A write runs in one transaction and leaves an audit row; a read does neither. */
   effect: 'read' | 'write'
   status: number

@@ -36,6 +36,7 @@ export function openapi(
         tags: [signature.id.split('.')[0]],
         security: securityOf(signature.guard),
         ...(Array.isArray(signature.guard) && { 'x-roles': signature.guard }),
+        ...((signature.guard === 'in-person' || signature.inPerson) && { 'x-in-person': true }),
         parameters: [...pathParameters(path), ...queryParameters(signature.query, ref), ...headerParameters(signature)],
         ...(signature.body && { requestBody: { required: true, content: content(signature.body) } }),
         ...(signature.upload && {

@@ -1,5 +1,5 @@
 import { Router, type Request, type Response } from 'express'
-import { checker, holds, type Guard } from '@sluice/contracts'
+import { checker, holds, type Guard, type Signature } from '@sluice/contracts'
 import { Answer, Redirect, versionOf } from './answer.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
@@ -46,7 +46,7 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, run }:
     response.locals.operation = signature.id
     const caller = signature.guard === 'anyone' ? nobody : await authenticate(request, signature.guard)
     response.locals.caller = caller
-    authorize(signature.guard, caller)
+    authorize(signature, caller)
 
     const facts = factsOf(request, response)
     const input = {
@@ -92,16 +92,16 @@ function bodyOf(request: Request): unknown {
   return {}
 }
 
-function authorize(guard: Guard, caller: Caller): void {
+function authorize({ guard, inPerson = guard === 'in-person' }: Signature, caller: Caller): void {
   if (guard === 'anyone' || guard === 'service') return
-  if (guard === 'in-person' && !caller.inPerson)
+  if (guard === 'signed-in' && caller.kind === 'application')
+    throw problems.forbidden('This is for people: an application that acts for itself has no user.')
+  if (typeof guard !== 'string' && !guard.some((role) => holds(caller.roles, role)))
+    throw problems.forbidden(`This needs ${guard.join(' or ')}.`)
+  if (inPerson && !caller.inPerson)
     throw problems.forbidden(
       'This is done in person only: sign in with your username, not with a token or an application.',
     )
-  if (guard === 'signed-in' && caller.kind === 'application')
-    throw problems.forbidden('This is for people: an application that acts for itself has no user.')
-  if (typeof guard === 'string') return
-  if (!guard.some((role) => holds(caller.roles, role))) throw problems.forbidden(`This needs ${guard.join(' or ')}.`)
 }
 
 function factsOf(request: Request, response: Response): RequestFacts & { audited: AuditNote[] } {

@@ -1,6 +1,6 @@
 import type { ReadMail } from '@sluice/contracts'
 import { recordAudit } from '@sluice/database'
-import { problems, type Caller } from '@sluice/http'
+import { problems } from '@sluice/http'
 import { openBody } from '../../mail/outbox.ts'
 import type { Asked } from '../operation.ts'
 import { demandPowerOver } from '../users/rules.ts'
@@ -8,7 +8,7 @@ import { mailRecords, recipientsOf, type MailRow } from './records.ts'
 
 /**
  * A mail, with its text where it was kept because there is no mail server: somebody has to hand it over. Whoever reads a link
- * could use it, so that takes the same power as setting the user's password would, and a sign-in in person.
+ * could use it, so that takes the same power as setting the user's password would.
  */
 export async function readMail(uid: string, input: Asked): Promise<ReadMail> {
   const { db, caller, config } = input
@@ -24,13 +24,8 @@ async function demandCourier(row: MailRow, { db, caller }: Asked): Promise<void>
   const [recipient] = await recipientsOf([row], db)
   if (!recipient) throw problems.notFound('mail')
   demandPowerOver(caller, recipient)
-  demandPresence(caller)
   // With a link of one's own, a session that somebody found open would become a password.
   if (recipient.uid === caller.uid) throw problems.forbidden('Have somebody else read you this mail of yours.')
-}
-
-function demandPresence({ inPerson }: Caller): void {
-  if (!inPerson) throw problems.forbidden('Mails are read in person only, not with a token or an application.')
 }
 
 /** Reading is not audited elsewhere; this hands out a way in. */

@@ -9,8 +9,6 @@ import type { Asked } from '../operation.ts'
  * every request, so the tokens that are there already follow.
  */
 export async function switchClient({ clientId }: SwitchClientBody, { write, caller, request }: Asked): Promise<void> {
-  if (!caller.inPerson)
-    throw problems.forbidden('Clients are switched in person only: sign in with your username, not with a token.')
   const client = clientId.toLowerCase()
   await write(async (trx) => {
     await demandOpen(trx, client)

