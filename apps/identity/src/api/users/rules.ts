@@ -47,6 +47,12 @@ export function demandOwnWaysInKept(
       throw problems.refused(`/${field}`, `Have somebody else who manages users change the ${field} of your own user.`)
 }
 
+/** Whoever does away with their own user by a slip has nobody to undo it: somebody else looks first. */
+export function demandSomebodyElse(caller: Caller, user: Pick<UserRow, 'uid'>, pointer: string, doing: string): void {
+  if (user.uid === caller.uid)
+    throw problems.refused(pointer, `Have somebody else who manages users ${doing} your own user.`)
+}
+
 const waysIn = [
   ['username', 'username'],
   ['sso_auth', 'ssoAuth'],

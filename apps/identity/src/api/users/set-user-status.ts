@@ -7,7 +7,7 @@ import type { Asked } from '../operation.ts'
 import { auditedOf } from './columns.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandPowerOver } from './rules.ts'
+import { demandPowerOver, demandSomebodyElse } from './rules.ts'
 
 /** Shuts a user out, with whatever they have open, or lets them in again: whoever has a way to sign in. */
 export async function setUserStatus(
@@ -19,6 +19,7 @@ export async function setUserStatus(
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
     demandPowerOver(caller, before)
     if (status === 'ACTIVE') demandWayIn(before)
+    else demandSomebodyElse(caller, before, '/status', 'deactivate')
     const change = () => userRecords.update(trx, caller, before, { status })
     const losesPower = status === 'INACTIVE' && canAdminister(before)
     const after = losesPower ? await keepingASuperAdmin(trx, '/status', change) : await change()
@@ -33,5 +34,8 @@ export async function setUserStatus(
 
 function demandWayIn({ password_hash, sso_auth }: UserRow): void {
   if (password_hash === null && !sso_auth)
-    throw problems.refused('/status', 'This user has no way to sign in yet: send them an invitation, with POST /users/{uid}/invite.')
+    throw problems.refused(
+      '/status',
+      'This user has no way to sign in yet: send them an invitation, with POST /users/{uid}/invite.',
+    )
 }

@@ -3,6 +3,7 @@ import type { User, UserBody } from '@sluice/contracts'
 import { problems, type Answer } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
+import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
 import { endLinks } from '../../sign-in/links.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
@@ -11,6 +12,7 @@ import type { Asked } from '../operation.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { hashOf } from './create-user.ts'
 import { replaceGroups } from './groups.ts'
+import { demandManagerLeft } from './last-manager.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 import {
@@ -43,6 +45,7 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
     const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
+    if (before.uid === caller.uid) await demandManagerLeft(trx, before, after)
     await replaceGroups(trx, caller, after, body.userGroups)
     await endWhatNoLongerHolds(trx, before, after)
     await tell(trx, config, before, after)
@@ -83,8 +86,12 @@ const faultOf = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN'
 
 async function endWhatNoLongerHolds(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const lost = before.roles.some((role) => !after.roles.includes(role))
-  const credentialsChanged = before.password_hash !== after.password_hash || before.sso_auth !== after.sso_auth
-  if (lost || credentialsChanged || before.status !== after.status) await endSessionsOfUser(trx, before.id)
+  const credentialsChanged = before.password_hash !== after.password_hash
+  // It may be somebody else from now on.
+  const anotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
+  if (lost || credentialsChanged || anotherPerson || before.status !== after.status)
+    await endSessionsOfUser(trx, before.id)
+  if (anotherPerson) await removeApiTokensOfUser(trx, before.id)
 }
 
 /** What somebody else changed about how a user signs in, they hear by mail; about their address, where they still read it. */
