@@ -177,6 +177,9 @@ describe('a recovery code', () => {
     const open = tickets.find((_each, index) => answers[index]!.status === 401)!
     await complete(open, second!.toUpperCase().replaceAll('-', ' ')).expect(200)
     expect((await person.get(own)).body.recoveryCodesLeft).toBe(8)
+    const { rows } = await sql<{ subject: string }>`
+      select subject from mails m join users u on u.id = m.user_id where u.uid = ${person.uid}`.execute(service.db)
+    expect(rows.filter(({ subject }) => subject === 'A recovery code of yours was used')).toHaveLength(2)
   })
 
   it('has 125 random bits, and no letter that is taken for another', async () => {

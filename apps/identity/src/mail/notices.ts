@@ -1,6 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import type { NewLink } from '../sign-in/links.ts'
+import { recoveryCodesLeft } from '../sign-in/second-factor/recovery-codes.ts'
 import { queueMail, type MailConfig } from './outbox.ts'
 import { letters } from './texts.ts'
 
@@ -69,5 +70,12 @@ export async function mailSecondFactorChanged(
 ): Promise<void> {
   const to = await recipient(trx, id)
   const letter = letters.secondFactorChanged(to, change, new Date())
+  await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
+}
+
+/** Tells a user that one of their recovery codes is used up, and how many are left. In the transaction that used it. */
+export async function mailRecoveryCodeUsed(trx: Kysely<DB>, config: MailConfig, { id }: { id: number }): Promise<void> {
+  const to = await recipient(trx, id)
+  const letter = letters.recoveryCodeUsed(to, await recoveryCodesLeft(trx, id), new Date())
   await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
 }

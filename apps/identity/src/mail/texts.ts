@@ -74,6 +74,16 @@ export const letters = {
     notes: usernameOf(to),
   }),
 
+  recoveryCodeUsed: (to: Recipient, left: number, at: Date): Letter => ({
+    subject: 'A recovery code of yours was used',
+    paragraphs: [
+      greeting(to),
+      `A recovery code of your user at ${organisation(to)} was used on ${moment(at)}, in place of a code of your authenticator app. ${remaining[left] ?? `${left} are left.`}`,
+      'If it was not you, change your password and tell your administrator at once.',
+    ],
+    notes: usernameOf(to),
+  }),
+
   emailChanged: (to: Recipient, at: Date): Letter => ({
     subject: 'Your Sluice mail address was changed',
     paragraphs: [
@@ -83,6 +93,11 @@ export const letters = {
     ],
     notes: usernameOf(to),
   }),
+}
+
+const remaining: Record<number, string> = {
+  0: 'None is left: get new ones while you have the app.',
+  1: 'One is left: get new ones soon.',
 }
 
 /** `21 November 2026 at 18:05 UTC`: no reader's time zone is known. */

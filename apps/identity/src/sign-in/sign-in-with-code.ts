@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { LoginCodeBody, SecondFactorMethod } from '@sluice/contracts'
 import type { DB } from '../database.ts'
+import { mailRecoveryCodeUsed } from '../mail/notices.ts'
 import { noteThrottled } from './note-throttled.ts'
 import { useCode } from './second-factor/second-factor.ts'
 import { ticketHolder, useTicket } from './second-factor/tickets.ts'
@@ -44,6 +45,7 @@ async function complete(
   if (!user?.two_factor_auth) return 'changed meanwhile'
   const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
   if (!method) return 'wrong code'
+  if (method === 'RECOVERY_CODE') await mailRecoveryCodeUsed(trx, context.config, { id })
   if (!(await useTicket(trx, ticket))) return 'ticket used'
   return open(trx, user, amrOf[method], context)
 }

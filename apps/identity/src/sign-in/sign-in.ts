@@ -3,8 +3,8 @@ import type { LoginBody, Role, SecondFactorMethod, UserStatus } from '@sluice/co
 import { prepared } from '@sluice/database'
 import { Problem, type Actor } from '@sluice/http'
 import type { Write } from '@sluice/records'
-import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
+import type { MailConfig } from '../mail/outbox.ts'
 import { noteThrottled } from './note-throttled.ts'
 import { verifyPassword } from './password.ts'
 import { methodsOf } from './second-factor/second-factor.ts'
@@ -18,7 +18,7 @@ import { skeletonOf } from './username.ts'
 export interface SignInContext {
   db: Kysely<DB>
   write: Write<DB>
-  config: SessionLives & Pick<Config, 'SECRET_KEYS'>
+  config: SessionLives & MailConfig
   request: {
     address: string
     /** Any text; the first 500 characters are kept. */

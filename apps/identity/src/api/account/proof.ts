@@ -3,6 +3,7 @@ import type { ProofBody } from '@sluice/contracts'
 import { transaction } from '@sluice/database'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
+import { mailRecoveryCodeUsed } from '../../mail/notices.ts'
 import { noteThrottled } from '../../sign-in/note-throttled.ts'
 import { verifyPassword } from '../../sign-in/password.ts'
 import { useCode } from '../../sign-in/second-factor/second-factor.ts'
@@ -44,7 +45,11 @@ async function proveByCode(code: string, input: Asked): Promise<Proven> {
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)
   const attempt = await noteThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
-  const right = await transaction(db, (trx) => useCode(trx, id, code, config.SECRET_KEYS))
+  const right = await transaction(db, async (trx) => {
+    const method = await useCode(trx, id, code, config.SECRET_KEYS)
+    if (method === 'RECOVERY_CODE') await mailRecoveryCodeUsed(trx, config, { id })
+    return method !== undefined
+  })
   if (!right) throw await refused(input, 'wrong code', '/code', 'This code is not right, or was used before.')
   await succeeded(db, attempt)
   return (trx) => lockOwnUser(trx, caller)
