@@ -124,6 +124,28 @@ describe('who a user turned out to be', () => {
     expect((await outcome(code)).status).toBe(200)
   })
 
+  it('has what they opened and their API tokens ended then', async () => {
+    const { code, client, user } = await somebody()
+    const { body: tokens } = await signInThrough(service, code)
+    const person = service.bearing(tokens.accessToken)
+    const expires = new Date(Date.now() + 86_400_000).toISOString()
+    const made = await person.post('/users/me/api-tokens').send({ name: 'T', roles: [], expires }).expect(201)
+    const admin = await service.as(['ROLE_MANAGE_USER'], client)
+    const { body } = await admin.get(`/users/${user.uid}`).expect(200)
+    const save = (changes: object) =>
+      admin
+        .put(`/users/${user.uid}`)
+        .send({ ...body, ...changes })
+        .expect(200)
+    await save({ name: 'Renamed' })
+    await person.get('/users/me').expect(200)
+    await save({ ssoId: 'other' })
+    await person.get('/users/me').expect(401)
+    await service.bearing(made.body.token).get('/users/me').expect(401)
+    await save({ ssoId: body.ssoId })
+    await service.bearing(made.body.token).get('/users/me').expect(401)
+  })
+
   it('is decided once when two who claim to be them come at the same time', async () => {
     const { code, client } = await clientOf(service, provider.issuer, { mappingClaim: 'employee' })
     await ssoUser(service, { client, ssoId: 'one' })

@@ -109,6 +109,24 @@ describe('coming back', () => {
     expect((await comeBack(service, back, cookie)).body.code).toBe('sso-unknown')
   })
 
+  it('is counted before anything is written: whoever has to wait leaves nothing, and comes back later', async () => {
+    const { code } = await somebody()
+    const { location, cookie } = await begin(service, code)
+    const back = await followed(location)
+    const used = async () =>
+      (await sql<{ n: number }>`select count(*)::int as n from sso_used_states`.execute(service.db)).rows[0]!.n
+    const before = await used()
+    await sql`
+      insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
+      values ('sso:198.51.100.0/24', 101, now(), now() + interval '30 seconds')`.execute(service.db)
+    const from = () => comeBack(service, back, cookie).set('x-forwarded-for', '198.51.100.7')
+    const answer = await from().expect(429)
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+    expect(await used()).toBe(before)
+    await sql`delete from sign_in_attempts where key = 'sso:198.51.100.0/24'`.execute(service.db)
+    await from().expect(200)
+  })
+
   it.each([
     ['without the cookie', (cookie: string) => cookie.replace(/=.*/, '=')],
     ['in another browser', (cookie: string) => cookie.replace(/=.*/, `=${'A'.repeat(43)}`)],

@@ -48,7 +48,11 @@ export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<
 
 /** Tells what went wrong on the page that the sign-in began on. Throws where there is none, and what is our own fault. */
 function toPage(error: unknown, underWay: UnderWay, input: Asked, headers: Record<string, string>): Redirect {
-  if (underWay.interaction === undefined || !(error instanceof Problem) || (error.status >= 500 && error.status !== 502))
+  if (
+    underWay.interaction === undefined ||
+    !(error instanceof Problem) ||
+    (error.status >= 500 && error.status !== 502)
+  )
     throw error
   return new Redirect(pageOf(underWay, input, { problem: error.code }), headers)
 }
