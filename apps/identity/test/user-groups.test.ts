@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { auditOf, startService, type Service } from './app-under-test.ts'
+import { auditOf, startService, userBody, type Service } from './app-under-test.ts'
 import { insertUserGroup, userGroupBody } from './user-group.ts'
 
 let service: Service
@@ -178,6 +178,37 @@ describe('the members of a user group', () => {
     const { body } = await admin.get(`/users/${admin.uid}`).expect(200)
     await admin.put(`/users/${admin.uid}`).send(body).expect(200)
     await admin.delete(`${members}/${admin.uid}`).expect(204)
+  })
+
+  it('are changed with a user by who manages groups only, and stay as they are otherwise', async () => {
+    const { uid, user } = await inGroup()
+    const weak = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'], admin.client)
+    const userGroups = [{ id: uid }]
+    await weak
+      .post('/users')
+      .send(userBody({ ssoAuth: true, userGroups }))
+      .expect(403)
+    await weak.post('/users/invite').send(userBody({ userGroups })).expect(403)
+    const outsider = await service.user({ client: admin.client })
+    await weak
+      .put(`/users/${outsider.uid}`)
+      .send(userBody({ username: outsider.username, userGroups }))
+      .expect(403)
+    await admin.put(`/user-groups/${uid}/users/${user.uid}`).expect(204)
+    await weak.post(`/users/${user.uid}/copies`).send(userBody()).expect(403)
+    const { body } = await weak.get(`/users/${user.uid}`).expect(200)
+    await weak
+      .put(`/users/${user.uid}`)
+      .send({ ...body, userGroups: [] })
+      .expect(403)
+    await weak
+      .put(`/users/${user.uid}`)
+      .send({ ...body, name: 'Renamed' })
+      .expect(200)
+    await admin
+      .put(`/users/${user.uid}`)
+      .send({ ...body, userGroups: [] })
+      .expect(200)
   })
 
   it('are in the session as short objects', async () => {

@@ -7,7 +7,7 @@ let service: Service
 let admin: Awaited<ReturnType<Service['as']>>
 beforeAll(async () => {
   service = await startService()
-  admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_SCHEMA'])
+  admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_USER_GROUP'])
 })
 afterAll(() => service.stop())
 

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { UserBody } from '@sluice/contracts'
+import { holds, type UserBody } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { demandMembershipAllowed } from './membership.ts'
@@ -7,7 +7,10 @@ import type { UserRow } from './row.ts'
 
 type Member = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
 
-/** Makes a user a member of exactly these groups, which must be of their own client. Of others, nobody learns anything. */
+/**
+ * Makes a user a member of exactly these groups, which must be of their own client. Of others, nobody learns anything. Who is
+ * in a group reaches what is shared with it, so a change takes the role that manages groups; the same list takes none, nor does leaving.
+ */
 export async function replaceGroups(
   trx: Transaction<DB>,
   caller: Caller,
@@ -25,10 +28,15 @@ export async function replaceGroups(
       `There is no user group with the id ${uids[missing]} in this client.`,
     )
   const ids = rows.map(({ id }) => id)
-  await sql`delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids})`.execute(trx)
+  const left =
+    await sql`delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids})`.execute(trx)
   const joined = await sql`
     insert into user_group_members (user_id, user_group_id)
     select ${user.id}, unnest(${ids}::bigint[]) on conflict do nothing`.execute(trx)
-  if (Number(joined.numAffectedRows ?? 0) > 0 && user.uid === caller.uid)
-    demandMembershipAllowed(caller, user, 'joining')
+  const [joins, leaves] = [joined, left].map(({ numAffectedRows }) => Number(numAffectedRows ?? 0) > 0)
+  if ((joins || (leaves && user.uid !== caller.uid)) && !holds(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
+    throw problems.forbidden(
+      'To change the groups of a user takes ROLE_MANAGE_USER_GROUP: send userGroups as they are.',
+    )
+  if (joins && user.uid === caller.uid) demandMembershipAllowed(caller, user, 'joining')
 }
