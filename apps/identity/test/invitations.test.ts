@@ -8,7 +8,7 @@ let service: Service
 let admin: Awaited<ReturnType<Service['as']>>
 beforeAll(async () => {
   service = await startService({ ADMIN_SETS_PASSWORDS: false })
-  admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'])
+  admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_USER_GROUP'])
 })
 afterAll(() => service.stop())
 
@@ -126,6 +126,19 @@ describe('an invitation', () => {
       .expect(403)
     const strong = await service.user({ client: admin.client, roles: ['ROLE_MANAGE_SCHEMA'], status: 'INVITATION' })
     await admin.post(`/users/${strong.uid}/invite`).expect(403)
+  })
+
+  it('hands its link to people in person only: a token gets none, and the mail is kept', async () => {
+    const expires = new Date(Date.now() + 86_400_000).toISOString()
+    const token = { name: 'Robot', roles: ['ROLE_MANAGE_USER'], expires }
+    const robot = service.bearing((await admin.post('/users/me/api-tokens').send(token).expect(201)).body.token)
+    const { body } = await robot.post('/users/invite').send(userBody()).expect(201)
+    expect(body).not.toHaveProperty('invitationLink')
+    expect((await robot.post(`/users/${body.id}/invite`).expect(200)).body).not.toHaveProperty('invitationLink')
+    const copies = await robot.post(`/users/${body.id}/copies`).send(userBody()).expect(201)
+    expect(copies.body[1]).not.toHaveProperty('invitationLink')
+    const mails = await admin.get(`/mails?filter=user.id:eq:${body.id}`).expect(200)
+    expect(mails.body[0]).toMatchObject({ kind: 'INVITATION', state: 'KEPT' })
   })
 
   it('leaves who invited and who accepted in the audit, without the link', async () => {

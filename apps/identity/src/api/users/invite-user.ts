@@ -11,7 +11,10 @@ import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 import { demandGrantable, demandPowerOver } from './rules.ts'
 
-/** A user and, where there is no mail server to bring it to them, the link of their invitation. */
+/**
+ * A user and, where there is no mail server to bring it to them, the link of their invitation. Whoever has a link has the
+ * account, so it goes to people in person only, like the mail that is kept of it.
+ */
 interface Invited {
   user: UserRow
   link: string | undefined
@@ -47,10 +50,14 @@ export async function resendInvitation(uid: string, input: Asked): Promise<Answe
 }
 
 /** Makes the link of an invitation and mails it, in the transaction of the change. */
-export async function invite(trx: Transaction<DB>, user: UserRow, { config }: Pick<Asked, 'config'>): Promise<Invited> {
+export async function invite(
+  trx: Transaction<DB>,
+  user: UserRow,
+  { config, caller }: Pick<Asked, 'config' | 'caller'>,
+): Promise<Invited> {
   const link = await addLink(trx, user, 'INVITATION', config)
   await mailInvitation(trx, config, user, link)
-  return { user, link: config.SMTP_URL ? undefined : link.url }
+  return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
 }
 
 export function withLink(answer: Answer<InvitedUser>, link: string | undefined): Answer<InvitedUser> {

@@ -11,7 +11,7 @@ export const userLife = {
     id: 'users.invite',
     summary: 'Invite a user',
     description:
-      'Mails a link that works once, for seven days. Without a mail server the link is in the answer, to be handed over.',
+      'Mails a link that works once, for seven days. Without a mail server the link is in the answer to people in person, to be handed over.',
     method: 'post',
     path: '/users/invite',
     guard,
