@@ -12,6 +12,7 @@ import type { Asked } from '../operation.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { hashOf } from './create-user.ts'
 import { replaceGroups } from './groups.ts'
+import { demandManagerLeft } from './last-manager.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 import {
@@ -44,6 +45,7 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
     const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
+    if (before.uid === caller.uid) await demandManagerLeft(trx, before, after)
     await replaceGroups(trx, caller, after, body.userGroups)
     await endWhatNoLongerHolds(trx, before, after)
     await tell(trx, config, before, after)
