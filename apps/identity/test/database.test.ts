@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { sql, type Kysely } from 'kysely'
 import { connect, keyRing } from '@sluice/database'
 import { brokenDatabaseRules, testDatabase, type TestDatabase } from '@sluice/testing'
@@ -118,6 +118,19 @@ describe('signing keys', () => {
     expect(one!.kid).toBe(two!.kid)
     for (const made of both)
       expect((await made.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid, one!.kid])
+  })
+
+  it('are read anew by who idled for ten minutes, before one is believed that was withdrawn', async () => {
+    const idling = signingKeys(db, ring('a', 1))
+    expect((await idling.published()).keys.length).toBeGreaterThan(1)
+    await sql`delete from signing_keys where state = 'PREVIOUS'`.execute(db)
+    const now = performance.now()
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(now + 11 * 60_000)
+    try {
+      expect((await idling.published()).keys).toEqual([expect.objectContaining({ kid: (await idling.current()).kid })])
+    } finally {
+      clock.mockRestore()
+    }
   })
 
   it('say so when the key ring is another one', async () => {

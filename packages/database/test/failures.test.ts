@@ -19,6 +19,11 @@ describe('a connection', () => {
     expect(await failureOf(sql`select pg_sleep(5)`.execute(connection.db))).toMatchObject({ code: '57014' })
   })
 
+  it('has no statement compiled', async () => {
+    await using connection = connect<unknown>(server, { name: 'test' })
+    expect((await sql`show jit`.execute(connection.db)).rows).toEqual([{ jit: 'off' }])
+  })
+
   it('tells what is down from what is wrong', async () => {
     const closed = Object.assign(new URL(server), { port: '1' }).href
     await using nobody = connect<unknown>(closed, { name: 'test' })

@@ -35,6 +35,8 @@ interface Loaded {
 
 /** Milliseconds that keys are believed, so that a rotation by another process is seen. */
 const believed = 60_000
+/** Milliseconds after which keys are not used before they were read again: a process that idled may have missed a withdrawal. */
+const oldest = 600_000
 const unknownKeyRest = 5_000
 
 /** The keys of this deployment, from the database; the first process to ask makes the first one. */
@@ -51,7 +53,9 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   const keys = async (): Promise<Loaded> => {
     if (!loaded) return load()
     // What is old still serves while the next is fetched: a database that is down for a while ends no session.
-    if (performance.now() - loaded.at > believed) void load().catch(() => {})
+    const age = performance.now() - loaded.at
+    if (age > oldest) return load()
+    if (age > believed) void load().catch(() => {})
     return loaded
   }
   return {
