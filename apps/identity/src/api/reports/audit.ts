@@ -9,7 +9,6 @@ import { scopeName } from './scope-name.ts'
 import { tabular } from './tabular.ts'
 
 const properties = {
-  id: { column: 'r.id', type: 'number' },
   at: { column: 'r.at', type: 'date-time' },
   operation: { column: 'r.operation', type: 'string' },
   username: { column: 'r.actor_name', type: 'string' },
