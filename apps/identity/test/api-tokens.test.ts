@@ -63,6 +63,18 @@ describe('an API token', () => {
     await users.get('/users/me').expect(200)
   })
 
+  it('says which of its roles count now', async () => {
+    const client = await service.client({ routesEnabled: true })
+    const person = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_ROUTE'], client)
+    await make(person, ['ROLE_MANAGE_USER', 'ROLE_SEE_ROUTE'])
+    const effective = async () => (await person.get(own).expect(200)).body[0].effectiveRoles
+    expect(await effective()).toEqual(['ROLE_MANAGE_USER', 'ROLE_SEE_ROUTE'])
+    await sql`update clients set routes_enabled = false where uid = ${client}`.execute(service.db)
+    expect(await effective()).toEqual(['ROLE_MANAGE_USER'])
+    await sql`update users set roles = '{ROLE_SEE_ROUTE}' where uid = ${person.uid}`.execute(service.db)
+    expect(await effective()).toEqual([])
+  })
+
   it('does nothing that is done in person', async () => {
     const token = await make(await service.as([]))
     for (const path of [own, '/users/me/sessions', '/users/me/second-factor']) await token.get(path).expect(403)

@@ -18,6 +18,11 @@ export interface ApiTokenRow {
   expires_at: Date
   last_used_at: Date | null
   usable: boolean
+  /** What the user holds, of whatever kind, and what their client has switched on. */
+  held: Role[]
+  manager_enabled: boolean
+  routes_enabled: boolean
+  pipelines_enabled: boolean
 }
 
 /** Which password a token was made under: with another one it is worth nothing. Null where there is no password. */
@@ -26,7 +31,8 @@ const markOf = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
 /** Is the token `t` of the user `u` still good, by itself? */
 export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${markOf})`
 
-const columns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable`
+const columns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
+  u.roles as held, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
 
 /** Six characters that fit the rest by a chance of one in 2^36, so that a typo, or text that only looks like one, is told. */
 const checksumOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
@@ -49,7 +55,7 @@ export const storedHash = (id: string): Buffer => Buffer.from(id, 'base64url')
 /** What a user has, newest first. */
 export async function apiTokensOf(db: Kysely<DB>, user: number): Promise<ApiTokenRow[]> {
   const { rows } = await sql<ApiTokenRow>`
-    select ${columns} from api_tokens t join users u on u.id = t.user_id
+    select ${columns} from api_tokens t join users u on u.id = t.user_id join clients c on c.uid = u.client
     where t.user_id = ${user} order by t.id desc limit 1000`.execute(db)
   return rows
 }
@@ -68,7 +74,7 @@ export async function addApiToken(
       where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${mostApiTokens}
       returning *
     )
-    select ${columns} from t join users u on u.id = t.user_id`.execute(trx)
+    select ${columns} from t join users u on u.id = t.user_id join clients c on c.uid = u.client`.execute(trx)
   return rows[0] && { row: rows[0], token }
 }
 

@@ -96,6 +96,8 @@ const apiToken = {
   lastUsed: Type.Optional(Timestamp),
   /** False once it has expired, or its user's password was changed. */
   usable: Type.Boolean(),
+  /** Of `roles`, what counts now: what the user still holds and their client has not switched off. None where not usable. */
+  effectiveRoles: Roles,
 }
 
 export const ApiToken = contract('ApiToken', Type.Object(apiToken, closed))

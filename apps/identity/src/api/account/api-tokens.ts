@@ -1,5 +1,6 @@
-import type { ApiToken, ApiTokenBody, NewApiToken } from '@sluice/contracts'
+import { rolesWithin, type ApiToken, type ApiTokenBody, type NewApiToken } from '@sluice/contracts'
 import { Answer, problems } from '@sluice/http'
+import { effectiveRoles } from '../../access.ts'
 import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
 import { isUid } from '../../uid.ts'
 import type { Asked } from '../operation.ts'
@@ -17,6 +18,7 @@ export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
   expires: row.expires_at.toISOString(),
   lastUsed: row.last_used_at?.toISOString(),
   usable: row.usable,
+  effectiveRoles: row.usable ? effectiveRoles(rolesWithin(row.held, row.roles.join(' ')), row).roles : [],
 })
 
 /** One's own, newest first. */
