@@ -107,6 +107,71 @@ describe('a forgotten password', () => {
   })
 })
 
+describe('who shares an address', () => {
+  const at = async (client: string, email: string) => {
+    const user = await service.user({ client })
+    await sql`update users set email = ${email} where uid = ${user.uid}`.execute(service.db)
+    return user.uid
+  }
+  const resets = async (user: string) => {
+    const { rows } = await sql<{ n: number }>`
+      select count(*)::int as n from mails m join users u on u.id = m.user_id where u.uid = ${user}`.execute(service.db)
+    return rows[0]!.n
+  }
+
+  it('gets their link, however many users somebody else gave the address to before', async () => {
+    const stranger = await service.client()
+    const foreign = []
+    for (let each = 0; each < 15; each++) foreign.push(await at(stranger, 'victim@example.org'))
+    const victim = await at(admin.client, 'victim@example.org')
+    for (let each = 0; each < 3; each++) await forgot('victim@example.org').expect(204)
+    await answerAll()
+    expect(await resets(victim)).toBe(3)
+    // Ten an hour for all users of a client together.
+    expect((await Promise.all(foreign.map(resets))).reduce((one, other) => one + other)).toBe(10)
+  })
+
+  it('is found before those at the same client who could have no link', async () => {
+    const shut = []
+    for (let each = 0; each < 12; each++) shut.push(await at(admin.client, 'second@example.org'))
+    await sql`update users set status = 'INACTIVE' where uid = any(${shut}::uuid[])`.execute(service.db)
+    const active = await at(admin.client, 'second@example.org')
+    await forgot('second@example.org').expect(204)
+    await answerAll()
+    expect(await resets(active)).toBe(1)
+  })
+})
+
+describe('an administrator', () => {
+  it('mails one address five links an hour, for whatever users and clients', async () => {
+    const email = 'bombed@example.org'
+    const other = await service.as(['ROLE_MANAGE_USER'])
+    const first = (await admin.post('/users/invite').send(userBody({ email })).expect(201)).body.id
+    const tries = await Promise.all([
+      admin.post(`/users/${first}/invite`),
+      admin.post('/users/invite').send(userBody({ email })),
+      other.post('/users/invite').send(userBody({ email: email.toUpperCase() })),
+      admin.post(`/users/${first}/copies`).send(userBody({ email })),
+      admin.post(`/users/${first}/invite`),
+      other.post('/users/invite').send(userBody({ email })),
+      admin.post(`/users/${first}/invite`),
+    ])
+    const refused = tries.filter(({ status }) => status === 429)
+    expect(refused).toHaveLength(3)
+    for (const { headers } of refused) expect(Number(headers['retry-after'])).toBeGreaterThan(3000)
+    await sql`update mails set created_at = now() - interval '61 minutes' where recipient = ${email}`.execute(
+      service.db,
+    )
+    await admin.post(`/users/${first}/invite`).expect(200)
+  })
+
+  it('starts five new passwords an hour for one address', async () => {
+    const { uid } = await someone()
+    for (let each = 0; each < 5; each++) await admin.post(`/users/${uid}/password-reset`).expect(204)
+    await admin.post(`/users/${uid}/password-reset`).expect(429)
+  })
+})
+
 describe('a link for a new password', () => {
   it('ends after an hour, with a new one, with another address, and with whatever ended the sessions', async () => {
     const { uid } = await someone()

@@ -3,6 +3,7 @@ import { sql, type Kysely, type Transaction } from 'kysely'
 import type { UserStatus } from '@sluice/contracts'
 import { recordAudit } from '@sluice/database'
 import type { DB } from '../database.ts'
+import { mailedTooOften } from '../mail/allowance.ts'
 import { mailPasswordReset } from '../mail/notices.ts'
 import type { MailConfig } from '../mail/outbox.ts'
 import { prefixOf } from './addresses.ts'
@@ -13,10 +14,9 @@ import { skeletonOf } from './username.ts'
 const perAccount: Limit = { free: 3, first: 60, longest: 900, forget: 3600 }
 const perNetwork: Limit = { free: 30, first: 60, longest: 900, forget: 3600 }
 
-/** Mails that a user gets in an hour, whatever is typed from wherever. */
-const mailsPerHour = 5
-/** Users who may share one mail address. */
+/** Users of one client who may share one mail address, and users whom one request is answered for. */
 const sharing = 10
+const answered = 50
 
 /**
  * Counts a request for a new password, for what was typed and for the network, before anything is looked up. Counted apart
@@ -76,14 +76,23 @@ export async function answerForgotten(db: Kysely<DB>, config: MailConfig): Promi
   })
 }
 
-/** Whose username or mail address it is, each locked, in one order everywhere. */
+/**
+ * Whose username or mail address it is, each locked, in one order everywhere. First who is named, then who can have a link,
+ * of every client in turn: whoever gives somebody's address to many users of theirs keeps nobody else from being found.
+ */
 async function accountsOf(trx: Transaction<DB>, typed: string): Promise<Account[]> {
+  const named = sql<boolean>`u.username_skeleton = ${skeletonOf(typed)}`
   const { rows } = await sql<Account>`
+    with found as (
+      select u.id, ${named} as named, row_number() over (
+        partition by u.client order by ${named} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as place
+      from users u where ${named} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
+    )
     select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled,
       coalesce(u.own_email_since > now() - interval '1 day', false) as address_is_new
     from users u join clients c on c.uid = u.client
-    where u.username_skeleton = ${skeletonOf(typed)} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
-    order by u.id limit ${sharing} for no key update of u`.execute(trx)
+    where u.id in (select id from found where place <= ${sharing} order by named desc, place, id limit ${answered})
+    order by u.id for no key update of u`.execute(trx)
   return rows
 }
 
@@ -93,7 +102,7 @@ async function answer(
   { request_id: requestId, address }: Request,
   account: Account,
 ): Promise<void> {
-  const refusal = refusalOf(account) ?? (await mailedTooOften(trx, account))
+  const refusal = refusalOf(account) ?? ((await mailedTooOften(trx, account)) ? 'mailed too often' : undefined)
   if (refusal === undefined)
     await mailPasswordReset(trx, config, account, await addLink(trx, account, 'PASSWORD_RESET', config))
   const { uid: object, client } = account
@@ -107,14 +116,6 @@ function refusalOf({ status, sso_auth, disabled, address_is_new }: Account): str
   if (disabled) return 'client disabled'
   // Whoever found a session open could have given it.
   return address_is_new ? 'address is new' : undefined
-}
-
-/** Asked once the user is locked, so that requests under different names cannot pass each other. */
-async function mailedTooOften(trx: Transaction<DB>, { id }: Account): Promise<string | undefined> {
-  const { rows } = await sql<{ mailed: number }>`
-    select count(*) as mailed from mails
-    where user_id = ${id} and kind = 'PASSWORD_RESET' and created_at > now() - interval '1 hour'`.execute(trx)
-  return rows[0]!.mailed >= mailsPerHour ? 'mailed too often' : undefined
 }
 
 /** What nobody answered within an hour is not wanted any more. */

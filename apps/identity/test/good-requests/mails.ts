@@ -1,11 +1,17 @@
+import { sql } from 'kysely'
 import { goodPassword, userBody } from '../app-under-test.ts'
 import { linkFor } from '../links.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 /** Invitations, forgotten passwords, and the mails that go with them. */
 export const mailRequests = ({ service, admin }: Stage): GoodRequests => {
-  const someone = async () => (await service.user({ client: admin.client })).uid
-  const invited = async () => (await service.user({ client: admin.client, status: 'INVITATION' })).uid
+  /** Each with an address of their own: there is an end to what one is mailed. */
+  const reached = async ({ uid, username }: { uid: string; username: string }) => {
+    await sql`update users set email = ${`${username}@example.org`} where uid = ${uid}`.execute(service.db)
+    return uid
+  }
+  const someone = async () => reached(await service.user({ client: admin.client }))
+  const invited = async () => reached(await service.user({ client: admin.client, status: 'INVITATION' }))
   const password = 'another-fine-phrase-7'
   return {
     'users.invite': async () => ({ body: userBody({ auths: ['ROLE_SEE_VIEW'] }) }),

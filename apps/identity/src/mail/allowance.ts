@@ -1,0 +1,43 @@
+import { sql, type Kysely, type Transaction } from 'kysely'
+import { problems } from '@sluice/http'
+import type { DB } from '../database.ts'
+
+type Kind = 'INVITATION' | 'PASSWORD_RESET'
+
+/** Mails of one kind in an hour: to an address, when administrators have them sent, and to a user. */
+const most = 5
+/** Users of one client may share an address, and each may have forgotten their password. */
+const mostOfClient = 10
+
+/**
+ * Refuses what would be one mail too many of a kind to an address within an hour, whoever has them sent, for whatever users
+ * and clients: 429, with the seconds until there is room. Others who would mail there wait for this transaction.
+ */
+export async function demandMailAllowed(trx: Transaction<DB>, kind: Kind, address: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(lower(${`mail:${kind}:${address}`}), 0))`.execute(trx)
+  const { rows } = await sql<{ seconds: number }>`
+    select extract(epoch from created_at + interval '1 hour' - now())::float8 as seconds from mails
+    where lower(recipient) = lower(${address}) and kind = ${kind} and created_at > now() - interval '1 hour'
+    order by created_at desc offset ${most - 1} limit 1`.execute(trx)
+  if (rows[0])
+    throw problems.tooManyRequests(
+      Math.max(1, Math.ceil(rows[0].seconds)),
+      `This address was mailed ${most} times within an hour: the newest link there works.`,
+    )
+}
+
+/**
+ * Had a user their share of links for new passwords, or their address what users of their client get there? Others who give
+ * the same address to users elsewhere use nothing of this up. Asked once the user is locked.
+ */
+export async function mailedTooOften(
+  db: Kysely<DB>,
+  { id, client, email }: { id: number; client: string; email: string },
+): Promise<boolean> {
+  const { rows } = await sql<{ own: number; shared: number }>`
+    select count(*) filter (where user_id = ${id}) as own, count(*) filter (where client = ${client}) as shared from mails
+    where lower(recipient) = lower(${email}) and kind = 'PASSWORD_RESET' and created_at > now() - interval '1 hour'`.execute(
+    db,
+  )
+  return rows[0]!.own >= most || rows[0]!.shared >= mostOfClient
+}
