@@ -3,9 +3,16 @@ import { problems } from '@sluice/http'
 import { skeletonOf } from '../../sign-in/username.ts'
 import { redirectUriViolations } from './redirect-uris.ts'
 
+const leastVariety = 10
+
 /** Refuses, all at once, what would be no application that anybody can sign in to or that can sign itself in. */
 export function demandSound(body: SsoClientConfigBody, confidential: boolean): void {
-  const violations = [...idViolations(body), ...grantViolations(body, confidential), ...redirectViolations(body)]
+  const violations = [
+    ...idViolations(body),
+    ...secretViolations(body),
+    ...grantViolations(body, confidential),
+    ...redirectViolations(body),
+  ]
   if (violations.length > 0) throw problems.malformed(violations)
 }
 
@@ -14,6 +21,12 @@ function* idViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Violation
     yield { pointer: '/ssoClientId', detail: 'must not begin or end with a space' }
   if (skeletonOf(ssoClientId) === skeletonOf(firstParty))
     yield { pointer: '/ssoClientId', detail: 'is the name of our own sign-in' }
+}
+
+/** Kept as a fast hash, for it cannot be guessed: so it must be none that somebody thought of. */
+function* secretViolations({ clientSecret }: SsoClientConfigBody): Iterable<Violation> {
+  if (clientSecret && new Set(clientSecret).size < leastVariety)
+    yield { pointer: '/clientSecret', detail: `must hold ${leastVariety} different characters: make one by chance` }
 }
 
 function* grantViolations({ grantTypes, scopes }: SsoClientConfigBody, confidential: boolean): Iterable<Violation> {

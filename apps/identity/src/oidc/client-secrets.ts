@@ -1,0 +1,59 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Request } from 'express'
+import { sql, type Kysely } from 'kysely'
+import { errors, Provider } from 'oidc-provider'
+import { prepared } from '@sluice/database'
+import { secretHash } from '../sign-in/secret-hash.ts'
+import type { DB } from '../database.ts'
+import { prefixOf } from '../sign-in/addresses.ts'
+import { counted, type Limit } from '../sign-in/throttle.ts'
+
+/** For an application in one network: programs that were given a wrong secret go on trying, and are set right meanwhile. */
+const perNetwork: Limit = { free: 20, first: 5, longest: 300, forget: 3600 }
+
+interface Application {
+  clientId: string
+  /** The hash: the secret itself is nowhere. */
+  clientSecret?: string
+}
+
+/**
+ * Is it the application's secret? Wrong ones are counted for the application and the network they come from, so that nobody
+ * elsewhere can keep it out; who has guessed too often waits, with the right one too (429, `invalid_client`).
+ */
+export async function isSecretOf(
+  db: Kysely<DB>,
+  { clientId, clientSecret }: Application,
+  given: string,
+): Promise<boolean> {
+  const stored = Buffer.from(clientSecret ?? '', 'base64url')
+  const right = stored.length === 32 && timingSafeEqual(secretHash(given), stored)
+  const ctx = Provider.ctx
+  const key = `application:${clientId}@${prefixOf((ctx?.req as Request | undefined)?.ip ?? '')}`
+  const wait = Math.ceil(await (right ? waitOf(db, key) : failed(db, key)))
+  if (wait <= 0) return right
+  ctx?.set('Retry-After', String(wait))
+  throw new TooManySecrets(wait)
+}
+
+class TooManySecrets extends errors.OIDCProviderError {
+  constructor(seconds: number) {
+    super(429, 'invalid_client')
+    this.error_description = `too many wrong secrets from this network: wait ${seconds} seconds`
+  }
+}
+
+/** Begins anew, unless there is still to be waited. Nearly always there is no row, and nothing is written. */
+async function waitOf(db: Kysely<DB>, key: string): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`
+    ${prepared('right-client-secret')}
+    with forgotten as (delete from sign_in_attempts where key = ${key} and blocked_until <= now())
+    select extract(epoch from blocked_until - now())::float8 as seconds from sign_in_attempts
+    where key = ${key} and blocked_until > now()`.execute(db)
+  return rows[0]?.seconds ?? 0
+}
+
+async function failed(db: Kysely<DB>, key: string): Promise<number> {
+  const { rows } = await sql<{ seconds: number }>`${counted(sql`select ${key}::text`, perNetwork)}`.execute(db)
+  return rows[0]?.seconds ?? 0
+}
