@@ -38,6 +38,7 @@ afterAll(async () => {
 interface Plan {
   'Node Type': string
   'Relation Name'?: string
+  Alias?: string
   'Index Name'?: string
   'Scan Direction'?: string
   'Index Cond'?: string
@@ -186,6 +187,16 @@ describe('of 100,000 users of a client', () => {
     }
     expect((await planOf({ filter: ['userGroups.name:eq:ALL'] })).headers['X-Total-Count']).toBe('100000')
     expect((await planOf({ filter: ['userGroups.name:eq:ALL'] }, { client: small })).read).toBeLessThan(450)
+  })
+
+  it('who made them is looked up once, not for each of them', async () => {
+    const { username } = await someone()
+    for (const condition of [`eq:${username}`, `ilike:${username}`, `!eq:${username}`]) {
+      const { nodes } = await planOf({ filter: [`createdBy:${condition}`] })
+      const authors = nodes.filter((node) => node.Alias === 'a' || node['Index Name'] === 'users_search')
+      expect(authors.length).toBeGreaterThan(0)
+      expect([condition, authors.every((node) => node['Actual Loops'] <= 1)]).toEqual([condition, true])
+    }
   })
 
   it('a state that few are in is read in the order of names, and not counted', async () => {

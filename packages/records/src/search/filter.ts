@@ -24,8 +24,30 @@ export function filterCondition(filter: string, { properties, query }: Searched)
     return sql`(${identifiable(operator, value, query)})`
   }
   const property = propertyNamed(name, properties)
+  if (property.found) {
+    const condition = foundFirst(property, operator, value)
+    if (condition) return sql`(${condition})`
+  }
   const condition = conditionOf(property, operatorNamed(operator, property), operator, value)
   return sql`(${property.some ? property.some(sql`(${condition})`) : condition})`
+}
+
+/** What an operator that also holds where there is no value is the contrary of. */
+const contraries: ReadonlyMap<string, string> = new Map([
+  ...['ne', 'neq'].map((name): [string, string] => [name, 'eq']),
+  ...[...operators.keys()]
+    .filter((name) => name.startsWith('!') && operators.get(name)!.takes === 'value')
+    .map((name): [string, string] => [name, name.slice(1)]),
+])
+
+/** The condition on a value that stands in another row, if it can be asked there. */
+function foundFirst(property: Property, name: string, value: string | undefined): RawBuilder<SqlBool> | undefined {
+  const { found, ...own } = property
+  if (!found || operatorNamed(name, property).takes === 'nothing') return undefined
+  const positive = contraries.get(name) ?? name
+  const there: Property = { ...own, column: found.column, ...(found.within !== undefined && { within: found.within }) }
+  const condition = found.where(conditionOf(there, operatorNamed(positive, property), positive, value))
+  return positive === name ? condition : sql`(${condition}) is not true`
 }
 
 /** What a filter looks at, as far as that can be told without reading it. */

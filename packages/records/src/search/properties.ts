@@ -14,6 +14,12 @@ interface Placed {
    * looks for a piece of text in the property then looks there too.
    */
   within?: string
+  /**
+   * For a value that stands in another row, of which there may be many fewer than rows that refer to it: the same value where
+   * it stands (`a.username`), and what holds for a row whose other row meets a condition (`r.created_by in (select …)`). Filters
+   * look there first, rather than once for each row.
+   */
+  found?: { column: string; within?: string; where: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool> }
   /** Who may search by it: holders of any of these roles. Absent: everyone who may search. */
   onlyFor?: readonly Role[]
   /**

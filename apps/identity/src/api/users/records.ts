@@ -1,6 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { holds, startPages, userStatuses, type User } from '@sluice/contracts'
-import { matchesLineOf, records, type Only, type Properties } from '@sluice/records'
+import { matchesLineOf, records, type Only, type Properties, type Property } from '@sluice/records'
+import { clientProperties, ofOwnClient } from '../clients/of-client.ts'
 import type { Asked } from '../operation.ts'
 import { presentUsers } from './present.ts'
 import type { UserRow } from './row.ts'
@@ -19,10 +20,21 @@ const groupProperties = (some: ReturnType<typeof inGroups>): Properties => ({
   'userGroups.name': { column: 'g.name', type: 'string', some },
 })
 
-const ofClient = (column: 'uid' | 'code' | 'name') =>
-  sql`select c.${sql.ref(column)} from clients c where c.uid = r.client`
-const nameOf = (author: 'created_by' | 'updated_by') =>
-  sql`select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}`
+const forClientManagers = Object.entries(clientProperties).map(([name, property]): [string, Property] => [
+  name,
+  { ...property, onlyFor: ['ROLE_MANAGE_CLIENT'] },
+])
+
+/** Who they are is found first: a few administrators made a million users. */
+const nameOf = (author: 'created_by' | 'updated_by'): Properties[string] => ({
+  column: sql`select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}`,
+  type: 'string',
+  found: {
+    column: 'a.username',
+    within: 'a.search_text',
+    where: (condition) => sql`${sql.ref(`r.${author}`)} in (select a.uid from users a where ${condition})`,
+  },
+})
 
 export const userRecords = records<UserRow, User, Asked>({
   noun: 'user',
@@ -43,11 +55,9 @@ export const userRecords = records<UserRow, User, Asked>({
     auths: { column: 'r.roles', type: 'strings' },
     created: { column: 'r.created_at', type: 'date-time', required: true },
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
-    createdBy: { column: nameOf('created_by'), type: 'string' },
-    lastUpdatedBy: { column: nameOf('updated_by'), type: 'string' },
-    'client.id': { column: 'r.client', type: 'uid', required: true, onlyFor: ['ROLE_MANAGE_CLIENT'] },
-    'client.code': { column: ofClient('code'), type: 'string', onlyFor: ['ROLE_MANAGE_CLIENT'] },
-    'client.name': { column: ofClient('name'), type: 'string', onlyFor: ['ROLE_MANAGE_CLIENT'] },
+    createdBy: nameOf('created_by'),
+    lastUpdatedBy: nameOf('updated_by'),
+    ...Object.fromEntries(forClientManagers),
     ...groupProperties(inGroups(sql`true`)),
   },
   /** Other clients have groups of the same names. */
@@ -67,8 +77,7 @@ export const userRecords = records<UserRow, User, Asked>({
       'analyticsPlatformEnabled',
     ],
   },
-  /** The users of one's own client; a super admin crosses clients. */
-  scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${caller.client}`),
+  scope: ofOwnClient,
   present: presentUsers,
 })
 
