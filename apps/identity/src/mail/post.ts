@@ -60,7 +60,10 @@ export async function postOnce(parts: Parts, signal: AbortSignal = new AbortCont
   const answered = await answerForgotten(parts.db, parts.config)
   if (!parts.send) return answered
   const claimed = await claimMails(parts.db, atOnce)
-  await Promise.all(claimed.map((mail) => post(parts, mail, signal)))
+  // Each to its end: one that fails must not leave the others under way behind the back of whoever stops this process.
+  const ends = await Promise.allSettled(claimed.map((mail) => post(parts, mail, signal)))
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed) throw failed.reason
   return answered || claimed.length > 0
 }
 

@@ -182,6 +182,30 @@ describe('a mail', () => {
     expect(await mails()).toEqual([])
   })
 
+  it('that cannot be marked leaves none of its fellows under way', async () => {
+    const [stuck, slow] = [await invite(), await invite()]
+    await sql`
+      create function refuse_mark() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$`.execute(
+      service.db,
+    )
+    await sql`
+      create trigger stuck before update of finished_at on mails for each row
+      when (new.state = 'SENT' and new.recipient = ${sql.lit(stuck.email)}) execute function refuse_mark()`.execute(
+      service.db,
+    )
+    try {
+      const send = async ({ recipient }: { recipient: string }) => {
+        if (recipient === slow.email) await new Promise((resolve) => setTimeout(resolve, 300))
+      }
+      await expect(postOnce(parts(send as ReturnType<typeof smtp>))).rejects.toThrow('the disk is full')
+      expect((await mails()).find(({ recipient }: { recipient: string }) => recipient === slow.email).state).toBe(
+        'SENT',
+      )
+    } finally {
+      await sql`drop function refuse_mark cascade`.execute(service.db)
+    }
+  })
+
   it('is sealed while it waits', async () => {
     await invite()
     const { rows } = await sql<{ body: string }>`select body from mails`.execute(service.db)
