@@ -7,6 +7,7 @@ import { operations } from './api/operations.ts'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
 import { info } from './info.ts'
+import type { AuditTally } from './oidc/audit-tally.ts'
 import { openIdProvider } from './oidc/openid-provider.ts'
 import { pageRoutes } from './pages/routes.ts'
 import { translate } from './problems.ts'
@@ -23,13 +24,16 @@ interface Parts {
   config: Config
   logger: Logger
   metrics: Registry
+  /** Counts what is too much for rows of its own; to be flushed at the end. */
+  tally?: AuditTally
   isStopping?(): boolean
 }
 
 /** The whole identity service, ready to listen. */
-export function identityApp({ db, searches = db, config, logger, metrics, isStopping = () => false }: Parts): Express {
+export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: Parts): Express {
+  const { config, logger, metrics, tally } = parts
   const keys = signingKeys(db, config.SECRET_KEYS)
-  const oidc = openIdProvider({ db, config, keys, logger })
+  const oidc = openIdProvider({ db, config, keys, logger, tally })
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db, { demandStill, searches })
   return door({

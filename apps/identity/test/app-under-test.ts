@@ -11,6 +11,7 @@ import { identityApp } from '../src/app.ts'
 import { readConfig, type Config } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
+import { auditTally } from '../src/oidc/audit-tally.ts'
 import { hashPassword } from '../src/sign-in/password.ts'
 import { skeletonOf } from '../src/sign-in/username.ts'
 
@@ -48,7 +49,7 @@ export function userBody(changes: Partial<UserBody> = {}): UserBody {
 }
 
 /** The whole service on a database of its own, and short ways to make what a test is not about. */
-export async function startService(changes: Partial<Config> = {}) {
+export async function startService(changes: Partial<Config> = {}, dbOf = (db: Kysely<DB>) => db) {
   const database = await testDatabase({ migrations: migrationsFolder })
   const { db } = connect<DB>(database.url, { name: 'identity-test' })
   const lines: string[] = []
@@ -59,10 +60,13 @@ export async function startService(changes: Partial<Config> = {}) {
     ADMIN_SETS_PASSWORDS: true,
     ...changes,
   }
+  const logger = pino({}, { write: (line: string) => void lines.push(line) })
+  const tally = auditTally(db, logger)
   const app = identityApp({
-    db,
+    db: dbOf(db),
+    tally,
     config: { ...config, SECRET_KEYS: keyRing(keys) },
-    logger: pino({}, { write: (line: string) => void lines.push(line) }),
+    logger,
     metrics: createMetrics('identity'),
   })
   const server = await new Promise<Server>((resolve) => {
@@ -81,6 +85,8 @@ export async function startService(changes: Partial<Config> = {}) {
     http,
     /** What was logged. */
     lines,
+    /** What applications did, which is in the audit once it is flushed. */
+    tally,
     signIn,
     bearing: (token: string) => bearing(http, token),
     service: () => bearing(http, serviceSecret),
@@ -136,6 +142,15 @@ async function insertUser(db: Kysely<DB>, about: NewUser) {
       ${ssoAuth}, ${[...roles]}, ${status}, ${startPage}, ${analytics})`.execute(db)
   return { uid, username, client }
 }
+
+/** A database that is another one whenever `current` says so. */
+export const switchable = (current: () => Kysely<DB>): Kysely<DB> =>
+  new Proxy(current(), {
+    get(_target, name) {
+      const value: unknown = Reflect.get(current(), name)
+      return typeof value === 'function' ? value.bind(current()) : value
+    },
+  })
 
 /** What the audit says of an object, oldest first. */
 export async function auditOf(db: Kysely<DB>, object: string) {

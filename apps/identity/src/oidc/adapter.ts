@@ -8,6 +8,7 @@ import { isUid } from '../uid.ts'
 import { findApplication } from './clients.ts'
 import { inTurns } from './in-turns.ts'
 import { payloadOf, storedPayload } from './payloads.ts'
+import { noteUsed } from './used.ts'
 
 /** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */
 const grace = 10
@@ -39,6 +40,7 @@ export const oidcAdapter =
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
       where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
+      if (row?.used) noteUsed(row.payload.accountId)
       return row && { ...payloadOf(model, id, row.payload), ...(row.used && { consumed: true }) }
     }
 

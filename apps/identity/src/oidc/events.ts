@@ -1,30 +1,88 @@
 import type { Request } from 'express'
-import type { Provider } from 'oidc-provider'
+import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { recordAudit } from '@sluice/database'
 import type { Logger } from '@sluice/process'
+import type { AuditTally } from './audit-tally.ts'
 import type { ProviderParts } from './configuration.ts'
 import type { ExtraMetadata } from './clients.ts'
+import { userOfUsed } from './used.ts'
 
-/** Logs what fails on our side, and leaves in the audit that a code or token was used twice. */
-export function recordEvents(provider: Provider, { db, logger }: Pick<ProviderParts, 'db'> & { logger: Logger }): void {
+interface Parts extends Pick<ProviderParts, 'db'> {
+  logger: Logger
+  tally: AuditTally
+}
+
+type Failure = errors.OIDCProviderError
+
+/**
+ * Logs what fails on our side, and leaves in the audit what applications are given, are refused and give back: a row each
+ * where a user signed in or something was withdrawn, and a count by the minute of what programs do all the time. Plain
+ * refreshes are neither: their sign-in is there already.
+ */
+export function recordEvents(provider: Provider, { db, logger, tally }: Parts): void {
+  const note = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
+    const { client } = ctx.oidc
+    if (!client) return
+    recordAudit(db, {
+      operation,
+      actor: user ?? null,
+      client: (client as unknown as ExtraMetadata).tenant,
+      object: client.clientId,
+      requestId: ctx.response.get('x-request-id'),
+      address: addressOf(ctx),
+      details,
+    }).catch((error: unknown) => logger.error({ err: error, operation }, 'this could not be noted in the audit'))
+  }
+  const refused = (ctx: KoaContextWithOIDC, { error }: Failure) => {
+    const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
+    tally.count({
+      operation,
+      application: claimedName(ctx),
+      proven: error !== 'invalid_client' && ctx.oidc.client !== undefined,
+      outcome: error,
+      address: addressOf(ctx),
+    })
+  }
+
   provider.on('server_error', (ctx, error) => {
     logger.error(
       { err: error, requestId: ctx.response.get('x-request-id'), path: ctx.path },
       'the OpenID provider failed',
     )
   })
-  provider.on('grant.revoked', (ctx) => {
-    const { route, client, entities, params } = ctx.oidc
-    if (route !== 'token' || !client) return
-    const token = entities.RefreshToken ?? entities.AuthorizationCode
-    recordAudit(db, {
-      operation: 'oidc.reuse',
-      actor: token?.accountId ?? null,
-      client: (client as unknown as ExtraMetadata).tenant,
-      object: client.clientId,
-      requestId: ctx.response.get('x-request-id'),
-      address: (ctx.req as Request).ip ?? '',
-      details: { grantType: params?.['grant_type'] },
-    }).catch((error: unknown) => logger.error({ err: error }, 'a reused token could not be noted in the audit'))
+  provider.on('grant.success', (ctx) => {
+    const { client, entities, params = {} } = ctx.oidc
+    const code = entities.AuthorizationCode
+    if (params['grant_type'] === 'client_credentials' && client) {
+      const address = addressOf(ctx)
+      tally.count({ operation: 'oidc.clientCredentials', application: client.clientId, proven: true, address })
+    } else if (params['grant_type'] === 'authorization_code' && code)
+      note(ctx, 'oidc.exchangeCode', code.accountId, { session: code.sessionUid, scopes: [...code.scopes] })
   })
+  provider.on('authorization.success', (ctx) => {
+    const { client, entities, session } = ctx.oidc
+    // Whoever was asked anything has left a row by answering.
+    if (entities.Interaction || !client || session?.accountId === undefined) return
+    const who = { application: client.clientId, proven: true, user: session.accountId, address: addressOf(ctx) }
+    tally.count({ operation: 'oidc.silentSignIn', ...who })
+  })
+  provider.on('grant.error', refused)
+  provider.on('revocation.error', refused)
+  provider.on('grant.revoked', (ctx) => {
+    const { route, entities, params = {} } = ctx.oidc
+    const token = entities.RefreshToken ?? entities.AccessToken ?? entities.AuthorizationCode
+    if (route === 'revocation') note(ctx, 'oidc.revoke', token?.accountId, { kind: token?.kind })
+    if (route === 'token')
+      note(ctx, 'oidc.reuse', token?.accountId ?? userOfUsed(ctx), { grantType: params['grant_type'] })
+  })
+}
+
+const addressOf = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip ?? ''
+
+/** What an application that was not let in calls itself. */
+function claimedName({ oidc, headers }: KoaContextWithOIDC): string {
+  const [, basic = ''] = /^Basic ([\w+/=-]{1,2000})$/i.exec(headers.authorization ?? '') ?? []
+  const [name = ''] = Buffer.from(basic, 'base64').toString().split(':')
+  const given = oidc.client?.clientId ?? oidc.params?.['client_id'] ?? name
+  return typeof given === 'string' ? given : ''
 }

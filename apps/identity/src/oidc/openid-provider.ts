@@ -5,12 +5,13 @@ import type Provider from 'oidc-provider'
 import type { Logger } from '@sluice/process'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
+import { problemPages } from '../pages/problem-pages.ts'
+import { auditTally, type AuditTally } from './audit-tally.ts'
+import { begunSignIns } from './begun.ts'
 import { interactionRoutes } from './interactions.ts'
 import { makeProvider, refusalOf } from './provider.ts'
 import { asPublished } from './request.ts'
-import { shortParameters } from './short-parameters.ts'
 
 export interface OpenIdProvider {
   /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
@@ -24,18 +25,20 @@ interface Parts {
   config: Config
   keys: SigningKeys
   logger: Logger
+  /** To be flushed at the end; one of its own when absent. */
+  tally?: AuditTally | undefined
 }
 
 const ours = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', /^\/oidc(\/|$)/]
 
 /** The OpenID Provider. Keys that change are taken up by a new instance behind the same routes; requests under way finish with the old one. */
-export function openIdProvider({ db, config, keys, logger }: Parts): OpenIdProvider {
+export function openIdProvider({ db, config, keys, logger, tally = auditTally(db, logger) }: Parts): OpenIdProvider {
   let made: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
 
   const current = async () => {
     const now = await keys.whole()
     if (made?.keys !== now) {
-      const provider = makeProvider({ db, config, keys: now, logger })
+      const provider = makeProvider({ db, config, keys: now, logger, tally })
       made = { keys: now, provider, answer: provider.callback() }
     }
     return made!
@@ -43,8 +46,7 @@ export function openIdProvider({ db, config, keys, logger }: Parts): OpenIdProvi
 
   const publish = asPublished(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
-  const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
-  routes.get(['/oidc/auth', '/oidc/session/end'], shortParameters(prefix))
+  routes.use('/oidc/auth', begunSignIns(), problemPages)
   routes.all(ours, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)

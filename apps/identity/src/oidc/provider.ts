@@ -1,24 +1,28 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { Kysely } from 'kysely'
-import { errors, Provider, type ClientMetadata, type KoaContextWithOIDC } from 'oidc-provider'
+import { errors, Provider, type ClientMetadata } from 'oidc-provider'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
-import { isSecretOf } from './client-secrets.ts'
+import { secretHash } from '../api/sso-client-configs/columns.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
+import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
 import { nothingToEnd } from './nothing-to-end.ts'
 import { signOut } from './sign-out.ts'
+import { answerUnavailable } from './unavailable.ts'
 import { unknownAddresses } from './unknown-addresses.ts'
 
 /** One oidc-provider with one set of keys. Making it takes milliseconds, so that new keys get a new one. */
-export function makeProvider(parts: ProviderParts & { logger: Logger }): Provider {
+export function makeProvider(parts: ProviderParts & { logger: Logger; tally: AuditTally }): Provider {
   const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
   // The request it is given names our public address by then.
   provider.proxy = true
   provider.use(unknownAddresses(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(nothingToEnd)
+  answerUnavailable(provider)
   tieSessions(provider, parts.db)
-  tieClients(provider, parts.db)
+  tieClients(provider)
   recordEvents(provider, parts)
   return provider
 }
@@ -28,19 +32,10 @@ interface SessionLike {
   accountId?: string
 }
 
-/**
- * A browser's session here is named by the sign-in that it hangs from, and ends it. Of somebody who is not signed in, and
- * comes to sign out, none is made: anybody could fill the database with them.
- */
+/** A browser's session here is named by the sign-in that it hangs from, and ends it. */
 function tieSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
   const { loginAccount, destroy } = prototype
-  const get = provider.Session.get.bind(provider.Session)
-  provider.Session.get = async function found(ctx: KoaContextWithOIDC) {
-    const session = await get(ctx)
-    if (!session.accountId && ctx.oidc?.route === 'end_session') Object.assign(session, { destroyed: true })
-    return session
-  } as typeof get
   prototype.loginAccount = function login(this: SessionLike, details: Parameters<typeof loginAccount>[0]) {
     const session = Provider.ctx?.oidc.entities.Interaction?.result?.login?.['session']
     if (typeof session !== 'string') throw new errors.SessionNotFound('a sign-in without a session')
@@ -54,11 +49,12 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
 }
 
 /** Of a secret we have the hash only. Whoever leaves may go to any page of the application. */
-function tieClients(provider: Provider, db: Kysely<DB>): void {
+function tieClients(provider: Provider): void {
   const { prototype } = provider.Client
   Object.assign(prototype, {
-    compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
-      return isSecretOf(db, this, given)
+    compareClientSecret(this: { clientSecret?: string }, given: string) {
+      const stored = Buffer.from(this.clientSecret ?? '', 'base64url')
+      return stored.length === 32 && timingSafeEqual(secretHash(given), stored)
     },
     postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
       return typeof uri === 'string' && isPageOf(uri, this.redirectUris ?? [])

@@ -198,15 +198,29 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
       expect(back.origin + back.pathname).toBe('http://localhost:3001/interaction/page-1/federated')
       return back.searchParams.get('ticket')!
     }
+    const facts = { requestId: 'a-request', address: '192.0.2.1' }
+    const open = async () =>
+      (
+        await sql`
+          select from sessions s join users u on u.id = s.user_id
+          where u.uid = ${user.uid} and s.ended_at is null`.execute(service.db)
+      ).rows.length
     const ticket = await ticketOf()
-    const taken = await Promise.all([1, 2, 3].map(() => takeTicket(service.db, ticket, 'page-1')))
+    const taken = await Promise.all([1, 2, 3].map(() => takeTicket(service.db, ticket, 'page-1', facts)))
     expect(taken.filter(Boolean)).toEqual([
       { user: { uid: user.uid, id: expect.any(Number), client: user.client }, session: expect.anything(), amr: [] },
     ])
-    expect(await takeTicket(service.db, await ticketOf(), 'page-2')).toBeUndefined()
+    expect(await takeTicket(service.db, await ticketOf(), 'page-2', facts)).toBeUndefined()
     const late = await ticketOf()
     await sql`update sso_tickets set expires_at = now()`.execute(service.db)
-    expect(await takeTicket(service.db, late, 'page-1')).toBeUndefined()
+    expect(await takeTicket(service.db, late, 'page-1', facts)).toBeUndefined()
+    // What was opened for the other two is of use to nobody.
+    expect(await open()).toBe(1)
+    const { rows } = await sql`
+      select from audit where operation = 'oidc.endSession' and actor = ${user.uid} and request_id = 'a-request'`.execute(
+      service.db,
+    )
+    expect(rows.length).toBe(2)
   })
 
   it('goes back there when it fails', async () => {

@@ -93,6 +93,7 @@ it('takes a ticket in the browser and interaction that it was made for, once', a
   const ticket = new URL(answer.headers['location'] as string).search
   expect(ticket).toMatch(/^\?ticket=/)
   expect((await victim.open(`${theirs.url.pathname}/federated${ticket}`)).status).toBe(401)
+  expect(await openSessions(user.uid)).toBe(0)
   expect((await attacker.open(`${page.url.pathname}/federated${ticket}`)).status).toBe(401)
   expect((await attacker.open(page.url)).html).toContain('name="password"')
   expect(user.client).toBe(party.organisation)

@@ -1,7 +1,8 @@
 import { textsIn } from '../../pages/language.ts'
-import { endSession } from '../../sign-in/sessions.ts'
+import { transaction } from '@sluice/database'
+import { endUnused } from '../../sign-in/end-unused.ts'
 import { takeTicket } from '../../sign-in/federated/tickets.ts'
-import type { Step } from './step.ts'
+import { factsOf, type Step } from './step.ts'
 import { enter } from './finish.ts'
 import { showPassword } from './password.ts'
 
@@ -9,9 +10,10 @@ import { showPassword } from './password.ts'
 export async function takeFederated(step: Step): Promise<void> {
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
-  const entered = typeof ticket === 'string' ? await takeTicket(db, ticket, interaction.uid) : undefined
+  const entered = typeof ticket === 'string' ? await takeTicket(db, ticket, interaction.uid, factsOf(step)) : undefined
   if (entered?.user.client === application.tenant) return enter(step, entered)
-  if (entered) await endSession(db, entered.session.uid, 'SIGNED_OUT')
+  if (entered)
+    await transaction(db, (trx) => endUnused(trx, entered, 'the application is of another organisation', factsOf(step)))
   // What it is exactly is in the audit. Nothing that stands in an address is shown.
   const texts = textsIn(language)
   const broughtProblem = !entered && request.query['problem'] !== undefined

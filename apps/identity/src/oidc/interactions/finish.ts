@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
-import { endSession } from '../../sign-in/sessions.ts'
-import type { Step } from './step.ts'
+import { transaction } from '@sluice/database'
+import { endUnused } from '../../sign-in/end-unused.ts'
+import { factsOf, type Step } from './step.ts'
 
 interface Entered {
-  user: { uid: string }
+  user: { uid: string; client: string }
   session: { uid: string }
   amr: string[]
 }
@@ -12,15 +13,15 @@ interface Entered {
  * Goes back to the application's request with a user. Who was signed in already and has shown that it is still them goes
  * on in the session they had, with all that hangs from it.
  */
-export async function enter(
-  { db, provider, interaction, request, response }: Step,
-  { user, session, amr }: Entered,
-): Promise<void> {
+export async function enter(step: Step, { user, session, amr }: Entered): Promise<void> {
+  const { db, provider, interaction, request, response } = step
   const before = interaction.session
   const goesOn = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
   if (goesOn) {
-    await endSession(db, session.uid, 'SIGNED_OUT')
-    await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(db)
+    await transaction(db, async (trx) => {
+      await endUnused(trx, { user, session }, 'an open session goes on', factsOf(step))
+      await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
+    })
   }
   // Until the browser is closed: it may be on a desk that others use.
   const remember = false

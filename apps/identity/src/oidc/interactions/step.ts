@@ -32,3 +32,9 @@ export interface Step {
   request: Request
   response: Response
 }
+
+/** What an audit row says of the request. */
+export const factsOf = ({ request, response }: Step) => ({
+  requestId: String(response.locals.requestId),
+  address: request.ip ?? '',
+})

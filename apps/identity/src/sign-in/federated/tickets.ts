@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
+import { transaction } from '@sluice/database'
 import type { DB } from '../../database.ts'
+import { endUnused, type EndFacts } from '../end-unused.ts'
 import { goesOn } from '../sessions.ts'
 import type { SignedIn } from '../sign-in.ts'
 
@@ -29,34 +31,38 @@ interface Row {
   session_id: number
   expires_at: Date
   amr: string[]
+  good: boolean
 }
 
 /**
  * Who came with a ticket, and the session that was opened for them; undefined for one that is unknown, used, older than a
- * minute, for another page (`interaction`), or whose session has ended meanwhile.
+ * minute, for another page (`interaction`), or whose session has ended meanwhile. A session whose ticket is not good is of use
+ * to nobody but whoever took the ticket from its owner: it ends.
  */
-export async function takeTicket(
+export function takeTicket(
   db: Kysely<DB>,
   ticket: string,
   interaction: string,
+  facts: EndFacts,
 ): Promise<Omit<SignedIn, 'kind'> | undefined> {
-  const { rows } = await sql<Row>`
-    with taken as (
-      delete from sso_tickets where ticket_hash = ${hashOf(ticket)}
-      returning session_id, interaction, expires_at
-    )
-    select u.uid as user, u.id as user_id, u.client, s.uid as session, s.id as session_id, s.expires_at, s.amr
-    from taken t
-    join sessions s on s.id = t.session_id
-    join users u on u.id = s.user_id
-    where t.interaction = ${interaction} and t.expires_at > now() and ${goesOn}
-      and u.status = 'ACTIVE'`.execute(db)
-  const row = rows[0]
-  return (
-    row && {
-      user: { uid: row.user, id: row.user_id, client: row.client },
-      session: { id: row.session_id, uid: row.session, expires_at: row.expires_at },
-      amr: row.amr,
-    }
-  )
+  return transaction(db, async (trx) => {
+    const { rows } = await sql<Row>`
+      with taken as (
+        delete from sso_tickets where ticket_hash = ${hashOf(ticket)}
+        returning session_id, interaction, expires_at
+      )
+      select u.uid as user, u.id as user_id, u.client, s.uid as session, s.id as session_id, s.expires_at, s.amr,
+        t.interaction = ${interaction} and t.expires_at > now() and u.status = 'ACTIVE' as good
+      from taken t
+      join sessions s on s.id = t.session_id
+      join users u on u.id = s.user_id
+      where ${goesOn}`.execute(trx)
+    const [row] = rows
+    if (!row) return undefined
+    const user = { uid: row.user, id: row.user_id, client: row.client }
+    const session = { id: row.session_id, uid: row.session, expires_at: row.expires_at }
+    if (row.good) return { user, session, amr: row.amr }
+    await endUnused(trx, { user, session }, 'its ticket was late, or for another page', facts)
+    return undefined
+  })
 }

@@ -1,0 +1,109 @@
+import { sql, type Kysely } from 'kysely'
+import type { Logger } from '@sluice/process'
+import type { DB } from '../database.ts'
+
+/** Something that happens too often to leave a row each time. */
+export interface Happening {
+  operation: string
+  /** What the application calls itself. */
+  application: string
+  /** What it did is known to be the application's own doing. */
+  proven: boolean
+  /** The user it was about, by uid. */
+  user?: string
+  outcome?: string
+  address: string
+}
+
+export interface AuditTally {
+  count(happening: Happening): void
+  /** Writes what was counted until now. What cannot be written is counted on. */
+  flush(): Promise<void>
+}
+
+interface Entry extends Omit<Happening, 'address'> {
+  count: number
+  from: Date
+  until: Date
+  addresses: Set<string>
+}
+
+const every = 60_000
+/** Strangers choose what some of these are about, so there is an end to how many are told apart. */
+const most = 1_000
+const mostAddresses = 10
+
+/**
+ * Counts what applications do, and leaves a row in the audit for each application, user and outcome once a minute, with
+ * the number of times. A process that dies loses what it counted since the last row.
+ */
+export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
+  let entries = new Map<string, Entry>()
+  let timer: NodeJS.Timeout | undefined
+  let flushing: Promise<void> = Promise.resolve()
+
+  function add(entry: Entry): void {
+    const key = JSON.stringify([entry.operation, entry.application, entry.proven, entry.user, entry.outcome])
+    const known = entries.get(key)
+    if (!known && entries.size >= most && entry.application !== '') return add({ ...entry, application: '' })
+    if (!known) return void entries.set(key, entry)
+    known.count += entry.count
+    if (entry.from < known.from) known.from = entry.from
+    if (entry.until > known.until) known.until = entry.until
+    for (const address of entry.addresses) if (known.addresses.size < mostAddresses) known.addresses.add(address)
+  }
+
+  const later = () => {
+    timer ??= setTimeout(() => void flush(), every).unref()
+  }
+
+  async function write(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    if (entries.size === 0) return
+    const writing = entries
+    entries = new Map()
+    try {
+      await sql`
+        insert into audit (operation, actor, client, object, request_id, address, details)
+        select n.operation, coalesce(n."user", case when n.proven then a.uid end), a.client, n.application, '', n.address, n.details
+        from jsonb_to_recordset(${JSON.stringify([...writing.values()].map(rowOf))}) as n(
+          operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
+        left join sso_client_configs a on a.sso_client_id = n.application`.execute(db)
+    } catch (error) {
+      logger.error({ err: error }, 'what applications did could not be noted in the audit')
+      for (const entry of writing.values()) add(entry)
+      later()
+    }
+  }
+
+  const flush = () => (flushing = flushing.then(write))
+
+  return {
+    count({ address, ...happening }) {
+      const now = new Date()
+      const application = nameOf(happening.application)
+      add({ ...happening, application, count: 1, from: now, until: now, addresses: new Set([address]) })
+      later()
+    },
+    flush,
+  }
+}
+
+/** What a stranger calls an application is kept only if one could be called so. */
+const nameOf = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
+
+const rowOf = ({ operation, application, proven, user, outcome, count, from, until, addresses }: Entry) => ({
+  operation,
+  application: application || null,
+  proven,
+  user: user ?? null,
+  address: [...addresses][0] ?? '',
+  details: {
+    count,
+    ...(outcome !== undefined && { outcome }),
+    from: from.toISOString(),
+    until: until.toISOString(),
+    addresses: [...addresses],
+  },
+})

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { startService, type Service } from '../app-under-test.ts'
+import { relyingParty } from './relying-party.ts'
+
+let service: Service
+let party: Awaited<ReturnType<typeof relyingParty>>
+beforeAll(async () => {
+  service = await startService()
+  party = await relyingParty(service)
+})
+afterAll(() => service.stop())
+
+it('lets a network begin so many sign-ins without ending them, and no more', async () => {
+  const { url } = await party.begin()
+  const begin = (address: string) => service.http.get(url.pathname + url.search).set('x-forwarded-for', address)
+  const kept = async () =>
+    (await sql`select from oidc_models where model = 'Interaction'`.execute(service.db)).rows.length
+  for (let batch = 0; batch < 15; batch++) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => begin('192.0.2.7')))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 303))
+  }
+  const before = await kept()
+  expect(before).toBeGreaterThanOrEqual(300)
+  const refused = await begin('192.0.2.200')
+  expect([refused.status, refused.type]).toEqual([429, 'text/html'])
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+  expect(await kept()).toBe(before)
+  // Others go on.
+  await begin('198.51.100.1').expect(303)
+}, 60_000)
+
+it('does not count sign-ins that were ended, or questions that begin none', async () => {
+  const user = await party.user()
+  const { browser } = await party.signIn(user.username)
+  for (let again = 0; again < 310; again++) {
+    const { url } = await party.begin({ prompt: 'none' })
+    const page = await browser.open(url)
+    expect(page.url.searchParams.get('code')).toBeTruthy()
+  }
+  for (let again = 0; again < 310; again++) await service.http.get('/oidc/auth?client_id=nobody').expect(400)
+  await party.signIn((await party.user()).username)
+}, 60_000)
