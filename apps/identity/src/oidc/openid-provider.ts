@@ -5,6 +5,7 @@ import type Provider from 'oidc-provider'
 import type { Logger } from '@sluice/process'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
+import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 import { problemPages } from '../pages/problem-pages.ts'
 import { auditTally, type AuditTally } from './audit-tally.ts'
@@ -12,6 +13,7 @@ import { begunSignIns } from './begun.ts'
 import { interactionRoutes } from './interactions.ts'
 import { makeProvider, refusalOf } from './provider.ts'
 import { asPublished } from './request.ts'
+import { shortParameters } from './short-parameters.ts'
 
 export interface OpenIdProvider {
   /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
@@ -47,6 +49,8 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
   const publish = asPublished(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
   routes.use('/oidc/auth', begunSignIns(), problemPages)
+  const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
+  routes.get(['/oidc/auth', '/oidc/session/end'], shortParameters(prefix))
   routes.all(ours, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)

@@ -1,10 +1,9 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { Kysely } from 'kysely'
-import { errors, Provider, type ClientMetadata } from 'oidc-provider'
+import { errors, Provider, type ClientMetadata, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
-import { secretHash } from '../api/sso-client-configs/columns.ts'
+import { isSecretOf } from './client-secrets.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
 import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
@@ -22,7 +21,7 @@ export function makeProvider(parts: ProviderParts & { logger: Logger; tally: Aud
   provider.use(nothingToEnd)
   answerUnavailable(provider)
   tieSessions(provider, parts.db)
-  tieClients(provider)
+  tieClients(provider, parts.db)
   recordEvents(provider, parts)
   return provider
 }
@@ -32,10 +31,19 @@ interface SessionLike {
   accountId?: string
 }
 
-/** A browser's session here is named by the sign-in that it hangs from, and ends it. */
+/**
+ * A browser's session here is named by the sign-in that it hangs from, and ends it. Of somebody who is not signed in, and
+ * comes to sign out, none is made: anybody could fill the database with them.
+ */
 function tieSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
   const { loginAccount, destroy } = prototype
+  const get = provider.Session.get.bind(provider.Session)
+  provider.Session.get = async function found(ctx: KoaContextWithOIDC) {
+    const session = await get(ctx)
+    if (!session.accountId && ctx.oidc?.route === 'end_session') Object.assign(session, { destroyed: true })
+    return session
+  } as typeof get
   prototype.loginAccount = function login(this: SessionLike, details: Parameters<typeof loginAccount>[0]) {
     const session = Provider.ctx?.oidc.entities.Interaction?.result?.login?.['session']
     if (typeof session !== 'string') throw new errors.SessionNotFound('a sign-in without a session')
@@ -49,12 +57,11 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
 }
 
 /** Of a secret we have the hash only. Whoever leaves may go to any page of the application. */
-function tieClients(provider: Provider): void {
+function tieClients(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
   Object.assign(prototype, {
-    compareClientSecret(this: { clientSecret?: string }, given: string) {
-      const stored = Buffer.from(this.clientSecret ?? '', 'base64url')
-      return stored.length === 32 && timingSafeEqual(secretHash(given), stored)
+    compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
+      return isSecretOf(db, this, given)
     },
     postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
       return typeof uri === 'string' && isPageOf(uri, this.redirectUris ?? [])
