@@ -24,6 +24,8 @@ const shape = {
   IDENTITY_DATABASE_URL: databaseUrl(),
   /** How this service names itself in tokens, and where people reach it. By default this machine. */
   IDENTITY_PUBLIC_URL: url(['http:', 'https:'], ''),
+  /** Where people sign in to work: the front end, or an application of theirs. Pages that end there lead to it. */
+  HOME_URL: url(['http:', 'https:'], ''),
   SECRET_KEYS: keys,
   /** What the pipeline service proves itself with. */
   SERVICE_SECRET: secret(),

@@ -6,26 +6,44 @@ import type { Pages } from './routes.ts'
 import { sendPage } from './send-page.ts'
 import type { Texts } from './texts/en.ts'
 
+interface Done {
+  title: string
+  text: string
+  /** Is signing in what comes next? */
+  signsIn?: boolean
+}
+
 /** What one is told afterwards, at addresses that hold nothing and can be loaded again. */
-const pages: Record<string, (texts: Texts) => { title: string; text: string }> = {
+const pages: Record<string, (texts: Texts) => Done> = {
   '/account/invitation-accepted': ({ newPassword: words }) => ({
     title: words.invitationDoneTitle,
     text: words.invitationDone,
+    signsIn: true,
   }),
-  '/account/joined': ({ join: words }) => ({ title: words.doneTitle, text: words.done }),
-  '/account/password-changed': ({ newPassword: words }) => ({ title: words.resetDoneTitle, text: words.resetDone }),
+  '/account/joined': ({ join: words }) => ({ title: words.doneTitle, text: words.done, signsIn: true }),
+  '/account/password-changed': ({ newPassword: words }) => ({
+    title: words.resetDoneTitle,
+    text: words.resetDone,
+    signsIn: true,
+  }),
   '/account/forgot-password-sent': ({ forgotPassword: words }) => ({ title: words.doneTitle, text: words.done }),
 }
 
-export function doneRoutes({ prefix }: Pages): Router {
+export function doneRoutes({ prefix, home }: Pages): Router {
   const routes = Router()
   for (const [path, wordsOf] of Object.entries(pages)) {
     routes.get(path, (request, response) => {
       const language = languageOf(request)
       const organisation = rememberedOrganisation(request)
-      const words = wordsOf(textsIn(language))
-      sendPage(response, 200, messagePage({ prefix, language, organisation, ...words, status: 'success' }))
+      const texts = textsIn(language)
+      const { title, text, signsIn } = wordsOf(texts)
+      const facts = { prefix, language, organisation, title, text, status: 'success' } as const
+      sendPage(response, 200, messagePage({ ...facts, ...(signsIn && nextStep(home, texts)) }))
     })
   }
   return routes
 }
+
+/** Invitations and new passwords end here, and people sign in elsewhere. */
+const nextStep = (home: string, { next }: Texts) =>
+  home ? { link: { href: home, label: next.signIn(new URL(home).host) } } : { note: next.ask }

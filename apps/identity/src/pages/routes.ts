@@ -19,6 +19,8 @@ export interface Pages extends PublicAddress {
   db: Kysely<DB>
   csrf: Csrf
   audited: Audited
+  /** Where people sign in to work. Empty: nobody said. */
+  home: string
 }
 
 /** `/account/…`: the pages that people come to by a link from a mail. */
@@ -28,6 +30,7 @@ export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Con
     csrf: csrfGuard(config),
     ...publicAddress(config.IDENTITY_PUBLIC_URL),
     audited: audited(db, config),
+    home: config.HOME_URL,
   }
   const routes = Router({ caseSensitive: true, strict: true })
   routes.use('/account', (_request, response, next) => {

@@ -42,7 +42,8 @@ export const de: Texts = {
     nothing: (application) => html`${application} möchte wissen, wer Sie sind, sonst nichts.`,
     account: 'Ihr Konto hier sehen: Name, Benutzername, E-Mail-Adresse, Rollen, Gruppen und Organisation',
     as: (who, username) => html`Sie sind angemeldet als ${who} (${username}).`,
-    trust: 'Lassen Sie es nur zu, wenn Sie der Anwendung vertrauen. Sie können es jederzeit zurücknehmen.',
+    trust:
+      'Lassen Sie es nur zu, wenn Sie der Anwendung vertrauen. Sie können es jederzeit mit der API zurücknehmen, unter /users/me/applications; wer Ihre Benutzer verwaltet, kann den Zugriff auch beenden, indem Ihre Sitzungen beendet werden.',
     allow: 'Zulassen',
     deny: 'Nicht zulassen',
   },
@@ -84,6 +85,10 @@ export const de: Texts = {
     invitationDone: 'Ihr Passwort ist festgelegt. Sie können sich jetzt anmelden.',
     resetDoneTitle: 'Ihr Passwort ist geändert',
     resetDone: 'Sie wurden überall abgemeldet. Melden Sie sich mit dem neuen Passwort an.',
+  },
+  next: {
+    signIn: (host) => `Bei ${host} anmelden`,
+    ask: 'Sie wissen nicht, unter welcher Adresse Sie sich anmelden? Fragen Sie, wer Sie eingeladen hat oder wer Ihre Benutzer verwaltet.',
   },
   join: {
     title: 'Willkommen',

@@ -44,7 +44,8 @@ export const en = {
     nothing: (application: Shown) => html`${application} asks to know who you are, and nothing else.`,
     account: 'see your account here: name, username, e-mail address, roles, groups and organisation',
     as: (who: Shown, username: Shown) => html`You are signed in as ${who} (${username}).`,
-    trust: 'Allow this only if you trust the application. You can take it back at any time.',
+    trust:
+      'Allow this only if you trust the application. You can take it back at any time with the API, at /users/me/applications; whoever manages your users can end its access too, by ending your sessions.',
     allow: 'Allow',
     deny: 'Do not allow',
   },
@@ -86,6 +87,11 @@ export const en = {
     invitationDone: 'Your password is set. You can sign in now.',
     resetDoneTitle: 'Your password is changed',
     resetDone: 'You were signed out everywhere. Sign in with the new password.',
+  },
+  /** Where to go from there. */
+  next: {
+    signIn: (host: string) => `Sign in at ${host}`,
+    ask: 'You do not know the address where you sign in? Ask whoever invited you, or whoever manages your users.',
   },
   join: {
     title: 'Welcome',

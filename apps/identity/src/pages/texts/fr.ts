@@ -42,7 +42,8 @@ export const fr: Texts = {
     nothing: (application) => html`${application} demande à savoir qui vous êtes, et rien d’autre.`,
     account: 'voir votre compte ici : nom, nom d’utilisateur, adresse e-mail, rôles, groupes et organisation',
     as: (who, username) => html`Vous êtes connecté en tant que ${who} (${username}).`,
-    trust: 'N’autorisez que si vous faites confiance à l’application. Vous pourrez revenir sur ce choix à tout moment.',
+    trust:
+      'N’autorisez que si vous faites confiance à l’application. Vous pourrez revenir sur ce choix à tout moment avec l’API, à l’adresse /users/me/applications ; la personne qui gère vos utilisateurs peut aussi mettre fin à cet accès, en terminant vos sessions.',
     allow: 'Autoriser',
     deny: 'Ne pas autoriser',
   },
@@ -84,6 +85,10 @@ export const fr: Texts = {
     invitationDone: 'Votre mot de passe est enregistré. Vous pouvez maintenant vous connecter.',
     resetDoneTitle: 'Votre mot de passe est changé',
     resetDone: 'Vous avez été déconnecté partout. Connectez-vous avec le nouveau mot de passe.',
+  },
+  next: {
+    signIn: (host) => `Se connecter sur ${host}`,
+    ask: 'Vous ne connaissez pas l’adresse où vous connecter ? Demandez-la à la personne qui vous a invité ou qui gère vos utilisateurs.',
   },
   join: {
     title: 'Bienvenue',

@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals'
+import { readConfig } from '../../src/config.ts'
+import { textsIn } from '../../src/pages/language.ts'
+import { startService } from '../app-under-test.ts'
+
+const ends = ['/account/invitation-accepted', '/account/joined', '/account/password-changed']
+
+describe('where an invitation or a new password ends', () => {
+  it('leads to where people sign in', async () => {
+    const service = await startService({ HOME_URL: 'https://data.example.org/start' })
+    for (const path of ends) {
+      const { text } = await service.http.get(path).expect(200)
+      expect(text).toContain('href="https://data.example.org/start">Sign in at data.example.org</a>')
+      expect(text).not.toContain('Ask whoever invited you')
+    }
+    expect((await service.http.get('/account/forgot-password-sent').expect(200)).text).not.toContain('Sign in at')
+    await service.stop()
+  })
+
+  it('says whom to ask for the address where nobody told the service', async () => {
+    const service = await startService()
+    for (const [language, words] of [
+      ['en', 'Ask whoever invited you'],
+      ['de', 'Fragen Sie, wer Sie eingeladen hat'],
+      ['fr', 'la personne qui vous a invité'],
+    ] as const)
+      for (const path of ends)
+        expect((await service.http.get(path).set('accept-language', language).expect(200)).text).toContain(words)
+    await service.stop()
+  })
+})
+
+it('takes an address of the web only', () => {
+  const environment = {
+    IDENTITY_DATABASE_URL: 'postgres://x',
+    SECRET_KEYS: `k:${Buffer.alloc(32, 7).toString('base64')}`,
+  }
+  const withHome = (HOME_URL: string) => readConfig({ ...environment, SERVICE_SECRET: 'x'.repeat(40), HOME_URL })
+  expect(withHome('').HOME_URL).toBe('')
+  expect(withHome('https://data.example.org/').HOME_URL).toBe('https://data.example.org')
+  for (const wrong of ['javascript:alert(1)', 'data.example.org', 'ftp://data.example.org'])
+    expect(() => withHome(wrong)).toThrow(/HOME_URL/)
+})
+
+it.each(['en', 'de', 'fr'])('whoever allows an application reads in %s where to take it back', (language) => {
+  expect(textsIn(language).consent.trust).toContain('/users/me/applications')
+})
