@@ -1,10 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { SsoClientConfigBody } from '@sluice/contracts'
+import { secretHash } from '../../sign-in/secret-hash.ts'
 import { skeletonOf } from '../../sign-in/username.ts'
 import type { SsoClientConfigRow } from './records.ts'
-
-/** Of at least 22 characters, so it needs no slow hash: it cannot be guessed. */
-export const secretHash = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
 /** The secret's hash after a body: absent keeps what there is, null takes it away. */
 export function secretAfter({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {

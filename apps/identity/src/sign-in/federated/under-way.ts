@@ -1,7 +1,8 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
+import { secretHash } from '../secret-hash.ts'
 
 /** Seconds that somebody may take at the provider. */
 export const patience = 600
@@ -20,7 +21,7 @@ export interface UnderWay {
 }
 
 const purpose = 'sso.state'
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+const hashOf = (text: string): string => secretHash(text).toString('base64url')
 
 /** A new sign-in: the state for the provider, and the secret for the browser. */
 export function begin(ring: KeyRing, about: Pick<UnderWay, 'config' | 'issuer' | 'interaction'>) {
@@ -58,7 +59,7 @@ const derived = (secret: string, what: string): string => createHmac('sha256', s
 export async function useOnce(db: Kysely<DB>, state: string, { expires }: UnderWay): Promise<boolean> {
   const { rows } = await sql`
     insert into sso_used_states (state_hash, expires_at)
-    values (${createHash('sha256').update(state).digest()}, to_timestamp(${expires}))
+    values (${secretHash(state)}, to_timestamp(${expires}))
     on conflict do nothing returning state_hash`.execute(db)
   return rows.length === 1
 }

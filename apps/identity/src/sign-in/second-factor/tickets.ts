@@ -1,18 +1,17 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
+import { secretHash } from '../secret-hash.ts'
 
 /** Seconds from the password to the code. */
 const lifetime = 300
-
-const hashOf = (ticket: string): Buffer => createHash('sha256').update(ticket).digest()
 
 /** What a right password is worth until the code comes. Only its hash is kept. */
 export async function issueTicket(trx: Kysely<DB>, user: number): Promise<string> {
   const ticket = `slt_${randomBytes(32).toString('base64url')}`
   await sql`
     insert into second_factor_tickets (ticket_hash, user_id, expires_at)
-    values (${hashOf(ticket)}, ${user}, now() + make_interval(secs => ${lifetime}))`.execute(trx)
+    values (${secretHash(ticket)}, ${user}, now() + make_interval(secs => ${lifetime}))`.execute(trx)
   return ticket
 }
 
@@ -20,14 +19,14 @@ export async function issueTicket(trx: Kysely<DB>, user: number): Promise<string
 export async function ticketHolder(db: Kysely<DB>, ticket: string) {
   const { rows } = await sql<{ id: number; uid: string; client: string }>`
     select u.id, u.uid, u.client from second_factor_tickets t join users u on u.id = t.user_id
-    where t.ticket_hash = ${hashOf(ticket)} and t.expires_at > now()`.execute(db)
+    where t.ticket_hash = ${secretHash(ticket)} and t.expires_at > now()`.execute(db)
   return rows[0]
 }
 
 /** Uses a ticket up. Of any number of parallel uses exactly one finds it. */
 export async function useTicket(trx: Kysely<DB>, ticket: string): Promise<boolean> {
   const { rows } = await sql`
-    delete from second_factor_tickets where ticket_hash = ${hashOf(ticket)} and expires_at > now()
+    delete from second_factor_tickets where ticket_hash = ${secretHash(ticket)} and expires_at > now()
     returning true`.execute(trx)
   return rows.length > 0
 }
