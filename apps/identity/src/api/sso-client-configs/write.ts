@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import { holds, type SsoClientConfigBody } from '@sluice/contracts'
+import type { SsoClientConfigBody } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import { applicationMetadata } from '../../oidc/clients.ts'
 import { roleScopes } from '../../oidc/scopes.ts'
 import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
+import { rolesLacked } from '../roles-lacked.ts'
 import { demandGrantable } from '../users/rules.ts'
 import { secretAfter, ssoClientConfigColumns, takesBack } from './columns.ts'
 import { auditedOf, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
@@ -77,7 +78,7 @@ async function demandAcceptable(
 
 /** Nobody changes or removes an application that can do what they cannot. */
 function demandPowerOver(caller: Caller, { scopes }: SsoClientConfigRow): void {
-  const lacked = roleScopes(scopes).filter((role) => !holds([...caller.roles, ...caller.dormantRoles], role))
+  const lacked = rolesLacked(caller, roleScopes(scopes))
   if (lacked.length > 0) throw problems.forbidden(`This application may do what you may not: ${lacked.join(', ')}.`)
 }
 

@@ -1,7 +1,8 @@
 import { sql, type Transaction } from 'kysely'
-import { holds, roles, type Role } from '@sluice/contracts'
+import { roles, type Role } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import type { DB } from '../../database.ts'
+import { rolesLacked } from '../roles-lacked.ts'
 import type { SsoProviderConfigRow } from './records.ts'
 
 type Columns = Pick<SsoProviderConfigRow, 'provider' | 'client_domain' | 'client_id' | 'mapping_claim'>
@@ -15,8 +16,7 @@ export const rulesOverUsers = (before: SsoProviderConfigRow, after: Columns): bo
  * holds.
  */
 export async function demandPowerOverUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
-  const held = [...caller.roles, ...caller.dormantRoles]
-  const lacked = roles.filter((role) => !holds(held, role))
+  const lacked = rolesLacked(caller, roles)
   if (lacked.length === 0) return
   // One user is enough: whoever looks at all of a large client holds its lock for seconds.
   const { rows } = await sql<{ roles: Role[] }>`

@@ -1,20 +1,17 @@
-import { holds, type Role, type UserBody } from '@sluice/contracts'
+import type { Role, UserBody } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
+import { rolesLacked } from '../roles-lacked.ts'
 import type { UserRow } from './row.ts'
-
-/** What a client switched off is still held: an administrator there must be able to edit colleagues who hold it too. */
-const lacking = ({ roles: awake, dormantRoles }: Caller, roles: readonly Role[]) =>
-  roles.filter((role) => !holds([...awake, ...dormantRoles], role))
 
 /** Nobody grants a role that they do not hold. */
 export function demandGrantable(caller: Caller, roles: readonly Role[]): void {
-  const lacked = lacking(caller, roles)
+  const lacked = rolesLacked(caller, roles)
   if (lacked.length > 0) throw problems.forbidden(`You cannot grant what you do not hold: ${lacked.join(', ')}.`)
 }
 
 /** Nobody edits or removes someone who can do what they cannot. */
 export function demandPowerOver(caller: Caller, user: Pick<UserRow, 'roles'>): void {
-  const lacked = lacking(caller, user.roles)
+  const lacked = rolesLacked(caller, user.roles)
   if (lacked.length > 0) throw problems.forbidden(`This user holds what you do not: ${lacked.join(', ')}.`)
 }
 
