@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import { recordAudit } from '@sluice/database'
-import { roles } from '@sluice/contracts'
+import { passwordLength, roles } from '@sluice/contracts'
 import { StartProblem } from '@sluice/process'
 import type { DB } from './database.ts'
 import type { PasswordOwner } from './sign-in/context-words.ts'
@@ -59,9 +59,10 @@ export async function hasUsers(db: Kysely<DB>): Promise<boolean> {
 
 /** A password that an operator chose for the first admin: the same rules as for everybody. */
 export function demandUsable(password: string): string {
+  const { least, most } = passwordLength
   const length = [...password].length
-  if (length < 12 || length > 128)
-    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters; 12 to 128 are needed.`)
+  if (length < least || length > most)
+    throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters; ${least} to ${most} are needed.`)
   const weakness = weaknessOf(password, first)
   if (weakness === 'common')
     throw new StartProblem('SLUICE_ADMIN_PASSWORD is on every list of common passwords: choose another.')

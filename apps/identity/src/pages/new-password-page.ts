@@ -1,6 +1,7 @@
+import { passwordLength } from '@sluice/contracts'
 import { html, name } from './html.ts'
 import { textsIn } from './language.ts'
-import { passwordLength, type WrongPassword } from './new-password.ts'
+import type { WrongPassword } from './new-password.ts'
 import { button, field, form, summary } from './parts/forms.ts'
 import { page, type Organisation, type PageFacts } from './parts/frame.ts'
 
@@ -12,21 +13,11 @@ export interface NewPasswordFacts extends PageFacts {
   purpose: 'invitation' | 'reset'
   /** What the form brings back besides, such as the link's token. */
   hidden?: Record<string, string>
-  message?: string
   wrong?: WrongPassword | undefined
 }
 
 /** Asks for `password` and `repeat`. The username is there for password managers. */
-export function newPasswordPage({
-  action,
-  csrf,
-  user,
-  purpose,
-  hidden,
-  message,
-  wrong,
-  ...facts
-}: NewPasswordFacts): string {
+export function newPasswordPage({ action, csrf, user, purpose, hidden, wrong, ...facts }: NewPasswordFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.newPassword
   const invited = purpose === 'invitation'
@@ -38,9 +29,9 @@ export function newPasswordPage({
     texts,
     title,
     heading: title,
-    failed: message !== undefined || wrong !== undefined,
+    failed: wrong !== undefined,
     main: html`<p class="lead">${invited ? words.invitationLead(who, html`<strong>${name(facts.organisation.name)}</strong>`) : words.resetLead(who)}</p>
-${summary(texts, message, wrong)}
+${summary(texts, undefined, wrong)}
 ${form({
   action,
   hidden: { ...hidden, csrf },

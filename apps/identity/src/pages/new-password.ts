@@ -1,7 +1,5 @@
+import { passwordLength } from '@sluice/contracts'
 import type { Texts } from './texts/en.ts'
-
-/** Characters, as the contract of a user has them. */
-export const passwordLength = { least: 12, most: 128 }
 
 /** What is wrong, by field. */
 export type WrongPassword = Partial<Record<'password' | 'repeat', string>>

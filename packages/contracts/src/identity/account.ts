@@ -2,9 +2,8 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid } from '../named.ts'
 import { Roles } from '../roles.ts'
+import { GivenPassword } from './passwords.ts'
 import { Code } from './sign-in.ts'
-
-const Password = Type.String({ minLength: 1, maxLength: 128 })
 
 export const SecondFactor = contract(
   'SecondFactor',
@@ -20,13 +19,13 @@ export const SecondFactor = contract(
 export type SecondFactor = TypeOf<typeof SecondFactor>
 
 /** One's own password, so that an unattended screen is not enough. */
-export const OwnPasswordBody = contract('OwnPasswordBody', Type.Object({ password: Password }, closed))
+export const OwnPasswordBody = contract('OwnPasswordBody', Type.Object({ password: GivenPassword }, closed))
 export type OwnPasswordBody = TypeOf<typeof OwnPasswordBody>
 
 /** One's own password or a code of one's second factor. Of both, the password counts. */
 export const ProofBody = contract(
   'ProofBody',
-  Type.Object({ password: Type.Optional(Password), code: Type.Optional(Code) }, { ...closed, minProperties: 1 }),
+  Type.Object({ password: Type.Optional(GivenPassword), code: Type.Optional(Code) }, { ...closed, minProperties: 1 }),
 )
 export type ProofBody = TypeOf<typeof ProofBody>
 
@@ -36,7 +35,7 @@ export const ChangeEmailBody = contract(
   Type.Object(
     {
       email: Type.String({ format: 'email', maxLength: 254 }),
-      password: Type.Optional(Password),
+      password: Type.Optional(GivenPassword),
       code: Type.Optional(Code),
     },
     { ...closed, minProperties: 2 },

@@ -3,14 +3,21 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 
 /** What stands behind `?token=` in a mailed link. */
 const LinkToken = Type.String({ minLength: 20, maxLength: 200 })
-const NewPassword = Type.String({ minLength: 12, maxLength: 128 })
+
+/** Characters of a password. */
+export const passwordLength = { least: 12, most: 128 }
+
+export const NewPassword = Type.String({ minLength: passwordLength.least, maxLength: passwordLength.most })
+
+/** One that is there already: whether it is long enough is not asked again. */
+export const GivenPassword = Type.String({ minLength: 1, maxLength: passwordLength.most })
 
 export const AcceptInvitationBody = contract(
   'AcceptInvitationBody',
   Type.Object(
     {
       token: LinkToken,
-      /** 12 to 128 characters; left out by users with single sign-on. */
+      /** Left out by users with single sign-on. */
       password: Type.Optional(NewPassword),
     },
     closed,
@@ -35,6 +42,6 @@ export type ResetPasswordBody = TypeOf<typeof ResetPasswordBody>
 
 export const ChangePasswordBody = contract(
   'ChangePasswordBody',
-  Type.Object({ currentPassword: Type.String({ minLength: 1, maxLength: 128 }), newPassword: NewPassword }, closed),
+  Type.Object({ currentPassword: GivenPassword, newPassword: NewPassword }, closed),
 )
 export type ChangePasswordBody = TypeOf<typeof ChangePasswordBody>

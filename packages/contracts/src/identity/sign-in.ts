@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Timestamp } from '../named.ts'
+import { GivenPassword } from './passwords.ts'
 
 const RefreshToken = Type.String({ minLength: 20, maxLength: 200 })
 
@@ -9,7 +10,7 @@ export const LoginBody = contract(
   Type.Object(
     {
       username: Type.String({ minLength: 1, maxLength: 100 }),
-      password: Type.String({ minLength: 1, maxLength: 128 }),
+      password: GivenPassword,
     },
     closed,
   ),

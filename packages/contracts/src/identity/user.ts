@@ -4,6 +4,7 @@ import { authored, body, Line, named, recorded, Reference, Uid } from '../named.
 import { Roles } from '../roles.ts'
 import { ListQuery, SearchRequest } from '../search.ts'
 import { Client } from './client.ts'
+import { NewPassword } from './passwords.ts'
 import { UserGroup } from './user-group.ts'
 
 export const userStatuses = ['INVITATION', 'ACTIVE', 'INACTIVE'] as const
@@ -37,8 +38,8 @@ export const UserBody = contract(
   body(
     {
       ...fields,
-      /** 12 to 128 characters; taken for others only, and only where a deployment allows it. */
-      password: Type.Optional(Type.String({ minLength: 12, maxLength: 128 })),
+      /** Taken for others only, and only where a deployment allows it. */
+      password: Type.Optional(NewPassword),
       client: Type.Optional(Reference),
       userGroups: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 1000 })),
     },
