@@ -1,3 +1,4 @@
+import { htmlText } from '../html-text.ts'
 import type { Letter } from './texts.ts'
 
 export interface Rendered {
@@ -10,9 +11,9 @@ export function render({ paragraphs, link, notes }: Letter): Rendered {
   return {
     text: `${[...paragraphs, ...(link ? [link.url] : []), ...notes].join('\n\n')}\n`,
     html: page([
-      ...paragraphs.map((text) => `<p>${escaped(text)}</p>`),
-      ...(link ? [button(link), `<p style="${small}">${escaped(link.url)}</p>`] : []),
-      ...notes.map((text) => `<p style="${small}">${escaped(text)}</p>`),
+      ...paragraphs.map((text) => `<p>${htmlText(text)}</p>`),
+      ...(link ? [button(link), `<p style="${small}">${htmlText(link.url)}</p>`] : []),
+      ...notes.map((text) => `<p style="${small}">${htmlText(text)}</p>`),
     ]),
   }
 }
@@ -23,10 +24,7 @@ const link =
   'display:inline-block;padding:10px 18px;border-radius:6px;background:#0b5c76;color:#ffffff;text-decoration:none'
 
 const button = ({ label, url }: { label: string; url: string }) =>
-  `<p><a href="${escaped(url)}" style="${link}">${escaped(label)}</a></p>`
+  `<p><a href="${htmlText(url)}" style="${link}">${htmlText(label)}</a></p>`
 
 const page = (parts: string[]) =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sluice</title></head><body style="${body}">${parts.join('')}</body></html>`
-
-const signs: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => signs[sign]!)

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { problems } from '@sluice/http'
+import { cookieIn } from '../cookies.ts'
 
 /** See docs/decisions/0018. */
 export interface Csrf {
@@ -71,7 +72,6 @@ function newBrowser(response: Response, cookie: string, secure: boolean): string
 }
 
 function cookieOf(request: Request, cookie: string): string | undefined {
-  const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
-  const value = pairs.find(([name]) => name === cookie)?.[1]
+  const value = cookieIn(request.headers.cookie, cookie)
   return value && /^[\w-]{24}$/.test(value) ? value : undefined
 }

@@ -1,3 +1,5 @@
+import { htmlText } from '../html-text.ts'
+
 /** Markup that was made by `html`, and by nothing else: all that came from outside is escaped in it. */
 export interface Html {
   readonly markup: string
@@ -22,20 +24,10 @@ export function html(pieces: TemplateStringsArray, ...values: Shown[]): Html {
 function shown(value: Shown): string {
   if (value === undefined || value === null || value === false) return ''
   if (Array.isArray(value)) return value.map(shown).join('')
-  if (typeof value === 'string' || typeof value === 'number') return escaped(String(value))
+  if (typeof value === 'string' || typeof value === 'number') return htmlText(String(value))
   if (made.has(value)) return (value as Html).markup
   throw new TypeError('only text and pieces of html can be shown')
 }
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-
-/** Control characters and halves of surrogate pairs have no place in HTML. */
-const escaped = (text: string): string =>
-  text
-    .toWellFormed()
-    // oxlint-disable-next-line no-control-regex
-    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g, '\ufffd')
-    .replace(/[&<>"']/g, (character) => entities[character] ?? '')
 
 /** A name that people chose, kept from turning the text around it right to left. */
 export const name = (text: string): Html => html`<bdi>${text}</bdi>`

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { cookieIn } from '../cookies.ts'
 import type { Organisation } from './parts/frame.ts'
 
 const cookie = 'sluice-organisation'
@@ -14,7 +15,7 @@ export function rememberOrganisation(response: Response, { name }: Organisation,
 }
 
 export function rememberedOrganisation(request: Request): Organisation | undefined {
-  const [, value] = new RegExp(`(?:^|; ?)${cookie}=([\\w-]{1,1400})(?:;|$)`).exec(request.headers.cookie ?? '') ?? []
-  const name = value && Buffer.from(value, 'base64url').toString('utf8').slice(0, 255)
+  const value = cookieIn(request.headers.cookie, cookie) ?? ''
+  const name = /^[\w-]{1,1400}$/.test(value) && Buffer.from(value, 'base64url').toString('utf8').slice(0, 255)
   return name ? { name } : undefined
 }

@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import { cookieIn } from '../../cookies.ts'
 import { codePage } from '../../pages/code-page.ts'
 import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
@@ -17,11 +18,7 @@ export function keepTicket({ response, base, config }: Step, { ticket }: SecondF
   response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
 }
 
-const ticketOf = (request: Request): string | undefined =>
-  (request.headers.cookie ?? '')
-    .split(';')
-    .map((pair) => pair.trim().split('='))
-    .find(([name]) => name === cookie)?.[1]
+const ticketOf = (request: Request): string | undefined => cookieIn(request.headers.cookie, cookie)
 
 /** Asks for the code of an app, or with `?recovery` for a recovery code. */
 export async function askCode(step: Step): Promise<void> {

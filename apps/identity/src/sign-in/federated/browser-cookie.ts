@@ -1,3 +1,4 @@
+import { cookieIn } from '../../cookies.ts'
 import { patience } from './under-way.ts'
 
 /**
@@ -21,10 +22,9 @@ export function browserCookies(callback: URL): BrowserCookies {
   return {
     set: (browser, secret) => cookie(browser, secret, patience),
     clear: (browser) => cookie(browser, '', 0),
-    read(header = '', browser) {
-      const wanted = `${name(browser)}=`
-      const found = header.split(/; */).find((part) => part.startsWith(wanted))
-      return found && /^[\w-]{43}$/.test(found.slice(wanted.length)) ? found.slice(wanted.length) : undefined
+    read(header, browser) {
+      const found = cookieIn(header, name(browser))
+      return found && /^[\w-]{43}$/.test(found) ? found : undefined
     },
   }
 }
