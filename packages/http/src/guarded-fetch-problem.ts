@@ -21,7 +21,8 @@ export function outgoingProblem(error: unknown, host: string, seconds: number): 
   return new OutgoingProblem(sentence ?? `The connection to ${host} failed.`, { cause: error })
 }
 
-function causesOf(error: unknown): unknown[] {
+/** An error and what caused it, outermost first; eight deep at most. */
+export function causesOf(error: unknown): unknown[] {
   const found: unknown[] = []
   for (let at = error; at !== undefined && at !== null && found.length < 8; at = (at as Error).cause) {
     found.push(at)

@@ -4,7 +4,7 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
-import { OutgoingProblem } from '@sluice/http'
+import { causesOf, OutgoingProblem } from '@sluice/http'
 
 /** Stable codes of what can be wrong with a provider, or with what it says. */
 export type ProviderFault =
@@ -48,12 +48,6 @@ export function providerProblem(error: unknown): ProviderProblem | undefined {
   return undefined
 }
 
-function causesOf(error: unknown): unknown[] {
-  const found: unknown[] = []
-  for (let at = error; at instanceof Error && found.length < 8; at = at.cause) found.push(at)
-  return found
-}
-
 const denials: Record<string, string> = {
   access_denied: 'The sign-in was refused or broken off at the provider.',
   login_required: 'The provider wants a new sign-in: start again.',
@@ -91,7 +85,9 @@ const claimSentences: Record<string, string> = {
 }
 
 function misbehaved(error: ClientError): ProviderProblem {
-  const inner = causesOf(error).at(-1) as Error & { cause?: { claim?: string; parameters?: unknown } }
+  const inner = causesOf(error).findLast((cause) => cause instanceof Error) as Error & {
+    cause?: { claim?: string; parameters?: unknown }
+  }
   const claim = inner.cause?.claim ?? ''
   const said = inner.message
   switch (error.code) {
