@@ -18,6 +18,8 @@ export async function createSsoProviderConfig(
   return write(async (trx) => {
     const uid = randomUUID()
     const client = await clientFor(trx, caller, body.client?.id)
+    // Nobody gets a power there meanwhile, with no config yet to look at.
+    await sql`select from clients where uid = ${client} for no key update`.execute(trx)
     await demandPowerOverUsers(trx, caller, client)
     const made = await ssoProviderConfigRecords.insert(trx, caller, {
       ...plainColumns(body),

@@ -8,6 +8,7 @@ import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { replaceGroups } from './groups.ts'
+import { demandProviderTrusted } from './provider-power.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 import { demandGrantable, demandPasswordAllowed } from './rules.ts'
@@ -63,6 +64,7 @@ export async function insertUser(
     password_hash: hash,
     status,
   })
+  await demandProviderTrusted(trx, made)
   await replaceGroups(trx, caller, made, body.userGroups)
   return made
 }
