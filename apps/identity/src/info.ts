@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { searchGuide } from '@sluice/contracts'
 
 const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
 
@@ -7,5 +8,5 @@ const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.met
 export const info = {
   title: 'Sluice identity',
   version: manifest.version,
-  description: 'Clients, users and their roles, sign-in, and the tokens that both services take.',
+  description: `Clients, users and their roles, sign-in, and the tokens that both services take.\n\n${searchGuide}`,
 }

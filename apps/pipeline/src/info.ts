@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { searchGuide } from '@sluice/contracts'
 
 const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
 
@@ -7,5 +8,5 @@ const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.met
 export const info = {
   title: 'Sluice pipeline service',
   version: manifest.version,
-  description: 'Loads data from files, databases and systems into a warehouse, and tells how that went.',
+  description: `Loads data from files, databases and systems into a warehouse, and tells how that went.\n\n${searchGuide}`,
 }
