@@ -3,12 +3,8 @@ import { isIP } from 'node:net'
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
 import { capped } from './guarded-fetch-body.ts'
 import { specialAddress, type OutgoingAllowed } from './guarded-fetch-addresses.ts'
+import { strangersLookup, type Resolved } from './guarded-fetch-lookup.ts'
 import { OutgoingProblem, outgoingProblem, refused } from './guarded-fetch-problem.ts'
-
-interface Resolved {
-  address: string
-  family: number
-}
 
 export interface GuardedFetchOptions {
   allowed: OutgoingAllowed
@@ -18,7 +14,7 @@ export interface GuardedFetchOptions {
   maxBytes?: number
   /** Follow redirects, each looked at like the first address? Else an answer that redirects is a problem. */
   follow?: boolean
-  /** All addresses of a name. */
+  /** All addresses of a name. When absent, the system says which an operator's host has, and DNS which any other has. */
   lookup?: (host: string) => Promise<Resolved[]>
 }
 
@@ -39,14 +35,16 @@ export function guardedFetch({
   timeLimit = 10_000,
   maxBytes = 1_048_576,
   follow = false,
-  lookup = (host) => systemLookup(host, { all: true }),
+  lookup,
 }: GuardedFetchOptions): GuardedFetch {
   const seconds = Math.ceil(timeLimit / 1000)
+  const ofOperator = lookup ?? ((host: string) => systemLookup(host, { all: true }))
+  const ofAnybody = lookup ?? strangersLookup({ timeLimit: Math.min(timeLimit, 5_000) })
 
   /** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
   async function admitted(protocol: string, hostname: string, port: number): Promise<Resolved[]> {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
-    const addresses = literal(host) ?? (await lookup(host))
+    const addresses = literal(host) ?? (await (allowed.names(host, port) ? ofOperator : ofAnybody)(host))
     if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`)
     if (allowed.names(host, port)) return addresses
     const open = addresses.filter(({ address }) => !allowed.holds(address))
