@@ -29,7 +29,8 @@ const introduction = `# Roles
 What each role opens in both services. \`ROLE_SUPER_ADMIN\` opens everything, in all clients; every other role acts inside the client
 that its user belongs to. \`ROLE_MANAGE_x\` includes \`ROLE_SEE_x\`. Nobody grants a role that they do not hold, or touches somebody who holds
 one that they lack. A role whose switch a client has off opens nothing there ([why](decisions/0019-switches.md)). In the pipeline service an
-object's own sharing comes on top ([how](decisions/0008-who-may-reach-what.md)).
+object's own sharing comes on top ([how](decisions/0008-who-may-reach-what.md)). A super admin who acts for a client still sees all clients in
+the lists of identity: filter by \`client.id\`.
 
 This page is made from the contracts by \`npm run generate\`.`
 
