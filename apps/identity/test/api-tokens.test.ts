@@ -4,6 +4,7 @@ import type { ApiToken, Role } from '@sluice/contracts'
 import { keepHouseOnce } from '../src/housekeeping.ts'
 import { isApiToken } from '../src/sign-in/api-tokens.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
+import { codeOf } from './second-factor.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -18,7 +19,7 @@ const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOS
 async function make(person: Person, roles: Role[] = [], changes: object = {}) {
   const { body } = await person
     .post(own)
-    .send({ name: 'Nightly', roles, expires: inDays(30), ...changes })
+    .send({ name: 'Nightly', roles, expires: inDays(30), password: goodPassword, ...changes })
     .expect(201)
   return { id: body.id as string, text: body.token as string, ...service.bearing(body.token) }
 }
@@ -80,7 +81,7 @@ describe('an API token', () => {
     for (const path of [own, '/users/me/sessions', '/users/me/second-factor']) await token.get(path).expect(403)
     await token
       .post(own)
-      .send({ name: 'More', roles: [], expires: inDays(1) })
+      .send({ name: 'More', roles: [], expires: inDays(1), password: goodPassword })
       .expect(403)
     await token.post('/auth/logout').expect(403)
   })
@@ -88,7 +89,7 @@ describe('an API token', () => {
   it('holds no role that its maker does not hold, ends in time, and has a name', async () => {
     const person = await service.as(['ROLE_MANAGE_VIEW'])
     const send = (changes: object) =>
-      person.post(own).send({ name: 'Nightly', roles: [], expires: inDays(1), ...changes })
+      person.post(own).send({ name: 'Nightly', roles: [], expires: inDays(1), password: goodPassword, ...changes })
     await send({ roles: ['ROLE_SEE_VIEW'] }).expect(201)
     await send({ roles: ['ROLE_SUPER_ADMIN'] }).expect(403)
     await send({ expires: inDays(-1) }).expect(422)
@@ -162,11 +163,42 @@ describe('an API token', () => {
       insert into api_tokens (user_id, name, roles, token_hash, expires_at)
       select u.id, 'Old', '{}', sha256(convert_to(u.uid::text || n, 'UTF8')), now() + interval '1 day'
       from users u, generate_series(1, 97) n where u.uid = ${person.uid}`.execute(service.db)
+    // Whose passwords nobody waits for here.
+    await sql`update users set sso_auth = true, password_hash = null where uid = ${person.uid}`.execute(service.db)
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => person.post(own).send({ name: 'One', roles: [], expires: inDays(1) })),
     )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 201, 422, 422, 422, 422, 422])
     expect(await listed(person)).toHaveLength(100)
+  })
+
+  it('takes a proof of who makes it: an open session is not enough', async () => {
+    const person = await service.as([])
+    const send = (proof: object) => person.post(own).send({ name: 'Mine', roles: [], expires: inDays(1), ...proof })
+    expect((await send({}).expect(422)).body.errors[0].pointer).toBe('/password')
+    expect((await send({ password: 'not-my-password' }).expect(422)).body.errors[0].pointer).toBe('/password')
+    await send({ code: '000000' }).expect(422)
+    await send({ password: goodPassword }).expect(201)
+    const { body: begun } = await person.post('/users/me/second-factor').send({ password: goodPassword }).expect(200)
+    await person
+      .put('/users/me/second-factor')
+      .send({ code: codeOf(begun.secret) })
+      .expect(200)
+    await send({}).expect(422)
+    await send({ code: codeOf(begun.secret, 1) }).expect(201)
+    expect(await listed(person)).toHaveLength(2)
+    expect(JSON.stringify(await auditOf(service.db, person.uid))).not.toContain(goodPassword)
+  })
+
+  it('takes a sign-in of just now of whoever has nothing else to prove it with', async () => {
+    const person = await service.as([])
+    await sql`update users set sso_auth = true, password_hash = null where uid = ${person.uid}`.execute(service.db)
+    const send = () => person.post(own).send({ name: 'Mine', roles: [], expires: inDays(1) })
+    await send().expect(201)
+    await sql`
+      update sessions set created_at = now() - interval '16 minutes'
+      where user_id = (select id from users where uid = ${person.uid})`.execute(service.db)
+    expect((await send().expect(422)).body.errors[0].detail).toContain('sign in again')
   })
 
   it('is cleared away a month after it expired', async () => {

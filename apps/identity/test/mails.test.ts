@@ -52,7 +52,7 @@ describe('mails where there is no mail server', () => {
     const expires = new Date(Date.now() + 86_400_000).toISOString()
     const { body: made } = await admin
       .post('/users/me/api-tokens')
-      .send({ name: 'Script', roles: ['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'], expires })
+      .send({ name: 'Script', roles: ['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'], expires, password: goodPassword })
       .expect(201)
     await service.bearing(made.token).get('/mails').expect(200)
     await service.bearing(made.token).get(`/mails/${kept.id}`).expect(403)

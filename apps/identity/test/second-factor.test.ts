@@ -254,7 +254,9 @@ describe('an administrator', () => {
     await remove(stronger.uid).expect(403)
     await remove(admin.uid).expect(403)
     const expires = new Date(Date.now() + 86_400_000).toISOString()
-    const made = await admin.post('/users/me/api-tokens').send({ name: 'x', roles: ['ROLE_MANAGE_USER'], expires })
+    const made = await admin
+      .post('/users/me/api-tokens')
+      .send({ name: 'x', roles: ['ROLE_MANAGE_USER'], expires, password: goodPassword })
     await remove(weaker.uid, service.bearing(made.body.token)).expect(403)
     await remove(weaker.uid).expect(204)
     expect((await login(weaker.username)).body).toHaveProperty('accessToken')

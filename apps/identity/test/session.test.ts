@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { ClientBody, Role } from '@sluice/contracts'
-import { startService, userBody, type Service } from './app-under-test.ts'
+import { goodPassword, startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -95,7 +95,9 @@ describe('the session', () => {
   it('tells an API token what it may do, which is less than its user', async () => {
     const person = await service.as(['ROLE_SEE_VIEW', 'ROLE_SEE_ROUTE', 'ROLE_SEE_INSTANCE'])
     const expires = new Date(Date.now() + 86_400_000).toISOString()
-    const made = await person.post('/users/me/api-tokens').send({ name: 'Mine', roles: ['ROLE_SEE_ROUTE'], expires })
+    const made = await person
+      .post('/users/me/api-tokens')
+      .send({ name: 'Mine', roles: ['ROLE_SEE_ROUTE'], expires, password: goodPassword })
     const { body } = await service.bearing(made.body.token).get('/session').expect(200)
     expect(body).toMatchObject({
       activeUser: { id: person.uid, hasManagerAccess: false, hasRouteAccess: true },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { holds, roles, type Role } from '@sluice/contracts'
 import { applicationBody } from '../application.ts'
-import { startService, userBody, type Service } from '../app-under-test.ts'
+import { goodPassword, startService, userBody, type Service } from '../app-under-test.ts'
 import { insertUserGroup } from '../user-group.ts'
 
 let service: Service
@@ -38,7 +38,9 @@ const ways: Record<string, (caller: Person, granted: Role[]) => Promise<{ status
     return caller.put(`/users/${uid}`).send(userBody({ username, email: 'test@example.org', auths }))
   },
   'an API token': async (caller, granted) =>
-    caller.post('/users/me/api-tokens').send({ name: 'Mine', roles: granted, expires: inDays(1) }),
+    caller
+      .post('/users/me/api-tokens')
+      .send({ name: 'Mine', roles: granted, expires: inDays(1), password: goodPassword }),
   'the scopes of an application': async (caller, granted) => {
     const scopes = ['openid' as const, ...granted.filter((role) => role !== 'ROLE_SUPER_ADMIN')]
     const grantTypes = [{ value: 'authorization_code' as const }, { value: 'client_credentials' as const }]

@@ -39,7 +39,12 @@ async function somebody() {
   await done('PUT', '/users/me/second-factor', { token, body: { code: codeOf(begun.secret) } })
   const apiToken = await done('POST', '/users/me/api-tokens', {
     token,
-    body: { name: randomBytes(4).toString('hex'), roles, expires: new Date(Date.now() + 3_600_000).toISOString() },
+    body: {
+      name: randomBytes(4).toString('hex'),
+      roles,
+      expires: new Date(Date.now() + 3_600_000).toISOString(),
+      password: goodPassword,
+    },
   })
   const half = await done('POST', '/auth/login', login)
   return {

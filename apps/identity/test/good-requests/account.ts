@@ -6,7 +6,7 @@ import type { GoodRequests, Stage } from './good-requests.ts'
 /** What people do about their own ways to sign in, and administrators about those of others. */
 export const accountRequests = ({ service, admin }: Stage): GoodRequests => {
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
-  const token = () => ({ name: 'Nightly', roles: [], expires: inDays(30) })
+  const token = () => ({ name: 'Nightly', roles: [], expires: inDays(30), password: goodPassword })
   const somebody = () => service.as([], admin.client)
   const tokenOf = async (person: Awaited<ReturnType<typeof somebody>>) =>
     (await person.post('/users/me/api-tokens').send(token()).expect(201)).body.id as string
@@ -37,7 +37,7 @@ export const accountRequests = ({ service, admin }: Stage): GoodRequests => {
       await tokenOf(by)
       return { by }
     },
-    'account.createApiToken': async () => ({ body: token() }),
+    'account.createApiToken': async () => ({ by: await somebody(), body: token() }),
     'account.deleteApiToken': async () => {
       const by = await somebody()
       return { by, uid: await tokenOf(by) }

@@ -11,7 +11,7 @@ export const SecondFactor = contract(
     {
       enrolled: Type.Boolean(),
       since: Type.Optional(Timestamp),
-      recoveryCodesLeft: Type.Integer(),
+      recoveryCodesLeft: Type.Integer({ minimum: 0, maximum: 100 }),
     },
     closed,
   ),
@@ -79,6 +79,9 @@ export const ApiTokenBody = contract(
       roles: Roles,
       /** At most 365 days ahead. */
       expires: Timestamp,
+      /** One's own password or a code of one's second factor, for whoever has either. */
+      password: Type.Optional(GivenPassword),
+      code: Type.Optional(Code),
     },
     closed,
   ),

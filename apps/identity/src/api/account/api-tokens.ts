@@ -4,8 +4,9 @@ import { effectiveRoles } from '../../access.ts'
 import { addApiToken, apiTokensOf, mostApiTokens, removeApiToken, type ApiTokenRow } from '../../sign-in/api-tokens.ts'
 import { isUid } from '../../uid.ts'
 import type { Asked } from '../operation.ts'
-import { demandGrantable } from '../users/rules.ts'
+import { demandGrantable } from '../roles-lacked.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
+import { proveOrFresh } from './prove-or-fresh.ts'
 
 const day = 86_400_000
 const longest = 365
@@ -27,13 +28,14 @@ export async function ownApiTokens({ db, caller }: Asked): Promise<ApiToken[]> {
   return (await apiTokensOf(db, id)).map(presentApiToken)
 }
 
-/** Makes a token that can do no more than who makes it. */
+/** Makes a token that can do no more than who makes it. They prove that it is them: it outlives the session. */
 export async function createApiToken(body: ApiTokenBody, input: Asked): Promise<Answer<NewApiToken>> {
   const { write, caller, request } = input
   demandGrantable(caller, body.roles)
   const expires = expiryOf(body.expires)
+  const proven = await proveOrFresh(body, input)
   return write(async (trx) => {
-    const { id } = await lockOwnUser(trx, caller)
+    const { id } = await proven(trx)
     const made = await addApiToken(trx, id, { ...body, expires })
     if (!made)
       throw problems.refused('/', `You have ${mostApiTokens} API tokens, which is as many as there can be: delete one.`)

@@ -95,7 +95,8 @@ export const account = {
   createApiToken: signature({
     id: 'account.createApiToken',
     summary: 'Make an API token',
-    description: 'It is shown this once, and ends with your password.',
+    description:
+      'It is shown this once, and ends with your password. Takes your password or a code of your second factor; of whoever signs in through their organisation and has neither, a sign-in less than 15 minutes ago.',
     method: 'post',
     path: '/users/me/api-tokens',
     guard: 'in-person',
