@@ -7,6 +7,7 @@ import type { DB } from '../src/database.ts'
 import { keepHouse } from '../src/housekeeping.ts'
 import { dutiesOf } from '../src/housekeeping/duties.ts'
 import { auditTally } from '../src/oidc/audit-tally.ts'
+import { keepSweeping } from '../src/oidc/sweep.ts'
 import { mailMetrics } from '../src/mail/metrics.ts'
 import { keepPosting } from '../src/mail/post.ts'
 import { sendingOf } from '../src/mail/smtp.ts'
@@ -38,6 +39,7 @@ await main(async () => {
   const app = identityApp({ db, searches: searches.db, config, logger, metrics, tally, isStopping: () => stopping })
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
   const house = keepHouse({ db, logger, metrics, duties: dutiesOf(rotationOf(config)) })
+  const sweeping = keepSweeping(db, logger)
   const post = keepPosting({ db, config, logger, send: sendingOf(config), metrics: mailMetrics(metrics) })
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
 
@@ -50,7 +52,7 @@ await main(async () => {
       },
     },
     { name: 'post', stop: () => post.stop() },
-    { name: 'housekeeping', stop: () => house.stop() },
+    { name: 'housekeeping', stop: () => Promise.all([house.stop(), sweeping.stop()]) },
     { name: 'audit', stop: () => tally.flush() },
     { name: 'database', stop: () => Promise.all([db.destroy(), searches.db.destroy()]) },
   ])

@@ -1,7 +1,9 @@
 import { sql, type Kysely } from 'kysely'
+import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 
 const batch = 500
+const minutes = 60_000
 
 /** Removes what has expired, in small steps that nobody has to wait for; several processes may do it at once. */
 export async function sweepOidcModels(db: Kysely<DB>): Promise<void> {
@@ -12,5 +14,31 @@ export async function sweepOidcModels(db: Kysely<DB>): Promise<void> {
         limit ${batch} for update skip locked)
       returning 1`.execute(db)
     removed = rows.length
+  }
+}
+
+/**
+ * Sweeps every so many milliseconds: strangers leave sign-ins that they only began, which is too much to lie about until
+ * the next hour's housekeeping.
+ */
+export function keepSweeping(db: Kysely<DB>, logger: Logger, every = 5 * minutes): { stop(): Promise<void> } {
+  let work: Promise<void> = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const wait = () => {
+    if (!stopped) timer = setTimeout(run, every).unref()
+  }
+  const run = () => {
+    work = sweepOidcModels(db)
+      .catch((err: unknown) => logger.warn({ err }, 'expired sign-ins could not be removed; it is tried again soon'))
+      .then(wait)
+  }
+  wait()
+  return {
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await work
+    },
   }
 }

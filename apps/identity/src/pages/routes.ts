@@ -8,6 +8,7 @@ import { publicAddress, type PublicAddress } from '../public-address.ts'
 import { audited, type Audited } from './audited.ts'
 import { csrfGuard, type Csrf } from './csrf.ts'
 import { doneRoutes } from './done-routes.ts'
+import { formDeadline } from './form-deadline.ts'
 import { forgotPasswordRoutes } from './forgot-password-routes.ts'
 import { invitationRoutes } from './invitation-routes.ts'
 import { passwordRoutes } from './password-routes.ts'
@@ -33,7 +34,7 @@ export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Con
     home: config.HOME_URL,
   }
   const routes = Router({ caseSensitive: true, strict: true })
-  routes.use('/account', (_request, response, next) => {
+  routes.use('/account', formDeadline(), (_request, response, next) => {
     response.locals.prefix = pages.prefix
     next()
   })

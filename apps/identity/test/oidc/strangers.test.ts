@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import { pino } from 'pino'
+import { keepSweeping } from '../../src/oidc/sweep.ts'
 import { startService, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application.ts'
 import { relyingParty } from './relying-party.ts'
@@ -46,6 +49,17 @@ describe('whoever is not signed in', () => {
     const rows = await kept()
     expect(rows.length).toBeGreaterThan(0)
     for (const { hours } of rows) expect(Number(hours)).toBeLessThanOrEqual(1)
+  })
+
+  it('leaves it until it is swept away, minutes after it has ended', async () => {
+    await party.browser().open((await party.begin()).url)
+    await sql`update oidc_models set expires_at = now() - interval '2 minutes'`.execute(service.db)
+    await party.browser().open((await party.begin()).url)
+    const sweeping = keepSweeping(service.db, pino({ enabled: false }), 20)
+    while ((await kept()).length > 1) await sleep(10)
+    await sleep(100)
+    await sweeping.stop()
+    expect(await kept()).toHaveLength(1)
   })
 
   it.each(['state', 'nonce', 'login_hint', 'ui_locales', 'acr_values', 'prompt', 'id_token_hint'])(
