@@ -15,6 +15,18 @@ const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map((
 const idsOf = ({ body }: { body: { id: string }[] }) => body.map(({ id }) => id)
 
 describe('a user group', () => {
+  it('is translated in what it has to be read in, and in nothing else', async () => {
+    const save = (property: string) =>
+      admin.post('/user-groups').send(userGroupBody({ translations: [{ locale: 'fr', property, value: 'Équipe' }] }))
+    for (const property of ['name', 'NAME']) {
+      const { body } = await save(property).expect(201)
+      expect((await admin.get(`/user-groups/${body.id}?locale=fr`)).body.displayName).toBe('Équipe')
+    }
+    expect((await save('nom').expect(400)).body.errors).toEqual([
+      { pointer: '/translations/0/property', detail: 'must be one of: name, NAME' },
+    ])
+  })
+
   it('changes nothing when it is sent back as it was read, and is called as the reader speaks', async () => {
     const translations = [{ locale: 'fr', property: 'NAME', value: 'Équipe' }]
     const sent = userGroupBody({ description: 'Who counts.', translations })

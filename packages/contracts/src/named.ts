@@ -22,14 +22,21 @@ export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100, patte
   maxItems: 50,
 })
 
-export const Translation = Type.Object(
-  {
-    locale: Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$' }),
-    property: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9_]*$' }),
-    value: Type.String({ maxLength: 10_000 }),
-  },
-  { additionalProperties: false, title: 'Translation' },
-)
+/** Texts of an object in other languages. A property is written as in the object (`name`) or as DHIS2 does (`NAME`). */
+const translationsOf = (...properties: string[]) =>
+  Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
+          locale: Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
+          property: Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
+          value: Type.String({ maxLength: 10_000, examples: ['Qualité de l’air'] }),
+        },
+        { additionalProperties: false, title: 'Translation' },
+      ),
+      { uniqueItems: true, maxItems: 500 },
+    ),
+  )
 
 /** Fields that every named object may carry on input. */
 export const named = {
@@ -39,8 +46,11 @@ export const named = {
     pattern: '\\S',
     allOf: [{ type: 'string', pattern: oneLine, maxLength: 255 }],
   }),
-  translations: Type.Optional(Type.Array(Translation, { uniqueItems: true, maxItems: 500 })),
+  translations: translationsOf('name'),
 }
+
+/** For what has a description besides, in other languages as well. */
+export const namedAndDescribed = { ...named, translations: translationsOf('name', 'description') }
 
 /** Fields that the service assigns and every response of a named object carries. */
 export const recorded = {

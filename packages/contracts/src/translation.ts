@@ -1,7 +1,4 @@
-import type { Static } from 'typebox'
-import type { Translation } from './named.ts'
-
-type Translations = readonly Static<typeof Translation>[]
+type Translations = readonly { locale: string; property: string; value: string }[]
 
 /**
  * The value of `property` in the first of `locales` that has one, else `plain`.

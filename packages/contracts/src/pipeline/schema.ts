@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, named, recorded, Tags, Text, Uid } from '../named.ts'
+import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid } from '../named.ts'
 
 export const providerSchemas = [
   'WAREHOUSE_A',
@@ -13,7 +13,7 @@ export const providerSchemas = [
 ] as const
 
 const fields = {
-  ...named,
+  ...namedAndDescribed,
   /** The schema in the warehouse; made from the name when absent, and fixed from then on. */
   schemaName: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
   description: Type.Optional(Text),

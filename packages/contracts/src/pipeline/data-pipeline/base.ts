@@ -1,7 +1,7 @@
 import { closed } from '../../contract.ts'
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../../access.ts'
-import { authored, ignored, Line, Link, named, recorded, Tags, Text, Uid } from '../../named.ts'
+import { authored, ignored, Line, Link, namedAndDescribed, recorded, Tags, Text, Uid } from '../../named.ts'
 import { scheduled } from '../../schedule.ts'
 import { DataPipelineStatus } from '../run.ts'
 import { ReferencedSchema } from '../schema.ts'
@@ -64,7 +64,7 @@ const described = {
 const Interval = Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 }))
 
 const fields = {
-  ...named,
+  ...namedAndDescribed,
   ...described,
   ...scheduled,
   transformation: Type.Optional(Transformation),
