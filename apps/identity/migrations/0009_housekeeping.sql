@@ -6,6 +6,10 @@ create index refresh_tokens_consumed on refresh_tokens (consumed_at) where consu
 -- When somebody signed in last is one entry of this, whatever the report on access is ordered by.
 create index sessions_user_created on sessions (user_id, created_at);
 
+-- Those of a client are ended in small steps, by id.
+drop index sessions_client;
+create index sessions_client on sessions (client, id);
+
 -- Orders end in uid.
 drop index sso_client_configs_client_name;
 create index sso_client_configs_client_name on sso_client_configs (client, lower(client_name), uid);

@@ -94,6 +94,9 @@ it('nothing that was open before comes back, and API tokens and invitations do',
 
   await enable(person.client, false)
   const during = await linkTo(person.uid, 'PASSWORD_RESET')
+  // As if the process had been killed between disabling the client and ending its sessions.
+  await sql`update sessions set ended_at = null, end_reason = null where user_id = ${id}`.execute(service.db)
+  await person.get('/users/me').expect(401)
   await script.get('/users/me').expect(401)
   await enable(person.client, true)
 

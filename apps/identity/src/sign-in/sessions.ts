@@ -94,32 +94,42 @@ export async function endSessionsOfUser(
 }
 
 /**
- * Ends whatever is open for a client, and whatever its users have open elsewhere, with their half sign-ins and the links to
- * their new passwords. Asked when a client is disabled and when it is enabled again, so that nothing of the time before comes
- * back. The users themselves stay as they are: there may be a million, and each has many indexes.
+ * Ends whatever is open for a client that is disabled, and whatever its users have open elsewhere, with their half sign-ins
+ * and the links to their new passwords. All of that is refused while it is disabled; ended, it does not come back either. In
+ * small steps, because there may be a million of each. The users stay as they are: each of them has many indexes.
  */
-export async function endSessionsOfClient(trx: Kysely<DB>, client: string): Promise<void> {
-  const users = sql`select u.id from users u where u.client = ${client}`
-  await sql`delete from links where purpose = 'PASSWORD_RESET' and user_id in (${users})`.execute(trx)
-  await sql`delete from second_factor_tickets where user_id in (${users})`.execute(trx)
-  await end(trx, sql`client = ${client}`, 'CLIENT_DISABLED')
-  await end(trx, sql`user_id in (${users})`, 'CLIENT_DISABLED')
+export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promise<void> {
+  const disabled = sql`exists (select from clients where uid = ${client} and disabled)`
+  const users = sql`(select u.id from users u where u.client = ${client})`
+  await sql`delete from links where purpose = 'PASSWORD_RESET' and user_id in ${users} and ${disabled}`.execute(db)
+  await sql`delete from second_factor_tickets where user_id in ${users} and ${disabled}`.execute(db)
+  await endInBatches(db, sql`client = ${client} and ${disabled}`, 'CLIENT_DISABLED')
+  await end(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
 }
 
 /** Ends what was left alone for too long. It goes on nowhere since; this is for whoever looks at the table. */
-export async function endIdleSessions(db: Kysely<DB>, signal?: AbortSignal): Promise<number> {
+export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
+  endInBatches(db, sql`expires_at > now() and ${idle}`, 'IDLE', signal)
+
+/** In the order of their ids, so that none is looked at twice. */
+function endInBatches(
+  db: Kysely<DB>,
+  which: RawBuilder<unknown>,
+  reason: EndReason,
+  signal?: AbortSignal,
+): Promise<number> {
   let last = 0
   return inBatches(
     async (size) => {
       const { rows } = await sql<{ id: number }>`
-        update sessions set ended_at = now(), end_reason = 'IDLE' where id in (
-          select id from sessions s where id > ${last} and expires_at > now() and ${idle} and ended_at is null
-          order by id limit ${size} for update skip locked)
+        update sessions set ended_at = now(), end_reason = ${reason} where id = any(array(
+          select id from sessions s where id > ${last} and ${which} and ended_at is null
+          order by id limit ${size} for update))
         returning id`.execute(db)
-      last = Math.max(last, ...rows.map(({ id }) => id))
+      for (const { id } of rows) last = Math.max(last, id)
       return rows.length
     },
-    { signal },
+    { signal, size: 2_000 },
   )
 }
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { ClientBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { endSessionsOfClient } from '../../sign-in/sessions.ts'
-import { keepingASuperAdmin } from '../../super-admins.ts'
+import { keepingASuperAdmin } from '../users/super-admins.ts'
 import type { Asked } from '../operation.ts'
 import { clientColumns, clientOf, clientRecords, type ClientRow } from './records.ts'
 
@@ -14,22 +14,30 @@ export async function createClient(body: ClientBody, { write, caller, request }:
   })
 }
 
-/** Replaces a client. Disabling one ends what its users have open; the last one that a super admin can enter stays enabled. */
+/**
+ * Replaces a client. Disabling one ends what its users have open; the last one that a super admin can enter stays enabled. With
+ * a million sessions that takes longer than one transaction should: they are refused from the moment it is disabled, and
+ * ended afterwards. What is left of them is ended before it is enabled.
+ */
 export async function updateClient(
   uid: string,
   body: ClientBody,
-  { write, caller, request }: Asked,
+  { db, write, caller, request }: Asked,
 ): Promise<ClientRow> {
-  return write(async (trx) => {
+  const known = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
+  if (known.disabled && !body.disabled) await endSessionsOfClient(db, known.uid)
+  const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
+    // Again, now that nobody can sign in meanwhile.
+    if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
     const change = () => clientRecords.update(trx, caller, before, clientColumns(body))
     const disables = body.disabled && !before.disabled
     const after = disables ? await keepingASuperAdmin(trx, '/disabled', change) : await change()
-    // Again when it is enabled: what was opened while it was being disabled must not come back either.
-    if (body.disabled !== before.disabled) await endSessionsOfClient(trx, before.uid)
     request.audit(uid, { before: clientOf(before, []), after: clientOf(after, []) })
     return after
   })
+  if (replaced.disabled && !known.disabled) await endSessionsOfClient(db, replaced.uid)
+  return replaced
 }
 
 /** Removes a client that has no users; its groups go with it. */
