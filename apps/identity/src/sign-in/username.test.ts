@@ -17,6 +17,23 @@ it.each([
   ['օհս', 'ohu'],
   ['İstanbul', 'istanbul'],
   ['ıstanbul', 'istanbul'],
+  // Small capitals, phonetic letters, clicks, and scripts whose letters are like Latin capitals.
+  ['ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ', 'abcdefghijklmnopqrstuvwyz'],
+  ['ꜱᴜᴘᴘᴏʀᴛ', 'support'],
+  ['ǀuǁaby', 'lullaby'],
+  ['ᎠᎡᎪᎷᎪ', 'drama'],
+  ['ꓢꓳꓡꓳ', 'solo'],
+  // Dashes and apostrophes.
+  ['jean\u2010luc', 'jean-luc'],
+  ['jean\u2011luc', 'jean-luc'],
+  ['jean\u2013luc', 'jean-luc'],
+  ['jean\u2212luc', 'jean-luc'],
+  ['o\u2019neill', "o'neill"],
+  ['o\u02bcneill', "o'neill"],
+  ['o\u02bbneill', "o'neill"],
+  ['o\ua78cneill', "o'neill"],
+  ['o`neill', "o'neill"],
+  ['a|b', 'alb'],
 ])('%s and %s are one username', (a, b) => {
   expect(skeletonOf(a)).toBe(skeletonOf(b))
 })
@@ -25,13 +42,19 @@ it('keeps a username as it was typed, composed', () => {
   expect(usernameOf('E\u0301va.Müller+1@example.org')).toBe('Éva.Müller+1@example.org')
 })
 
-it.each(['anna1 annal', 'о0 ol', 'Пётр Nëtp', 'Μαρία Mapia', 'user-1 user_1'])(
-  'tells apart what people can: %s',
-  (two) => {
-    const [a, b] = two.split(' ')
-    expect(skeletonOf(a!)).not.toBe(skeletonOf(b!))
-  },
-)
+it.each([
+  'anna1 annal',
+  'о0 ol',
+  'Пётр Nëtp',
+  'Μαρία Mapia',
+  'user-1 user_1',
+  "o'neill oneill",
+  'jean-luc jeanluc',
+  'ꭰꭱꭲ ᏣᎳᎩ',
+])('tells apart what people can: %s', (two) => {
+  const [a, b] = two.split(' ')
+  expect(skeletonOf(a!)).not.toBe(skeletonOf(b!))
+})
 
 it.each([
   'Ñandú',
@@ -48,6 +71,11 @@ it.each([
   'ߒߞߏ',
   '𞤀𞤣𞤤𞤢𞤥',
   'አበበ',
+  'ᏣᎳᎩ',
+  'Ɛkow-Ŋɔŋɔ',
+  'Kāʻiulani',
+  'O\u2019Neill',
+  'Col·lell',
   'ada.l-1_x@example.org',
 ])('takes %s', (username) => expect(usernameOf(username)).toBe(username.normalize('NFC')))
 
@@ -62,6 +90,13 @@ it.each([
   ['a change of direction', '\u202enimda'],
   ['a space', 'ad min'],
   ['a line break', 'ad\nmin'],
+  ['small capitals', 'ꜱᴜᴘᴘᴏʀᴛ'],
+  ['small capitals of phonetics', 'ʜɪʟ'],
+  ['a click', 'ǀena'],
+  ['a letter of phonetics', 'ꭎna'],
+  ['a symbol', 'a∣b'],
+  ['an accent of its own', 'o´neill'],
+  ['an emoji', 'ada😀'],
   ['a private letter', '\ue000admin'],
 ])('refuses %s', (_what, username) => {
   expect(() => usernameOf(username)).toThrow(/A username/)

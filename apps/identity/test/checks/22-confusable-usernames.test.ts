@@ -20,6 +20,9 @@ it.each([
   ['a Turkish letter', 'istanbul', 'İSTANBUL'],
   ['sharp s', 'strasse', 'STRAßE'],
   ['letters of another script', 'coco', 'сосо'],
+  ['a hyphen', 'jean-luc', 'jean\u2010luc'],
+  ['an apostrophe', "o'neill", 'o\u02bcneill'],
+  ['letters like capitals', 'solo', 'ꓢꓳꓡꓳ'],
 ])('one that differs by %s is taken', async (_what, first, second) => {
   await create(first).expect(201)
   const { body } = await create(second).expect(409)
@@ -29,6 +32,8 @@ it.each([
 it.each([
   ['Cyrillic among Latin', 'аccountant'],
   ['a zero-width space', 'account\u200bant'],
+  ['small capitals', 'ᴀᴄᴄᴏᴜɴᴛᴀɴᴛ'],
+  ['clicks', 'ǀuǀu'],
   ['a right-to-left mark', 'accountant\u200f'],
 ])('one with %s is refused', async (_what, username) => {
   const { body } = await create(username).expect(422)
