@@ -8,8 +8,8 @@ export const ResultEnvelope = contract(
     {
       status: Type.Enum(['OK', 'WARNING', 'ERROR']),
       httpStatus: Type.String({ maxLength: 100 }),
-      httpStatusCode: Type.Integer(),
-      statusCode: Type.Integer(),
+      httpStatusCode: Type.Integer({ minimum: 100, maximum: 599 }),
+      statusCode: Type.Integer({ minimum: 0, maximum: 599 }),
       errorCode: Type.String({ maxLength: 100 }),
       message: Type.String({ maxLength: 2000 }),
       messageKey: Type.Optional(Type.String({ maxLength: 200 })),

@@ -42,6 +42,10 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   paged?: boolean
   /** The object has a version: answers carry it as ETag, and a write takes it as If-Match. */
   versioned?: boolean
+  /** Takes If-Match, though its answer is not the object, or it is a POST. */
+  ifMatch?: boolean
+  /** It may lead a browser on instead (302). */
+  leadsOn?: boolean
   /** The body is not JSON: this media type, streamed. */
   upload?: string
 }

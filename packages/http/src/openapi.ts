@@ -15,10 +15,21 @@ const pagedHeaders = {
   Link: { description: 'first, prev, next, last (RFC 8288).', schema: { type: 'string' } },
 }
 
+const requestId = { 'X-Request-Id': { description: 'Names this request in the logs.', schema: { type: 'string' } } }
+
+/** How a service introduces itself. */
+export interface ServiceInfo {
+  title: string
+  version: string
+  description: string
+  /** What people call the nouns of operations, and a sentence on each, by the first word of the operations' ids. */
+  nouns?: Readonly<Record<string, { name: string; description: string }>>
+}
+
 /** OpenAPI 3.1 is JSON Schema 2020-12, so a contract is already its own documentation. */
 export function openapi(
   operations: readonly Operation[],
-  info: { title: string; version: string; description: string },
+  { nouns = {}, ...info }: ServiceInfo,
 ) {
   const schemas: Record<string, Json> = {}
   const ref = (contract: Json): Json => lift(contract, schemas)
@@ -33,7 +44,7 @@ export function openapi(
         operationId: signature.id,
         summary: signature.summary,
         ...(signature.description && { description: signature.description }),
-        tags: [signature.id.split('.')[0]],
+        tags: [groupOf(signature.id, nouns).name],
         security: securityOf(signature.guard),
         ...(Array.isArray(signature.guard) && { 'x-roles': signature.guard }),
         ...((signature.guard === 'in-person' || signature.inPerson) && { 'x-in-person': true }),
@@ -51,6 +62,15 @@ export function openapi(
             headers: answerHeaders(signature),
             ...(signature.response && { content: content(signature.response) }),
           },
+          ...(signature.leadsOn && {
+            302: {
+              description: 'Leads the browser on.',
+              headers: {
+                ...requestId,
+                Location: { description: 'Where to.', schema: { type: 'string', format: 'uri-reference' } },
+              },
+            },
+          }),
           default: {
             description: 'A problem.',
             content: { 'application/problem+json': { schema: ref(ProblemDocument) } },
@@ -64,6 +84,7 @@ export function openapi(
     openapi: '3.1.0',
     info,
     servers: [{ url: '/api/v1' }],
+    tags: groupsOf(operations, nouns),
     paths,
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
@@ -72,10 +93,20 @@ export function openapi(
   }
 }
 
-function headerParameters({ versioned, effect, method, response }: Signature): Json[] {
-  const ifMatch = versioned && effect === 'write' && method !== 'post'
+const groupOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
+  const noun = id.split('.')[0]!
+  return nouns[noun] ?? { name: noun, description: '' }
+}
+
+/** In the order of the operations, which is also that of the reference. */
+const groupsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo['nouns']>) => [
+  ...new Map(operations.map(({ signature }) => groupOf(signature.id, nouns)).map((group) => [group.name, group])).values(),
+]
+
+function headerParameters({ versioned, effect, method, response, ifMatch }: Signature): Json[] {
+  const takesIfMatch = ifMatch ?? (versioned && effect === 'write' && method !== 'post')
   return [
-    ...(ifMatch ? [header('If-Match', 'The ETag that was read. A newer version answers 412.')] : []),
+    ...(takesIfMatch ? [header('If-Match', 'The ETag that was read. A newer version answers 412.')] : []),
     ...(response && effect === 'read' ? [header('Accept-Language', 'For display names that have translations.')] : []),
   ]
 }
@@ -83,7 +114,7 @@ function headerParameters({ versioned, effect, method, response }: Signature): J
 const header = (name: string, description: string) => ({ name, in: 'header', description, schema: { type: 'string' } })
 
 const answerHeaders = ({ paged, versioned, status, response }: Signature) => ({
-  'X-Request-Id': { description: 'Names this request in the logs.', schema: { type: 'string' } },
+  ...requestId,
   ...(paged && pagedHeaders),
   ...(versioned && response && { ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } } }),
   ...(status === 201 && { Location: { description: 'Where it is found.', schema: { type: 'string' } } }),

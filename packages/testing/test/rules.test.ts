@@ -26,7 +26,7 @@ describe('the rooms', () => {
 })
 
 describe('the rules themselves', () => {
-  it('find an unbounded string, an open object and a secret in a response', () => {
+  it('find an unbounded string or number, an open object and a secret in a response', () => {
     const signature = {
       id: 'things.read',
       summary: 'Read a thing',
@@ -35,9 +35,13 @@ describe('the rules themselves', () => {
       guard: 'anyone',
       effect: 'read',
       status: 200,
-      response: { title: 'Thing', type: 'object', properties: { password: { type: 'string' } } },
+      response: {
+        title: 'Thing',
+        type: 'object',
+        properties: { password: { type: 'string' }, size: { type: 'integer', minimum: 0 } },
+      },
     } as Signature
-    expect(brokenContractRules([signature])).toHaveLength(3)
+    expect(brokenContractRules([signature])).toHaveLength(4)
   })
 
   it('find a repeated id and a writing GET', () => {

@@ -26,7 +26,7 @@ const fields = {
   state: Type.Enum([...mailStates]),
   /** Why it was not sent at the last try, or why it was given up. */
   reason: Type.Optional(Type.String({ maxLength: 1000 })),
-  attempts: Type.Integer({ minimum: 0 }),
+  attempts: Type.Integer({ minimum: 0, maximum: 100_000 }),
   /** When it was sent or given up. */
   finished: Type.Optional(Timestamp),
 }

@@ -28,7 +28,7 @@ export const Tokens = contract(
       accessToken: Type.String({ maxLength: 10_000 }),
       tokenType: Type.Enum(['Bearer']),
       /** Seconds until the access token ends. */
-      expiresIn: Type.Integer({ minimum: 1 }),
+      expiresIn: Type.Integer({ minimum: 1, maximum: 900 }),
       refreshToken: RefreshToken,
       refreshTokenExpires: Timestamp,
     },

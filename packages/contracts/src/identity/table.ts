@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
 import { Line } from '../named.ts'
+import { AnyNumber } from '../numbers.ts'
 
 /** A column of a tabular result: what people call it, what programs call it, and what its cells are. */
 export const Header = contract(
@@ -21,12 +22,22 @@ export const Header = contract(
 )
 export type Header = TypeOf<typeof Header>
 
-const Rows = Type.Array(Type.Array(Type.Unknown(), { maxItems: 100 }), { maxItems: 1000 })
+const Cell = Type.Unsafe<unknown>(
+  Type.Union([
+    Type.Null(),
+    Type.Boolean(),
+    AnyNumber,
+    Type.String({ maxLength: 20_000 }),
+    Type.Array(Type.Unknown(), { maxItems: 1000 }),
+    Type.Object({}, { additionalProperties: true, maxProperties: 1000 }),
+  ]),
+)
+const Rows = Type.Array(Type.Array(Cell, { maxItems: 100 }), { maxItems: 1000 })
 const Count = Type.Integer({ minimum: 0, maximum: 1000 })
 
 /**
  * A page of a report. Cells are JSON values in the order of the headers: strings, numbers, booleans, null, and objects
- * where the header says JSONB; times are ISO 8601. `metaData.pager` tells of the pages.
+ * or arrays where the header says JSONB; times are ISO 8601. `metaData.pager` tells of the pages.
  */
 export const TabularResult = contract(
   'TabularResult',

@@ -44,6 +44,7 @@ export const pipelineOperations = {
       method: 'post',
       path: '/data-pipelines/:uid/file',
       guard: manage,
+      ifMatch: true,
       upload: 'text/csv',
       query: UploadQuery,
       response: UploadedFile,

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Text, Timestamp, Uid } from '../named.ts'
 import { TableSummary, Table } from './table.ts'
+import { Amount, Count } from '../numbers.ts'
 
 export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CANCELLED', 'NEVER_RUN'] as const
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
@@ -25,14 +26,14 @@ export const Progress = contract(
   'Progress',
   Type.Object(
     {
-      bytesRead: Type.Number(),
-      bytesTotal: Type.Optional(Type.Number()),
-      rowsRead: Type.Number(),
-      rowsRejected: Type.Number(),
+      bytesRead: Count,
+      bytesTotal: Type.Optional(Count),
+      rowsRead: Count,
+      rowsRejected: Count,
       /** 0 to 100. */
-      percentage: Type.Optional(Type.Number()),
-      rowsPerSecond: Type.Number(),
-      bytesPerSecond: Type.Number(),
+      percentage: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
+      rowsPerSecond: Amount,
+      bytesPerSecond: Amount,
     },
     closed,
   ),
@@ -60,15 +61,15 @@ export const Run = contract(
       taskId: Uid,
       status: Type.Enum([...runStatuses]),
       trigger: Type.Enum(['MANUAL', 'SCHEDULE', 'WORKFLOW']),
-      attempt: Type.Integer(),
+      attempt: Count,
       created: Timestamp,
       started: Type.Optional(Timestamp),
       finished: Type.Optional(Timestamp),
       duration: Type.Optional(Line),
       startedBy: Type.Optional(Line),
       progress: Progress,
-      rowsWritten: Type.Optional(Type.Number()),
-      bytesWritten: Type.Optional(Type.Number()),
+      rowsWritten: Type.Optional(Count),
+      bytesWritten: Type.Optional(Count),
       /** What a person needs to know about how it ended: what, where, why, what to do. */
       message: Type.Optional(Text),
       errorCode: Type.Optional(Line),
@@ -126,7 +127,7 @@ export type PageQuery = TypeOf<typeof PageQuery>
 export const RejectedRow = contract(
   'RejectedRow',
   Type.Object(
-    { line: Type.Number(), column: Type.Optional(Line), reason: Text, raw: Type.String({ maxLength: 8192 }) },
+    { line: Count, column: Type.Optional(Line), reason: Text, raw: Type.String({ maxLength: 8192 }) },
     closed,
   ),
 )

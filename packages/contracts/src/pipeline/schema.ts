@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid } from '../named.ts'
+import { Count } from '../numbers.ts'
 
 export const providerSchemas = [
   'WAREHOUSE_A',
@@ -38,7 +39,7 @@ export const Schema = contract(
       ...fields,
       schemaName: Line,
       access: Access,
-      statistics: Type.Object({ dataPipelines: Type.Integer(), views: Type.Integer() }, closed),
+      statistics: Type.Object({ dataPipelines: Count, views: Count }, closed),
       displayDescription: Type.Optional(Text),
       tagString: Type.Optional(Text),
     },

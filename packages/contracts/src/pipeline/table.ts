@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
 import { Line, Text, Timestamp } from '../named.ts'
+import { Amount, AnyNumber, Count } from '../numbers.ts'
 
 const many = { maxItems: 1600 }
 
@@ -23,11 +24,11 @@ export const Column = contract(
       sortKey: Type.Optional(Type.Boolean()),
       deleted: Type.Optional(Type.Boolean()),
       created: Type.Optional(Timestamp),
-      length: Type.Optional(Type.Number()),
-      distinctValues: Type.Optional(Type.Number()),
-      nullValues: Type.Optional(Type.Number()),
-      minValue: Type.Optional(Type.Number()),
-      maxValue: Type.Optional(Type.Number()),
+      length: Type.Optional(Count),
+      distinctValues: Type.Optional(Count),
+      nullValues: Type.Optional(Count),
+      minValue: Type.Optional(AnyNumber),
+      maxValue: Type.Optional(AnyNumber),
       valueExpression: Type.Optional(Line),
       dataTypeLabel: Type.Optional(Line),
     },
@@ -42,10 +43,10 @@ const table = {
   displayName: Type.Optional(Line),
   description: Type.Optional(Text),
   /** Bytes on disk. */
-  size: Type.Number(),
-  rowCount: Type.Number(),
-  columnCount: Type.Number(),
-  sizeMb: Type.Number(),
+  size: Count,
+  rowCount: Count,
+  columnCount: Count,
+  sizeMb: Amount,
   sizePretty: Line,
   qualifiedTableName: Line,
   tableName: Line,
@@ -65,9 +66,9 @@ export const TableSummary = contract(
       name: Line,
       displayName: Type.Optional(Line),
       description: Type.Optional(Text),
-      size: Type.Number(),
-      sizeMb: Type.Number(),
-      rowCount: Type.Number(),
+      size: Count,
+      sizeMb: Amount,
+      rowCount: Count,
       foreignKeys: Type.Array(ForeignKey, many),
     },
     closed,
@@ -82,11 +83,11 @@ export const QueryResult = contract(
       ...table,
       queryStartTime: Timestamp,
       /** Milliseconds. */
-      queryDuration: Type.Number(),
+      queryDuration: Amount,
       rows: Type.Array(Type.Array(Type.Unknown(), many), { maxItems: 10_000 }),
       /** Rows and columns of `rows`. */
-      height: Type.Integer(),
-      width: Type.Integer(),
+      height: Count,
+      width: Count,
     },
     closed,
   ),

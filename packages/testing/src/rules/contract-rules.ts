@@ -14,7 +14,7 @@ const tokenAnswers = new Set([
 ])
 
 /**
- * What is wrong with the contracts of these operations, one sentence each: strings, arrays and numbers of requests without a
+ * What is wrong with the contracts of these operations, one sentence each: strings, arrays and numbers without a
  * bound, objects that are open, bodies and responses without a title, responses with a secret's name in them.
  */
 export function brokenContractRules(signatures: readonly Signature[]): string[] {
@@ -46,11 +46,7 @@ function walk(schema: Json, at: string, side: Side): string[] {
   if (schema.type === 'string' && schema.maxLength === undefined && !schema.enum && schema.const === undefined)
     broken.push(`${at}: a string without maxLength`)
   if (schema.type === 'array' && schema.maxItems === undefined) broken.push(`${at}: an array without maxItems`)
-  if (
-    side.request &&
-    /^(number|integer)$/.test(schema.type) &&
-    (schema.maximum === undefined || schema.minimum === undefined)
-  )
+  if (/^(number|integer)$/.test(schema.type) && (schema.maximum === undefined || schema.minimum === undefined))
     broken.push(`${at}: a number without bounds`)
   if (
     schema.type === 'object' &&

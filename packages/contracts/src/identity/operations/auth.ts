@@ -43,6 +43,7 @@ export const auth = {
     effect: 'write',
     query: SsoCallbackQuery,
     response: Tokens,
+    leadsOn: true,
   }),
   startSso: signature({
     id: 'auth.startSso',
@@ -52,6 +53,7 @@ export const auth = {
     path: '/auth/sso/:clientCode',
     guard: 'anyone',
     status: 302,
+    leadsOn: true,
     query: SsoStartQuery,
   }),
   logout: signature({

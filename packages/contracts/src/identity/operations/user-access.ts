@@ -11,6 +11,7 @@ export const userAccess = {
     method: 'delete',
     path: '/users/:uid/second-factor',
     guard: ['ROLE_MANAGE_USER'],
+    ifMatch: true,
     // What weakens somebody's sign-in is not left to a token that leaked.
     inPerson: true,
   }),

@@ -27,6 +27,7 @@ export const userLife = {
     method: 'post',
     path: '/users/:uid/invite',
     guard,
+    ifMatch: true,
     response: InvitedUser,
     versioned: true,
   }),
@@ -38,6 +39,7 @@ export const userLife = {
     method: 'post',
     path: '/users/:uid/copies',
     guard,
+    ifMatch: true,
     status: 201,
     body: UserBody,
     response: listOf(InvitedUser),
@@ -49,5 +51,6 @@ export const userLife = {
     method: 'post',
     path: '/users/:uid/password-reset',
     guard,
+    ifMatch: true,
   }),
 }

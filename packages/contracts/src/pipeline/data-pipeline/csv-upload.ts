@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../../contract.ts'
 import { body, Line, Timestamp } from '../../named.ts'
 import { baseFields, baseIgnored, baseResponse } from './base.ts'
+import { Count } from '../../numbers.ts'
 
 export const delimiters = ['PIPE', 'COMMA', 'TAB', 'SEMI_COLON'] as const
 
@@ -33,7 +34,7 @@ export const UploadedFile = contract(
     {
       name: Line,
       /** Bytes. */
-      size: Type.Number(),
+      size: Count,
       /** Of the bytes as they arrived, in hexadecimal. */
       sha256: Type.String({ maxLength: 64 }),
       uploaded: Timestamp,

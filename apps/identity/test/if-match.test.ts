@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { identityOperations, type Signature } from '@sluice/contracts'
+import { openapi } from '@sluice/http'
+import { operations } from '../src/api/operations.ts'
+import type { Service } from './app-under-test.ts'
+import { startServiceBesideProviders } from './federated/visitor.ts'
+import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
+
+let service: Service
+let good: GoodRequests
+let admin: Awaited<ReturnType<Service['as']>>
+beforeAll(async () => {
+  service = await startServiceBesideProviders()
+  admin = await service.as(['ROLE_SUPER_ADMIN'])
+  good = goodRequests({ service, admin })
+})
+afterAll(() => service.stop())
+
+const document = openapi(operations, { title: 'Identity', version: '1', description: '' })
+const described = ({ path, method }: Signature) => document.paths[path.replaceAll(/:(\w+)/g, '{$1}')][method]
+const withId = Object.values(identityOperations)
+  .flatMap((noun): Signature[] => Object.values(noun))
+  .filter(({ path, guard, effect }) => path.includes(':uid') && guard !== 'service' && effect === 'write')
+
+it.each(withId.map((signature): [string, Signature] => [signature.id, signature]))(
+  '%s says that it takes If-Match if it does, and only then',
+  async (id, signature) => {
+    const { uid = '', params = {}, query = '', body, by = admin } = await good[id]!()
+    const path = signature.path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : params[name]!))
+    const { status } = await by[signature.method](`${path}${query}`).set('if-match', '"987654"').send(body)
+    const declared = described(signature).parameters.some(({ name }: { name: string }) => name === 'If-Match')
+    expect([status === 412, status < 500]).toEqual([declared, true])
+  },
+)
+
+it('an operation that leads a browser on says so', () => {
+  for (const { responses } of [
+    described(identityOperations.auth.finishSso),
+    described(identityOperations.auth.startSso),
+  ])
+    expect(responses[302].headers).toHaveProperty('Location')
+  expect(described(identityOperations.auth.finishSso).responses).toHaveProperty('200')
+  expect(described(identityOperations.auth.login).responses).not.toHaveProperty('302')
+})
