@@ -7,6 +7,9 @@ import { cookieIn } from '../cookies.ts'
 export interface Csrf {
   /** A token for the forms of a page; sets the browser's cookie where it has none. */
   issue(request: Request, response: Response): string
+  /** What shows that a link to `what` is one that this browser was given; sets the browser's cookie where it has none. */
+  mark(request: Request, response: Response, what: string): string
+  isMarked(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
   /** Throws 403 unless the form, parsed into `request.body`, is from a page of ours in this browser. */
   demand(request: Request): void
 }
@@ -27,10 +30,21 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: Settings): Cs
   const key = createHmac('sha256', SERVICE_SECRET).update('forms of the pages').digest()
   const proofOf = (browser: string, nonce: string) => createHmac('sha256', key).update(`${browser}.${nonce}`).digest()
 
+  const browserOf = (request: Request, response: Response): string => {
+    const known = cookieOf(request, cookie) ?? (response.locals.formBrowser as string | undefined)
+    return (response.locals.formBrowser = known ?? newBrowser(response, cookie, secure))
+  }
+  // No nonce has a dot in it, so that neither passes for the other.
+  const markOf = (browser: string, what: string) => proofOf(browser, `link.${what}`)
+
   return {
+    mark: (request, response, what) => markOf(browserOf(request, response), what).toString('base64url'),
+    isMarked(request, what, mark) {
+      const browser = cookieOf(request, cookie)
+      return browser !== undefined && isSame(Buffer.from(mark, 'base64url'), markOf(browser, what))
+    },
     issue(request, response) {
-      const known = cookieOf(request, cookie) ?? (response.locals.formBrowser as string | undefined)
-      const browser = (response.locals.formBrowser = known ?? newBrowser(response, cookie, secure))
+      const browser = browserOf(request, response)
       // Another text on every page, so that compression gives nothing of it away.
       const nonce = randomBytes(12).toString('base64url')
       return `${nonce}.${proofOf(browser, nonce).toString('base64url')}`
@@ -71,7 +85,7 @@ function newBrowser(response: Response, cookie: string, secure: boolean): string
   return browser
 }
 
-function cookieOf(request: Request, cookie: string): string | undefined {
+function cookieOf(request: Pick<Request, 'headers'>, cookie: string): string | undefined {
   const value = cookieIn(request.headers.cookie, cookie)
   return value && /^[\w-]{24}$/.test(value) ? value : undefined
 }

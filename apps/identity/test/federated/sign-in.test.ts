@@ -5,7 +5,16 @@ import { keepHouseOnce } from '../../src/housekeeping.ts'
 import { takeTicket } from '../../src/sign-in/federated/tickets.ts'
 import { auditOf, type Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
-import { begin, clientOf, comeBack, followed, signInThrough, ssoUser, startServiceBesideProviders } from './visitor.ts'
+import {
+  begin,
+  clientOf,
+  comeBack,
+  followed,
+  pageOpen,
+  signInThrough,
+  ssoUser,
+  startServiceBesideProviders,
+} from './visitor.ts'
 
 let service: Service
 let provider: TestProvider
@@ -192,7 +201,7 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
   it('goes back there with a ticket, which is good once, there, for a minute', async () => {
     const { code, user } = await somebody()
     const ticketOf = async () => {
-      const answer = await signInThrough(service, code, '?interaction=page-1')
+      const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
       expect([answer.status, answer.text]).toEqual([302, ''])
       const back = new URL(answer.headers.location as string)
       expect(back.origin + back.pathname).toBe('http://localhost:3001/interaction/page-1/federated')
@@ -225,8 +234,24 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
 
   it('goes back there when it fails', async () => {
     const { code } = await somebody({ status: 'INACTIVE' })
-    const answer = await signInThrough(service, code, '?interaction=page-1')
+    const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
     expect(answer.headers.location).toBe('http://localhost:3001/interaction/page-1/federated?problem=sign-in-failed')
+  })
+
+  it('begins in the browser that has the page open, and nowhere else', async () => {
+    const { code } = await somebody()
+    const { query, cookie } = await pageOpen(service, 'page-3')
+    const other = await pageOpen(service, 'page-4')
+    const status = async (search: string, header = '') =>
+      (await service.http.get(`/api/v1/auth/sso/${code}${search}`).set('cookie', header)).status
+    expect(await status(query, cookie)).toBe(302)
+    expect(await status(query)).toBe(400)
+    expect(await status(query, other.cookie)).toBe(400)
+    expect(await status('?interaction=page-3', cookie)).toBe(400)
+    expect(await status(query.replace('page-3', 'page-4'), cookie)).toBe(400)
+    await sql`update oidc_models set expires_at = now()`.execute(service.db)
+    const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).set('cookie', cookie)
+    expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
   })
 
   it('is not led anywhere else', async () => {

@@ -47,8 +47,8 @@ export async function ssoUser(service: Service, about: NewUser & { ssoId: string
 const pathOf = (url: string) => new URL(url).pathname + new URL(url).search
 
 /** Begins a sign-in: where the provider is asked to sign in, and the browser's cookie. */
-export async function begin(service: Service, code: string, query = '') {
-  const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).expect(302)
+export async function begin(service: Service, code: string, { query = '', cookie: before = '' } = {}) {
+  const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).set('cookie', before).expect(302)
   const [cookie = ''] = answer.headers['set-cookie'] as unknown as string[]
   return { location: answer.headers.location as string, setCookie: cookie, cookie: cookie.split(';')[0]! }
 }
@@ -64,7 +64,7 @@ export const comeBack = (service: Service, url: string, cookie: string) =>
   service.http.get(pathOf(url)).set('cookie', cookie)
 
 /** The whole way. */
-export async function signInThrough(service: Service, code: string, query = '') {
-  const { location, cookie } = await begin(service, code, query)
+export async function signInThrough(service: Service, code: string, from: Parameters<typeof begin>[2] = {}) {
+  const { location, cookie } = await begin(service, code, from)
   return comeBack(service, await followed(location), cookie)
 }

@@ -13,6 +13,13 @@ export const SsoStartQuery = contract(
           description: 'The page of the OpenID Provider that the sign-in began on, and goes back to.',
         }),
       ),
+      mark: Type.Optional(
+        Type.String({
+          maxLength: 100,
+          pattern: '^[A-Za-z0-9_-]+$',
+          description: 'From the link on that page: shows that it was given to this browser.',
+        }),
+      ),
     },
     closed,
   ),

@@ -5,14 +5,18 @@ import type { Step } from './step.ts'
 export async function providersOf({
   db,
   application,
-  interaction,
+  interaction: { uid: interaction },
+  csrf,
   prefix,
+  request,
+  response,
 }: Step): Promise<{ href: string; label: string }[]> {
   const { rows } = await sql<{ code: string; domain: string }>`
     select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
     where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
+  const query = new URLSearchParams({ interaction, mark: csrf.mark(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
-    href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?interaction=${encodeURIComponent(interaction.uid)}`,
+    href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query}`,
     label: URL.canParse(domain) ? new URL(domain).host : domain,
   }))
 }
