@@ -1,6 +1,8 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
+import type { Request, Response } from 'express'
 import { sql } from 'kysely'
 import { outgoingAllowed } from '@sluice/http'
+import { csrfGuard } from '../../src/pages/csrf.ts'
 import { sealedSecret } from '../../src/sign-in/federated/provider-config.ts'
 import { clientBody, startService, type NewUser, type Service } from '../app-under-test.ts'
 import { registered } from './test-provider.ts'
@@ -51,6 +53,20 @@ export async function begin(service: Service, code: string, { query = '', cookie
   const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).set('cookie', before).expect(302)
   const [cookie = ''] = answer.headers['set-cookie'] as unknown as string[]
   return { location: answer.headers.location as string, setCookie: cookie, cookie: cookie.split(';')[0]! }
+}
+
+/** A page of the OpenID Provider, open in a browser: what its link to a provider asks, and the browser's cookie. */
+export async function pageOpen(service: Service, interaction: string) {
+  const id = createHash('sha256').update(interaction).digest()
+  await sql`
+    insert into oidc_models (model, id_hash, payload, expires_at)
+    values ('Interaction', ${id}, '{}', now() + interval '1 hour') on conflict do nothing`.execute(service.db)
+  let cookie = ''
+  const request = { headers: {} } as Request
+  const set = (name: string, value: string) => void (cookie = `${name}=${value}`)
+  const response = { locals: {}, cookie: set } as unknown as Response
+  const mark = csrfGuard(service.config).mark(request, response, interaction)
+  return { query: `?${new URLSearchParams({ interaction, mark })}`, cookie }
 }
 
 /** What a browser does at the provider: nothing but to follow. Answers the address that it is sent back to. */
