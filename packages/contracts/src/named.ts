@@ -9,15 +9,15 @@ export const Uid = Type.String({ format: 'uuid', maxLength: 36 })
 const oneLine = '^\\P{Cc}*$'
 
 /** One line of text, for names and the like. */
-export const Line = Type.String({ maxLength: 255, pattern: oneLine })
+export const Line = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
 
 /** Prose. */
 export const Text = Type.String({ maxLength: 10_000 })
 
 /** Empty or an absolute http(s) address. */
-export const Link = Type.String({ maxLength: 2000, pattern: '^($|https?://)' })
+export const Link = Type.String({ maxLength: 2000, pattern: '^($|https?://)', examples: ['https://data.example.org/'] })
 
-export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100, pattern: oneLine }), {
+export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100, pattern: oneLine, examples: ['health'] }), {
   uniqueItems: true,
   maxItems: 50,
 })
@@ -45,6 +45,7 @@ export const named = {
     maxLength: 255,
     pattern: '\\S',
     allOf: [{ type: 'string', pattern: oneLine, maxLength: 255 }],
+    examples: ['Air quality'],
   }),
   translations: translationsOf('name'),
 }

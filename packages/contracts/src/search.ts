@@ -1,8 +1,18 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from './contract.ts'
 
-const Filter = Type.String({ minLength: 1, maxLength: 20_000, description: 'property:operator[:value]' })
-const Order = Type.String({ minLength: 1, maxLength: 100, description: 'property[:asc|desc|iasc|idesc]' })
+const Filter = Type.String({
+  minLength: 1,
+  maxLength: 20_000,
+  description: 'property:operator[:value]',
+  examples: ['name:ilike:air'],
+})
+const Order = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description: 'property[:asc|desc|iasc|idesc]',
+  examples: ['name:iasc'],
+})
 const Page = Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })
 const After = Type.String({
   maxLength: 2000,
@@ -48,7 +58,7 @@ export const ListQuery = contract(
       after: Type.Optional(After),
       paging: Type.Optional(Type.Boolean()),
       total: Type.Optional(Type.Boolean()),
-      locale: Type.Optional(Type.String({ maxLength: 35 })),
+      locale: Type.Optional(Type.String({ maxLength: 35, examples: ['fr'] })),
     },
     closed,
   ),

@@ -12,14 +12,14 @@ import { healthRoutes, type Part } from './health.ts'
 import { refuseOtherHosts } from './hosts.ts'
 import { logRequests } from './log-requests.ts'
 import { holdsHalfPair, holdsNul } from './unstorable-json.ts'
-import { openapi } from './openapi.ts'
+import { openapi, type ServiceInfo } from './openapi.ts'
 import type { Operation } from './operation.ts'
 import { problems, type Problem } from './problem.ts'
 import { router, type Surroundings } from './router.ts'
 
 export interface Door<Context> extends Surroundings<Context> {
   operations: readonly Operation<Context>[]
-  info: { title: string; version: string; description: string }
+  info: ServiceInfo
   logger: Logger
   metrics: Registry
   parts: readonly Part[]

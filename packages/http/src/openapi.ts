@@ -27,10 +27,7 @@ export interface ServiceInfo {
 }
 
 /** OpenAPI 3.1 is JSON Schema 2020-12, so a contract is already its own documentation. */
-export function openapi(
-  operations: readonly Operation[],
-  { nouns = {}, ...info }: ServiceInfo,
-) {
+export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
   const schemas: Record<string, Json> = {}
   const ref = (contract: Json): Json => lift(contract, schemas)
   const paths: Record<string, Json> = {}
@@ -100,7 +97,9 @@ const groupOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
 
 /** In the order of the operations, which is also that of the reference. */
 const groupsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo['nouns']>) => [
-  ...new Map(operations.map(({ signature }) => groupOf(signature.id, nouns)).map((group) => [group.name, group])).values(),
+  ...new Map(
+    operations.map(({ signature }) => groupOf(signature.id, nouns)).map((group) => [group.name, group]),
+  ).values(),
 ]
 
 function headerParameters({ versioned, effect, method, response, ifMatch }: Signature): Json[] {

@@ -74,7 +74,7 @@ export const ApiTokenBody = contract(
   'ApiTokenBody',
   Type.Object(
     {
-      name: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$' }),
+      name: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['Nightly export'] }),
       /** Roles that the user holds. None: it can do only what needs no role. */
       roles: Roles,
       /** At most 365 days ahead. */

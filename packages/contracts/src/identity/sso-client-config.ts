@@ -14,6 +14,13 @@ export const applicationScopes = [
 ]
 export type ApplicationScope = (typeof applicationScopes)[number]
 
+/** The scopes that are roles: what an application may do at our own services. */
+export const roleScopes = (scopes: readonly string[]): Role[] => roles.filter((role) => scopes.includes(role))
+
+/** The scopes that are about the user. */
+export const userScopes = (scopes: readonly string[]): string[] =>
+  openIdScopes.filter((scope) => scopes.includes(scope))
+
 export const grantTypes = ['authorization_code', 'refresh_token', 'client_credentials'] as const
 export type GrantType = (typeof grantTypes)[number]
 
@@ -23,13 +30,14 @@ const AuthorizationGrantType = Type.Object(
 )
 
 /** Longer is typed by nobody, and pages and logs show it. */
-const Name = Type.String({ minLength: 2, maxLength: 255, pattern: '^[^\\p{Cc}]*$' })
+const Name = Type.String({ minLength: 2, maxLength: 255, pattern: '^[^\\p{Cc}]*$', examples: ['Reports'] })
 
 const fields = {
   ssoClientId: Type.String({
     minLength: 2,
     maxLength: 255,
     pattern: '^[ -~]*$',
+    examples: ['reports'],
     description: 'The client_id of OAuth. Printable ASCII, unlike any other, in every client.',
   }),
   clientName: Name,
@@ -46,7 +54,15 @@ export const SsoClientConfigBody = contract(
       ...fields,
       client: Type.Optional(Reference),
       clientSecret: Type.Optional(
-        Type.Union([Type.String({ minLength: 22, maxLength: 255, pattern: '^[!-~]*$' }), Type.Null()]),
+        Type.Union([
+          Type.String({
+            minLength: 22,
+            maxLength: 255,
+            pattern: '^[!-~]*$',
+            examples: ['make-one-of-at-least-22-characters'],
+          }),
+          Type.Null(),
+        ]),
       ),
     },
     ['confidential'],

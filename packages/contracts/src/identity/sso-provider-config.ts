@@ -12,6 +12,7 @@ const fields = {
     minLength: 1,
     maxLength: 500,
     pattern: '^[!-~]*$',
+    examples: ['login.example.org'],
     description:
       'IDP_VENDOR: the domain that the vendor gave you; its issuer is https://<clientDomain>/. GENERIC: the issuer of the provider, as a whole address or its host only.',
   }),
@@ -19,12 +20,18 @@ const fields = {
     minLength: 1,
     maxLength: 100,
     pattern: '^[!-~]*$',
+    examples: ['sub'],
     description: 'The claim whose value is the ssoId of a user. Best one that nobody can change: sub, or oid at Entra.',
   }),
 }
 
-const ClientId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[ -~]*$' })
-const ClientSecret = Type.String({ minLength: 1, maxLength: 1000, pattern: '^[ -~]*$' })
+const ClientId = Type.String({ minLength: 1, maxLength: 255, pattern: '^[ -~]*$', examples: ['sluice'] })
+const ClientSecret = Type.String({
+  minLength: 1,
+  maxLength: 1000,
+  pattern: '^[ -~]*$',
+  examples: ['the secret that the provider shows'],
+})
 
 /** No answer has clientId and clientSecret, so an absent one keeps what there is; null takes it away. */
 export const SsoProviderConfigBody = contract(

@@ -10,6 +10,7 @@ export const SsoStartQuery = contract(
         Type.String({
           maxLength: 100,
           pattern: '^[A-Za-z0-9_-]+$',
+          examples: ['m2Yp0fS7b3kQxH1dVt9uRw'],
           description: 'The page of the OpenID Provider that the sign-in began on, and goes back to.',
         }),
       ),
@@ -17,6 +18,7 @@ export const SsoStartQuery = contract(
         Type.String({
           maxLength: 100,
           pattern: '^[A-Za-z0-9_-]+$',
+          examples: ['m2Yp0fS7b3kQxH1dVt9uRw'],
           description: 'From the link on that page: shows that it was given to this browser.',
         }),
       ),

@@ -6,7 +6,7 @@ import { Client } from './client.ts'
 const fields = {
   ...named,
   /** Unique within the client. */
-  code: Type.String({ maxLength: 255, pattern: '^\\P{Cc}+$' }),
+  code: Type.String({ maxLength: 255, pattern: '^\\P{Cc}+$', examples: ['AIR-TEAM'] }),
   description: Type.Optional(Text),
 }
 

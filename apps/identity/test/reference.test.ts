@@ -1,0 +1,27 @@
+import { expect, it } from '@jest/globals'
+import { openapi } from '@sluice/http'
+import { operations } from '../src/api/operations.ts'
+import { info } from '../src/info.ts'
+
+const document = openapi(operations, info)
+
+it('the reference names every group of operations in words, and says what it is about', () => {
+  for (const { name, description } of document.tags) {
+    expect(name).toMatch(/^[A-Z][A-Za-z -]+$/)
+    expect(description).toMatch(/^[A-Z].+\.$/)
+  }
+  expect(document.tags.map(({ name }) => name)).toContain('SSO providers')
+  expect(document.info).not.toHaveProperty('nouns')
+})
+
+it('the reference has an example wherever a pattern would make one that nobody can read', () => {
+  const bare: string[] = []
+  const walk = (part: unknown, path: string) => {
+    if (part === null || typeof part !== 'object') return
+    if ('pattern' in part && !('examples' in part)) bare.push(path)
+    for (const [key, value] of Object.entries(part)) walk(value, `${path}/${key}`)
+  }
+  walk(document, '')
+  // The other half of a pattern that is written in two.
+  expect(bare.filter((path) => !path.includes('/allOf/'))).toEqual([])
+})
