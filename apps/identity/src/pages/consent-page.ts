@@ -11,16 +11,13 @@ export interface ConsentFacts extends PageFacts {
   user: { name: string; username: string }
   /** What it asks for, in people's words. */
   scopes: readonly { name: string; description: string }[]
-  /** Where a no is sent; `action` when absent. */
-  cancelAction?: string
 }
 
 /** Asks for `decision`: `allow` or `deny`. */
-export function consentPage({ action, csrf, application, user, scopes, cancelAction, ...facts }: ConsentFacts): string {
+export function consentPage({ action, csrf, application, user, scopes, ...facts }: ConsentFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.consent
   const who = html`<strong>${name(application)}</strong>`
-  const hidden = { csrf }
   const deny = button(words.deny, { name: 'decision', value: 'deny', quiet: true })
   const allow = button(words.allow, { name: 'decision', value: 'allow' })
   return page({
@@ -32,7 +29,6 @@ export function consentPage({ action, csrf, application, user, scopes, cancelAct
 ${scopes.length > 0 && html`<ul class="scopes">${scopes.map((scope) => html`<li>${scope.description || name(scope.name)}</li>`)}</ul>`}
 <p>${words.as(html`<strong>${name(user.name)}</strong>`, name(user.username))}</p>
 <p class="hint">${words.trust}</p>
-${form({ action, hidden, main: cancelAction === undefined ? [allow, deny] : allow })}
-${cancelAction !== undefined && form({ action: cancelAction, hidden, main: deny })}`,
+${form({ action, hidden: { csrf }, main: [allow, deny] })}`,
   })
 }

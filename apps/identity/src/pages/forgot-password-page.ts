@@ -7,12 +7,11 @@ export interface ForgotPasswordFacts extends PageFacts {
   action: string
   csrf: string
   username?: string
-  message?: string
   wrong?: { username?: string } | undefined
 }
 
 /** Asks for `username`. */
-export function forgotPasswordPage({ action, csrf, username, message, wrong, ...facts }: ForgotPasswordFacts): string {
+export function forgotPasswordPage({ action, csrf, username, wrong, ...facts }: ForgotPasswordFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.forgotPassword
   return page({
@@ -20,9 +19,9 @@ export function forgotPasswordPage({ action, csrf, username, message, wrong, ...
     texts,
     title: words.title,
     heading: words.title,
-    failed: message !== undefined || wrong !== undefined,
+    failed: wrong !== undefined,
     main: html`<p class="lead">${words.lead}</p>
-${summary(texts, message, wrong)}
+${summary(texts, undefined, wrong)}
 ${form({
   action,
   hidden: { csrf },
@@ -33,7 +32,7 @@ ${form({
     value: username ?? '',
     maxlength: 254,
     error: wrong?.username,
-    autofocus: !message && !wrong,
+    autofocus: !wrong,
   })}
 ${button(words.submit)}`,
 })}`,

@@ -14,8 +14,6 @@ export interface SignInFacts extends PageFacts {
   wrong?: { username?: string; password?: string }
   /** Where else one can sign in. */
   providers?: readonly { href: string; label: string }[]
-  /** Where one can ask for a new password; our own page when absent. */
-  forgotHref?: string
 }
 
 /** Asks for `username` and `password`. */
@@ -30,7 +28,6 @@ export function signInPage({
   ...facts
 }: SignInFacts): string {
   const texts = textsIn(facts.language)
-  const { forgotHref = `${facts.prefix ?? ''}/account/forgot-password` } = facts
   const words = texts.signIn
   return page({
     ...facts,
@@ -62,7 +59,7 @@ ${field({
 })}
 ${button(words.submit)}`,
 })}
-<p class="aside"><a href="${address(forgotHref)}">${words.forgot}</a></p>
+<p class="aside"><a href="${facts.prefix ?? ''}/account/forgot-password">${words.forgot}</a></p>
 ${
   providers.length > 0 &&
   others(

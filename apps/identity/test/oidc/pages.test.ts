@@ -40,7 +40,8 @@ describe('the pages of an application’s sign-in', () => {
     expect(page.html).toContain('<html lang="de">')
     const listed = [...page.html.matchAll(/<li>(.*?)<\/li>/g)].map(([, text]) => text)
     const { profile, email, ROLE_SEE_VIEW, ROLE_MANAGE_USER_GROUP } = de.scopes
-    expect(listed.toSorted()).toEqual([profile, email, ROLE_SEE_VIEW, ROLE_MANAGE_USER_GROUP].toSorted())
+    const wanted = [profile, email, ROLE_SEE_VIEW, ROLE_MANAGE_USER_GROUP, de.consent.account]
+    expect(listed.toSorted()).toEqual(wanted.toSorted())
     for (const text of Object.values(en.scopes)) expect(page.html).not.toContain(`>${text}<`)
   })
 

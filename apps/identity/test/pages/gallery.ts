@@ -50,7 +50,6 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
         { name: 'ROLE_SEE_DATA_PIPELINE', description: 'see pipelines, and what they loaded' },
         { name: 'odd', description: '' },
       ],
-      cancelAction: '/account/no',
     }),
     'consent-to-nothing': consentPage({ ...form, application, user, scopes: [] }),
     'sign-out': signOutPage({ ...whose, action: '/out', hidden: { xsrf: 'x' }, application }),
