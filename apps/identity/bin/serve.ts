@@ -13,6 +13,7 @@ import { keepPosting } from '../src/mail/post.ts'
 import { sendingOf } from '../src/mail/smtp.ts'
 import { rotationOf } from '../src/sign-in/key-rotation.ts'
 import { demandMigrated } from '../src/migrations.ts'
+import { answerForgotten } from '../src/sign-in/forgotten.ts'
 
 /** Serves the identity API until it is told to stop. */
 await main(async () => {
@@ -40,7 +41,14 @@ await main(async () => {
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
   const house = keepHouse({ db, logger, metrics, duties: dutiesOf(rotationOf(config)) })
   const sweeping = keepSweeping(db, logger)
-  const post = keepPosting({ db, config, logger, send: sendingOf(config), metrics: mailMetrics(metrics) })
+  const post = keepPosting({
+    db,
+    config,
+    logger,
+    send: sendingOf(config),
+    metrics: mailMetrics(metrics),
+    answer: () => answerForgotten(db, config),
+  })
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')
 
   stopOnSignal(logger, [

@@ -1,5 +1,5 @@
 import { holds, type Role } from '@sluice/contracts'
-import type { Caller } from '@sluice/http'
+import { problems, type Caller } from '@sluice/http'
 
 /**
  * Which of these roles a caller does not hold. What their client switched off is still held: an administrator there must be
@@ -7,3 +7,9 @@ import type { Caller } from '@sluice/http'
  */
 export const rolesLacked = ({ roles: awake, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !holds([...awake, ...dormantRoles], role))
+
+/** Nobody grants a role that they do not hold. */
+export function demandGrantable(caller: Caller, roles: readonly Role[]): void {
+  const lacked = rolesLacked(caller, roles)
+  if (lacked.length > 0) throw problems.forbidden(`You cannot grant what you do not hold: ${lacked.join(', ')}.`)
+}

@@ -1,7 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import type { NewLink } from '../sign-in/links.ts'
-import { recoveryCodesLeft } from '../sign-in/second-factor/recovery-codes.ts'
 import { queueMail, type MailConfig } from './outbox.ts'
 import { letters } from './texts.ts'
 
@@ -74,8 +73,12 @@ export async function mailSecondFactorChanged(
 }
 
 /** Tells a user that one of their recovery codes is used up, and how many are left. In the transaction that used it. */
-export async function mailRecoveryCodeUsed(trx: Kysely<DB>, config: MailConfig, { id }: { id: number }): Promise<void> {
+export async function mailRecoveryCodeUsed(
+  trx: Kysely<DB>,
+  config: MailConfig,
+  { id, left }: { id: number; left: number },
+): Promise<void> {
   const to = await recipient(trx, id)
-  const letter = letters.recoveryCodeUsed(to, await recoveryCodesLeft(trx, id), new Date())
+  const letter = letters.recoveryCodeUsed(to, left, new Date())
   await queueMail(trx, config, { kind: 'SECOND_FACTOR_CHANGED', to, letter })
 }

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
-import { answerForgotten } from '../sign-in/forgotten.ts'
 import { claimMails, giveBack, markDelayed, markFailed, markSent, type Claimed } from './claims.ts'
 import type { MailMetrics } from './metrics.ts'
 import { openBody, type MailConfig } from './outbox.ts'
@@ -15,6 +14,8 @@ interface Parts {
   /** Undefined: there is no server, and mails stay where they are. */
   send: SendMail | undefined
   metrics?: MailMetrics
+  /** Answers what somebody may get a mail for. False: there was nothing. */
+  answer(): Promise<boolean>
 }
 
 /** Milliseconds between looks at what is due: one question of an index that is nearly always empty. */
@@ -26,7 +27,7 @@ const longestTry = 60_000
 /** What is under way when the process stops may take this long. */
 const farewell = 10_000
 
-/** Sends what is in the outbox, and answers forgotten passwords, until it is stopped. Several processes may. */
+/** Answers what mails come of, and sends what is in the outbox, until it is stopped. Several processes may. */
 export function keepPosting(parts: Parts): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const aborting = new AbortController()
@@ -57,7 +58,7 @@ async function round(parts: Parts, signal: AbortSignal): Promise<number> {
 
 /** One look at what is due. Answers whether there was anything. */
 export async function postOnce(parts: Parts, signal: AbortSignal = new AbortController().signal): Promise<boolean> {
-  const answered = await answerForgotten(parts.db, parts.config)
+  const answered = await parts.answer()
   if (!parts.send) return answered
   const claimed = await claimMails(parts.db, atOnce)
   // Each to its end: one that fails must not leave the others under way behind the back of whoever stops this process.

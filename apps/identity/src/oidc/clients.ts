@@ -1,8 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 import type { AdapterPayload, AllClientMetadata } from 'oidc-provider'
+import { roleScopes, userScopes } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import type { DB } from '../database.ts'
-import { roleScopes, userScopes } from './scopes.ts'
 
 /** What oidc-provider needs to know of an application. */
 export interface Application {

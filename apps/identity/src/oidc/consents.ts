@@ -1,7 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 import type { KoaContextWithOIDC, Grant } from 'oidc-provider'
+import { roleScopes, userScopes } from '@sluice/contracts'
 import type { DB } from '../database.ts'
-import { ourApi, roleScopes, userScopes } from './scopes.ts'
+import { ourApi } from './our-api.ts'
 
 interface Parties {
   user: string

@@ -1,7 +1,9 @@
 import { errors, type Client, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
 import { accessTokenAudience } from '@sluice/contracts'
 import type { ExtraMetadata } from './clients.ts'
-import { ourApi } from './scopes.ts'
+
+/** Our own services as a resource that tokens can be asked for (RFC 8707). */
+export const ourApi = 'urn:sluice:api'
 
 type Features = NonNullable<Configuration['features']>
 

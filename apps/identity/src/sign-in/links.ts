@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely'
 import type { UserStatus } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { DB } from '../database.ts'
-import { secretHash } from './secret-hash.ts'
+import { secretHash } from '../secret-hash.ts'
 
 export type LinkPurpose = 'INVITATION' | 'PASSWORD_RESET'
 

@@ -3,6 +3,7 @@ import type { LoginCodeBody, SecondFactorMethod } from '@sluice/contracts'
 import type { DB } from '../database.ts'
 import { mailRecoveryCodeUsed } from '../mail/notices.ts'
 import { noteThrottled } from './note-throttled.ts'
+import { recoveryCodesLeft } from './second-factor/recovery-codes.ts'
 import { useCode } from './second-factor/second-factor.ts'
 import { ticketHolder, useTicket } from './second-factor/tickets.ts'
 import { lockSigningIn, notSignedIn, open, type SignedIn, type SignInContext } from './sign-in.ts'
@@ -45,7 +46,8 @@ async function complete(
   if (!user?.two_factor_auth) return 'changed meanwhile'
   const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
   if (!method) return 'wrong code'
-  if (method === 'RECOVERY_CODE') await mailRecoveryCodeUsed(trx, context.config, { id })
+  if (method === 'RECOVERY_CODE')
+    await mailRecoveryCodeUsed(trx, context.config, { id, left: await recoveryCodesLeft(trx, id) })
   if (!(await useTicket(trx, ticket))) return 'ticket used'
   return open(trx, user, amrOf[method], context)
 }

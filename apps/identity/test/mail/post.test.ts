@@ -6,6 +6,7 @@ import type { DB } from '../../src/database.ts'
 import { keepHouseOnce } from '../../src/housekeeping.ts'
 import { claimMails } from '../../src/mail/claims.ts'
 import { keepPosting, postOnce } from '../../src/mail/post.ts'
+import { answerForgotten } from '../../src/sign-in/forgotten.ts'
 import type { SmtpServer } from '../../src/mail/settings.ts'
 import { smtp } from '../../src/mail/smtp.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
@@ -44,6 +45,7 @@ const parts = (send: ReturnType<typeof smtp>, db = service.db) => ({
   config: service.config,
   logger: pino({}, { write: (line: string) => void lines.push(line) }),
   send,
+  answer: () => answerForgotten(db, service.config),
 })
 const post = (port: number, more: Partial<Parameters<typeof smtp>[0]> = {}) =>
   postOnce(parts(smtp({ server: at(port), from, ...more })))

@@ -15,6 +15,21 @@ const packages: Record<string, string[]> = {
 
 /** Inside an app: which of its other rooms each room may import. The longest name that fits a file is its room. */
 const rooms: Record<string, string[]> = {
+  'apps/identity/src/api': ['apps/identity/src'].concat(
+    ['sign-in', 'sign-in/federated', 'sign-in/second-factor', 'mail', 'oidc'].map(
+      (room) => `apps/identity/src/${room}`,
+    ),
+  ),
+  'apps/identity/src/sign-in': ['apps/identity/src'].concat(
+    ['sign-in/second-factor', 'mail', 'housekeeping'].map((room) => `apps/identity/src/${room}`),
+  ),
+  'apps/identity/src/sign-in/federated': ['apps/identity/src', 'apps/identity/src/sign-in'],
+  'apps/identity/src/sign-in/second-factor': ['apps/identity/src'],
+  'apps/identity/src/oidc': ['apps/identity/src'].concat(
+    ['pages', 'sign-in', 'sign-in/federated'].map((room) => `apps/identity/src/${room}`),
+  ),
+  'apps/identity/src/pages': ['apps/identity/src', 'apps/identity/src/sign-in', 'apps/identity/src/api'],
+  'apps/identity/src/mail': ['apps/identity/src'],
   'apps/pipeline/src/api': [
     'apps/pipeline/src',
     'apps/pipeline/src/identity',
@@ -49,11 +64,12 @@ const drivers: Record<string, string> = {
   'pg-copy-streams': 'apps/pipeline/src/engine/warehouses/postgres/',
   'oidc-provider': 'apps/identity/src/oidc/',
   'openid-client': 'apps/identity/src/sign-in/federated/',
-  '@node-rs/argon2': 'apps/identity/src/sign-in/',
+  '@node-rs/argon2': 'apps/identity/src/sign-in/password.ts',
   otpauth: 'apps/identity/src/sign-in/second-factor/',
   uqr: 'apps/identity/src/sign-in/second-factor/',
   nodemailer: 'apps/identity/src/mail/',
   undici: 'packages/http/',
+  'ipaddr.js': 'packages/http/',
 }
 
 /** Every import that leaves its room, one sentence each. `root` is the repository's folder. */

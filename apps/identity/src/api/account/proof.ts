@@ -6,6 +6,7 @@ import type { DB } from '../../database.ts'
 import { mailRecoveryCodeUsed } from '../../mail/notices.ts'
 import { noteThrottled } from '../../sign-in/note-throttled.ts'
 import { verifyPassword } from '../../sign-in/password.ts'
+import { recoveryCodesLeft } from '../../sign-in/second-factor/recovery-codes.ts'
 import { useCode } from '../../sign-in/second-factor/second-factor.ts'
 import { admitCode, admitTry, succeeded, takenBack } from '../../sign-in/throttle.ts'
 import type { Asked } from '../operation.ts'
@@ -47,7 +48,8 @@ async function proveByCode(code: string, input: Asked): Promise<Proven> {
   const attempt = await noteThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
   const right = await transaction(db, async (trx) => {
     const method = await useCode(trx, id, code, config.SECRET_KEYS)
-    if (method === 'RECOVERY_CODE') await mailRecoveryCodeUsed(trx, config, { id })
+    if (method === 'RECOVERY_CODE')
+      await mailRecoveryCodeUsed(trx, config, { id, left: await recoveryCodesLeft(trx, id) })
     return method !== undefined
   })
   if (!right) throw await refused(input, 'wrong code', '/code', 'This code is not right, or was used before.')

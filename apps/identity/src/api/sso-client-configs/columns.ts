@@ -1,5 +1,5 @@
 import type { SsoClientConfigBody } from '@sluice/contracts'
-import { secretHash } from '../../sign-in/secret-hash.ts'
+import { secretHash } from '../../secret-hash.ts'
 import { skeletonOf } from '../../sign-in/username.ts'
 import type { SsoClientConfigRow } from './records.ts'
 

@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import type { InvitedUser, UserBody } from '@sluice/contracts'
 import type { Asked } from '../operation.ts'
+import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf } from './columns.ts'
 import { hashOf, insertUser } from './create-user.ts'
 import { invite } from './invite-user.ts'
 import { userRecords } from './records.ts'
-import { demandGrantable, demandPasswordAllowed } from './rules.ts'
+import { demandPasswordAllowed } from './rules.ts'
 
 /**
  * Makes a user with the roles, the groups and the client of another, and the rest from the body; invites them where they have

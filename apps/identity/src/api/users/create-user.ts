@@ -6,12 +6,13 @@ import type { PasswordOwner } from '../../sign-in/context-words.ts'
 import { checkPassword, hashPassword } from '../../sign-in/password.ts'
 import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
+import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { replaceGroups } from './groups.ts'
 import { demandProviderTrusted } from './provider-power.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandGrantable, demandPasswordAllowed } from './rules.ts'
+import { demandPasswordAllowed } from './rules.ts'
 
 /**
  * Makes a user who can sign in: ACTIVE, with a password or single sign-on. Where administrators choose passwords, one without

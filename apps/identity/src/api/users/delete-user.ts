@@ -1,5 +1,5 @@
 import type { Asked } from '../operation.ts'
-import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
+import { canAdminister, keepingASuperAdmin } from './super-admins.ts'
 import { auditedOf } from './columns.ts'
 import { userRecords } from './records.ts'
 import { demandPowerOver, demandSomebodyElse } from './rules.ts'

@@ -6,11 +6,12 @@ import { demandMailAllowed } from '../../mail/allowance.ts'
 import { mailInvitation } from '../../mail/notices.ts'
 import { addLink } from '../../sign-in/links.ts'
 import type { Asked } from '../operation.ts'
+import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf } from './columns.ts'
 import { insertUser } from './create-user.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import { demandGrantable, demandPowerOver } from './rules.ts'
+import { demandPowerOver } from './rules.ts'
 
 /**
  * A user and, where there is no mail server to bring it to them, the link of their invitation. Whoever has a link has the

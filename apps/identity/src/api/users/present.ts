@@ -34,7 +34,9 @@ async function surroundingsOf(db: Kysely<DB>, rows: readonly UserRow[]): Promise
       from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = any(${rows.map(({ id }) => id)}) order by g.id`.execute(db),
     sql<{ uid: string; username: string }>`
-      select uid, username from users where uid = any(${[...new Set(authors)]})`.execute(db),
+      select uid, username from users where uid = any(${[...new Set(authors)]})
+      union all
+      select uid, sso_client_id from sso_client_configs where uid = any(${[...new Set(authors)]})`.execute(db),
   ])
   return {
     clients,

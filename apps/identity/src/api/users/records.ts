@@ -25,14 +25,21 @@ const forClientManagers = Object.entries(clientProperties).map(([name, property]
   { ...property, onlyFor: ['ROLE_MANAGE_CLIENT'] },
 ])
 
-/** Who they are is found first: a few administrators made a million users. */
+/** Who they are, people or applications, is found first: a few administrators made a million users. */
 const nameOf = (author: 'created_by' | 'updated_by'): Properties[string] => ({
-  column: sql`select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}`,
+  column: sql`select coalesce(
+    (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
+    (select a.sso_client_id from sso_client_configs a where a.uid = ${sql.ref(`r.${author}`)}))`,
   type: 'string',
   found: {
     column: 'a.username',
     within: 'a.search_text',
-    where: (condition) => sql`${sql.ref(`r.${author}`)} in (select a.uid from users a where ${condition})`,
+    where: (condition) => sql`${sql.ref(`r.${author}`)} in (
+      select a.uid from users a where ${condition}
+      union all
+      select a.uid from (
+        select uid, sso_client_id as username, lower(sso_client_id) as search_text from sso_client_configs
+      ) a where ${condition})`,
   },
 })
 

@@ -1,13 +1,7 @@
-import type { Role, UserBody } from '@sluice/contracts'
+import type { UserBody } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import { rolesLacked } from '../roles-lacked.ts'
 import type { UserRow } from './row.ts'
-
-/** Nobody grants a role that they do not hold. */
-export function demandGrantable(caller: Caller, roles: readonly Role[]): void {
-  const lacked = rolesLacked(caller, roles)
-  if (lacked.length > 0) throw problems.forbidden(`You cannot grant what you do not hold: ${lacked.join(', ')}.`)
-}
 
 /** Nobody edits or removes someone who can do what they cannot. */
 export function demandPowerOver(caller: Caller, user: Pick<UserRow, 'roles'>): void {

@@ -7,8 +7,9 @@ import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
 import { endLinks } from '../../sign-in/links.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions.ts'
-import { canAdminister, keepingASuperAdmin } from '../../super-admins.ts'
+import { canAdminister, keepingASuperAdmin } from './super-admins.ts'
 import type { Asked } from '../operation.ts'
+import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { hashOf } from './create-user.ts'
 import { replaceGroups } from './groups.ts'
@@ -16,13 +17,7 @@ import { demandManagerLeft } from './last-manager.ts'
 import { demandProviderTrusted } from './provider-power.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
-import {
-  demandGrantable,
-  demandNotOwnPassword,
-  demandOwnWaysInKept,
-  demandPasswordAllowed,
-  demandPowerOver,
-} from './rules.ts'
+import { demandNotOwnPassword, demandOwnWaysInKept, demandPasswordAllowed, demandPowerOver } from './rules.ts'
 
 /** Replaces a user. The answer says which roles there were before. */
 export async function updateUser(uid: string, body: UserBody, input: Asked): Promise<Answer<User>> {

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
+import { roleScopes } from '@sluice/contracts'
 import { consentPage } from '../../pages/consent-page.ts'
 import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { consent } from '../consents.ts'
-import { roleScopes } from '../scopes.ts'
 import type { Step } from './step.ts'
 
 interface Missing {

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { secretHash } from '../secret-hash.ts'
+import { secretHash } from '../../secret-hash.ts'
 
 /** Seconds that somebody may take at the provider. */
 export const patience = 600

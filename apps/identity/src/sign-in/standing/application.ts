@@ -1,9 +1,8 @@
 import { sql, type Kysely } from 'kysely'
-import type { Credential, GrantType, Standing } from '@sluice/contracts'
+import { roleScopes, type Credential, type GrantType, type Standing } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import { effectiveRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
-import { roleScopes } from '../../oidc/scopes.ts'
 
 interface Row {
   uid: string

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import { problems } from '@sluice/http'
-import type { UserRow } from './api/users/row.ts'
-import type { DB } from './database.ts'
+import type { UserRow } from './row.ts'
+import type { DB } from '../../database.ts'
 
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_511
