@@ -130,7 +130,9 @@ describe('a config', () => {
     )
     await ssoUser(service, { client: manager.client, ssoId: 'p' })
     provider.person = { sub: 'p' }
-    expect((await signInThrough(service, rows[0]!.code)).status).toBe(200)
+    const signedIn = await signInThrough(service, rows[0]!.code)
+    expect(signedIn.status).toBe(200)
+    const person = service.bearing(signedIn.body.accessToken)
     const pins = async () =>
       (
         await sql`select from sso_identities i join sso_provider_configs p on p.id = i.config_id where p.uid = ${id}`.execute(
@@ -139,8 +141,10 @@ describe('a config', () => {
       ).rows.length
     await put(id, { mappingClaim: 'oid' }).expect(200)
     expect(await pins()).toBe(1)
+    await person.get('/users/me').expect(200)
     await put(id, { clientDomain: 'sso.elsewhere.example', clientSecret: 'x' }).expect(200)
     expect(await pins()).toBe(0)
+    await person.get('/users/me').expect(401)
   })
 })
 

@@ -93,6 +93,10 @@ export async function endSessionsOfUser(
   await end(trx, sql`user_id = ${user}`, reason)
 }
 
+/** The same of many, without looking at the users: `users` is a list of ids or a question for them. */
+export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>): Promise<number> =>
+  end(trx, sql`user_id in ${users}`, 'USER_CHANGED')
+
 /**
  * Ends whatever is open for a client that is disabled, and whatever its users have open elsewhere, with their half sign-ins
  * and the links to their new passwords. All of that is refused while it is disabled; ended, it does not come back either. In

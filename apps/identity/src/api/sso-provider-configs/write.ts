@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { OutgoingProblem, problems } from '@sluice/http'
+import type { DB } from '../../database.ts'
 import { issuerOf } from '../../sign-in/federated/issuer.ts'
 import { sealedSecret } from '../../sign-in/federated/provider-config.ts'
+import { endSessionsOfUsers } from '../../sign-in/sessions.ts'
 import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
 import { auditedOf, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
@@ -48,7 +50,7 @@ export async function updateSsoProviderConfig(
       throw problems.refused('/client/id', 'An SSO provider config stays with its client: make a new one there.')
     const columns = { ...plainColumns(body), ...credentials(before, body, input) }
     if (rulesOverUsers(before, columns)) await demandPowerOverUsers(trx, caller, before.client)
-    if (movesAway(before, body)) await sql`delete from sso_identities where config_id = ${before.id}`.execute(trx)
+    if (movesAway(before, body)) await forgetPersons(trx, before)
     const after = await ssoProviderConfigRecords.update(trx, caller, before, columns)
     const secretChanged = before.client_secret !== after.client_secret
     request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after), secretChanged })
@@ -61,9 +63,19 @@ export async function deleteSsoProviderConfig(uid: string, { write, caller, requ
   await write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
     await demandPowerOverUsers(trx, caller, before.client)
+    await forgetPersons(trx, before)
     await ssoProviderConfigRecords.remove(trx, before)
     request.audit(before.uid, { before: auditedOf(before) })
   })
+}
+
+/**
+ * Nobody is at another provider yet who they were at the old one: what they opened there ends. Their API tokens stay: they
+ * made those themselves, and a typing error in an address must not cost them all.
+ */
+async function forgetPersons(trx: Transaction<DB>, { id }: SsoProviderConfigRow): Promise<void> {
+  await endSessionsOfUsers(trx, sql`(select user_id from sso_identities where config_id = ${id})`)
+  await sql`delete from sso_identities where config_id = ${id}`.execute(trx)
 }
 
 const plainColumns = (body: SsoProviderConfigBody) => ({
