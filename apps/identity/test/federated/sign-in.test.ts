@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { keepHouseOnce } from '../../src/housekeeping.ts'
-import { takeTicket } from '../../src/sign-in/federated/tickets.ts'
+import { takeHandover } from '../../src/sign-in/federated/handovers.ts'
 import { auditOf, type Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import {
@@ -215,14 +215,14 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
           where u.uid = ${user.uid} and s.ended_at is null`.execute(service.db)
       ).rows.length
     const ticket = await ticketOf()
-    const taken = await Promise.all([1, 2, 3].map(() => takeTicket(service.db, ticket, 'page-1', facts)))
+    const taken = await Promise.all([1, 2, 3].map(() => takeHandover(service.db, ticket, 'page-1', facts)))
     expect(taken.filter(Boolean)).toEqual([
       { user: { uid: user.uid, id: expect.any(Number), client: user.client }, session: expect.anything(), amr: [] },
     ])
-    expect(await takeTicket(service.db, await ticketOf(), 'page-2', facts)).toBeUndefined()
+    expect(await takeHandover(service.db, await ticketOf(), 'page-2', facts)).toBeUndefined()
     const late = await ticketOf()
     await sql`update sso_tickets set expires_at = now()`.execute(service.db)
-    expect(await takeTicket(service.db, late, 'page-1', facts)).toBeUndefined()
+    expect(await takeHandover(service.db, late, 'page-1', facts)).toBeUndefined()
     // What was opened for the other two is of use to nobody.
     expect(await open()).toBe(1)
     const { rows } = await sql`

@@ -8,7 +8,7 @@ import { personOf, type Person } from '../../sign-in/federated/exchange.ts'
 import { callbackUrl, findProviderConfig, type ProviderConfig } from '../../sign-in/federated/provider-config.ts'
 import { providerProblem, type ProviderProblem } from '../../sign-in/federated/provider-problem.ts'
 import { notAdmitted, providerFailed, unknownSignIn } from '../../sign-in/federated/sign-in-problems.ts'
-import { issueTicket } from '../../sign-in/federated/tickets.ts'
+import { issueHandover } from '../../sign-in/federated/handovers.ts'
 import { admitWayBack, wayBackSucceeded } from '../../sign-in/federated/throttle.ts'
 import { isBrowserOf, recall, useOnce, type UnderWay } from '../../sign-in/federated/under-way.ts'
 import { addRefreshToken } from '../../sign-in/refresh-tokens.ts'
@@ -130,5 +130,5 @@ async function open(
   const session = await openSession(trx, { user, lives: config, address, userAgent, amr })
   return interaction === undefined
     ? { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
-    : { session, refreshToken: '', ticket: await issueTicket(trx, { session, interaction }) }
+    : { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }
 }

@@ -1,7 +1,7 @@
 import { textsIn } from '../../pages/language.ts'
 import { transaction } from '@sluice/database'
 import { endUnused } from '../../sign-in/end-unused.ts'
-import { takeTicket } from '../../sign-in/federated/tickets.ts'
+import { takeHandover } from '../../sign-in/federated/handovers.ts'
 import { factsOf, type Step } from './step.ts'
 import { enter } from './finish.ts'
 import { showPassword } from './password.ts'
@@ -10,7 +10,8 @@ import { showPassword } from './password.ts'
 export async function takeFederated(step: Step): Promise<void> {
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
-  const entered = typeof ticket === 'string' ? await takeTicket(db, ticket, interaction.uid, factsOf(step)) : undefined
+  const entered =
+    typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, factsOf(step)) : undefined
   if (entered?.user.client === application.tenant) return enter(step, entered)
   if (entered)
     await transaction(db, (trx) => endUnused(trx, entered, 'the application is of another organisation', factsOf(step)))

@@ -12,7 +12,7 @@ const lifetime = 60
 const hashOf = (ticket: string): Buffer => createHash('sha256').update(ticket).digest()
 
 /** Hands a session over to the page that the sign-in began on, once. */
-export async function issueTicket(
+export async function issueHandover(
   trx: Kysely<DB>,
   { session, interaction }: { session: { id: number }; interaction: string },
 ): Promise<string> {
@@ -39,7 +39,7 @@ interface Row {
  * minute, for another page (`interaction`), or whose session has ended meanwhile. A session whose ticket is not good is of use
  * to nobody but whoever took the ticket from its owner: it ends.
  */
-export function takeTicket(
+export function takeHandover(
   db: Kysely<DB>,
   ticket: string,
   interaction: string,
