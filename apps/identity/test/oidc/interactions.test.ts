@@ -69,7 +69,9 @@ describe('the sign-in page of an application', () => {
   it('takes a person’s consent into the audit', async () => {
     const user = await party.user()
     await party.signIn(user.username)
-    const rows = (await auditOf(service.db, party.body.ssoClientId)).filter(({ actor }) => actor === user.uid)
+    const rows = (await auditOf(service.db, party.body.ssoClientId)).filter(
+      ({ actor, operation }) => actor === user.uid && operation === 'oidc.consent',
+    )
     expect(rows).toMatchObject([
       {
         operation: 'oidc.consent',

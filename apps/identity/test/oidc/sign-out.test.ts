@@ -57,6 +57,9 @@ describe('signing out', () => {
     const page = await browser.submit(await browser.open('/oidc/session/end'), { logout: 'yes' })
     expect(page.html).toContain('You are signed out')
     expect(await sessionsOf(user.uid)).toEqual([{ end_reason: 'SIGNED_OUT' }])
+    const { rows: audit } = await sql`
+      select client, details from audit where operation = 'oidc.signOut' and actor = ${user.uid}`.execute(service.db)
+    expect(audit).toEqual([{ client: party.organisation, details: { application: null } }])
   })
 
   it('tells whoever is not signed in that they are not, without a form that a script sends', async () => {

@@ -74,3 +74,13 @@ describe('a token for our own services', () => {
     await service.bearing(tokens.access_token).get('/users/me').expect(200)
   })
 })
+
+it('asks users of a program on their own machine every time', async () => {
+  const own = await relyingParty(service, { redirectUris: ['http://127.0.0.1/callback'] })
+  const user = await own.user()
+  const { browser } = await own.signIn(user.username)
+  const again = await own.begin()
+  expect((await browser.open(again.url)).html).toContain('value="allow"')
+  const silent = await own.begin({ prompt: 'none' })
+  await expect(silent.finish(await browser.open(silent.url))).rejects.toMatchObject({ error: 'interaction_required' })
+})
