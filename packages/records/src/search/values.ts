@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import { dateTime } from './date-time.ts'
 import type { Property } from './properties.ts'
-import { quoted, refuse } from './violations.ts'
+import { refuse } from './violations.ts'
 
 const longestValue = 1000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -24,10 +24,10 @@ export function arrayOf(property: Property, texts: readonly string[]): RawBuilde
 
 /** How many elements a collection has, as `eq` and `ne` compare it. */
 export function sizeOf(text: string): RawBuilder<unknown> {
-  if (!/^\d{1,9}$/.test(text))
-    refuse(
-      `must compare the size of a collection with a whole number; to find members use in:[${quoted(text).slice(1, -1)}]`,
-    )
+  if (!/^\d{1,9}$/.test(text)) {
+    const member = /^[\w-]{1,60}$/.test(text) ? text : '…'
+    refuse(`must compare the size of a collection with a whole number; to find members use in:[${member}]`)
+  }
   return sql`${text}::integer`
 }
 
