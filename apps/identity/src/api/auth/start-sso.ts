@@ -1,7 +1,7 @@
 import type { SsoStartQuery } from '@sluice/contracts'
 import { Redirect } from '@sluice/http'
 import { isOpenInteraction } from '../../oidc/open-interaction.ts'
-import { csrfGuard } from '../../pages/csrf.ts'
+import { csrfGuard } from '../../csrf.ts'
 import { browserCookies } from '../../sign-in/federated/browser-cookie.ts'
 import { authorizationUrl } from '../../sign-in/federated/exchange.ts'
 import { callbackUrl, findProviderConfig } from '../../sign-in/federated/provider-config.ts'

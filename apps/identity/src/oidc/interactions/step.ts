@@ -4,7 +4,7 @@ import type { Interaction, Provider } from 'oidc-provider'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
 import type { Audited } from '../../pages/audited.ts'
-import type { Csrf } from '../../pages/csrf.ts'
+import type { Csrf } from '../../csrf.ts'
 
 /** One request to a page of a sign-in that an application began. */
 export interface Step {

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { problems } from '@sluice/http'
-import { cookieIn } from '../cookies.ts'
+import { cookieIn } from './cookies.ts'
 
 /** See docs/decisions/0018. */
 export interface Csrf {
