@@ -130,7 +130,7 @@ describe('an invitation', () => {
 
   it('hands its link to people in person only: a token gets none, and the mail is kept', async () => {
     const expires = new Date(Date.now() + 86_400_000).toISOString()
-    const token = { name: 'Robot', roles: ['ROLE_MANAGE_USER'], expires }
+    const token = { name: 'Robot', roles: ['ROLE_MANAGE_USER'], expires, password: goodPassword }
     const robot = service.bearing((await admin.post('/users/me/api-tokens').send(token).expect(201)).body.token)
     const { body } = await robot.post('/users/invite').send(userBody()).expect(201)
     expect(body).not.toHaveProperty('invitationLink')

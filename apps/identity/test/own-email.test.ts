@@ -52,7 +52,10 @@ it('is changed with a code too, not with an API token, and not by who signs in e
   await change(person, { email: 'coded@example.org', code: code() }).expect(204)
 
   const expires = new Date(Date.now() + 86_400_000).toISOString()
-  const token = await person.post('/users/me/api-tokens').send({ name: 'T', roles: [], expires }).expect(201)
+  const token = await person
+    .post('/users/me/api-tokens')
+    .send({ name: 'T', roles: [], expires, password: goodPassword })
+    .expect(201)
   const body = { email: 'other@example.org', password: goodPassword }
   await change(service.bearing(token.body.token), body).expect(403)
   await sql`update users set sso_auth = true, password_hash = null where uid = ${person.uid}`.execute(service.db)
