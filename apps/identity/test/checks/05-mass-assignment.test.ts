@@ -25,7 +25,7 @@ const writable: Record<string, string> = {
   OwnPasswordBody: 'password',
   CodeBody: 'code',
   ProofBody: 'password code',
-  ApiTokenBody: 'name roles expires',
+  ApiTokenBody: 'name roles expires password code',
   ClientBody:
     'name translations code billingCode primaryContact technicalContact billingContact disabled domain managerEnabled routesEnabled pipelinesEnabled enterpriseEnabled routeNotificationEmailAddresses',
   UserBody:
