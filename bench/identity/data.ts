@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { secretHash } from '../../apps/identity/src/api/sso-client-configs/columns.ts'
+import { secretHash } from '../../apps/identity/src/secret-hash.ts'
 import { hashPassword } from '../../apps/identity/src/sign-in/password.ts'
 import { skeletonOf } from '../../apps/identity/src/sign-in/username.ts'
 import { fillUsers } from './fill-users.ts'

@@ -50,7 +50,8 @@ describe.each(writes)('%s', (id, signature) => {
     const { uid = '', params = {}, query = '', body, by } = await good[id]!()
     const path = signature.path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : params[name]!))
     // A session's refreshes leave one row an hour, and this one was opened just now: docs/decisions/0020-audit-and-reports.md.
-    if (id === 'auth.refresh') await sql`update sessions set last_used_at = now() - interval '1 hour'`.execute(service.db)
+    if (id === 'auth.refresh')
+      await sql`update sessions set last_used_at = now() - interval '1 hour'`.execute(service.db)
     const caller = by ?? (await service.as(['ROLE_SUPER_ADMIN'], admin.client))
     const answer = await caller[signature.method](`${path}${query}`).set('x-forwarded-for', address).send(body)
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])

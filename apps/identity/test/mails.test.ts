@@ -97,7 +97,7 @@ describe('what a mail says', () => {
       'www.evil.example',
       'evil．example／x',
       '\u202egnihtyna',
-      `${'Please read this long message in our name '.repeat(4)}`,
+      'Please read this long message in our name '.repeat(4),
     ]
     for (const name of names) {
       const text = await textFor(name)

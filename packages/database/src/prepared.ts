@@ -12,6 +12,8 @@ export const prepared = (name: string): RawBuilder<unknown> => sql.raw(`/*prepar
  * A row that a statement made JSON of, as `select *` would have answered it: what is named `…_at` or `…_after` is a Date.
  * For several rows of different tables in one answer.
  */
+// The caller knows what the statement selects.
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function rowOf<Row>(json: unknown): Row {
   const row = json as Record<string, unknown>
   for (const [name, value] of Object.entries(row))

@@ -18,8 +18,7 @@ interface Lookup {
 }
 
 /** Where the system keeps names that no server is asked for. */
-const hostsFile =
-  process.platform === 'win32' ? `${process.env['SystemRoot']}\\System32\\drivers\\etc\\hosts` : '/etc/hosts'
+const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts'
 
 /**
  * Looks up names that anybody may have typed. The system's own look-up would block one of the few threads that passwords are

@@ -73,7 +73,12 @@ function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
 
 /** PostgreSQL keeps no NUL. Bodies are looked at before they are parsed. */
 function withoutNul(query: Request['query']): Request['query'] {
-  const holding = Object.entries(query).filter((pair) => pair.flat().some((text) => String(text).includes('\0')))
+  const texts = Object.entries(query).flatMap(([name, given]) =>
+    Array.isArray(given) ? given.map((one, at) => [`${name}/${at}`, one] as const) : [[name, given] as const],
+  )
+  const holding = texts.filter(
+    ([name, text]) => name.includes('\0') || (typeof text === 'string' && text.includes('\0')),
+  )
   if (holding.length === 0) return { ...query }
   throw problems.malformed(
     holding.slice(0, 100).map(([name]) => ({

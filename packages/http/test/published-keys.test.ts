@@ -21,7 +21,9 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
-afterEach(() => void server.close().closeAllConnections())
+afterEach(() => {
+  server.close().closeAllConnections()
+})
 
 const issuer = 'https://identity.example'
 

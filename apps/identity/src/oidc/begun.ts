@@ -50,7 +50,7 @@ export function begunSignIns({ most = 300, within = 600_000 }: Limit = {}): Requ
       network.begun += 1
     }
     response.once('close', () => {
-      const location = String(response.get('Location') ?? '')
+      const location = response.get('Location') ?? ''
       const asks = /\/interaction\/[^/]+$/.test(location)
       const ended = URL.canParse(location) && new URL(location).searchParams.has('code')
       if (resumed ? ended : !asks) network.begun = Math.max(0, network.begun - 1)

@@ -18,7 +18,7 @@ export function answerUnavailable(provider: Provider): void {
     await next()
     if (!down.has(ctx)) return
     const location = ctx.response.get('Location')
-    if (location) return void ctx.set('Location', ledBack(location))
+    if (location) return ctx.set('Location', ledBack(location))
     ctx.status = 503
     ctx.set('Retry-After', '5')
     if (isAnswer(ctx.body)) ctx.body = { ...ctx.body, error: code, error_description: text }

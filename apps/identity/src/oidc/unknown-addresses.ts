@@ -7,7 +7,7 @@ export const unknownAddresses = (base: string) =>
     ctx['mountPath'] = base
     await next()
     if (ctx.status !== 404 || ctx.body) return
-    const requestId = String(ctx.response.get('x-request-id'))
+    const requestId = ctx.response.get('x-request-id')
     ctx.body = JSON.stringify(problems.notFound('address').document(ctx.path.slice(0, 2000), requestId))
     ctx.status = 404
     ctx.type = 'application/problem+json'

@@ -35,8 +35,8 @@ export function invitationRoutes({ db, csrf, secure, prefix, audited }: Pages): 
   routes.get(action, async (request, response) => {
     const { token } = request.query
     const link = await linkOf(db, token, 'INVITATION')
-    if (!link) return sendLinkEnded(request, response, 'INVITATION', prefix)
-    show(request, response, { ...link, token: String(token) })
+    if (!link || typeof token !== 'string') return sendLinkEnded(request, response, 'INVITATION', prefix)
+    show(request, response, { ...link, token })
   })
   routes.post(action, readForm, async (request, response) => {
     csrf.demand(request)

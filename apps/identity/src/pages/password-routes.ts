@@ -34,8 +34,8 @@ export function passwordRoutes({ db, csrf, secure, prefix, audited }: Pages): Ro
   routes.get(action, async (request, response) => {
     const { token } = request.query
     const link = await linkOf(db, token, 'PASSWORD_RESET')
-    if (!link) return sendLinkEnded(request, response, 'PASSWORD_RESET', prefix)
-    show(request, response, String(token), link)
+    if (!link || typeof token !== 'string') return sendLinkEnded(request, response, 'PASSWORD_RESET', prefix)
+    show(request, response, token, link)
   })
   routes.post(action, readForm, async (request, response) => {
     csrf.demand(request)

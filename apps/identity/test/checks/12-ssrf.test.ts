@@ -112,10 +112,14 @@ describe('a provider that leads inside', () => {
   })
   const at = (address: string) => [{ address, family: 4 }]
   /** As the service makes it, with names of our own: only the provider itself is allowed to be here. */
-  const asked = (host: string, lookup: (host: string) => Promise<{ address: string; family: number }[]>) => {
+  const asked = async (host: string, lookup: (host: string) => Promise<{ address: string; family: number }[]>) => {
     const allowed = outgoingAllowed().parse(`allowed.example.org:${allowedPort}`)
     const outgoing = guardedFetch({ allowed, ...outgoingLimits, lookup })
-    return tryProvider(provider(host), federation(outgoing)).finally(() => outgoing.close())
+    try {
+      return await tryProvider(provider(host), federation(outgoing))
+    } finally {
+      await outgoing.close()
+    }
   }
 
   it('by a name that changes between two look-ups is not connected to', async () => {

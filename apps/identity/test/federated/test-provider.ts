@@ -43,7 +43,8 @@ export async function startTestProvider() {
   let key = await newKey()
   const state = { person: { sub: randomUUID() } as Somebody, misbehaviour: {} as Misbehaviour, lastSub: '' }
 
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => void answer(request, response))
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '', issuer)
     asked.push(url.pathname)
     if (state.misbehaviour.answer?.(request, response)) return
@@ -55,7 +56,7 @@ export async function startTestProvider() {
     else if (url.pathname === '/userinfo') json({ sub: state.lastSub, ...state.misbehaviour.hidden })
     else if (url.pathname === '/token') await exchange(request, json)
     else response.writeHead(404).end()
-  })
+  }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   server.unref()

@@ -23,7 +23,12 @@ const started: ChildProcess[] = []
 beforeAll(async () => {
   database = await testDatabase({ migrations: migrationsFolder })
   connection = connect<DB>(database.url, { name: 'identity-test' })
-  mailbox = await startSmtp({ answer: async (mail) => void (await before(mail)) as undefined })
+  mailbox = await startSmtp({
+    async answer(mail) {
+      await before(mail)
+      return undefined
+    },
+  })
   env = {
     PATH: process.env['PATH'],
     IDENTITY_DATABASE_URL: database.url,

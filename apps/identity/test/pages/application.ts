@@ -28,7 +28,7 @@ export async function startApplication(service: Service) {
         if (url.searchParams.has('error')) return void response.end(`refused: ${url.searchParams.get('error')}`)
         const tokens = await begun!.finish({ url, status: 200, html: '', headers: new Headers() })
         idToken = tokens.id_token ?? ''
-        return void response.end(`hello ${tokens.claims()?.['preferred_username']}`)
+        return void response.end(`hello ${JSON.stringify(tokens.claims()?.['preferred_username']).slice(1, -1)}`)
       }
       case '/sign-out':
         return leadTo(signOut({ id_token_hint: idToken }))

@@ -65,7 +65,7 @@ async function providerOf(underWay: UnderWay, { db, config }: Asked): Promise<Pr
 }
 
 const pageOf = ({ interaction }: UnderWay, { config }: Asked, query: Record<string, string>): string =>
-  `${config.IDENTITY_PUBLIC_URL}/interaction/${interaction}/federated?${new URLSearchParams(query)}`
+  `${config.IDENTITY_PUBLIC_URL}/interaction/${interaction}/federated?${new URLSearchParams(query).toString()}`
 
 interface WayBack {
   state: string

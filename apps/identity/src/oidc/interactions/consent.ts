@@ -61,6 +61,7 @@ export async function takeConsent(step: Step): Promise<void> {
 function wanted({ interaction, application }: Step): string[] {
   const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as Missing
   const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
-  const asked = String(interaction.params['scope'] ?? '').split(' ')
+  const { scope } = interaction.params
+  const asked = typeof scope === 'string' ? scope.split(' ') : []
   return missing.length > 0 ? missing : asked.filter((scope) => application.scopes.includes(scope))
 }

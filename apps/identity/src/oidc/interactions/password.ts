@@ -47,7 +47,7 @@ export async function takePassword(step: Step): Promise<void> {
       ...(!isText(username) && { username: words.usernameMissing }),
       ...(!isText(password) && { password: words.passwordMissing }),
     }
-    return showPassword(step, 400, { username: String(username).slice(0, 255), wrong })
+    return showPassword(step, 400, { username: typeof username === 'string' ? username.slice(0, 255) : '', wrong })
   }
   try {
     const result = await audited('auth.login', request, response, (context) =>

@@ -16,7 +16,7 @@ export async function providersOf({
     where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
   const query = new URLSearchParams({ interaction, mark: csrf.mark(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
-    href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query}`,
+    href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,
     label: URL.canParse(domain) ? new URL(domain).host : domain,
   }))
 }
