@@ -74,7 +74,7 @@ describe('whoever loses their power while they are asking', () => {
       expires: new Date(Date.now() + 86_400_000).toISOString(),
     }
     const answers = await whileHeld(victim.uid, change, () => [
-      (async () => victim.post('/users/me/api-tokens').send(body))(),
+      (async () => victim.post('/users/me/api-tokens').send({ ...body, password: goodPassword }))(),
     ])
     expect(answers[0]!.status).toBe(401)
     const { rows } = await sql`select from api_tokens where user_id = ${id}`.execute(service.db)

@@ -105,8 +105,10 @@ describe('lists, searches and reports', () => {
 
   it.each(lists.map((signature): [string, Signature] => [signature.id, signature]))(
     '%s tells nothing of another client, whatever it is asked for',
-    async (_id, { method, path, body }) => {
-      const filters = [[], ['id:!null'], ['id:!null', 'id:null']]
+    async (id, { method, path, body }) => {
+      // Audit rows have no id outside.
+      const name = id === 'reports.audit' ? 'object.id' : 'id'
+      const filters = [[], [`${name}:!null`], [`${name}:!null`, `${name}:null`]]
       for (const filter of filters) {
         const junction: Record<string, string> = filter.length > 1 ? { rootJunction: 'OR' } : {}
         const terms = filter.map((one): [string, string] => ['filter', one])
