@@ -1,4 +1,4 @@
-import { Router, type Request, type Response } from 'express'
+import { Router, type Request, type RequestHandler, type Response } from 'express'
 import type { JWK } from 'jose'
 import type { Kysely } from 'kysely'
 import type Provider from 'oidc-provider'
@@ -48,8 +48,8 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
 
   const publish = asPublished(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
-  routes.use('/oidc/auth', begunSignIns(), problemPages)
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
+  routes.use('/oidc/auth', knowing(prefix), begunSignIns(), problemPages)
   routes.get(['/oidc/auth', '/oidc/session/end'], shortParameters(prefix))
   routes.all(ours, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
@@ -58,3 +58,11 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
   routes.use(interactionRoutes({ db, config, logger, publish, provider: async () => (await current()).provider }))
   return { routes, refusalOf: async (metadata) => refusalOf((await current()).provider, metadata) }
 }
+
+/** Tells the pages of problems where they are. */
+const knowing =
+  (prefix: string): RequestHandler =>
+  (_request, response, next) => {
+    response.locals.prefix = prefix
+    next()
+  }

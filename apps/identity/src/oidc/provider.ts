@@ -5,6 +5,7 @@ import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import { isSecretOf } from './client-secrets.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
+import { answerByQuery } from './answers-by-query.ts'
 import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
 import { nothingToEnd } from './nothing-to-end.ts'
@@ -19,6 +20,7 @@ export function makeProvider(parts: ProviderParts & { logger: Logger; tally: Aud
   provider.proxy = true
   provider.use(unknownAddresses(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(nothingToEnd)
+  answerByQuery(provider)
   answerUnavailable(provider)
   tieSessions(provider, parts.db)
   tieClients(provider, parts.db)

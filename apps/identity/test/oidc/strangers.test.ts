@@ -21,7 +21,7 @@ beforeEach(() => sql`truncate oidc_models`.execute(service.db))
 const kept = async () =>
   (
     await sql<{ model: string; hours: number; bytes: number }>`
-    select model, extract(epoch from expires_at - now()) / 3600 as hours, pg_column_size(payload) as bytes
+    select model, (extract(epoch from expires_at - now()) / 3600)::float8 as hours, pg_column_size(payload) as bytes
     from oidc_models`.execute(service.db)
   ).rows
 
@@ -41,6 +41,18 @@ describe('whoever is not signed in', () => {
     expect((await browser.open(`/oidc/session/end?${query}`)).url.href).toBe(`${back}?state=away`)
     expect(await kept()).toEqual([])
   })
+
+  it.each(['form_post', 'fragment', 'web_message', 'anything'])(
+    'is answered by query, also when %s is asked for',
+    async (mode) => {
+      const { url } = await party.begin({ response_mode: mode })
+      const page = await party.browser().open(url)
+      expect(page.url.origin).toBe('https://reports.example.org')
+      expect(page.url.searchParams.get('error')).toBe('unsupported_response_mode')
+      const { body } = await service.http.get('/.well-known/openid-configuration').expect(200)
+      expect(body.response_modes_supported).toEqual(['query'])
+    },
+  )
 
   it('leaves what an hour ends by beginning to sign in', async () => {
     const browser = party.browser()

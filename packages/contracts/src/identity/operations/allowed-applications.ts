@@ -16,7 +16,7 @@ export const allowedApplications = {
     id: 'allowedApplications.delete',
     summary: 'Allow an application nothing any more',
     description:
-      'Its refresh tokens end at once, and access tokens for our services within their five minutes. It asks again at the next sign-in.',
+      'Its tokens end at once here, and within ten seconds in the other service. It asks again at the next sign-in.',
     method: 'delete',
     path: '/users/me/applications/:uid',
     guard: 'in-person',
