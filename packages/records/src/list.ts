@@ -23,7 +23,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
   const from = sql`${sql.table(kind.table)} as r`
   const totals = rememberedTotals()
 
-  /** `url` is what was asked by GET, for links to other pages. */
+  /** `url` is what was asked by GET. A search by POST is told the addresses of the same search by GET. */
   return async function search(
     db: Kysely<any>,
     context: Context,
@@ -43,9 +43,22 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
         cursor: lastKeys && plan.cursorAfter(lastKeys),
         byCursor: plan.after !== undefined,
       },
-      url,
+      url ?? addressOfList(request),
     )
     return new Answer(await kind.present(rows, context), headers)
+  }
+
+  function addressOfList({ query, filter = [], order = [], rootJunction, paging }: SearchRequest): string {
+    const { page, paging: paged, total } = paging
+    const single = { query, rootJunction, page, paging: paged, total, ...kind.only?.query }
+    const parameters: [string, string][] = [
+      ...filter.map((term): [string, string] => ['filter', term]),
+      ...order.map((term): [string, string] => ['order', term]),
+      ...Object.entries(single).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, String(value)] as [string, string]],
+      ),
+    ]
+    return `/api/v1${kind.path}?${new URLSearchParams(parameters).toString()}`
   }
 
   function planOf(request: SearchRequest, caller: Caller, byQuery: boolean): SearchPlan {

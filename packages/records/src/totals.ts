@@ -19,6 +19,8 @@ export interface Tally {
 export interface Only {
   /** Tells these lists from others of the kind. */
   name: string
+  /** What a list by GET is asked besides, for this condition to hold there. */
+  query?: Record<string, string>
   condition: RawBuilder<SqlBool>
   /** Does the condition look at columns of the tally alone? */
   tallied: boolean

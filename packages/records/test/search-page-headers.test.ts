@@ -19,7 +19,7 @@ describe('the headers of a page', () => {
     })
   })
 
-  it('carry no Link for a search by POST', () => {
+  it('carry no Link without an address', () => {
     expect(pageHeaders({ page: 1, pageSize: 10, total: 35 })).toEqual({
       'X-Total-Count': '35',
       'X-Page': '1',

@@ -21,8 +21,8 @@ const longestLink = 3000
 
 /**
  * The headers of one page: X-Page, X-Page-Size, with a known total X-Total-Count and X-Page-Count, X-Next-Cursor where there
- * is one, and Link to the first, prev, next and last page. `url` is the address that was asked by GET; without it, as for a
- * search by POST, no Link.
+ * is one, and Link to the first, prev, next and last page. `url` is the address that gives this page by GET; without it, no
+ * Link.
  */
 export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<string, string> {
   const { page, pageSize, total, rows, cursor } = answered

@@ -94,6 +94,7 @@ export const usersOnly = (only: Only) => records({ ...userRecords.kind, only })
 const analytics = (enabled: boolean) =>
   usersOnly({
     name: `analyticsPlatform ${enabled}`,
+    query: { analyticsPlatform: String(enabled) },
     condition: sql`r.analytics_platform_enabled = ${enabled}`,
     tallied: true,
   })
