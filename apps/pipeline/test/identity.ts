@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { identityOperations, serviceClient, type Client as Organisation, type Role } from '@sluice/contracts'
-import { Pool } from 'pg'
 import { sharedIdentity } from './shared-identity/shared.ts'
 
 export interface Person {
@@ -14,13 +13,12 @@ export interface Person {
 
 export type Identity = Awaited<ReturnType<typeof joinIdentity>>
 
-const { auth, clients, users } = identityOperations
+const { auth, clients, userGroups, users } = identityOperations
+
 /** The identity service that is there for all test files, and short ways to whoever this one needs: in clients of its own. */
 export async function joinIdentity() {
-  const { url, port, databaseUrl, serviceSecret, adminPassword: password, log } = sharedIdentity.find()
+  const { url, port, serviceSecret, adminPassword: password, log } = sharedIdentity.find()
   await answers(url, log)
-  const sql = new Pool({ connectionString: databaseUrl, max: 2 })
-  sql.on('error', () => {})
 
   const anonymous = serviceClient({ baseUrl: url, token: () => undefined, timeout: 20_000 })
   const signIn = async (username: string) => {
@@ -36,6 +34,8 @@ export async function joinIdentity() {
     port,
     adminToken,
     serviceSecret,
+    /** Everybody's. */
+    password,
     /** The lines of its log, of all test files. */
     log: () => readFileSync(log, 'utf8'),
 
@@ -60,25 +60,17 @@ export async function joinIdentity() {
       return { id, username, client, token: await signIn(username) }
     },
 
-    /** A user group. There is no operation for it yet, so straight into the database. */
+    /** A user group with these members. */
     async group(client: string, members: Person[]): Promise<string> {
-      const { rows } = await sql.query(
-        `insert into user_groups (client, name, code) values ($1, $2, $2) returning id, uid`,
-        [client, randomBytes(6).toString('hex')],
-      )
-      await sql.query(`insert into user_group_members select $1, id from users where uid = any($2)`, [
-        rows[0].id,
-        members.map(({ id }) => id),
-      ])
-      return rows[0].uid
+      const name = randomBytes(6).toString('hex')
+      const { id } = await admin.call(userGroups.create, { body: { name, code: name, client: { id: client } } })
+      for (const member of members) await admin.call(userGroups.addMember, { params: { uid: id, userUid: member.id } })
+      return id
     },
 
-    /** Likewise. */
     async deactivate({ id }: Person): Promise<void> {
-      await sql.query(`update users set status = 'INACTIVE' where uid = $1`, [id])
+      await admin.call(users.setStatus, { params: { uid: id }, body: { status: 'INACTIVE' } })
     },
-
-    leave: () => sql.end(),
   }
 }
 

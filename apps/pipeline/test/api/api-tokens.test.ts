@@ -16,7 +16,9 @@ const somebody = async (roles: Role[]) => service.identity.person((await service
 
 async function apiToken(person: Person, roles: Role[]) {
   const expires = new Date(Date.now() + 3_600_000).toISOString()
-  const { id, token } = await asOwner(person).call(account.createApiToken, { body: { name: 'Test', roles, expires } })
+  const { password } = service.identity
+  const body = { name: 'Test', roles, expires, password }
+  const { id, token } = await asOwner(person).call(account.createApiToken, { body })
   return { id, token }
 }
 

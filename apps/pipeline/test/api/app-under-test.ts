@@ -88,7 +88,6 @@ export async function startService({ uploadLimit = 1_000_000 } = {}) {
       await databaseGate.shut()
       await identityGate.shut()
       await db.destroy()
-      await identity.leave()
       await stack[Symbol.asyncDispose]()
     },
   }

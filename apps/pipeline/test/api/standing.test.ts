@@ -40,7 +40,10 @@ describe('whoever was let in', () => {
     expect(Date.now() - since).toBeLessThan(10_000)
 
     const { body } = await asked(disabled.person).expect(401)
-    expect(body).toMatchObject({ code: 'unauthenticated', detail: 'The session has ended: sign in again.' })
+    expect(body).toMatchObject({
+      code: 'unauthenticated',
+      detail: 'This sign-in, token or application has ended: sign in again.',
+    })
     const off = await asked(unswitched.person).expect(403)
     expect(off.body.detail).toBe('Data pipelines are switched off for your organisation.')
   })

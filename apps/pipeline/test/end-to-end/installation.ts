@@ -47,7 +47,6 @@ export async function startInstallation(): Promise<Installation> {
     worker,
     async stop() {
       await Promise.all([api.stop(), worker.stop()])
-      await identity.leave()
       await removeWarehouses(database.url)
       await warehouse[Symbol.asyncDispose]()
       await database.drop()

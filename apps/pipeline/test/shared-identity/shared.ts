@@ -4,7 +4,6 @@ import type { Running } from './start.ts'
 export interface SharedIdentity {
   url: string
   port: number
-  databaseUrl: string
   serviceSecret: string
   adminPassword: string
   /** The file that its programs' output goes to. */

@@ -29,7 +29,6 @@ export default async function start(): Promise<void> {
   const shared: SharedIdentity = {
     url: `http://127.0.0.1:${port}`,
     port,
-    databaseUrl: database.url,
     serviceSecret: randomBytes(24).toString('hex'),
     adminPassword: 'heron-sifts-41-pebbles',
     log: join(folder, 'identity.log'),
