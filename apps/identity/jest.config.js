@@ -1,1 +1,4 @@
-export { default } from '../../jest.preset.js'
+import preset from '../../jest.preset.js'
+
+/** The longest of all suites: it goes on when the others are through, and then has the machine to itself. */
+export default { ...preset, maxWorkers: '100%' }

@@ -110,7 +110,8 @@ describeInBrowser('every page', () => {
   it('puts whoever made a mistake before what is wrong, one key away from where', async () => {
     const tab = await visit(browser, { javaScript: true, width: 390 })
     await tab.page.goto(`${origin}/en/reset-failed`)
-    expect(await tab.page.evaluate(() => (globalThis as any).document.activeElement.className)).toBe('summary')
+    // Chromium focuses what wants it a moment after the page is there.
+    await tab.page.waitForFunction(() => (globalThis as any).document.activeElement.className === 'summary')
     await tab.page.keyboard.press('Tab')
     await tab.page.keyboard.press('Enter')
     expect(await tab.page.evaluate(() => (globalThis as any).document.activeElement.id)).toBe('password')
