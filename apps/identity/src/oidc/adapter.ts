@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { errors, Provider, type Adapter, type AdapterPayload } from 'oidc-provider'
 import { prepared } from '@sluice/database'
@@ -9,13 +8,12 @@ import { findApplication } from './clients.ts'
 import { inTurns } from './in-turns.ts'
 import { payloadOf, storedPayload } from './payloads.ts'
 import { noteUsed } from './used.ts'
+import { secretHash } from '../secret-hash.ts'
 
 /** Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost. */
 const grace = 10
 /** Seconds, for what names no end of its own. */
 const longest = 366 * 24 * 3600
-
-const hashOf = (id: string): Buffer => createHash('sha256').update(id).digest()
 
 /** `m` hangs from no sign-in, or from one that may go on. */
 const live = sql`m.expires_at > now() and (
@@ -28,7 +26,7 @@ export const oidcAdapter =
   (db: Kysely<DB>) =>
   (model: string): Adapter => {
     const application = inTurns((id) => findApplication(db, id))
-    const one = (id: string) => sql`model = ${model} and id_hash = ${hashOf(id)}`
+    const one = (id: string) => sql`model = ${model} and id_hash = ${secretHash(id)}`
 
     async function find(
       by: 'id' | 'session',
@@ -49,7 +47,7 @@ export const oidcAdapter =
         const session = sessionOf(model, payload)
         const { rows } = await sql`
         ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
-        select ${model}, ${hashOf(id)}, ${storedPayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
+        select ${model}, ${secretHash(id)}, ${storedPayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
           now() + make_interval(secs => ${expiresIn})
         from (select ${session ?? null}::uuid as session, ${payload.clientId ?? null}::text as application) as of
         left join sessions s on s.uid = of.session and s.ended_at is null
@@ -61,7 +59,7 @@ export const oidcAdapter =
         if (rows.length === 0) throw new errors.InvalidGrant('the session has ended, or the client is no more')
       },
 
-      find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashOf(id)}`, id)),
+      find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${secretHash(id)}`, id)),
 
       /** A session is named by its sign-in's uid here. Its own id, which the browser holds, is not in the answer. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),

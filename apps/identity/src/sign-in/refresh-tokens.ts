@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { auditing, prepared, type AuditFacts } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { endSession, goesOn } from './sessions.ts'
+import { secretHash } from '../secret-hash.ts'
 
 /**
  * Seconds in which a second use of a refresh token is taken for the retry of an answer that got lost: it is refused, but
@@ -24,7 +25,6 @@ export interface Refusal {
   by: { user: string; client: string }
 }
 
-const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 export const newRefreshToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
 
 /** A token of a session, a new one unless it was made ahead. Only its hash is kept. */
@@ -36,14 +36,14 @@ export async function addRefreshToken(
   await sql`
     ${prepared('add-refresh-token')}
     insert into refresh_tokens (token_hash, session_id, expires_at)
-    values (${hashOf(token)}, ${session.id}, ${session.expires_at})`.execute(db)
+    values (${secretHash(token)}, ${session.id}, ${session.expires_at})`.execute(db)
   return token
 }
 
 /** The same as part of a statement that opens the session: `opened` is its rows of id and expires_at. */
 export const refreshTokenKept = (token: string, opened: RawBuilder<unknown>) => sql`
   insert into refresh_tokens (token_hash, session_id, expires_at)
-  select ${hashOf(token)}, id, expires_at from ${opened}`
+  select ${secretHash(token)}, id, expires_at from ${opened}`
 
 /**
  * Uses a token up and gives the next one of its session, in one statement together with its audit row, because nothing is
@@ -56,7 +56,7 @@ export async function exchangeRefreshToken(
   token: string,
   facts: AuditFacts,
 ): Promise<Refreshed | undefined> {
-  const [hash, refreshToken] = [hashOf(token), newRefreshToken()]
+  const [hash, refreshToken] = [secretHash(token), newRefreshToken()]
   const { rows } = await sql<Refreshed['session'] & { user: string; client: string }>`
     ${prepared('exchange-refresh-token')}
     with presented as (
@@ -85,7 +85,7 @@ export async function exchangeRefreshToken(
 
 /** Was this token ever ours? Asked before anything is written, so that made-up ones leave nothing behind. */
 export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boolean> {
-  const { rows } = await sql`select from refresh_tokens where token_hash = ${hashOf(token)}`.execute(db)
+  const { rows } = await sql`select from refresh_tokens where token_hash = ${secretHash(token)}`.execute(db)
   return rows.length > 0
 }
 
@@ -95,7 +95,7 @@ export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Ref
     select s.uid, u.uid as user, s.client, s.ended_at is not null as over,
       t.consumed_at < now() - make_interval(secs => ${grace}) as late
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
-    where t.token_hash = ${hashOf(token)} for update of s`.execute(trx)
+    where t.token_hash = ${secretHash(token)} for update of s`.execute(trx)
   const [found] = rows
   if (!found) return undefined
   const { uid, user, client, over, late } = found

@@ -1,15 +1,14 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import { transaction } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { endUnused, type EndFacts } from '../end-unused.ts'
 import { goesOn } from '../sessions.ts'
 import type { SignedIn } from '../sign-in.ts'
+import { secretHash } from '../../secret-hash.ts'
 
 /** Seconds from one page to the next. */
 const lifetime = 60
-
-const hashOf = (ticket: string): Buffer => createHash('sha256').update(ticket).digest()
 
 /** Hands a session over to the page that the sign-in began on, once. */
 export async function issueHandover(
@@ -19,7 +18,9 @@ export async function issueHandover(
   const ticket = randomBytes(32).toString('base64url')
   await sql`
     insert into sso_tickets (ticket_hash, session_id, interaction, expires_at)
-    values (${hashOf(ticket)}, ${session.id}, ${interaction}, now() + make_interval(secs => ${lifetime}))`.execute(trx)
+    values (${secretHash(ticket)}, ${session.id}, ${interaction}, now() + make_interval(secs => ${lifetime}))`.execute(
+    trx,
+  )
   return ticket
 }
 
@@ -48,7 +49,7 @@ export function takeHandover(
   return transaction(db, async (trx) => {
     const { rows } = await sql<Row>`
       with taken as (
-        delete from sso_tickets where ticket_hash = ${hashOf(ticket)}
+        delete from sso_tickets where ticket_hash = ${secretHash(ticket)}
         returning session_id, interaction, expires_at
       )
       select u.uid as user, u.id as user_id, u.client, s.uid as session, s.id as session_id, s.expires_at, s.amr,
