@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { migrate } from '@sluice/database'
 import { Client } from 'pg'
 
@@ -28,10 +29,20 @@ export const testDatabase = async ({ migrations }: { migrations?: string } = {})
   await admin.query(`create database ${name} template ${template} strategy file_copy`)
   await dropLeftOver(admin, name)
   const drop = async (): Promise<void> => {
+    await patiently(admin, name)
     await admin.query(`drop database if exists ${name} with (force)`)
     await admin.end()
   }
   return { url: databaseUrl(server, name), drop, [Symbol.asyncDispose]: drop }
+}
+
+/** A pool that has ended may still be saying goodbye; cut off in that, it fails its test. Half a second is enough for it. */
+const patiently = async (admin: Client, name: string): Promise<void> => {
+  for (let tries = 0; tries < 50; tries += 1) {
+    const { rowCount } = await admin.query('select from pg_stat_activity where datname = $1', [name])
+    if (!rowCount) return
+    await sleep(10)
+  }
 }
 
 const CLONE = 'sluice_test_'
