@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresWarehouse } from '../src/engine/warehouses/postgres/postgres-warehouse.ts'
-import { columns, never } from './rows.ts'
+import { columns, never, text } from './rows.ts'
 
 /** A worker to be killed: loads a million rows, then hangs in the middle of COPY or just before it would publish. */
 const { access, target, where } = JSON.parse(process.argv[2]!)
@@ -14,6 +14,6 @@ async function* rows() {
   await sleep(600_000)
 }
 
-await load.write(rows(), never)
+await load.write(text(rows()), never)
 process.stdout.write('hanging\n')
 await sleep(600_000)

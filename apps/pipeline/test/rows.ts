@@ -1,5 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Load, LoadTarget, Publication, TargetColumn, Warehouse } from '../src/engine/warehouses/warehouse.ts'
+import type {
+  Load,
+  LoadContent,
+  LoadTarget,
+  Publication,
+  TargetColumn,
+  Warehouse,
+} from '../src/engine/warehouses/warehouse.ts'
 
 export const never = new AbortController().signal
 
@@ -23,6 +30,9 @@ export async function* copyText(rows: Iterable<readonly (string | number | null)
   if (batch) yield Buffer.from(batch)
 }
 
+/** What copyText gives, as a load takes it. */
+export const text = (chunks: AsyncIterable<Uint8Array>): LoadContent => ({ format: 'copy-text', chunks })
+
 export function numbered(count: number, value: string | number = 'x'): Iterable<[number, string | number]> {
   return Array.from({ length: count }, (_, index): [number, string | number] => [index + 1, value])
 }
@@ -34,7 +44,7 @@ export async function stage(warehouse: Warehouse, target: Target, rows: Rows): P
   const whole = { schema: 'health', table: 'cases', run: randomUUID(), attempt: 1, ...target }
   const load = await warehouse.beginLoad(whole, never)
   try {
-    await load.write(copyText(rows), never)
+    await load.write(text(copyText(rows)), never)
   } catch (error) {
     await load[Symbol.asyncDispose]()
     throw error

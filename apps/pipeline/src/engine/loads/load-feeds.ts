@@ -1,4 +1,4 @@
-import type { Feed } from '../sources/source.ts'
+import { type Feed, TypesWidened } from '../sources/source.ts'
 import type { Load, PublishedTable, Warehouse } from '../warehouses/warehouse.ts'
 
 /** One table of a finished run: where it is, how many rows and bytes of COPY text, how its shape moved. */
@@ -45,18 +45,38 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   await using stack = new AsyncDisposableStack()
   const loads = new Map<string, Load>()
   let rows = 0
-  for await (const { table: named, columns, content } of feeds) {
+  for await (const feed of feeds) {
     signal.throwIfAborted()
-    const table = named || target.table
+    const table = feed.table || target.table
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
-    const load = stack.use(await warehouse.beginLoad({ schema: target.schema, table, columns, run, attempt }, signal))
-    loads.set(table, load)
-    rows += (await load.write(content.chunks, signal)).rows
+    const { load, written } = await stage(feed, signal, (columns) =>
+      warehouse.beginLoad({ schema: target.schema, table, columns, run, attempt }, signal),
+    )
+    loads.set(table, stack.use(load))
+    rows += written.rows
   }
   refuseTooManyRejected(rows, job.rejected())
   if (loads.size === 0) return []
   return (await warehouse.publish([...loads.values()], job.stillOurs, signal)).tables
+}
+
+/** Writes a feed to a staging table; to a new one, when its columns turn out to be wider than they looked. */
+async function stage(
+  { columns, content }: Feed,
+  signal: AbortSignal,
+  begin: (columns: Feed['columns']) => Promise<Load>,
+) {
+  for (let known = columns; ; ) {
+    const load = await begin(known)
+    try {
+      return { load, written: await load.write(content, signal) }
+    } catch (error) {
+      await load[Symbol.asyncDispose]()
+      if (!(error instanceof TypesWidened)) throw error
+      known = error.columns
+    }
+  }
 }
 
 function refuseTooManyRejected(loaded: number, { count: rejected, first }: ReturnType<FeedsToLoad['rejected']>): void {

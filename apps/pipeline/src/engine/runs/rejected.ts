@@ -10,6 +10,8 @@ export interface RejectedRows extends AsyncDisposable {
   /** All of them, kept or not. */
   readonly count: number
   add(row: RejectedRow): void
+  /** Forgets those of this attempt: its reading begins anew. */
+  startOver(): Promise<void>
 }
 
 /** Keeps the first `most` rows of this attempt, and clears away those of the attempts before it. */
@@ -31,6 +33,11 @@ export async function openRejectedRows(db: Kysely<DB>, claim: Claim, { most = 10
         reason: storable(reason, 1_000),
         raw: storable(raw, 8_000),
       })
+    },
+    async startOver() {
+      count = 0
+      await kept.flush()
+      await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '=', claim.attempt).execute()
     },
     [Symbol.asyncDispose]: () => kept.flush(),
   }

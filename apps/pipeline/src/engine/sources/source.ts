@@ -13,15 +13,51 @@ export interface FeedColumn {
   primaryKey?: boolean
 }
 
+/** What a column is stored as. It may be wider than what the feed offers, where the table was wider before. */
+export type StoredType = Pick<FeedColumn, 'dataType' | 'precision' | 'scale'>
+
+/** Rows on their way: whole tuples of PostgreSQL's binary COPY format, without its header and trailer. */
+export interface TupleChunk {
+  bytes: Uint8Array
+  /** Called once when nobody needs the bytes any more; their memory may then be used again. */
+  release?(): void
+}
+
+/**
+ * The tuples of binary COPY are the interchange that every warehouse understands. Each chunk holds whole rows, so chunks
+ * may go to several connections. `rows` is asked with what each column is stored as, in the order of the columns; it may
+ * be asked again after `TypesWidened`, and begins anew then.
+ */
+export interface BinaryContent {
+  format: 'copy-binary'
+  rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
+  /** Bytes of the source behind it, where they are known. */
+  size?: number
+}
+
 /**
  * One table of a source: its shape, then its rows as bytes that a warehouse can take.
- * `copy-text` is PostgreSQL's COPY text format (UTF-8, tab, `\N`, backslash escapes), the interchange every warehouse understands.
+ * `copy-text` is PostgreSQL's COPY text format (UTF-8, tab, `\N`, backslash escapes).
  */
 export interface Feed {
   /** Empty for a source that has a single table; then the pipeline's own target table is meant. */
   table: string
   columns: FeedColumn[]
-  content: { format: 'copy-text'; chunks: AsyncIterable<Uint8Array> }
+  content: BinaryContent | { format: 'copy-text'; chunks: AsyncIterable<Uint8Array> }
+}
+
+/**
+ * Thrown by `rows` of a feed whose columns were a guess that the rest of the source did not hold to. `columns` hold for
+ * every row: same names, same order. What was loaded so far is to be forgotten, and `rows` to be asked again.
+ */
+export class TypesWidened extends Error {
+  override readonly name = 'TypesWidened'
+  readonly columns: FeedColumn[]
+
+  constructor(columns: FeedColumn[]) {
+    super('The rest of the source needs wider types than its samples.')
+    this.columns = columns
+  }
 }
 
 /** A row that does not fit, kept for people to look at. */
@@ -39,6 +75,8 @@ export interface RejectedRow {
 export interface Report {
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   reject(row: RejectedRow): void
+  /** What was counted and set aside so far counts no more: the reading begins anew. */
+  startOver(): Promise<void>
   log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
 }
 

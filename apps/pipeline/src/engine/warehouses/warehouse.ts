@@ -46,14 +46,28 @@ export interface Publication {
   tables: PublishedTable[]
 }
 
+/** What a column of the staging table is stored as. */
+export type StoredType = Pick<TargetColumn, 'dataType' | 'precision' | 'scale'>
+
+/** Whole tuples of binary COPY. `release` is called once when the bytes are not needed any more. */
+export interface TupleChunk {
+  bytes: Uint8Array
+  release?(): void
+}
+
+/** What is written to a load. Structurally what a source's feed offers, so neither room imports the other. */
+export type LoadContent =
+  | { format: 'copy-binary'; rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>; size?: number }
+  | { format: 'copy-text'; chunks: AsyncIterable<Uint8Array> }
+
 /** A staging table being filled. Nobody sees the rows until it is published; disposing an unpublished one drops it. */
 export interface Load extends AsyncDisposable {
   readonly stagingTable: string
   /**
-   * Streams COPY text into the staging table with back-pressure, once. Resolves to the rows the warehouse counted.
-   * An error of `chunks` comes out as it is; the signal's reason comes out when it aborts.
+   * Streams the content into the staging table with back-pressure, once. Resolves to the rows the warehouse counted.
+   * An error of the content comes out as it is; the signal's reason comes out when it aborts.
    */
-  write(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
 }
 
 export interface WarehouseColumn {

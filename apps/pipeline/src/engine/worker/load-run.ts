@@ -83,6 +83,11 @@ async function load(
       rejected.add(row)
       totals.rowsRejected = rejected.count
     },
+    async startOver() {
+      Object.assign(totals, { bytesRead: 0, rowsRead: 0, rowsRejected: 0 })
+      firstRejected = undefined
+      await rejected.startOver()
+    },
     log: (level, importance, message) => log.write(level, importance, message),
   }
   const feeds = readSource(pipeline.type, { settings: pipeline.settings, input, filesDirectory }, report, signal)

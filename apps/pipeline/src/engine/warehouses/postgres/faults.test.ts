@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { columns, copyText, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
+import { columns, copyText, loadAll, never, numbered, stage, text } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 import { warehouseProblem } from './problems.ts'
@@ -74,7 +74,7 @@ describe('a warehouse in trouble', () => {
     async function* endless() {
       for (;;) yield Buffer.from('7\tseven\n'.repeat(10_000))
     }
-    const writing = load.write(endless(), cancel.signal)
+    const writing = load.write(text(endless()), cancel.signal)
     setTimeout(() => cancel.abort(new Error('cancelled by hand')), 400)
     const start = performance.now()
     await expect(writing).rejects.toThrow('cancelled by hand')
@@ -91,7 +91,7 @@ describe('a warehouse in trouble', () => {
       yield* copyText([[1, 'a']])
       await new Promise(() => {})
     }
-    const writing = load.write(stuck(), cancel.signal)
+    const writing = load.write(text(stuck()), cancel.signal)
     setTimeout(() => cancel.abort(), 100)
     await expect(writing).rejects.toMatchObject({ name: 'AbortError' })
   })
@@ -109,7 +109,7 @@ describe('a warehouse in trouble', () => {
           await sleep(1)
         }
       }
-      const writing = load.write(rows(), never)
+      const writing = load.write(text(rows()), never)
       const refused = expect(writing).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE', retryable: true })
       await sleep(300)
       const copying = (await backends()).filter(({ query }) => query.startsWith('copy'))

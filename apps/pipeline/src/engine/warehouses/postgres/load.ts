@@ -1,6 +1,6 @@
 import { escapeIdentifier, type Pool } from 'pg'
 import { LostRun } from '../../lost-run.ts'
-import { type Load, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
+import { type Load, type LoadContent, type LoadTarget, type StoredType, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { copyInto } from './copy.ts'
 import { stagingColumns } from './evolve.ts'
@@ -8,6 +8,7 @@ import { checkColumnName, checkSchemaName, checkTableName, qualified } from './n
 import { type Scene, warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
+import { describeType } from './types.ts'
 
 /** `copies` has one for each load, all the way to its publication, so that none waits; `statements` are for moments. */
 export interface Pools {
@@ -23,20 +24,24 @@ export class PostgresLoad implements Load {
   written: { rows: number; bytes: number } | undefined
   published = false
   readonly #pools: Pools
+  /** What the columns of the target are stored as. */
+  readonly #types: readonly StoredType[]
   #begun = false
 
-  constructor(pools: Pools, target: LoadTarget) {
+  constructor(pools: Pools, target: LoadTarget, types: readonly StoredType[]) {
     this.#pools = pools
+    this.#types = types
     this.target = target
     this.stagingTable = stagingName(target)
     this.scene = sceneOf(target)
   }
 
-  async write(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#begun) throw new Error('A load is written once.')
     this.#begun = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    this.written = await copyInto(this.#pools.copies, this.stagingTable, columns, chunks, this.scene, signal)
+    const copying = { staging: this.stagingTable, columns, types: this.#types, content }
+    this.written = await copyInto(this.#pools.copies, copying, this.scene, signal)
     return this.written
   }
 
@@ -51,30 +56,28 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   checkSchemaName(target.schema)
   checkTableName(target.table)
   checkColumns(target)
-  const load = new PostgresLoad(pools, target)
   const { run, attempt, schema, table } = target
+  const scene = sceneOf(target)
   try {
-    await withClient(pools.copies, signal, async (client) => {
+    return await withClient(pools.copies, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
       if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(client, schema, table)
-      if (existing && !existing.ours) throw notOurs(load.scene)
+      if (existing && !existing.ours) throw notOurs(scene)
+      const columns = stagingColumns(target.columns, existing)
+      const types = columns.slice(0, target.columns.length).map(({ type }) => describeType(type))
+      const load = new PostgresLoad(pools, target, types)
       await client.query('begin')
-      await createStaging(
-        client,
-        load.stagingTable,
-        { run, attempt, schema, table },
-        stagingColumns(target.columns, existing),
-      )
+      await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
       await client.query('commit')
+      return load
     })
   } catch (error) {
     if ((error as { code?: string }).code === '42P07')
       throw new LostRun(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
     if (signal.aborted) throw error
-    throw warehouseProblem(error, load.scene)
+    throw warehouseProblem(error, scene)
   }
-  return load
 }
 
 export function gone(load: PostgresLoad): LostRun {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { columns, copyText, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
+import { columns, copyText, loadAll, never, numbered, stage, text } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
 
 describe('a PostgreSQL warehouse', () => {
@@ -172,7 +172,7 @@ describe('a PostgreSQL warehouse', () => {
       yield* copyText([[1]])
       throw failure
     }
-    await expect(load.write(cutShort(), never)).rejects.toBe(failure)
+    await expect(load.write(text(cutShort()), never)).rejects.toBe(failure)
   })
 
   it('refuses a primary key that is not unique, or not there, and keeps the old rows', async () => {

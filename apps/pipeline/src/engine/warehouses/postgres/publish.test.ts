@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
+import { columns, loadAll, never, numbered, stage, text } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
 import { LostRun } from '../../lost-run.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
@@ -61,7 +61,7 @@ describe('publishing', () => {
         { schema: 'health', table: word('stuck_'), columns: two, run: word(), attempt: 1 },
         never,
       )
-      await one.write(endless(), end.signal)
+      await one.write(text(endless()), end.signal)
     })
     await sleep(300)
     expect((await loadAll(warehouse, { table, columns: two }, numbered(2))).rows).toBe(2)

@@ -5,13 +5,13 @@ import { type Report, SourceProblem } from '../../../source.ts'
 import { csvSource } from '../csv-source.ts'
 import { defaultLimits } from '../limits.ts'
 import { ThreadLink } from '../thread-link.ts'
-import { inputFolder, readThroughThread } from './read-whole.ts'
+import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 import { readSlowly } from './slow-reader.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
 
-const silent: Report = { progress: () => {}, reject: () => {}, log: () => {} }
+const silent: Report = { progress: () => {}, reject: () => {}, startOver: async () => {}, log: () => {} }
 const never = new AbortController().signal
 const threads = () => process.getActiveResourcesInfo().filter((resource) => resource === 'MessagePort').length
 
@@ -73,7 +73,7 @@ describe('the CSV source', () => {
     const read = async () => {
       for await (const { content } of csvSource.read({ path, fileName: 'input.csv' }, silent, never)) {
         appendFileSync(path, 'x,y\n')
-        await Array.fromAsync(content.chunks)
+        await Array.fromAsync(chunksOf(content))
       }
     }
     await expect(read()).rejects.toMatchObject({ code: 'FILE_CHANGED' })
@@ -117,7 +117,7 @@ describe('the thread', () => {
         if (afterChunks === 0) setTimeout(() => abort.abort(reason), 100)
         for await (const { content } of csvSource.read({ path, fileName: 'x' }, silent, abort.signal)) {
           let chunks = 0
-          for await (const _ of content.chunks) if (++chunks === afterChunks) abort.abort(reason)
+          for await (const _ of chunksOf(content)) if (++chunks === afterChunks) abort.abort(reason)
         }
       }
       abort.signal.addEventListener('abort', () => {
@@ -143,7 +143,7 @@ describe('the thread', () => {
     for await (const _ of csvSource.read({ path, fileName: 'x' }, silent, never)) break
     expect(threads()).toBe(before)
     for await (const { content } of csvSource.read({ path, fileName: 'x' }, silent, never)) {
-      for await (const _ of content.chunks) break
+      for await (const _ of chunksOf(content)) break
       expect(threads()).toBe(before)
     }
     expect(threads()).toBe(before)
@@ -155,7 +155,7 @@ describe('the thread', () => {
     const before = process.memoryUsage.rss()
     let most = 0
     for await (const { content } of csvSource.read({ path, fileName: 'x' }, silent, never)) {
-      for await (const _ of content.chunks) most = Math.max(most, process.memoryUsage.rss() - before)
+      for await (const _ of chunksOf(content)) most = Math.max(most, process.memoryUsage.rss() - before)
     }
     expect(most).toBeLessThan(150e6)
   }, 60_000)

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type FeedColumn, type RejectedRow, SourceProblem } from '../../../source.ts'
+import { type Feed, type FeedColumn, type RejectedRow, SourceProblem } from '../../../source.ts'
 import { type CsvConfig, readCsv } from '../csv-source.ts'
 import { defaultLimits, type Limits } from '../limits.ts'
 import { encode, inspect } from '../passes.ts'
@@ -74,12 +74,13 @@ export async function readThroughThread(
   const report = {
     progress: (totals: (typeof progress)[number]) => progress.push(totals),
     reject: (row: RejectedRow) => rejected.push(row),
+    startOver: async () => {},
     log: (level: string, importance: string, message: string) => logs.push(`${level} ${importance} ${message}`),
   }
   const feeds: { table: string; columns: FeedColumn[]; rows: Cell[][] }[] = []
   const source = readCsv({ fileName: 'input.csv', ...config }, report, signal, { ...defaultLimits, ...limits })
   for await (const { table, columns, content } of source) {
-    feeds.push({ table, columns, rows: decodeCopyText(await Array.fromAsync(content.chunks)) })
+    feeds.push({ table, columns, rows: decodeCopyText(await Array.fromAsync(chunksOf(content))) })
   }
   if (feeds.length !== 1) throw new Error(`${feeds.length} feeds instead of one`)
   return { ...feeds[0]!, rejected, logs, progress }
@@ -108,4 +109,9 @@ function decodeField(field: string): Cell {
     if (character === undefined) throw new Error(`\\${letter} is not an escape`)
     return character
   })
+}
+
+export function chunksOf(content: Feed['content']): AsyncIterable<Uint8Array> {
+  if (content.format !== 'copy-text') throw new Error('Only COPY text is read here.')
+  return content.chunks
 }
