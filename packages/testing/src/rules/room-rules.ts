@@ -8,9 +8,11 @@ const packages: Record<string, string[]> = {
   'packages/database': ['contracts', 'process'],
   'packages/http': ['contracts', 'process'],
   'packages/records': ['contracts', 'database', 'http'],
+  'packages/delimited': ['contracts'],
+  'packages/tuples': ['contracts'],
   'packages/testing': ['contracts', 'database', 'http'],
   'apps/identity': ['contracts', 'process', 'database', 'http', 'records'],
-  'apps/pipeline': ['contracts', 'process', 'database', 'http', 'records'],
+  'apps/pipeline': ['contracts', 'process', 'database', 'http', 'records', 'delimited', 'tuples'],
 }
 
 /** Inside an app: which of its other rooms each room may import. The longest name that fits a file is its room. */
@@ -57,11 +59,21 @@ const rooms: Record<string, string[]> = {
   ),
 }
 
-/** Drivers that only their own room may name. */
-const drivers: Record<string, string> = {
+/** Drivers that only their own rooms may name. */
+const drivers: Record<string, string | string[]> = {
+  'pg-copy-streams': [
+    'apps/pipeline/src/engine/warehouses/postgres/',
+    'apps/pipeline/src/engine/sources/databases/postgres/',
+  ],
   typebox: 'packages/contracts/',
   'pg-boss': 'apps/pipeline/src/engine/queue/',
-  'pg-copy-streams': 'apps/pipeline/src/engine/warehouses/postgres/',
+  mysql2: 'apps/pipeline/src/engine/sources/databases/mysql/',
+  mssql: 'apps/pipeline/src/engine/sources/databases/sql-server/',
+  oracledb: 'apps/pipeline/src/engine/sources/databases/oracle/',
+  hyparquet: 'apps/pipeline/src/engine/sources/files/parquet/',
+  'hyparquet-compressors': 'apps/pipeline/src/engine/sources/files/parquet/',
+  yauzl: 'apps/pipeline/src/engine/sources/files/',
+  '@streamparser/json': 'apps/pipeline/src/engine/sources/files/json/',
   'oidc-provider': 'apps/identity/src/oidc/',
   'openid-client': 'apps/identity/src/sign-in/federated/',
   '@node-rs/argon2': 'apps/identity/src/sign-in/password.ts',
@@ -99,7 +111,7 @@ function astray(file: string, to: string, typeOnly: boolean): string[] {
       .slice(0, to.startsWith('@') ? 2 : 1)
       .join('/')
     const home = drivers[name]
-    return home === undefined || file.startsWith(home) ? [] : refused
+    return home === undefined || [home].flat().some((room) => file.startsWith(room)) ? [] : refused
   }
   const target = normalize(join(dirname(file), to))
   if (!target.startsWith(`${workspace}/`)) return refused
