@@ -1,1 +1,8 @@
-export {}
+export { type Delimiter, delimiters } from './dialect.ts'
+export type { ColumnType } from './infer.ts'
+export { defaultLimits, type Limits } from './limits.ts'
+export { type Batch, encode, type InspectedColumn, type Inspection, inspect, type Tell } from './passes.ts'
+export { DelimitedProblem } from './problem.ts'
+export type { RejectedRow } from './reject.ts'
+export type { Dialect } from './rows.ts'
+export { type Encoding, TextFile } from './text-file.ts'

@@ -1,6 +1,6 @@
+import { type Delimiter, defaultLimits, type Limits } from '@sluice/delimited'
+import { identifiers } from '../../../../identifiers.ts'
 import type { Feed, FeedColumn, Report, Source } from '../../source.ts'
-import type { Delimiter } from './dialect.ts'
-import { defaultLimits, type Limits } from './limits.ts'
 import type { Message } from './protocol.ts'
 import { ThreadLink } from './thread-link.ts'
 
@@ -21,7 +21,7 @@ const longestColumnList = 1000
  * A delimited text file as one feed. It is read twice: the first pass finds types that hold for every row, the second turns the rows into
  * COPY text. A thread does both, so the event loop stays free, and memory stays the same whatever the size of the file.
  * A chunk ends with a row and belongs to whoever took it. The chunks have to be read before the next feed is asked for.
- * How values, blank lines, broken quotes and encodings are understood: README.md beside this file.
+ * How values, blank lines, broken quotes and encodings are understood: the README.md of packages/delimited.
  */
 export const csvSource: Source<CsvConfig> = {
   read: (config, report, signal) => readCsv(config, report, signal, defaultLimits),
@@ -41,8 +41,9 @@ export async function* readCsv(
     const message = await thread.receive()
     if (message.kind === 'progress') report.progress(message.totals)
     if (message.kind !== 'inspected') continue
-    report.log('INFO', 'LOW', whatWasGuessed(message, fileName, headerRow))
-    const { columns } = message.inspection
+    const names = identifiers(message.inspection.columns.map(({ label }) => label))
+    const columns = message.inspection.columns.map((column, index) => ({ name: names[index]!, ...column }))
+    report.log('INFO', 'LOW', whatWasGuessed(message, columns, fileName, headerRow))
     yield { table: '', columns, content: { format: 'copy-text', chunks: copyText(thread, report) } }
     return
   }
@@ -67,10 +68,11 @@ async function* copyText(thread: ThreadLink, report: Report): AsyncGenerator<Uin
 
 function whatWasGuessed(
   { inspection, encoding }: Extract<Message, { kind: 'inspected' }>,
+  columns: readonly FeedColumn[],
   fileName: string,
   headerRow: boolean,
 ): string {
-  const { columns, delimiter } = inspection
+  const { delimiter } = inspection
   const list = columns.map(describeColumn).join(', ')
   const shown = list.length > longestColumnList ? `${list.slice(0, longestColumnList)}…` : list
   const header = headerRow ? 'a header row' : 'no header row'

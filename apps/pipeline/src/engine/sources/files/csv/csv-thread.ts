@@ -1,8 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { SourceProblem } from '../../source.ts'
-import { type Batch, encode, inspect, type Tell } from './passes.ts'
+import { type Batch, DelimitedProblem, encode, inspect, type Tell, TextFile } from '@sluice/delimited'
 import type { Command, Job, Message } from './protocol.ts'
-import { TextFile } from './text-file.ts'
 
 const progressInterval = 250
 /** Inspecting takes about a quarter of a load's time, so a bar drawn from the bytes moves evenly. */
@@ -65,7 +63,7 @@ try {
   progress(bytesTotal, rows)
   post({ kind: 'done' })
 } catch (error) {
-  if (!(error instanceof SourceProblem)) throw error
+  if (!(error instanceof DelimitedProblem)) throw error
   post({ kind: 'problem', code: error.code, message: error.message, cause: error.cause })
 } finally {
   port.close()

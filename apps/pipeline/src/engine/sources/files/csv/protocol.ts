@@ -1,8 +1,4 @@
-import type { RejectedRow } from '../../source.ts'
-import type { Limits } from './limits.ts'
-import type { Inspection } from './passes.ts'
-import type { Dialect } from './rows.ts'
-import type { Encoding } from './text-file.ts'
+import type { Dialect, Encoding, Inspection, Limits, RejectedRow } from '@sluice/delimited'
 
 /** What the thread is started with. */
 export interface Job {

@@ -1,12 +1,12 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { defaultLimits } from '@sluice/delimited'
 import { type Report, SourceProblem } from '../../../source.ts'
 import { csvSource } from '../csv-source.ts'
-import { defaultLimits } from '../limits.ts'
 import { ThreadLink } from '../thread-link.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
-import { readSlowly } from './slow-reader.ts'
+import { readSlowly } from '../../../../../../../../packages/delimited/test/slow-reader.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())

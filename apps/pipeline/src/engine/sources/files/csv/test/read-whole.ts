@@ -1,21 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Feed, type FeedColumn, type RejectedRow, SourceProblem } from '../../../source.ts'
+import { defaultLimits, type Limits } from '@sluice/delimited'
+import type { Feed, FeedColumn, RejectedRow } from '../../../source.ts'
 import { type CsvConfig, readCsv } from '../csv-source.ts'
-import { defaultLimits, type Limits } from '../limits.ts'
-import { encode, inspect } from '../passes.ts'
-import type { Dialect } from '../rows.ts'
-import { TextFile } from '../text-file.ts'
 
 export type Cell = string | null
-
-/** A whole file at once, as tests want to see it; or the code of the problem. */
-export interface Whole {
-  columns: FeedColumn[]
-  rows: Cell[][]
-  rejected: RejectedRow[]
-}
 
 /** A folder for one test file's inputs. */
 export function inputFolder() {
@@ -28,37 +18,6 @@ export function inputFolder() {
       return path
     },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
-  }
-}
-
-/** The two passes without the thread, for tests that read thousands of files. */
-export async function readInPlace(
-  path: string,
-  dialect: Dialect,
-  limits: Limits,
-): Promise<Whole | { problem: string }> {
-  try {
-    using file = new TextFile(path, 'input.csv')
-    const inspection = inspect(file, dialect, limits, () => {})
-    const chunks: Buffer[] = []
-    const rejected: RejectedRow[] = []
-    const rows = await encode(
-      file,
-      dialect,
-      limits,
-      inspection,
-      async (batch) => {
-        chunks.push(batch.copyText)
-        rejected.push(...batch.rejected)
-      },
-      () => {},
-    )
-    const whole = { columns: inspection.columns, rows: decodeCopyText(chunks), rejected }
-    if (rows !== whole.rows.length + rejected.length) throw new Error(`${rows} rows counted, not as many given`)
-    return whole
-  } catch (error) {
-    if (error instanceof SourceProblem) return { problem: error.code }
-    throw error
   }
 }
 

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { SourceProblem } from '../../source.ts'
+import { DelimitedProblem } from './problem.ts'
 
 export type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
 
@@ -20,7 +20,7 @@ export class TextFile implements Disposable {
   readonly #descriptor: number
   readonly #modified: bigint
 
-  /** Throws SourceProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or ENCODING_NOT_SUPPORTED. */
+  /** Throws DelimitedProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or ENCODING_NOT_SUPPORTED. */
   constructor(path: string, name: string) {
     this.name = name
     let start: Uint8Array = new Uint8Array(64)
@@ -33,7 +33,7 @@ export class TextFile implements Disposable {
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
       const why = unreadable[code] ?? `cannot be read (${code})`
-      throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
+      throw new DelimitedProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
         cause: error,
       })
     }
@@ -46,11 +46,11 @@ export class TextFile implements Disposable {
     return length === 0 ? 0 : readSync(this.#descriptor, into, at, length, position)
   }
 
-  /** Throws SourceProblem FILE_CHANGED when the file is not what it was when it was opened. */
+  /** Throws DelimitedProblem FILE_CHANGED when the file is not what it was when it was opened. */
   assertUnchanged(): void {
     const { size, mtimeNs } = fstatSync(this.#descriptor, { bigint: true })
     if (Number(size) === this.size && mtimeNs === this.#modified) return
-    throw new SourceProblem('FILE_CHANGED', `${this.name} changed while it was being read; run the load again.`)
+    throw new DelimitedProblem('FILE_CHANGED', `${this.name} changed while it was being read; run the load again.`)
   }
 
   [Symbol.dispose](): void {
@@ -60,7 +60,8 @@ export class TextFile implements Disposable {
 
 function recognise(start: Uint8Array, name: string): { encoding: Encoding; skip: number } {
   const [a, b, c, d] = start
-  const notCsv = (kind: string) => new SourceProblem('NOT_CSV', `${name} is ${kind}, not a CSV file; export it as CSV.`)
+  const notCsv = (kind: string) =>
+    new DelimitedProblem('NOT_CSV', `${name} is ${kind}, not a CSV file; export it as CSV.`)
   if (a === 0x50 && b === 0x4b && c === 3 && d === 4) throw notCsv('an Excel workbook or a ZIP archive')
   if (a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0) throw notCsv('an old Excel workbook')
   if (a === 0x1f && b === 0x8b) throw notCsv('compressed with gzip')
@@ -71,7 +72,7 @@ function recognise(start: Uint8Array, name: string): { encoding: Encoding; skip:
   if (/^\s*(\[\s*)?\{\s*"/.test(text)) throw notCsv('JSON')
   if (a === 0xef && b === 0xbb && c === 0xbf) return { encoding: 'UTF-8', skip: 3 }
   if ((a === 0xff && b === 0xfe && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0xfe && d === 0xff)) {
-    throw new SourceProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)
+    throw new DelimitedProblem('ENCODING_NOT_SUPPORTED', `${name} is encoded as UTF-32; save it as UTF-8.`)
   }
   if (a === 0xff && b === 0xfe) return { encoding: 'UTF-16LE', skip: 2 }
   if (a === 0xfe && b === 0xff) return { encoding: 'UTF-16BE', skip: 2 }

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { defaultLimits, type Limits } from '../limits.ts'
-import type { Dialect } from '../rows.ts'
+import { defaultLimits, type Limits } from '../src/limits.ts'
+import type { Dialect } from '../src/rows.ts'
 import { type Cell, inputFolder, readInPlace } from './read-whole.ts'
 
 const folder = inputFolder()
@@ -83,15 +83,15 @@ describe('rows', () => {
 
   it('have TEXT columns, and the original as label, when there are none', async () => {
     expect((await read('Größe (cm),"x ""y""",\n')).columns).toEqual([
-      { name: 'grosse_cm', label: 'Größe (cm)', dataType: 'TEXT' },
-      { name: 'x_y', label: 'x "y"', dataType: 'TEXT' },
-      { name: 'column_3', label: '', dataType: 'TEXT' },
+      { label: 'Größe (cm)', dataType: 'TEXT' },
+      { label: 'x "y"', dataType: 'TEXT' },
+      { label: '', dataType: 'TEXT' },
     ])
   })
 
   it('start with the first record where there is no header', async () => {
     const whole = await read('\n1,x\n2,y,z\n', { delimiter: 'COMMA', headerRow: false })
-    expect(whole.columns.map(({ name, dataType }) => [name, dataType])).toEqual([
+    expect(whole.columns.map(({ label, dataType }) => [label, dataType])).toEqual([
       ['column_1', 'SMALLINT'],
       ['column_2', 'TEXT'],
     ])

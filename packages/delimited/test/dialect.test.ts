@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { detectDelimiter } from '../dialect.ts'
-import { defaultLimits } from '../limits.ts'
-import { TextFile } from '../text-file.ts'
+import { detectDelimiter } from '../src/dialect.ts'
+import { defaultLimits } from '../src/limits.ts'
+import { TextFile } from '../src/text-file.ts'
 import { inputFolder } from './read-whole.ts'
 
 const folder = inputFolder()

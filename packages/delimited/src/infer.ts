@@ -1,10 +1,15 @@
-import type { FeedColumn } from '../../source.ts'
+import type { DataType } from '@sluice/contracts'
 import { BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ } from './kinds.ts'
 import { HUGE, maxPrecision, measured, numberKind } from './numbers.ts'
 import { DOUBLED, ESCAPED, type RecordScanner } from './scan.ts'
 import { timeKind } from './times.ts'
 
-type ColumnType = Pick<FeedColumn, 'dataType' | 'precision' | 'scale'>
+/** The type of a column; precision (digits in total) and scale (digits after the point) where it is DECIMAL. */
+export interface ColumnType {
+  dataType: DataType
+  precision?: number
+  scale?: number
+}
 
 const text: ColumnType = { dataType: 'TEXT' }
 const integers = ['SMALLINT', 'INTEGER', 'BIGINT'] as const

@@ -1,17 +1,21 @@
-import { type FeedColumn, type RejectedRow, SourceProblem } from '../../source.ts'
 import type { Delimiter } from './dialect.ts'
 import { encodeRecord, longestEncoding } from './encode.ts'
-import { identifiers } from '../../../../identifiers.ts'
-import { TypeInference } from './infer.ts'
+import { type ColumnType, TypeInference } from './infer.ts'
 import type { Limits } from './limits.ts'
-import { rejectedRow } from './reject.ts'
+import { DelimitedProblem } from './problem.ts'
+import { type RejectedRow, rejectedRow } from './reject.ts'
 import { type Dialect, openRows } from './rows.ts'
 import type { TextFile } from './text-file.ts'
+
+/** A column as the file has it; what it is called elsewhere is not up to the file. */
+export interface InspectedColumn extends ColumnType {
+  label: string
+}
 
 /** What the first pass found out. */
 export interface Inspection {
   delimiter: Delimiter
-  columns: FeedColumn[]
+  columns: InspectedColumn[]
 }
 
 /** Whole lines of COPY text, and the rows rejected on the way to them. Either may be empty, not both. */
@@ -35,14 +39,13 @@ export function inspect(file: TextFile, dialect: Dialect, limits: Limits, tell: 
   for (; records.advance(); rows++) {
     if (records.fault === undefined) inference.observe(records.bytes, records.scanner)
   }
-  const names = identifiers(labels)
-  const columns = labels.map((label, index) => ({ name: names[index]!, label, ...inference.type(index) }))
+  const columns = labels.map((label, index) => ({ label, ...inference.type(index) }))
   return { delimiter, columns }
 }
 
 /**
  * Second pass: every row as COPY text or as a rejected row; answers how many there were of both. `send` takes a batch over, memory included,
- * and resolves when there is room for another. Throws SourceProblem FILE_CHANGED when the file is no longer the one inspected.
+ * and resolves when there is room for another. Throws DelimitedProblem FILE_CHANGED when the file is no longer the one inspected.
  */
 export async function encode(
   file: TextFile,
@@ -55,7 +58,7 @@ export async function encode(
   file.assertUnchanged()
   const { records, reader, shape } = openRows(file, { ...dialect, delimiter }, limits)
   if (records.width !== columns.length) {
-    throw new SourceProblem('FILE_CHANGED', `${file.name} changed while it was being read; run the load again.`)
+    throw new DelimitedProblem('FILE_CHANGED', `${file.name} changed while it was being read; run the load again.`)
   }
   const textColumns = Uint8Array.from(columns, ({ dataType }) => (dataType === 'TEXT' ? 1 : 0))
   let out = Buffer.allocUnsafeSlow(limits.chunkBytes)

@@ -1,4 +1,4 @@
-import { SourceProblem } from '../../source.ts'
+import { DelimitedProblem } from './problem.ts'
 import { type Delimiter, delimiters, detectDelimiter } from './dialect.ts'
 import { type Limits, maxColumns } from './limits.ts'
 import { Records } from './records.ts'
@@ -24,7 +24,7 @@ export interface Rows {
 
 /**
  * Opens a file's rows, once for each pass. Without a header row the first well-formed record says how many columns there are.
- * Throws SourceProblem EMPTY_FILE, HEADER_NOT_READABLE, NO_READABLE_ROW or TOO_MANY_COLUMNS.
+ * Throws DelimitedProblem EMPTY_FILE, HEADER_NOT_READABLE, NO_READABLE_ROW or TOO_MANY_COLUMNS.
  */
 export function openRows(file: TextFile, dialect: Dialect, limits: Limits): Rows {
   const { headerRow } = dialect
@@ -35,7 +35,7 @@ export function openRows(file: TextFile, dialect: Dialect, limits: Limits): Rows
   }
   const { reader, records } = start()
   if (!records.advance()) {
-    throw new SourceProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
+    throw new DelimitedProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
   }
   const labels = headerRow ? headerLabels(records, file, limits) : positions(records, file)
   const shape = { labels, headerRow, recordBytes: limits.recordBytes }
@@ -46,7 +46,7 @@ export function openRows(file: TextFile, dialect: Dialect, limits: Limits): Rows
 
 function headerLabels(records: Records, file: TextFile, { recordBytes }: Limits): string[] {
   const refuse = (why: string) =>
-    new SourceProblem(
+    new DelimitedProblem(
       'HEADER_NOT_READABLE',
       `The header of ${file.name} in line ${records.line} cannot be read: ${why}.`,
     )
@@ -64,7 +64,7 @@ function positions(records: Records, file: TextFile): string[] {
   while (records.fault) {
     if (records.advance()) continue
     const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
-    throw new SourceProblem('NO_READABLE_ROW', text)
+    throw new DelimitedProblem('NO_READABLE_ROW', text)
   }
   assertWidth(records, file)
   return Array.from({ length: records.scanner.count }, (_, index) => `column_${index + 1}`)
@@ -73,5 +73,5 @@ function positions(records: Records, file: TextFile): string[] {
 function assertWidth({ scanner, line }: Records, file: TextFile): void {
   if (scanner.count <= maxColumns) return
   const text = `${file.name} has ${scanner.count} columns in line ${line}; a table holds at most ${maxColumns}.`
-  throw new SourceProblem('TOO_MANY_COLUMNS', text)
+  throw new DelimitedProblem('TOO_MANY_COLUMNS', text)
 }

@@ -1,9 +1,19 @@
 import { isUtf8 } from 'node:buffer'
-import type { RejectedRow } from '../../source.ts'
 import type { Records } from './records.ts'
 import { DOUBLED } from './scan.ts'
 
 const rawBytes = 4096
+
+/** A row that does not fit, kept for people to look at. */
+export interface RejectedRow {
+  /** 1-based physical line of the record's first byte, as an editor counts it. */
+  line: number
+  /** The column's label, where one column is to blame. */
+  column?: string
+  reason: string
+  /** The record as it stood in the source, cut to 4 KB. */
+  raw: string
+}
 
 /** What a record's width is measured by, in words. */
 export interface Shape {

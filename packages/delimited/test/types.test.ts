@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { defaultLimits } from '../limits.ts'
+import { defaultLimits } from '../src/limits.ts'
 import { inputFolder, readInPlace } from './read-whole.ts'
 
 const folder = inputFolder()
