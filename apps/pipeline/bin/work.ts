@@ -4,6 +4,7 @@ import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@slu
 import { sql } from 'kysely'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
+import { armFailpoints } from '../src/engine/failpoints.ts'
 import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
@@ -22,6 +23,7 @@ import { demandMigrated } from '../src/migrations.ts'
 
 await main(async () => {
   const config = readConfig()
+  armFailpoints(config.FAILPOINTS)
   const redaction = new Redaction()
   redaction.add(...config.secrets)
   const logger = createLogger({ name: 'pipeline-worker', level: config.LOG_LEVEL, redaction })

@@ -10,13 +10,18 @@ import {
   oneOf,
   port,
   readSettings,
+  SettingsProblem,
   secret,
   text,
   url,
   type Setting,
 } from '@sluice/process'
+import { parseFailpoints, type Trap } from './engine/failpoints.ts'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
+
+/** For tests of this repository alone: where a worker is to die, hang or fail. */
+const failpoints: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
 
 const shape = {
   PIPELINE_PORT: port(3002),
@@ -48,11 +53,14 @@ const shape = {
   CORS_ORIGINS: list(),
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
+  FAILPOINTS: failpoints,
 }
 
 /** The settings of the pipeline service, API and worker alike. Throws `SettingsProblem` with every mistake. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   const { values, secrets } = readSettings(environment, shape)
+  if (values.FAILPOINTS.length > 0 && environment['NODE_ENV'] === 'production')
+    throw new SettingsProblem(['FAILPOINTS breaks runs on purpose and is refused in production: remove it'])
   return { ...values, secrets }
 }
 

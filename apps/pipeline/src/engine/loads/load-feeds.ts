@@ -1,3 +1,4 @@
+import { failpoint } from '../failpoints.ts'
 import { type Feed, TypesWidened } from '../sources/source.ts'
 import type { Load, PublishedTable, Warehouse } from '../warehouses/warehouse.ts'
 
@@ -70,7 +71,10 @@ async function stage(
   for (let known = columns; ; ) {
     const load = await begin(known)
     try {
-      return { load, written: await load.write(content, signal) }
+      await failpoint('staging-made')
+      const written = await load.write(content, signal)
+      await failpoint('copied')
+      return { load, written }
     } catch (error) {
       await load[Symbol.asyncDispose]()
       if (!(error instanceof TypesWidened)) throw error

@@ -1,4 +1,5 @@
 import type { Logger } from '@sluice/process'
+import { failpoint } from '../failpoints.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import type { Delivery } from '../queue/job-queue.ts'
 import { type Claim, mostTries } from '../runs/claim.ts'
@@ -57,6 +58,8 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
   const claim = await takeUp(parts, delivery)
   if (claim === 'DEFERRED') return { ending: 'DEFERRED' }
   if (!claim) return { ending: 'REFUSED' }
+  parts.logger.debug({ run: claim.uid, attempt: claim.attempt }, 'a run is taken up')
+  await failpoint('claimed')
 
   await using log = await openRunLog(db, claim, redaction)
   const ended = new AbortController()
@@ -97,7 +100,9 @@ async function succeed({ parts, claim, log }: Context, success: Success): Promis
   log.write(success.state === 'OK' ? 'INFO' : 'WARN', 'MEDIUM', success.message)
   // Whoever sees that the run is over finds its log complete.
   await log.flush()
+  await failpoint('before-status')
   const ours = await finishRun(parts.db, claim, success)
+  await failpoint('status-written')
   return { ending: ours ? success.state : 'LOST', claim, success }
 }
 
@@ -106,6 +111,7 @@ async function settle(context: Context, error: unknown, begun: boolean): Promise
   const { parts, claim, log, pulse } = context
   if (error instanceof LostRun) {
     log.write('INFO', 'MEDIUM', error.message)
+    await failpoint('lost')
     return { ending: 'LOST', claim }
   }
   if (error instanceof HandedBack) {
@@ -138,6 +144,7 @@ async function queueAgain({ parts, delivery, claim }: Context, reason: Reason, s
     .transaction()
     .execute(async (trx) => {
       if (!(await giveBackRun(trx, claim, reason))) return false
+      await failpoint('giving-back')
       if (await delivery.again(trx, seconds)) return true
       throw new LostRun('The queue took the run away from this worker.')
     })

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { Pool } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
+import { failpoint } from '../../failpoints.ts'
 import { withClient } from './access.ts'
 import { qualified } from './names.ts'
 import { warehouseProblem, type Scene } from './problems.ts'
@@ -95,6 +96,7 @@ async function pump(chunks: AsyncIterable<TupleChunk>, copy: Writable, signal: A
         copy.write(chunk.bytes, (error) => (error ? breaks(error) : resolve()))
       })
       chunk.release?.()
+      await failpoint('in-copy')
     }
     exhausted = true
     await unlessBroken<void>((resolve) => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { escapeIdentifier, type ClientBase, type PoolClient } from 'pg'
+import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
 import { type Publication, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
@@ -28,6 +29,7 @@ export async function publish(
   if (!first) throw new Error('Nothing to publish.')
   const ordered = loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
   for (const load of ordered) await prepare(pools, load, signal)
+  await failpoint('before-swap')
   for (let tries = 0; ; tries += 1) {
     signal.throwIfAborted()
     try {
@@ -76,11 +78,13 @@ async function swapAll(
     for (const load of loads) swaps.push(await planSwap(client, load, read))
     for (const swap of swaps) await enterLedger(client, run, swap)
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    await failpoint('in-publication')
     // One message, so the exclusive locks are held for no round trip: from the first DETACH to COMMIT.
     await client.query([...swaps.flatMap(({ statements }) => statements), 'commit'].join(';'))
     return { publication: { run, attempt, publishedAt: rows[0].published_at as Date, ...totals(swaps) }, swaps }
   })
   if (swaps.length > 0) for (const load of loads) load.published = true
+  await failpoint('published')
   for (const swap of swaps) await tidy(pools, swap)
   return publication
 }
