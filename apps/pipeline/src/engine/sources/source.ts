@@ -24,6 +24,20 @@ export interface TupleChunk {
 }
 
 /**
+ * What one column holds, measured over every row that was given: `distinct` is an estimate, `min` and `max` are values as
+ * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. What was not measured is absent.
+ */
+export interface ColumnProfile {
+  /** The column's identifier. */
+  column: string
+  nulls: number
+  distinct?: number
+  min?: string
+  max?: string
+  maxLength?: number
+}
+
+/**
  * The tuples of binary COPY are the interchange that every warehouse understands. Each chunk holds whole rows, so chunks
  * may go to several connections. `rows` is asked with what each column is stored as, in the order of the columns; it may
  * be asked again after `TypesWidened`, and begins anew then.
@@ -33,6 +47,8 @@ export interface BinaryContent {
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
   /** Bytes of the source behind it, where they are known. */
   size?: number
+  /** Asked once `rows` is through; of the last `rows`, where they were several. */
+  profile?(): ColumnProfile[]
 }
 
 /**

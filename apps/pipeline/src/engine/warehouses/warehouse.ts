@@ -55,9 +55,26 @@ export interface TupleChunk {
   release?(): void
 }
 
+/** What one column holds. Structurally what a source's feed measures: `distinct` is an estimate, `min` and `max` are text. */
+export interface ColumnProfile {
+  column: string
+  nulls: number
+  distinct?: number
+  min?: string
+  max?: string
+  maxLength?: number
+}
+
 /** What is written to a load. Structurally what a source's feed offers, so neither room imports the other. */
 export type LoadContent =
-  | { format: 'copy-binary'; rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>; size?: number }
+  | {
+      format: 'copy-binary'
+      rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
+      /** Bytes of the source behind it, where they are known: what decides how it is copied. */
+      size?: number
+      /** Asked once the rows are through. */
+      profile?(): ColumnProfile[]
+    }
   | { format: 'copy-text'; chunks: AsyncIterable<Uint8Array> }
 
 /** A staging table being filled. Nobody sees the rows until it is published; disposing an unpublished one drops it. */
