@@ -1,3 +1,4 @@
+import { type Grammar, plainGrammar } from './grammar.ts'
 import { maxColumns } from './limits.ts'
 
 /** What a scan came to. With MORE the record may go on behind the bytes at hand. */
@@ -5,30 +6,34 @@ export const MORE = 0
 export const RECORD = 1
 export const UNCLOSED_QUOTE = 2
 export const TEXT_AFTER_QUOTE = 3
+/** A line that is a comment; only `next` and `lines` say something. */
+export const COMMENT = 4
 
 /** Bits of `marks`: what has to be done to a field before its bytes are its value. */
 export const ESCAPED = 1
 export const QUOTED = 2
 export const DOUBLED = 4
+export const BACKSLASHED = 8
 
 const TAB = 9
 const LF = 10
 const CR = 13
-const QUOTE = 34
+const SPACE = 32
 const BACKSLASH = 92
 
 const ENDS_FIELD = 2
 const ENDS_RECORD = 3
+const ESCAPES = 4
 
 /**
  * Finds one record's fields in bytes without making an object for any of them: after RECORD the fields are
  * `starts[i]` to `ends[i]` (inside the quotes where there are some) with their `marks[i]`, for the first 1,600 of `count`.
- * All bytes with a meaning are ASCII, so UTF-8 needs no decoding.
+ * All bytes with a meaning are ASCII, so UTF-8 needs no decoding. What they mean: grammar.ts.
  */
 export class RecordScanner {
   readonly starts = new Int32Array(maxColumns)
   readonly ends = new Int32Array(maxColumns)
-  /** ESCAPED: holds a byte that COPY text escapes; QUOTED: stood in quotes; DOUBLED: holds doubled quotes. */
+  /** ESCAPED: holds a byte that COPY text escapes; QUOTED: stood in quotes; DOUBLED: holds doubled quotes; BACKSLASHED: holds a backslash that escapes. */
   readonly marks = new Uint8Array(maxColumns)
   /** Fields found; after a fault the index of the field at fault. */
   count = 0
@@ -39,11 +44,13 @@ export class RecordScanner {
   /** The last quote that was opened and not properly closed, or -1. */
   openQuote = -1
   readonly #kinds = new Uint8Array(256)
+  readonly #grammar: Grammar
 
-  constructor(delimiter: number) {
-    this.#kinds[BACKSLASH] = ESCAPED
+  constructor(grammar: Grammar | number) {
+    this.#grammar = typeof grammar === 'number' ? plainGrammar(grammar) : grammar
+    this.#kinds[BACKSLASH] = this.#grammar.escape === BACKSLASH ? ESCAPES : ESCAPED
     this.#kinds[TAB] = ESCAPED
-    this.#kinds[delimiter] = ENDS_FIELD
+    this.#kinds[this.#grammar.delimiter] = ENDS_FIELD
     this.#kinds[LF] = ENDS_RECORD
     this.#kinds[CR] = ENDS_RECORD
   }
@@ -52,26 +59,37 @@ export class RecordScanner {
   scan(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
     const kinds = this.#kinds
     const { starts, ends, marks } = this
+    const { quote, padded, comment } = this.#grammar
     let at = from
     let count = 0
     this.lines = 0
     this.openQuote = -1
+    if (from < end && bytes[from] === comment) return this.#comment(bytes, from, end, complete)
     for (;;) {
       let start = at
       let fieldEnd: number
       let mark = 0
-      if (at < end && bytes[at] === QUOTE) {
+      const opening = padded ? afterSpaces(bytes, at, end) : at
+      if (opening < end && bytes[opening] === quote) {
         this.count = count
-        mark = this.#quoted(bytes, at, end, complete)
+        mark = this.#quoted(bytes, opening, end, complete)
         if (mark === 0) return complete ? UNCLOSED_QUOTE : MORE
-        start = at + 1
+        start = opening + 1
         at = this.next
         fieldEnd = at - 1
+        if (padded) at = afterSpaces(bytes, at, end)
       } else {
         let kind = 0
-        while (at < end && (kind = kinds[bytes[at]!]!) < ENDS_FIELD) {
-          mark |= kind
-          at++
+        for (;;) {
+          while (at < end && (kind = kinds[bytes[at]!]!) < ENDS_FIELD) {
+            mark |= kind
+            at++
+          }
+          if (at === end || kind !== ESCAPES) break
+          const behind = this.#behindBackslash(bytes, at, end, complete)
+          if (behind < 0) return MORE
+          mark |= behind - at > 1 ? ESCAPED | BACKSLASHED : ESCAPED
+          at = behind
         }
         fieldEnd = at
       }
@@ -107,14 +125,15 @@ export class RecordScanner {
 
   /** Leaves `next` behind the closing quote and answers the field's marks, or 0 with the quote left open. */
   #quoted(bytes: Uint8Array, opened: number, end: number, complete: boolean): number {
+    const { quote, escape } = this.#grammar
     let mark = QUOTED
     let at = opened + 1
     for (; at < end; at++) {
       const byte = bytes[at]!
-      if (byte === QUOTE) {
+      if (byte === quote) {
         // Whether this quote closes the field is up to the byte behind it, which may not be there yet.
         if (at + 1 === end && !complete) break
-        if (at + 1 === end || bytes[at + 1] !== QUOTE) {
+        if (at + 1 === end || bytes[at + 1] !== quote) {
           this.next = at + 1
           return mark
         }
@@ -126,11 +145,70 @@ export class RecordScanner {
       } else if (byte === CR) {
         mark |= ESCAPED
         this.lines++
+      } else if (byte === escape) {
+        const behind = this.#behindBackslash(bytes, at, end, complete)
+        if (behind < 0) break
+        mark |= behind - at > 1 ? ESCAPED | BACKSLASHED : ESCAPED
+        at = behind - 1
       } else if (byte === TAB || byte === BACKSLASH) mark |= ESCAPED
     }
     this.openQuote = opened
     return 0
   }
+
+  /** The byte behind a backslash and what it escapes, if anything; -1 where more bytes have to tell. Counts the lines passed. */
+  #behindBackslash(bytes: Uint8Array, at: number, end: number, complete: boolean): number {
+    if (at + 1 === end) return complete ? end : -1
+    const byte = bytes[at + 1]!
+    if (byte === CR) {
+      if (at + 2 === end && !complete) return -1
+      this.lines++
+      return at + 2 < end && bytes[at + 2] === LF ? at + 3 : at + 2
+    }
+    if (byte === LF) this.lines++
+    return isEscapable(byte, this.#grammar) ? at + 2 : at + 1
+  }
+
+  #comment(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
+    const after = afterLineEnd(bytes, from, end, complete)
+    if (after < 0 && !complete) return MORE
+    this.next = after < 0 ? end : after
+    this.lines = after < 0 ? 0 : 1
+    return COMMENT
+  }
+}
+
+function isEscapable(byte: number, { delimiter, quote }: Grammar): boolean {
+  return byte === BACKSLASH || byte === delimiter || byte === quote || byte === LF || byte === CR
+}
+
+/** The value of a field that holds doubled quotes or backslashes that escape. Answers the bytes written to `into`. */
+export function unescape(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  mark: number,
+  grammar: Grammar,
+  into: Uint8Array,
+): number {
+  let out = 0
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!
+    const escapes = mark & BACKSLASHED && byte === BACKSLASH && at + 1 < to && isEscapable(bytes[at + 1]!, grammar)
+    if (escapes) {
+      into[out++] = bytes[++at]!
+      continue
+    }
+    into[out++] = byte
+    if (mark & DOUBLED && byte === grammar.quote) at++
+  }
+  return out
+}
+
+function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
+  let at = from
+  while (at < end && bytes[at] === SPACE) at++
+  return at
 }
 
 /** The byte behind the first line end at or after `from`, or -1 where none is sure to be there. */
