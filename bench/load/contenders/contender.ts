@@ -1,0 +1,16 @@
+/** One way of getting rows into a table. */
+export interface Contender {
+  name: string
+  /** What has to be done before, and is not measured. */
+  prepare?(): Promise<void>
+  load(): Promise<Measured>
+  /** Where the rows are now: a database and a table, quoted. */
+  table(): { database: string; table: string }
+}
+
+export interface Measured {
+  /** From asking for the load to readers seeing it. */
+  milliseconds: number
+  /** The most that the loading processes held, PostgreSQL's left out. */
+  megabytes: number
+}

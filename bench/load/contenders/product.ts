@@ -1,0 +1,70 @@
+import type { ServiceClient } from '@sluice/contracts'
+import pg from 'pg'
+import { runToTheEnd } from '../../../infra/demo/follow-run.ts'
+import { uploadFile } from '../../../infra/demo/upload-file.ts'
+import { dataPipelines, type Installation } from '../installation.ts'
+import { forgetPeak, peakMemory } from '../memory.ts'
+import type { Contender, Measured } from './contender.ts'
+
+export interface Source {
+  /** Unique among pipelines; the table's name is made of it. */
+  name: string
+  type: string
+  /** Fields of the type. */
+  settings?: object
+  /** A file to upload first. */
+  file?: { path: string; size: number }
+}
+
+/**
+ * The product through its API and its worker: a pipeline is made, the file uploaded, and every load is a run of it.
+ * Measured from the moment that the run was asked for to its end, by the service's own clock: queue, types, staging,
+ * ledger and swap included.
+ */
+export async function product(installation: Installation, source: Source): Promise<Contender> {
+  const { pipeline, schema, workerPid } = installation
+  const { id } = await create(pipeline, schema.id, source)
+  let uploaded = { uploaded: new Date(0).toISOString() }
+  if (source.file) {
+    const { path, size } = source.file
+    uploaded = await uploadFile(pipeline, id, { path, size, name: path.split('/').at(-1)! }, { sent: () => {} })
+  }
+  let database = ''
+  return {
+    name: 'Sluice',
+    table: () => ({ database, table: `bench.${source.name}` }),
+    async load(): Promise<Measured> {
+      await forgetPeak(workerPid)
+      const run = await runToTheEnd(pipeline, id, uploaded as never, { seen: () => {} })
+      if (run.status !== 'OK') throw new Error(`The run of ${source.name} ended ${run.status}: ${run.message}`)
+      database ||= await warehouseOf(installation)
+      const milliseconds = Date.parse(run.finished!) - Date.parse(run.created)
+      return { milliseconds, megabytes: await peakMemory(workerPid) }
+    },
+  }
+}
+
+async function create(
+  pipeline: ServiceClient,
+  schema: string,
+  { name, type, settings }: Source,
+): Promise<{ id: string }> {
+  const body = {
+    name,
+    type,
+    ...settings,
+    disabled: false,
+    runTrigger: 'NEVER',
+    dataWarehouseTarget: { schema: { id: schema }, tableName: name },
+  }
+  return pipeline.call(dataPipelines.create, { body: body as never })
+}
+
+/** The client's own database, as the superuser. It is made with the first load, or before. */
+async function warehouseOf({ databaseUrl }: Installation): Promise<string> {
+  const client = new pg.Client({ connectionString: databaseUrl('pipeline') })
+  await client.connect()
+  const { rows } = await client.query('select key from warehouses')
+  await client.end()
+  return databaseUrl(`c_${rows[0]?.key}`)
+}

@@ -1,0 +1,45 @@
+import { createWriteStream } from 'node:fs'
+import { mkdir, rename, stat } from 'node:fs/promises'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { headerOf, type KindName, kinds } from './kinds.ts'
+import { random } from './random.ts'
+
+export interface DataFile {
+  kind: KindName
+  path: string
+  /** Bytes. */
+  size: number
+}
+
+const seed = 20_261_121
+
+/** A CSV file of about so many megabytes; one that an earlier run made is used again. The same bytes every time. */
+export async function makeFile(folder: string, kind: KindName, megabytes: number): Promise<DataFile> {
+  const path = join(folder, `${kind}-${megabytes}mb-${seed}.csv`)
+  const there = await stat(path).catch(() => undefined)
+  if (there) return { kind, path, size: there.size }
+  await mkdir(folder, { recursive: true })
+  const size = await write(`${path}.part`, kind, megabytes * 1e6)
+  await rename(`${path}.part`, path)
+  return { kind, path, size }
+}
+
+async function write(path: string, name: KindName, size: number): Promise<number> {
+  const kind = kinds[name]
+  const numbers = random(seed)
+  const file = createWriteStream(path)
+  let bytes = 0
+  let text = headerOf(kind)
+  for (let number = 1; bytes < size; number++) {
+    text += kind.line(number, numbers)
+    if (text.length < 1 << 18) continue
+    const chunk = Buffer.from(text)
+    bytes += chunk.length
+    text = ''
+    if (!file.write(chunk)) await once(file, 'drain')
+  }
+  file.end(text)
+  await once(file, 'finish')
+  return bytes + Buffer.byteLength(text)
+}

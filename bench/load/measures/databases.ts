@@ -1,0 +1,73 @@
+import pg from 'pg'
+import { measureCommand } from '../contenders/command.ts'
+import type { Contender } from '../contenders/contender.ts'
+import { product } from '../contenders/product.ts'
+import { kinds } from '../data/kinds.ts'
+import { makeFile } from '../data/make-file.ts'
+import { inTurns } from '../rounds.ts'
+import { figuresOf, type Parts, ratio, type Report, right } from './measure.ts'
+
+const pipe = 'psql COPY | psql COPY'
+
+/** From one PostgreSQL to another: here from a database of the same server. */
+export async function* postgresToPostgres(parts: Parts, megabytes: number): AsyncGenerator<Report> {
+  const file = await makeFile(parts.folder, 'wide', megabytes)
+  const source = await filled(parts, file.path)
+  const target = parts.peers
+  const peer: Contender = {
+    name: pipe,
+    prepare: () => run(target, `drop table if exists t; create table t (${kinds.wide.columns.join(', ')})`),
+    load: () =>
+      measureCommand(
+        `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to stdout (format binary)" | psql -qX "$TARGET" -v ON_ERROR_STOP=1 -c "copy t from stdin (format binary)"`,
+        { SOURCE: source, TARGET: target },
+      ),
+    table: () => ({ database: target, table: 't' }),
+  }
+  const { hostname, port, username, password, pathname } = new URL(source)
+  const jdbcSource = {
+    hostname,
+    port: Number(port),
+    database: pathname.slice(1),
+    username,
+    password: decodeURIComponent(password),
+    ssl: false,
+    trustServerCertificate: false,
+  }
+  const settings = { jdbcSource, sqlQuery: 'select * from public.source' }
+  const own = await product(parts.installation, { name: `postgres_${megabytes}`, type: 'SQL_DATABASE_D', settings })
+  const figures = await inTurns([peer, own], parts.rounds, parts.peers)
+  yield {
+    title: `PostgreSQL to PostgreSQL, the wide ${megabytes} MB`,
+    figures,
+    bytes: file.size,
+    targets: [
+      right(figures),
+      { text: `time / ${pipe}`, value: ratio(figures, 'Sluice', pipe), limit: 1, unit: '×' },
+      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').megabytes, limit: 150, unit: 'MB' },
+    ],
+  }
+}
+
+async function filled({ installation }: Parts, csv: string): Promise<string> {
+  const admin = installation.databaseUrl('postgres')
+  await run(admin, 'drop database if exists bench_source')
+  await run(admin, 'create database bench_source')
+  const source = installation.databaseUrl('bench_source')
+  await run(source, `create table source (${kinds.wide.columns.join(', ')})`)
+  await measureCommand(
+    `psql -qX "$URL" -v ON_ERROR_STOP=1 -c "\\copy source from '${csv}' with (format csv, header)"`,
+    {
+      URL: source,
+    },
+  )
+  await run(source, 'vacuum (freeze, analyze) source')
+  return source
+}
+
+async function run(database: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: database })
+  await client.connect()
+  await client.query(sql)
+  await client.end()
+}
