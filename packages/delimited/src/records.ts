@@ -1,12 +1,24 @@
 import { isUtf8 } from 'node:buffer'
+import type { Grammar } from './grammar.ts'
 import type { Limits } from './limits.ts'
-import { afterLineEnd, countLineEnds, MORE, QUOTED, RecordScanner, TEXT_AFTER_QUOTE, UNCLOSED_QUOTE } from './scan.ts'
+import {
+  afterLineEnd,
+  COMMENT,
+  countLineEnds,
+  MORE,
+  QUOTED,
+  RecordScanner,
+  TEXT_AFTER_QUOTE,
+  UNCLOSED_QUOTE,
+} from './scan.ts'
 import type { Utf8Reader } from './utf8-reader.ts'
 
 export type Fault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
 
 /** Room that a reader needs at least. */
 const leastRoom = 8
+/** Where a window holds a byte that is not UTF-8, it is looked at in pieces of this size. */
+const pieceBytes = 8 * 1024
 
 /**
  * Walks over a file's records in a window of bytes that is as long as the longest record, and no longer than the limit.
@@ -28,6 +40,7 @@ export class Records {
   onRead: (() => void) | undefined
   readonly #reader: Utf8Reader
   readonly #limits: Limits
+  readonly #memory: Buffer
   #end = 0
   #complete = false
   #lines = 0
@@ -36,11 +49,13 @@ export class Records {
   #clean = true
   #nul = -1
 
-  constructor(reader: Utf8Reader, delimiter: number, limits: Limits) {
+  /** `memory` is where the window lies, for as long as it is large enough. */
+  constructor(reader: Utf8Reader, grammar: Grammar | number, limits: Limits, memory: Buffer = Buffer.alloc(0)) {
     this.#reader = reader
     this.#limits = limits
-    this.scanner = new RecordScanner(delimiter)
-    this.bytes = Buffer.allocUnsafeSlow(limits.readBytes)
+    this.#memory = memory
+    this.scanner = new RecordScanner(grammar)
+    this.bytes = this.#room(limits.readBytes)
   }
 
   /** Steps to the next record; false at the end. Blank lines are no records, unless there is but one column: there they are nulls. */
@@ -70,6 +85,9 @@ export class Records {
           return this.#giveUp('TEXT_AFTER_QUOTE', scanner.openQuote)
         }
         this.#fill()
+      } else if (outcome === COMMENT) {
+        this.from = scanner.next
+        this.line += scanner.lines
       } else if (outcome === UNCLOSED_QUOTE) {
         return this.#giveUp('UNCLOSED_QUOTE', scanner.openQuote)
       } else {
@@ -89,6 +107,24 @@ export class Records {
   /** The physical line of a byte of the record at hand. */
   lineOf(position: number): number {
     return this.line + countLineEnds(this.bytes, this.from, position)
+  }
+
+  /** The byte up to which what follows the record at hand is known to be UTF-8 without NUL; `next`, where nothing is. */
+  cleanEnd(): number {
+    if (this.#skipping) return this.next
+    if (this.#nul >= 0 && this.#nul < this.next) this.#nul = this.#indexOfNul(this.next)
+    const end = this.#nul < 0 ? this.#wholeCharacters(this.#end) : this.#nul
+    if (this.#clean || end <= this.next) return Math.max(end, this.next)
+    const piece = this.#wholeCharacters(Math.min(end, this.next + pieceBytes))
+    return isUtf8(this.bytes.subarray(this.next, piece)) ? piece : this.next
+  }
+
+  /** Goes to a place up to which somebody else has read the records, with `lines` line ends in them. */
+  passOver(position: number, lines: number): void {
+    this.line += this.#lines + lines
+    this.#lines = 0
+    this.from = position
+    this.next = position
   }
 
   #check(): void {
@@ -136,9 +172,9 @@ export class Records {
     if (room > 4 * readBytes && held < readBytes) room = readBytes
     else if (held > room / 2) room *= 2
     while (room - held < leastRoom) room *= 2
-    const window = room === this.bytes.length ? this.bytes : Buffer.allocUnsafeSlow(room)
-    if (window === this.bytes) window.copyWithin(0, this.from, this.#end)
-    else this.bytes.copy(window, 0, this.from, this.#end)
+    const window = room === this.bytes.length ? this.bytes : this.#room(room)
+    // Both may be the same memory: this is a move.
+    window.set(this.bytes.subarray(this.from, this.#end))
     this.bytes = window
     this.from = 0
     this.#end = held
@@ -146,7 +182,7 @@ export class Records {
     this.#end += read
     this.#complete = read === 0
     this.#nul = this.#indexOfNul(0)
-    this.#clean = isUtf8(window.subarray(0, this.#wholeCharacters()))
+    this.#clean = isUtf8(window.subarray(0, this.#wholeCharacters(this.#end)))
     this.onRead?.()
   }
 
@@ -154,15 +190,19 @@ export class Records {
     return this.bytes.subarray(0, this.#end).indexOf(0, from)
   }
 
-  /** The end of the window without the first bytes of a character that is cut in two. */
-  #wholeCharacters(): number {
+  #room(bytes: number): Buffer {
+    return bytes <= this.#memory.length ? this.#memory.subarray(0, bytes) : Buffer.allocUnsafeSlow(bytes)
+  }
+
+  /** `end` without the first bytes of a character that is cut in two there. */
+  #wholeCharacters(end: number): number {
     const { bytes } = this
-    if (this.#complete) return this.#end
-    for (let back = 1; back <= 3 && back <= this.#end; back++) {
-      const byte = bytes[this.#end - back]!
-      if (byte < 0x80) return this.#end
-      if (byte >= 0xc0) return this.#end - back
+    if (this.#complete && end === this.#end) return end
+    for (let back = 1; back <= 3 && back <= end; back++) {
+      const byte = bytes[end - back]!
+      if (byte < 0x80) return end
+      if (byte >= 0xc0) return end - back
     }
-    return this.#end
+    return end
   }
 }

@@ -93,7 +93,7 @@ function characterLength(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /** NUL is shown as its symbol, since a report has to be storable as text too. */
-function rawText({ bytes, from, next }: Records): string {
+export function rawText({ bytes, from, next }: Records): string {
   let end = next
   while (end > from && (bytes[end - 1] === 10 || bytes[end - 1] === 13)) end--
   if (end - from > rawBytes) {

@@ -24,14 +24,14 @@ export interface Rows {
 
 /**
  * Opens a file's rows, once for each pass. Without a header row the first well-formed record says how many columns there are.
- * Throws DelimitedProblem EMPTY_FILE, HEADER_NOT_READABLE, NO_READABLE_ROW or TOO_MANY_COLUMNS.
+ * The window lies in `memory` where that is given. Throws DelimitedProblem EMPTY_FILE, HEADER_NOT_READABLE, NO_READABLE_ROW or TOO_MANY_COLUMNS.
  */
-export function openRows(file: TextFile, dialect: Dialect, limits: Limits): Rows {
+export function openRows(file: TextFile, dialect: Dialect, limits: Limits, memory?: Buffer): Rows {
   const { headerRow } = dialect
   const delimiter = dialect.delimiter ?? detectDelimiter(file, limits)
   const start = () => {
     const reader = utf8Reader(file)
-    return { reader, records: new Records(reader, delimiters[delimiter].charCodeAt(0), limits) }
+    return { reader, records: new Records(reader, delimiters[delimiter].charCodeAt(0), limits, memory) }
   }
   const { reader, records } = start()
   if (!records.advance()) {
