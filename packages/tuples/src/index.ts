@@ -1,1 +1,19 @@
-export {}
+export { daysFrom2000, isDay, momentOf, writeMicroseconds, type Moment } from './calendar.ts'
+export { checkJson, writeJson } from './json.ts'
+export { Misfit } from './misfit.ts'
+export { NumericText } from './numeric.ts'
+export { RowEncoder, type Nulled, type RowColumn, type RowFault } from './rows.ts'
+export { textOf } from './rows-text.ts'
+export { checkDecimal, valueWriter, writeMoment, type WriteValue } from './rows-writers.ts'
+export { readTime } from './time-text.ts'
+export { TupleBuffer, type TupleBufferOptions } from './tuple-buffer.ts'
+export {
+  emptyVector,
+  unscaledOf,
+  wholeOf,
+  type BytesVector,
+  type ColumnVector,
+  type VectorKind,
+} from './columns.ts'
+export { decimalText, timeText, vectorText } from './columns-text.ts'
+export { TupleEncoder, type ChunkSink } from './columns-encoder.ts'

@@ -1,0 +1,50 @@
+const secondsOfDay = 86_400
+/** 2000-01-01, where PostgreSQL counts from, in days since 1970-01-01. */
+const epochDay = 10_957
+
+/** Days since 2000-01-01 of a day in the Gregorian calendar, extended to all times. The month is 1 to 12. */
+export function daysFrom2000(year: number, month: number, day: number): number {
+  const shifted = month > 2 ? year : year - 1
+  const era = Math.floor(shifted / 400)
+  const yearOfEra = shifted - era * 400
+  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
+  return era * 146_097 + dayOfEra - 719_468 - epochDay
+}
+
+const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Whether there is such a day, in the years 1 to 9999. */
+export function isDay(year: number, month: number, day: number): boolean {
+  if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1) return false
+  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day <= monthDays[month - 1]! + (leap ? 1 : 0)
+}
+
+/** A moment as days since 2000-01-01, seconds into that day, and microseconds into that second. */
+export interface Moment {
+  days: number
+  seconds: number
+  microseconds: number
+}
+
+export const momentOf = (date: Date, moment: Moment): void => {
+  const milliseconds = date.getTime()
+  const seconds = Math.floor(milliseconds / 1000)
+  const days = Math.floor(seconds / secondsOfDay)
+  moment.days = days - epochDay
+  moment.seconds = seconds - days * secondsOfDay
+  moment.microseconds = (milliseconds - seconds * 1000) * 1000
+}
+
+/** Writes microseconds since 2000-01-01 as eight bytes. They pass 2^53 in the year 2285, so halves are computed apart. */
+export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: Moment): void {
+  const all = days * secondsOfDay + seconds
+  const upper = Math.floor(all / 65_536)
+  const millions = upper * 1_000_000
+  const quotient = Math.floor(millions / 65_536)
+  const rest = (millions - quotient * 65_536) * 65_536 + (all - upper * 65_536) * 1_000_000 + microseconds
+  const carry = Math.floor(rest / 4_294_967_296)
+  view.setInt32(at, quotient + carry)
+  view.setUint32(at + 4, rest - carry * 4_294_967_296)
+}

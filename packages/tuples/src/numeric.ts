@@ -1,0 +1,141 @@
+/** PostgreSQL's own limits of what a numeric can hold: digits before and after the point. */
+const longest = { before: 131_072, after: 16_383 }
+
+const zero = 0x30
+const point = 0x2e
+const notFinite: Record<string, number> = {
+  nan: 0xc000,
+  infinity: 0xd000,
+  inf: 0xd000,
+  '-infinity': 0xf000,
+  '-inf': 0xf000,
+}
+
+/**
+ * Decimal numbers as text, as PostgreSQL's numeric sends and receives them: groups of four digits, their weight, a sign
+ * and how many digits stand after the point. One instance serves many values: `read`, look at the counts, `write`.
+ */
+export class NumericText {
+  /** Digits before the point that count, and after it; of the latter, how many until only zeros follow. */
+  before = 0
+  after = 0
+  significantAfter = 0
+  #source: Uint8Array = new Uint8Array()
+  #whole = 0
+  #fraction = 0
+  #negative = false
+  #special = 0
+
+  /** NaN or infinite: the counts are zero then. */
+  get special(): boolean {
+    return this.#special !== 0
+  }
+
+  /**
+   * Whether the bytes `from` to `to` are a number: a sign, digits, a point, an exponent; or NaN, Infinity, -Infinity.
+   * The bytes must stay as they are until it is written.
+   */
+  read(source: Uint8Array, from: number, to: number): boolean {
+    this.#special = 0
+    let at = from
+    this.#negative = source[at] === 0x2d
+    if (this.#negative || source[at] === 0x2b) at++
+    const first = at
+    while (at < to && source[at] === zero) at++
+    this.#whole = at
+    while (at < to && isDigit(source[at]!)) at++
+    this.before = at - this.#whole
+    let digits = at - first
+    this.after = 0
+    this.significantAfter = 0
+    if (at < to && source[at] === point) {
+      this.#fraction = ++at
+      let significant = at
+      while (at < to && isDigit(source[at]!)) if (source[at++] !== zero) significant = at
+      this.after = at - this.#fraction
+      this.significantAfter = significant - this.#fraction
+      digits += this.after
+    }
+    if (at !== to) return this.#unusual(source, from, to)
+    this.#source = source
+    return digits > 0 && this.before <= longest.before && this.after <= longest.after
+  }
+
+  /** Bytes that `write` needs at most. */
+  get room(): number {
+    return 16 + ((this.before + this.after) >> 1)
+  }
+
+  /** Writes the value without its length, and answers how many bytes it took. */
+  write(view: DataView, at: number): number {
+    if (this.#special !== 0) {
+      view.setInt32(at, 0)
+      view.setUint16(at + 4, this.#special)
+      view.setUint16(at + 6, 0)
+      return 8
+    }
+    const source = this.#source
+    let weight = Math.ceil(this.before / 4) - 1
+    let end = at + 8
+    let last = end
+    let from = this.#whole
+    for (let left = this.before; left > 0; ) {
+      const length = left % 4 || 4
+      let group = 0
+      for (let index = 0; index < length; index++) group = group * 10 + source[from++]! - zero
+      view.setInt16(end, group)
+      end += 2
+      if (group !== 0) last = end
+      left -= length
+    }
+    from = this.#fraction
+    for (let left = this.significantAfter; left > 0; left -= 4) {
+      let group = 0
+      for (let index = 0; index < 4; index++) group = group * 10 + (index < left ? source[from++]! - zero : 0)
+      if (group === 0 && end === at + 8) {
+        weight--
+        continue
+      }
+      view.setInt16(end, group)
+      end += 2
+      if (group !== 0) last = end
+    }
+    const groups = (last - at - 8) >> 1
+    view.setInt16(at, groups)
+    view.setInt16(at + 2, groups === 0 ? 0 : weight)
+    view.setUint16(at + 4, this.#negative && groups > 0 ? 0x4000 : 0)
+    view.setInt16(at + 6, this.after)
+    return last - at
+  }
+
+  #unusual(source: Uint8Array, from: number, to: number): boolean {
+    if (to - from > longest.before) return false
+    const text = Buffer.from(source.buffer, source.byteOffset + from, to - from)
+      .toString('latin1')
+      .toLowerCase()
+    this.#special = notFinite[text] ?? 0
+    if (this.special) {
+      this.before = this.after = this.significantAfter = 0
+      return true
+    }
+    const plain = withoutExponent(text)
+    if (plain === undefined) return false
+    const bytes = Buffer.from(plain, 'latin1')
+    return this.read(bytes, 0, bytes.length)
+  }
+}
+
+/** `1.5e-3` as `0.0015`; undefined for what is no number, or a longer one than PostgreSQL can hold. */
+function withoutExponent(text: string): string | undefined {
+  const [, sign = '', whole = '', fraction = '', exponent] = /^([+-]?)(\d*)\.?(\d*)e([+-]?\d{1,7})$/.exec(text) ?? []
+  if (exponent === undefined || whole.length + fraction.length === 0) return undefined
+  const shift = Number(exponent)
+  if (Math.abs(shift) > longest.before) return undefined
+  const digits = whole + fraction
+  const place = whole.length + shift
+  if (place <= 0) return `${sign}0.${'0'.repeat(-place)}${digits}`
+  if (place >= digits.length) return `${sign}${digits}${'0'.repeat(place - digits.length)}`
+  return `${sign}${digits.slice(0, place)}.${digits.slice(place)}`
+}
+
+const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39

@@ -1,0 +1,148 @@
+import { isUtf8 } from 'node:buffer'
+import { Misfit } from './misfit.ts'
+
+/** Room behind the size at which a chunk is full, so that most rows need no larger buffer. */
+const slack = 64 * 1024
+/** A field's length is a signed 32 bit number, and PostgreSQL takes less than 1 GB in one piece. */
+const longestRow = 64 * 1024 * 1024
+const shortText = 48
+
+export interface TupleBufferOptions {
+  /** Bytes of a chunk: a row more may come, not two. */
+  chunkBytes?: number
+  /** Gives a buffer to use again, where there is one. */
+  reuse?: () => ArrayBuffer | undefined
+}
+
+/** Tuples being put together in one chunk after another. `at` is where the next byte goes. */
+export class TupleBuffer {
+  bytes!: Buffer<ArrayBuffer>
+  view!: DataView<ArrayBuffer>
+  at = 0
+  readonly #chunkBytes: number
+  readonly #reuse: () => ArrayBuffer | undefined
+  #row = 0
+
+  constructor({ chunkBytes = 512 * 1024, reuse = () => undefined }: TupleBufferOptions = {}) {
+    this.#chunkBytes = chunkBytes
+    this.#reuse = reuse
+    this.#begin()
+  }
+
+  get full(): boolean {
+    return this.at >= this.#chunkBytes
+  }
+
+  /** Begins a row of so many fields. */
+  beginRow(fields: number): void {
+    this.#row = this.at
+    this.room(2)
+    this.view.setInt16(this.at, fields)
+    this.at += 2
+  }
+
+  /** Takes back what there is of the row that was begun last. */
+  dropRow(): void {
+    this.at = this.#row
+  }
+
+  /** Makes sure that so many bytes can follow. Throws `Misfit` when the row becomes too long. */
+  room(bytes: number): void {
+    if (this.at + bytes <= this.bytes.length) return
+    if (this.at + bytes - this.#row > longestRow)
+      throw new Misfit(`makes the row longer than ${longestRow / 1024 ** 2} MB`)
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.at + bytes + slack))
+    this.bytes.copy(larger, 0, 0, this.at)
+    this.#use(larger)
+  }
+
+  writeNull(): void {
+    this.room(4)
+    this.view.setInt32(this.at, -1)
+    this.at += 4
+  }
+
+  /** A text field. Throws `Misfit` where PostgreSQL could not hold it. */
+  writeText(text: string): void {
+    const { length } = text
+    this.room(4 + length * 3)
+    const { bytes, view, at } = this
+    if (length <= shortText) {
+      let to = at + 4
+      let index = 0
+      for (; index < length; index++) {
+        const code = text.charCodeAt(index)
+        if (code - 1 >= 0x7f || code === 0) break
+        bytes[to++] = code
+      }
+      if (index === length) {
+        view.setInt32(at, length)
+        this.at = to
+        return
+      }
+    }
+    if (text.includes('\0')) throw nul()
+    if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
+    const written = bytes.write(text, at + 4, 'utf8')
+    view.setInt32(at, written)
+    this.at = at + 4 + written
+  }
+
+  /** A text field of UTF-8 that stands in `source` already. Throws `Misfit` where it is not, or holds NUL. */
+  writeUtf8(source: Uint8Array, from: number, to: number): void {
+    const length = to - from
+    this.room(4 + length)
+    const { bytes, at } = this
+    this.view.setInt32(at, length)
+    this.at = at + 4 + length
+    if (length > shortText) {
+      const text = source.subarray(from, to)
+      if (text.includes(0)) throw nul()
+      if (!isUtf8(text)) throw new Misfit('is not valid UTF-8')
+      bytes.set(text, at + 4)
+      return
+    }
+    let high = 0
+    for (let index = from, target = at + 4; index < to; index++) {
+      const byte = source[index]!
+      if (byte === 0) throw nul()
+      high |= byte
+      bytes[target++] = byte
+    }
+    if (high > 0x7f && !isUtf8(source.subarray(from, to))) throw new Misfit('is not valid UTF-8')
+  }
+
+  /** Bytes as the text that PostgreSQL shows of a `bytea`: `\x` and two digits each. */
+  writeHex(source: Uint8Array): void {
+    this.room(6 + source.length * 2)
+    const { bytes, view, at } = this
+    view.setInt32(at, 2 + source.length * 2)
+    bytes[at + 4] = 0x5c
+    bytes[at + 5] = 0x78
+    const digits = Buffer.from(source.buffer, source.byteOffset, source.length).toString('hex')
+    bytes.write(digits, at + 6, 'latin1')
+    this.at = at + 6 + digits.length
+  }
+
+  /** All rows since the last time, whole. Their memory belongs to whoever takes them; the next rows go elsewhere. */
+  take(): Uint8Array<ArrayBuffer> {
+    const taken = this.bytes.subarray(0, this.at)
+    this.#begin()
+    return taken
+  }
+
+  #begin(): void {
+    const size = this.#chunkBytes + slack
+    const used = this.#reuse()
+    this.#use(used?.byteLength === size ? Buffer.from(used) : Buffer.allocUnsafeSlow(size))
+    this.at = 0
+    this.#row = 0
+  }
+
+  #use(bytes: Buffer<ArrayBuffer>): void {
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  }
+}
+
+const nul = () => new Misfit('holds a NUL character, which text in the warehouse cannot')
