@@ -55,30 +55,50 @@ export function cut(client: Client | PoolClient): void {
   connection.stream.destroy()
 }
 
+/** A connection of a pool, in one hand. It is closed at its disposal, not reused, unless it was called sound. */
+export interface Borrowed extends Disposable {
+  client: PoolClient
+  /** Nothing of a failed transaction is left on it. */
+  sound(): void
+}
+
+/** Cut when `signal` aborts, until it is disposed of. Disposing twice is harmless. */
+export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed> {
+  signal?.throwIfAborted()
+  const client = await pool.connect()
+  const abort = () => cut(client)
+  let [failed, back] = [true, false]
+  const borrowed: Borrowed = {
+    client,
+    sound: () => (failed = false),
+    [Symbol.dispose]() {
+      signal?.removeEventListener('abort', abort)
+      if (!back) client.release(failed)
+      back = true
+    },
+  }
+  if (signal?.aborted) borrowed[Symbol.dispose]()
+  signal?.throwIfAborted()
+  signal?.addEventListener('abort', abort)
+  return borrowed
+}
+
 /**
  * Runs `work` on a connection of its own, which is cut when `signal` aborts: the signal's reason comes out.
- * After any error the connection is closed, not reused, so nothing of a failed transaction reaches the next caller.
+ * After any error the connection is closed, so nothing of a failed transaction reaches the next caller.
  */
 export async function withClient<T>(
   pool: Pool,
   signal: AbortSignal | undefined,
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted()
-  const client = await pool.connect()
-  const abort = () => cut(client)
-  signal?.addEventListener('abort', abort)
-  let failed = true
+  using borrowed = await borrow(pool, signal)
   try {
-    signal?.throwIfAborted()
-    const result = await work(client)
-    failed = false
+    const result = await work(borrowed.client)
+    borrowed.sound()
     return result
   } catch (error) {
     signal?.throwIfAborted()
     throw error
-  } finally {
-    signal?.removeEventListener('abort', abort)
-    client.release(failed)
   }
 }

@@ -1,14 +1,9 @@
-import type { Writable } from 'node:stream'
 import type { Pool } from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
-import { failpoint } from '../../failpoints.ts'
-import { withClient } from './access.ts'
-import { qualified } from './names.ts'
-import { warehouseProblem, type Scene } from './problems.ts'
 import type { LoadContent, StoredType, TupleChunk } from '../warehouse.ts'
-
-/** An error of the bytes' giver: travels through ours unwrapped. */
-class GiverFailed extends Error {}
+import { openLanes } from './lane.ts'
+import { qualified } from './names.ts'
+import { GiverFailed, Pour } from './pour.ts'
+import { warehouseProblem, type Scene } from './problems.ts'
 
 /** What is copied into a staging table, and the columns it brings, quoted. */
 export interface Copying {
@@ -16,95 +11,56 @@ export interface Copying {
   columns: string
   types: readonly StoredType[]
   content: LoadContent
+  /** All rows frozen, however many: slower, and visible to every snapshot. */
+  frozen: boolean
 }
 
+export interface Copied {
+  rows: number
+  bytes: number
+  /** Every row is visible to every snapshot; otherwise readers that began earlier are to be waited for. */
+  frozen: boolean
+}
+
+/** Bytes from which a second connection pays for what it costs: waiting for older readers, and hint bits. */
+const worthTwo = 64 * 1024 * 1024
+
 /**
- * Fills an empty staging table. TRUNCATE in the same transaction makes FREEZE possible: frozen rows are visible to
- * every snapshot, so a reader whose snapshot is older than the load sees the new rows after the swap, not an empty table.
+ * Fills an empty staging table. One connection can freeze what it writes, but the one backend behind it is what a load
+ * waits for; so large loads go over two, and what turns out to be large goes on over two.
  */
-export async function copyInto(
-  pool: Pool,
-  { staging, columns, types, content }: Copying,
-  scene: Scene,
-  signal: AbortSignal,
-) {
-  const table = qualified('sluice', staging)
-  const format = content.format === 'copy-binary' ? 'binary' : 'text'
+export async function copyInto(pool: Pool, copying: Copying, scene: Scene, signal: AbortSignal): Promise<Copied> {
+  const { columns, types, content } = copying
+  const binary = content.format === 'copy-binary'
+  // Chunks of text may end in the middle of a row.
+  const alone = copying.frozen || !binary
+  const statement = {
+    table: qualified('sluice', copying.staging),
+    columns,
+    format: binary ? 'binary' : 'text',
+  } as const
+  using pour = new Pour(chunksOf(content, types), signal)
+  const through = async (freeze: boolean, most?: number) => {
+    using stack = new DisposableStack()
+    const lanes = await openLanes(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)
+    for (const lane of lanes) stack.use(lane)
+    const whole = await pour.into(lanes, most)
+    return { whole, rows: await pour.finish(lanes) }
+  }
   try {
-    return await withClient(pool, signal, async (client) => {
-      await client.query(`begin; set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; truncate ${table}`)
-      const copy = client.query(copyFrom(`copy ${table} (${columns}) from stdin with (format ${format}, freeze)`))
-      const bytes = await pump(chunksOf(content, types), copy, signal)
-      const rows = copy.rowCount
-      await client.query('commit')
-      return { rows, bytes }
-    })
+    const large = binary && (content.size ?? 0) >= worthTwo
+    const first = alone || !large ? await through(true, alone ? Infinity : worthTwo) : { whole: false, rows: 0 }
+    const rest = first.whole ? 0 : (await through(false)).rows
+    return { rows: first.rows + rest, bytes: pour.bytes, frozen: first.whole }
   } catch (error) {
     if (error instanceof GiverFailed) throw error.cause
-    if (signal.aborted) throw error
-    throw warehouseProblem(error, scene)
+    signal.throwIfAborted()
+    // What the server calls a line is a row of one connection, which tells nobody anything.
+    throw warehouseProblem(error, binary ? { ...scene, lines: false } : scene)
   }
 }
-
-/** Signature, flags, no extension; and the field count -1 that ends it all. */
-const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
-const trailer = Buffer.from([0xff, 0xff])
 
 async function* chunksOf(content: LoadContent, types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
-  if (content.format === 'copy-text') {
-    for await (const bytes of content.chunks) yield { bytes }
-    return
-  }
-  yield { bytes: header }
-  yield* content.rows(types)
-  yield { bytes: trailer }
-}
-
-/**
- * One chunk in flight. Written by hand, not with `pipeline`: when the warehouse fails or the signal aborts, it must not
- * wait for a giver that hangs. Each wait is a promise of its own, so a long load does not grow a list of listeners.
- */
-async function pump(chunks: AsyncIterable<TupleChunk>, copy: Writable, signal: AbortSignal): Promise<number> {
-  let broken: Error | undefined
-  let fail: ((error: Error) => void) | undefined
-  const breaks = (error: Error) => {
-    broken ??= error
-    fail?.(broken)
-  }
-  const unlessBroken = <T>(wait: (resolve: (value: T) => void, reject: (error: Error) => void) => void) =>
-    new Promise<T>((resolve, reject) => {
-      fail = reject
-      if (broken) reject(broken)
-      else wait(resolve, reject)
-    })
-  const abort = () => breaks(signal.reason)
-  copy.on('error', breaks)
-  signal.addEventListener('abort', abort, { once: true })
-
-  const giver = chunks[Symbol.asyncIterator]()
-  let bytes = 0
-  let exhausted = false
-  try {
-    for (;;) {
-      const next = await unlessBroken<IteratorResult<TupleChunk>>((resolve, reject) => {
-        giver.next().then(resolve, (cause: unknown) => reject(new GiverFailed('the source failed', { cause })))
-      })
-      if (next.done) break
-      const chunk = next.value
-      bytes += chunk.bytes.byteLength
-      await unlessBroken<void>((resolve) => {
-        copy.write(chunk.bytes, (error) => (error ? breaks(error) : resolve()))
-      })
-      chunk.release?.()
-      await failpoint('in-copy')
-    }
-    exhausted = true
-    await unlessBroken<void>((resolve) => {
-      copy.end((error?: Error | null) => (error ? breaks(error) : resolve()))
-    })
-    return bytes
-  } finally {
-    signal.removeEventListener('abort', abort)
-    if (!exhausted) void Promise.resolve(giver.return?.()).catch(() => {})
-  }
+  if (content.format === 'copy-binary') yield* content.rows(types)
+  else for await (const bytes of content.chunks) yield { bytes }
 }

@@ -2,9 +2,10 @@ import { escapeIdentifier, type Pool } from 'pg'
 import { LostRun } from '../../lost-run.ts'
 import { type Load, type LoadContent, type LoadTarget, type StoredType, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
-import { copyInto } from './copy.ts'
+import { type Copied, copyInto } from './copy.ts'
 import { stagingColumns } from './evolve.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
+import { olderReaders, type OlderReaders } from './older-readers.ts'
 import { type Scene, warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
@@ -21,7 +22,9 @@ export class PostgresLoad implements Load {
   readonly stagingTable: string
   readonly scene: Scene
   /** What `write` counted, once it is through. */
-  written: { rows: number; bytes: number } | undefined
+  written: Copied | undefined
+  /** Who must be gone before the rows may be published: nobody, where every row is frozen. */
+  older: OlderReaders[] = []
   published = false
   readonly #pools: Pools
   /** What the columns of the target are stored as. */
@@ -40,9 +43,13 @@ export class PostgresLoad implements Load {
     if (this.#begun) throw new Error('A load is written once.')
     this.#begun = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    const copying = { staging: this.stagingTable, columns, types: this.#types, content }
-    this.written = await copyInto(this.#pools.copies, copying, this.scene, signal)
-    return this.written
+    // A retry may be one because of readers that never ended: it makes rows that no reader needs to be waited for.
+    const frozen = this.target.attempt > 1
+    const copying = { staging: this.stagingTable, columns, types: this.#types, content, frozen }
+    const written = await copyInto(this.#pools.copies, copying, this.scene, signal)
+    if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
+    this.written = written
+    return { rows: written.rows, bytes: written.bytes }
   }
 
   /** Never throws: what cannot be dropped now (the warehouse is down) the janitor sweeps. */

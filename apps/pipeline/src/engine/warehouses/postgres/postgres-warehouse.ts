@@ -20,8 +20,8 @@ const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s
  * that are open.
  */
 export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {}): Warehouse {
-  // A load uses one connection at a time; the one more is for a load that was cut off and is not quite gone.
-  const pools: Pools = { copies: loadPool(access, loads + 1), statements: loadPool(access, 4) }
+  // A load uses two connections at the most; the two more are for a load that was cut off and is not quite gone.
+  const pools: Pools = { copies: loadPool(access, 2 * loads + 2), statements: loadPool(access, 4) }
 
   const run = async <T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
     withClient(pools.statements, undefined, work).catch((error: unknown) => {

@@ -9,6 +9,8 @@ export interface Scene {
   place: string
   /** Column identifiers to labels, for naming the column in a bad row. */
   labels?: ReadonlyMap<string, string>
+  /** False where the server's row numbers are not those of the source. */
+  lines?: boolean
 }
 
 type Verdict = [code: string, sentence: (scene: Scene, error: DatabaseError) => string, retryable?: 'retryable']
@@ -35,6 +37,8 @@ const busy: Verdict = [
 /** By SQLSTATE; the first two characters are its class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
 const verdicts: Record<string, Verdict> = {
   '08': unavailable,
+  // A tuple whose bytes do not add up: no connection is to blame, and no other try helps.
+  '08P01': ['BAD_VALUE', badValue],
   '57P01': unavailable,
   '57P02': unavailable,
   '57P03': unavailable,
@@ -123,10 +127,9 @@ function verdictOn(error: Error): Verdict | undefined {
 }
 
 /** The server's CONTEXT reads `COPY table, line 3, column age: "abc"`; its line is the row, as COPY text has no line breaks. */
-function badValue({ place, labels }: Scene, error: DatabaseError): string {
+function badValue({ place, labels, lines = true }: Scene, error: DatabaseError): string {
   const [, line, column] = /line (\d+)(?:, column ("(?:[^"]|"")*"|[^:]+))?/.exec(error.where ?? '') ?? []
-  const where = line
-    ? `Row ${line}${column ? `, column "${labels?.get(column) ?? column}"` : ''}`
-    : `A value for ${place}`
+  const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
+  const where = line && lines ? `Row ${line}${named}` : `A value for ${place}${named}`
   return `${where} does not fit: ${error.message}.`
 }

@@ -8,8 +8,8 @@ import { warehouseProblem } from './problems.ts'
 import { loadSettings, readSettings, type RoleSettings } from './role-settings.ts'
 import { scramVerifier } from './scram.ts'
 
-/** 64 loads at the most, in all workers together, and the moments of many processes. */
-const mostLoadConnections = 150
+/** Two each for 64 loads at the most, in all workers together, and the moments of many processes. */
+const mostLoadConnections = 220
 
 /** `key` is the client's short, lower-case name in the warehouse; it never changes. Passwords are printable ASCII. */
 export interface WarehouseClient {

@@ -7,6 +7,7 @@ import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
 import { gone, type Pools, type PostgresLoad } from './load.ts'
 import { qualified } from './names.ts'
+import { outlast } from './older-readers.ts'
 import { warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
 import { planSwap, type Swap } from './swap.ts'
@@ -29,6 +30,11 @@ export async function publish(
   if (!first) throw new Error('Nothing to publish.')
   const ordered = loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
   for (const load of ordered) await prepare(pools, load, signal)
+  const older = ordered.flatMap((load) => load.older)
+  await outlast(pools.statements, older, signal).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, first.scene)
+  })
   await failpoint('before-swap')
   for (let tries = 0; ; tries += 1) {
     signal.throwIfAborted()

@@ -24,7 +24,8 @@ export async function planSwap(client: ClientBase, load: PostgresLoad, read: str
   const attach = `alter table ${names.table} attach partition ${names.staging} default`
   const staging = await readShape(client, 'sluice', load.stagingTable)
   if (!staging) throw gone(load)
-  const published: PublishedTable = { schema, table, ...load.written!, changes: [] }
+  const { rows, bytes } = load.written!
+  const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
 
   const before = await readShape(client, schema, table)
   if (!before) {
