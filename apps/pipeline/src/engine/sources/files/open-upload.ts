@@ -1,0 +1,147 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { type RejectedRow, SourceProblem } from '../source.ts'
+import { lookedAt, recognise } from './recognise.ts'
+import { defaultUploadLimits, type UploadLimits } from './spool/limits.ts'
+import { normaliseInThread } from './spool/normalise-in-thread.ts'
+import type { Normalised } from './spool/protocol.ts'
+import { readRejects } from './spool/rejects.ts'
+import { openSpool, spoolDirectory } from './spool/spool-file.ts'
+import type { UploadOptions, WrittenDialect } from './upload.ts'
+
+export interface Upload {
+  /** Where the file is on this machine. */
+  path: string
+  /** What people call it; messages name it, never the path. */
+  name: string
+  /** Spools are made in its folder `spool`. */
+  filesDirectory: string
+  options?: UploadOptions
+  limits?: UploadLimits
+  /** Told while the upload is being unpacked or rewritten; never for one that is read in place. Bytes of the upload itself. */
+  onProgress?: (bytesRead: number, bytesTotal: number) => void
+}
+
+/** An upload ready to be read: open, and plain. Disposing it closes the file; a spool is gone then. */
+export interface OpenedUpload extends Disposable {
+  /** DELIMITED is UTF-8 text, with its byte order mark where it is read in place; PARQUET is as it came. */
+  format: 'DELIMITED' | 'PARQUET'
+  /** Read it at positions: the descriptor's own place in the file means nothing. Threads of this process may use the number. */
+  file: { fd: number; size: number; name: string }
+  /** Whether `file` is the upload itself, which others might change, or a spool that nobody else has. */
+  inPlace: boolean
+  /** What was found, in a sentence for people. */
+  how: string
+  /** How the text is to be read, where it was written here. */
+  dialect?: WrittenDialect
+  /** Rows that were set aside on the way, with lines of the upload. It may be read again, as after `startOver`. */
+  rejects(): Iterable<RejectedRow>
+}
+
+const unreadable: Record<string, string> = {
+  ENOENT: 'is not on the server any more; upload it again',
+  EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
+  EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
+  EISDIR: 'is a folder, not a file',
+}
+
+/**
+ * Opens an upload, whatever it is, as one file of plain rows. Text in UTF-8 and Parquet are opened in place; everything
+ * else is written once into a spool by a thread, within the limits. An abort ends that at once and leaves nothing.
+ * Throws SourceProblem for what a person can mend.
+ */
+export async function openUpload(upload: Upload, signal: AbortSignal): Promise<OpenedUpload> {
+  signal.throwIfAborted()
+  const { path, name, options = {} } = upload
+  const fd = openFile(path, name)
+  let kept = false
+  try {
+    const { size } = fstatSync(fd)
+    const start = Buffer.alloc(Math.min(size, lookedAt))
+    const content = recognise(start.subarray(0, readSync(fd, start, 0, start.length, 0)), name, options.encoding)
+    if (content.kind !== 'PARQUET' && !(content.kind === 'TEXT' && content.encoding === 'utf-8')) {
+      return await openNormalised(upload, fd, size, signal)
+    }
+    kept = true
+    const format = content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED'
+    const how = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
+    return {
+      format,
+      file: { fd, size, name },
+      inPlace: true,
+      how,
+      rejects: () => [],
+      [Symbol.dispose]: once(() => closeSync(fd)),
+    }
+  } finally {
+    if (!kept) closeSync(fd)
+  }
+}
+
+async function openNormalised(
+  upload: Upload,
+  source: number,
+  size: number,
+  signal: AbortSignal,
+): Promise<OpenedUpload> {
+  const { name, filesDirectory, options = {}, limits = defaultUploadLimits, onProgress } = upload
+  const directory = spoolDirectory(filesDirectory)
+  const spool = openSpool(directory)
+  let rejects: number | undefined
+  const close = once(() => {
+    closeSync(spool)
+    if (rejects !== undefined) closeSync(rejects)
+  })
+  try {
+    rejects = openSpool(directory)
+    const before = fstatSync(source, { bigint: true })
+    const job = { name, source, size, spool, rejects, directory, options, limits }
+    const normalised = await normaliseInThread(job, signal, (bytes) => onProgress?.(bytes, size))
+    const after = fstatSync(source, { bigint: true })
+    if (after.size !== before.size || after.mtimeNs !== before.mtimeNs) throw changed(name)
+    onProgress?.(size, size)
+    return opened(normalised, { fd: spool, name }, rejects, close)
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+function opened(
+  { format, size, found, dialect, rejected }: Normalised,
+  { fd, name }: { fd: number; name: string },
+  rejects: number,
+  close: () => void,
+): OpenedUpload {
+  const how = `${name} is ${found.join(' holding ')}.`
+  return {
+    format,
+    file: { fd, size, name },
+    inPlace: false,
+    how,
+    ...(dialect && { dialect }),
+    rejects: () => (rejected === 0 ? [] : readRejects(rejects)),
+    [Symbol.dispose]: close,
+  }
+}
+
+function openFile(path: string, name: string): number {
+  try {
+    return openSync(path, 'r')
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? ''
+    const why = unreadable[code] ?? `cannot be read (${code})`
+    throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, { cause })
+  }
+}
+
+const changed = (name: string) =>
+  new SourceProblem('FILE_CHANGED', `${name} changed while it was being read; run the load again.`)
+
+function once(close: () => void): () => void {
+  let closed = false
+  return () => {
+    if (closed) return
+    closed = true
+    close()
+  }
+}

@@ -1,0 +1,58 @@
+import { readSync } from 'node:fs'
+
+/** Bytes that can be read more than once, from the start. A chunk is its reader's until the next one is asked for. */
+export interface ByteSource {
+  chunks(): AsyncIterable<Buffer>
+}
+
+/** A part of an open file. `tell` is given the position behind each chunk that was read. */
+export class FileBytes implements ByteSource {
+  readonly descriptor: number
+  readonly from: number
+  readonly to: number
+  readonly #chunkBytes: number
+  readonly #tell: (position: number) => void
+
+  constructor(
+    descriptor: number,
+    from: number,
+    to: number,
+    chunkBytes: number,
+    tell: (position: number) => void = () => {},
+  ) {
+    this.descriptor = descriptor
+    this.from = from
+    this.to = to
+    this.#chunkBytes = chunkBytes
+    this.#tell = tell
+  }
+
+  /** `taken` is told how many bytes were handed out. Each chunk has memory of its own: a decompressor may still hold it. */
+  *pieces(taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
+    for (let at = this.from; at < this.to; ) {
+      const chunk = Buffer.allocUnsafeSlow(Math.min(this.#chunkBytes, this.to - at))
+      const read = readSync(this.descriptor, chunk, 0, chunk.length, at)
+      if (read === 0) return
+      at += read
+      taken(at - this.from)
+      this.#tell(at)
+      yield chunk.subarray(0, read)
+    }
+  }
+
+  async *chunks(): AsyncGenerator<Buffer, void, void> {
+    yield* this.pieces()
+  }
+}
+
+/** At most the first `length` bytes. */
+export async function startOf(source: ByteSource, length: number): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let have = 0
+  for await (const chunk of source.chunks()) {
+    parts.push(Buffer.from(chunk))
+    have += chunk.length
+    if (have >= length) break
+  }
+  return Buffer.concat(parts).subarray(0, length)
+}

@@ -1,0 +1,31 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { SourceProblem } from '../../source.ts'
+import { normalise } from './normalise.ts'
+import type { Job, Message } from './protocol.ts'
+
+const progressInterval = 250
+
+if (!parentPort) throw new Error('normalise-thread.ts is a worker thread, not a program')
+const port = parentPort
+const post = (message: Message) => port.postMessage(message, [])
+
+let told = performance.now()
+let furthest = 0
+
+/** A source that is looked at first and read anew then has not gone back for whoever watches. */
+function tell(bytes: number): void {
+  furthest = Math.max(furthest, bytes)
+  const now = performance.now()
+  if (now - told < progressInterval) return
+  told = now
+  post({ kind: 'progress', bytes: furthest })
+}
+
+try {
+  post({ kind: 'done', normalised: await normalise(workerData as Job, tell) })
+} catch (error) {
+  if (!(error instanceof SourceProblem)) throw error
+  post({ kind: 'problem', code: error.code, message: error.message, cause: error.cause })
+} finally {
+  port.close()
+}

@@ -1,0 +1,34 @@
+import type { UploadOptions, WrittenDialect } from '../upload.ts'
+import type { UploadLimits } from './limits.ts'
+
+/** What the thread is started with. All descriptors stay the property of whoever started it. */
+export interface Job {
+  /** What people call the upload; messages name it. */
+  name: string
+  source: number
+  size: number
+  spool: number
+  /** Where rejected rows go, one JSON text a line. */
+  rejects: number
+  /** Where the thread makes files of its own. */
+  directory: string
+  options: UploadOptions
+  limits: UploadLimits
+}
+
+/** What became of the upload. */
+export interface Normalised {
+  format: 'DELIMITED' | 'PARQUET'
+  /** Bytes of the spool. */
+  size: number
+  /** What was found, outermost first, in words. */
+  found: string[]
+  dialect?: WrittenDialect
+  /** Rows that were set aside. */
+  rejected: number
+}
+
+export type Message =
+  | { kind: 'progress'; bytes: number }
+  | { kind: 'done'; normalised: Normalised }
+  | { kind: 'problem'; code: string; message: string; cause: unknown }
