@@ -1,4 +1,4 @@
-import { pipelineOperations, type CsvUploadPipeline, type Schema, type ServiceClient } from '@sluice/contracts'
+import { pipelineOperations, type DataPipeline, type Schema, type ServiceClient } from '@sluice/contracts'
 
 const { schemas, dataPipelines } = pipelineOperations
 
@@ -14,7 +14,7 @@ export async function findOrCreatePipeline(
   pipeline: ServiceClient,
   name: string,
   schema: Schema,
-): Promise<CsvUploadPipeline> {
+): Promise<DataPipeline> {
   const named = await pipeline.call(dataPipelines.list, { query: { filter: [`name:eq:${name}`], pageSize: 100 } })
   const found = named.find(({ dataWarehouseTarget }) => dataWarehouseTarget.schema.id === schema.id)
   if (found) return found

@@ -2,7 +2,7 @@ import { basename, extname } from 'node:path'
 import {
   pipelineOperations,
   serviceClient,
-  type CsvUploadPipeline,
+  type DataPipeline,
   type QueryResult,
   type RejectedRow,
   type Run,
@@ -41,7 +41,7 @@ export interface LoadWatch {
 
 export interface LoadedCsv {
   schema: Schema
-  pipeline: CsvUploadPipeline
+  pipeline: DataPipeline
   file: UploadedFile
   /** How it ended: anything but OK and WARNING left the table as it was. */
   run: Run

@@ -10,7 +10,7 @@ import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation.ts'
 import { translate } from './problems.ts'
 
-interface Parts extends Omit<PipelineContext, 'db' | 'write'> {
+interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing'> {
   db: Kysely<DB>
   config: Pick<
     Config,
@@ -22,6 +22,7 @@ interface Parts extends Omit<PipelineContext, 'db' | 'write'> {
     | 'SERVICE_SECRET'
     | 'CORS_ORIGINS'
     | 'TRUSTED_PROXIES'
+    | 'SECRET_KEYS'
   >
   logger: Logger
   metrics: Registry
@@ -60,7 +61,8 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
         return standing
       },
     }),
-    run: (operation, caller, facts, work) => audited(operation, caller, facts, { ...context, logger }, work),
+    run: (operation, caller, facts, work) =>
+      audited(operation, caller, facts, { ...context, keyRing: config.SECRET_KEYS, logger }, work),
   })
 }
 

@@ -53,6 +53,7 @@ export interface DataPipelines {
   schema_id: number;
   settings: Generated<Json>;
   source: string | null;
+  source_secrets: string | null;
   table_name: string;
   tags: Generated<Json>;
   terms_of_use: string | null;
@@ -96,6 +97,7 @@ export interface RunLogs {
 
 export interface Runs {
   attempt: Generated<number>;
+  bytes_per_second: number | null;
   bytes_read: Generated<number>;
   bytes_total: number | null;
   bytes_written: number | null;
@@ -103,13 +105,16 @@ export interface Runs {
   created_at: Generated<Timestamp>;
   created_by: string | null;
   error_code: string | null;
+  estimated_end: Timestamp | null;
   finished_at: Timestamp | null;
   handed_back: Generated<number>;
   heartbeat_at: Timestamp | null;
   id: Generated<number>;
   input: Generated<Json>;
   message: string | null;
+  percentage: number | null;
   pipeline_id: number;
+  rows_per_second: number | null;
   rows_read: Generated<number>;
   rows_rejected: Generated<number>;
   rows_written: number | null;

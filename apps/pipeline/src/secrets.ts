@@ -4,4 +4,5 @@ import type { SealedColumn } from '@sluice/database'
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'warehouses', key: 'client', column: 'load_password' },
   { table: 'warehouses', key: 'client', column: 'read_password' },
+  { table: 'data_pipelines', key: 'uid', column: 'source_secrets' },
 ]

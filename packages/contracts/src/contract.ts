@@ -20,3 +20,14 @@ export function listOf<T>(item: Contract<T>): Contract<T[]> {
 
 /** For objects that hold no other fields than those that are named. */
 export const closed = { additionalProperties: false } as const
+
+/**
+ * One of several objects that their `type` tells apart. Violations are those of the object that the type names, not of all.
+ */
+export function discriminated<const V extends readonly Contract<any>[]>(
+  title: string,
+  variants: V,
+): Contract<TypeOf<V[number]>> {
+  const told = { discriminator: { propertyName: 'type' }, oneOf: variants }
+  return { type: 'object', maxProperties: 200, ...told, title } as Contract<TypeOf<V[number]>>
+}

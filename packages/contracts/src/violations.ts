@@ -36,7 +36,8 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
     case 'discriminator':
       return {
         pointer: at(String(params.tag)),
-        detail: `must name a known variant, not ${JSON.stringify(params.tagValue) ?? 'nothing'}`.slice(0, 1000),
+        detail:
+          params.tagValue === undefined ? 'is required' : `is none that this version has: ${shown(params.tagValue)}`,
       }
     case 'minLength':
       return {
@@ -66,6 +67,8 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
       return { pointer: instancePath, detail: message ?? keyword }
   }
 }
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? '').slice(0, 100)
 
 const withArticle = (name: string): string => `${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}`
 

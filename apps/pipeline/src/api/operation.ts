@@ -1,3 +1,4 @@
+import type { KeyRing } from '@sluice/database'
 import type { Caller, RequestFacts } from '@sluice/http'
 import { operationsWith } from '@sluice/http'
 import type { Logger } from '@sluice/process'
@@ -13,6 +14,8 @@ export interface PipelineContext extends DatabaseContext<DB> {
   warehouses: ClientWarehouses
   queue: JobQueue
   files: { directory: string; uploadLimit: number }
+  /** Seals the secrets of sources. */
+  keyRing: KeyRing
   logger: Logger
 }
 

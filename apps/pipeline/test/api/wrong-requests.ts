@@ -5,12 +5,20 @@ interface Schema {
   enum?: unknown[]
   const?: unknown
   maxLength?: number
+  /** Variants that their `type` tells apart. */
+  oneOf?: Schema[]
 }
 
 const demanding = (schema: Schema): boolean => Boolean(schema.type ?? schema.enum ?? schema.const !== undefined)
 
 /** A body in which every field is of the wrong type and one is not known, and where that has to be said. */
 export function wrongBody(contract: object): { body: object; pointers: string[] } {
+  const [variant] = (contract as Schema).oneOf ?? []
+  if (variant) {
+    const { type, ...others } = variant.properties!
+    const { body, pointers } = wrongBody({ properties: others })
+    return { body: { ...body, type: type!.const }, pointers }
+  }
   const fields = Object.entries((contract as Schema).properties ?? {}).filter(([, schema]) => demanding(schema))
   const wrong = ({ type }: Schema) => (type === 'object' ? 'text' : { an: 'object' })
   return {

@@ -2,7 +2,8 @@ import { listOf } from '../contract.ts'
 import { ResultEnvelope } from '../envelope.ts'
 import { signature } from '../operation.ts'
 import { recordSignatures, sharingSignatures } from '../record-signatures.ts'
-import { CsvUploadPipeline, CsvUploadPipelineBody, UploadedFile } from './data-pipeline/csv-upload.ts'
+import { DataPipeline, DataPipelineBody } from './data-pipeline/data-pipeline.ts'
+import { UploadedFile } from './data-pipeline/uploaded-file.ts'
 import { UploadQuery } from './upload.ts'
 import { LogEntry, LogQuery, PageQuery, RejectedRow, Run, RunBody } from './run.ts'
 import { Schema, SchemaBody } from './schema.ts'
@@ -24,8 +25,8 @@ const pipeline = {
   path: '/data-pipelines',
   see: ['ROLE_SEE_DATA_PIPELINE'],
   manage: ['ROLE_MANAGE_DATA_PIPELINE'],
-  resource: CsvUploadPipeline,
-  body: CsvUploadPipelineBody,
+  resource: DataPipeline,
+  body: DataPipelineBody,
 } as const
 
 const { see, manage } = pipeline
@@ -45,7 +46,7 @@ export const pipelineOperations = {
       path: '/data-pipelines/:uid/file',
       guard: manage,
       ifMatch: true,
-      upload: 'text/csv',
+      upload: 'application/octet-stream',
       query: UploadQuery,
       response: UploadedFile,
     }),

@@ -1,7 +1,9 @@
 import type { Selectable } from 'kysely'
 import {
   holds,
-  type CsvUploadPipeline,
+  systems,
+  type DataPipeline,
+  type PipelineType,
   type ReferencedSchema,
   type RunTrigger,
   type UploadedFile,
@@ -14,8 +16,9 @@ import { recordedFields } from '../recorded.ts'
 import { presentSchemas, type SchemaRow } from '../schemas/records.ts'
 import type { DataPipelineRow } from './row.ts'
 import { statusesOf } from './status.ts'
+import { kindOf } from './types/registry.ts'
 
-export async function presentDataPipelines(rows: DataPipelineRow[], context: Asked): Promise<CsvUploadPipeline[]> {
+export async function presentDataPipelines(rows: DataPipelineRow[], context: Asked): Promise<DataPipeline[]> {
   const { identity, request } = context
   const [authors, schemas, files, statuses] = await Promise.all([
     authorsOf(rows, identity),
@@ -27,12 +30,14 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
   return rows.map((row) => {
     const schema = schemas.get(row.schema_id)!
     const file = files.get(row.id)
-    return {
+    const kind = kindOf(row.type)
+    const pipeline = {
       ...recordedFields(row, request.locales),
       ...authors(row),
-      type: 'CSV_UPLOAD',
-      typeName: 'CSV file',
-      typeKey: 'csv_upload',
+      ...kind.fields(row.settings),
+      type: row.type,
+      typeName: systems[row.type as PipelineType],
+      typeKey: row.type.toLowerCase(),
       owner: row.owner ?? undefined,
       url: row.url ?? undefined,
       reference: row.reference ?? undefined,
@@ -41,20 +46,21 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
       disabled: row.disabled,
       runTrigger: row.run_trigger as RunTrigger,
       cronExpression: row.cron_expression ?? undefined,
-      scheduleable: false,
+      scheduleable: kind.scheduleable,
       continuouslyUpdated: false,
       dataDownload: true,
-      transformation: row.transformation as CsvUploadPipeline['transformation'],
-      csvOptions: (row.settings as { csvOptions?: CsvUploadPipeline['csvOptions'] }).csvOptions,
+      transformation: row.transformation as DataPipeline['transformation'],
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
       access: accessOf(row),
       dataWarehouseTarget: { schema, tableName: row.table_name, tableSchema: schema.schemaName },
       dataWarehouseTargetSchemaName: schema.schemaName,
       dataWarehouseTargetTableName: row.table_name,
-      dataPipelineSourceName: file?.name,
-      file,
+      dataPipelineSourceName: file?.name ?? kind.sourceName(row.settings),
+      ...(file && { file }),
       status: statuses(row, schema.schemaName),
     }
+    // Its type says which of the variants it is.
+    return pipeline as DataPipeline
   })
 }
 

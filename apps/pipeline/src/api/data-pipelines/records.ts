@@ -1,5 +1,5 @@
 import { sql, type SqlBool } from 'kysely'
-import { holds, pipelineTypes, runTriggers, type CsvUploadPipeline } from '@sluice/contracts'
+import { holds, pipelineTypes, runTriggers, type DataPipeline } from '@sluice/contracts'
 import { records, visibleTo, type Level, type RecordKind } from '@sluice/records'
 import type { Caller } from '@sluice/http'
 import type { Asked } from '../operation.ts'
@@ -7,7 +7,7 @@ import { tagsColumn } from '../recorded.ts'
 import { presentDataPipelines } from './present.ts'
 import type { DataPipelineRow } from './row.ts'
 
-const kind: RecordKind<DataPipelineRow, CsvUploadPipeline, Asked> = {
+const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
   noun: 'data pipeline',
   table: 'data_pipelines',
   path: '/data-pipelines',

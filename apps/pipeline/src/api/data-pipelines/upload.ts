@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { UploadedFile, UploadQuery } from '@sluice/contracts'
+import { systems, type PipelineType, type UploadedFile, type UploadQuery } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { receiveFile } from '../../files/receive-file.ts'
 import type { PipelineContext } from '../operation.ts'
 import { presentFile } from './present.ts'
 import { dataPipelines } from './records.ts'
+import { kindOf } from './types/registry.ts'
 
 /** Streams the body to disk, then makes it the pipeline's file: whoever reads sees the old file or the new one, whole. */
 export async function uploadFile(
@@ -13,7 +14,13 @@ export async function uploadFile(
 ): Promise<UploadedFile> {
   const { db, caller, params, query, request, files, write } = input
   // Refused now what would be refused once the body is here: it may be gigabytes.
-  const { id } = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
+  const { id, type } = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
+  const { upload } = kindOf(type)
+  if (!upload)
+    throw problems.refused(
+      '/',
+      `A pipeline of type ${type} reads from ${systems[type as PipelineType]}: it takes no file.`,
+    )
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
@@ -26,7 +33,7 @@ export async function uploadFile(
       request.audit(params.uid, { file: { uid, name: query.name, size, sha256 } })
       return trx
         .insertInto('uploaded_files')
-        .values({ uid, pipeline_id: id, name: query.name ?? 'upload.csv', size, sha256, uploaded_by: caller.uid })
+        .values({ uid, pipeline_id: id, name: query.name ?? upload.name, size, sha256, uploaded_by: caller.uid })
         .returningAll()
         .executeTakeFirstOrThrow()
     })
@@ -42,7 +49,7 @@ function demandFile(headers: IncomingHttpHeaders, limit: number): void {
   const type = headers['content-type'] ?? 'text/csv'
   if (/^(application\/json|multipart\/)/i.test(type)) {
     throw problems.unsupportedMediaType(
-      'text/csv: the body is the file itself, for example with curl --data-binary @file.csv',
+      'application/octet-stream: the body is the file itself, for example with curl --data-binary @file.csv',
     )
   }
   if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
-import type { CsvUploadPipelineBody } from '@sluice/contracts'
+import type { DataPipelineBody } from '@sluice/contracts'
 import { Problem, problems, type Caller } from '@sluice/http'
 import { accessColumns, type Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
@@ -9,33 +10,24 @@ import type { Asked, PipelineContext } from '../operation.ts'
 import { schemas } from '../schemas/records.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { DataPipelineRow } from './row.ts'
+import { checkSchedule } from './schedule-rules.ts'
+import { sourceColumns } from './source-columns.ts'
+import { kindOf } from './types/registry.ts'
 
-export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, CsvUploadPipelineBody> = {
+export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, DataPipelineBody> = {
   async check(body, input) {
-    if (body.runTrigger !== 'NEVER') {
-      throw problems.refused(
-        '/runTrigger',
-        'An uploaded file is loaded when you run the pipeline, not on a schedule: use NEVER.',
-      )
-    }
-    if (body.continuouslyUpdated || body.continuousUpdateInterval || body.fullRefreshInterval) {
-      throw problems.refused(
-        '/continuouslyUpdated',
-        'An uploaded file is loaded whole at each run: leave continuous updates out.',
-      )
-    }
-    if (body.transformation?.sqlStatements?.length) {
-      throw problems.refused(
-        '/transformation/sqlStatements',
-        'Transformations are not carried out yet: leave the list empty.',
-      )
-    }
+    const kind = kindOf(body.type)
+    checkSchedule(body, kind)
+    kind.check(body)
     await checkSharingTargets(body.access, input)
   },
 
   async columns(trx, body, current, input) {
+    if (current && current.type !== body.type)
+      throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
+    const uid = current?.uid ?? randomUUID()
     return {
-      ...(current ? {} : { client: input.caller.client, type: body.type }),
+      ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
       ...(await targetColumns(trx, body, current, input)),
       name: body.name,
       translations: JSON.stringify(body.translations ?? []),
@@ -52,7 +44,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, CsvU
       anonymous_metadata: body.anonymousAccess?.metadata ?? false,
       anonymous_data: body.anonymousAccess?.data ?? false,
       transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),
-      settings: JSON.stringify({ csvOptions: body.csvOptions }),
+      ...sourceColumns(body, uid, current, input.keyRing),
       ...accessColumns(body.access),
     }
   },
@@ -86,7 +78,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, CsvU
 /** Where the rows go. Fixed once something was loaded: people's queries and views name the table. */
 async function targetColumns(
   trx: Transaction<DB>,
-  body: CsvUploadPipelineBody,
+  body: DataPipelineBody,
   current: DataPipelineRow | undefined,
   { caller }: Asked,
 ) {

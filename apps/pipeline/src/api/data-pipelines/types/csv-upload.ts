@@ -1,0 +1,57 @@
+import type { CsvOptions, CsvUploadPipelineBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { identifierProblem } from '../../../identifiers.ts'
+import type { PipelineKind } from './pipeline-type.ts'
+import { uploaded } from './uploads.ts'
+
+type Settings = Pick<CsvUploadPipelineBody, 'csvOptions'>
+
+export const csvUpload: PipelineKind<'CSV_UPLOAD', Settings> = {
+  ...uploaded,
+  upload: { name: 'upload.csv', mediaType: 'text/csv' },
+  check: ({ csvOptions = {} }) => checkOptions(csvOptions),
+  settings: ({ csvOptions }) => ({ csvOptions }),
+  fields: ({ csvOptions }) => ({ csvOptions }),
+}
+
+/** Signs of the names that options have for them. */
+const signs: Record<string, string> = { PIPE: '|', COMMA: ',', TAB: '\t', SEMI_COLON: ';' }
+
+function checkOptions({ delimiter = '', comment, headerRow, headerLines, encoding, columns = [] }: CsvOptions): void {
+  if (comment !== undefined && comment === (signs[delimiter] ?? delimiter))
+    throw refused('/comment', 'The same sign cannot begin comments and part values.')
+  if (headerRow === false && headerLines !== undefined)
+    throw refused('/headerLines', 'Without a header row there are no lines of it: leave headerLines out.')
+  if (encoding !== undefined && !isEncoding(encoding))
+    throw refused('/encoding', `${encoding} is no encoding that is known here: say utf-8, windows-1252 or the like.`)
+  columns.forEach(checkColumn)
+}
+
+type Column = NonNullable<CsvOptions['columns']>[number]
+
+function checkColumn(column: Column, index: number, all: readonly Column[]): void {
+  const { label, index: place, name, dataType, precision, scale, dateFormat } = column
+  const refuse = (detail: string) => refused(`/columns/${index}`, detail)
+  if ((label === undefined) === (place === undefined))
+    throw refuse('Say which column is meant: by its label, or by its index from 0; not by both.')
+  if (all.findIndex((other) => other.label === label && other.index === place) < index)
+    throw refuse('This column is there twice.')
+  const wrong = name === undefined ? undefined : identifierProblem(name)
+  if (wrong) throw refused(`/columns/${index}/name`, wrong)
+  if ((precision !== undefined || scale !== undefined) && dataType !== 'DECIMAL')
+    throw refuse('A precision and a scale are for DECIMAL only.')
+  if (scale !== undefined && (precision === undefined || scale > precision))
+    throw refuse('A scale goes with a precision that is as large or larger.')
+  if (dateFormat !== undefined && !['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(dataType ?? 'DATE'))
+    throw refuse('A format of days is for DATE, TIMESTAMP and TIMESTAMPTZ only.')
+}
+
+const refused = (pointer: string, detail: string) => problems.refused(`/csvOptions${pointer}`, detail)
+
+function isEncoding(label: string): boolean {
+  try {
+    return new TextDecoder(label).encoding !== ''
+  } catch {
+    return false
+  }
+}

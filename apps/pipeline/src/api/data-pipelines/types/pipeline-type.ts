@@ -1,0 +1,31 @@
+import type { DataPipeline, DataPipelineBody, PipelineType } from '@sluice/contracts'
+
+/** The types of pipelines that this version has. */
+export type KnownType = DataPipelineBody['type']
+
+/** The body of one type, without what all types share. */
+export type BodyOf<Type extends PipelineType> = Extract<DataPipelineBody, { type: Type }>
+export type ResourceOf<Type extends PipelineType> = Extract<DataPipeline, { type: Type }>
+
+/** Fields of a body that say what the source is: everything but who the pipeline is, where it loads to and when. */
+export type SourceOf<Type extends PipelineType> = Omit<BodyOf<Type>, keyof BodyOf<'PARQUET_UPLOAD'>>
+
+/** What is particular about one type of pipeline: between its contract and its row. */
+export interface PipelineKind<Type extends KnownType, Settings extends object> {
+  /** Loads a file that people upload; what that is called when they do not say, and its media type. */
+  upload?: { name: string; mediaType: string }
+  /** Whether it may run by a schedule. */
+  scheduleable: boolean
+  /** Refuses what the contract cannot say. */
+  check(source: SourceOf<Type>): void
+  /** What is kept of the body, without secrets. */
+  settings(source: SourceOf<Type>): Settings
+  /** The body's secrets, by name: absent keeps what is stored, null clears it. */
+  secrets(source: SourceOf<Type>): Record<string, string | null | undefined>
+  /** The field that would have secrets sent elsewhere than they were given for; undefined where they stay. */
+  movesTo(before: Settings, after: Settings): string | undefined
+  /** The fields of the response that other types do not have. */
+  fields(settings: Settings): Omit<ResourceOf<Type>, keyof ResourceOf<'PARQUET_UPLOAD'>>
+  /** What people call the source; a file is called by its own name. */
+  sourceName(settings: Settings): string | undefined
+}

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { systems } from '@sluice/contracts'
+import { openSourceSecrets } from '../../src/source-secrets.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+
+let service: Service
+let owner: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService()
+  const { id } = await service.identity.client()
+  owner = service.as(await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(() => service?.stop())
+
+const password = `pass-${randomUUID()}`
+const jdbcSource = { hostname: 'db.example.org', database: 'registry', username: 'reader' }
+const databaseBody = (changes: object = {}) =>
+  pipelineBody(schema, { type: 'SQL_DATABASE_D', jdbcSource, sqlQuery: 'select 1', ...changes })
+const create = async (body: object) => (await owner.post('/data-pipelines').send(body).expect(201)).body
+const pointers = (body: any): string[] => body.errors.map(({ pointer }: { pointer: string }) => pointer)
+
+/** What is stored of a pipeline's secrets, opened. */
+const stored = async (uid: string) => {
+  const row = await service.stack.db
+    .selectFrom('data_pipelines')
+    .select(['uid', 'source_secrets'])
+    .where('uid', '=', uid)
+    .executeTakeFirstOrThrow()
+  return { sealed: row.source_secrets, open: openSourceSecrets(row, service.config.SECRET_KEYS) }
+}
+
+describe('a pipeline', () => {
+  it.each([
+    ['CSV_UPLOAD', { csvOptions: { delimiter: ':', nullValues: ['NA'], columns: [{ index: 0, dataType: 'TEXT' }] } }],
+    ['PARQUET_UPLOAD', {}],
+    ['SQL_DATABASE_A', { jdbcSource, tables: [{ schema: 'dbo', name: 'cases' }] }],
+    ['SQL_DATABASE_B', { jdbcSource, tables: [{ name: 'cases' }] }],
+    ['SQL_DATABASE_C', { jdbcSource, sqlQuery: 'select * from cases' }],
+    ['SQL_DATABASE_D', { jdbcSource, sqlQuery: 'select 1', roleIdentifier: 'r', region: 'EU_WEST_1' }],
+  ] as const)('of type %s is answered with what is its own, and taken back like that', async (type, own) => {
+    const made = await create(pipelineBody(schema, { type, ...own }))
+    expect(made).toMatchObject({ type, typeName: systems[type], typeKey: type.toLowerCase(), ...own })
+    const { body } = await owner.put(`/data-pipelines/${made.id}`).send(made).expect(200)
+    expect(body).toMatchObject({ type, ...own })
+  })
+
+  it('is told what is wrong with the fields of its type, not of others', async () => {
+    const { body } = await owner
+      .post('/data-pipelines')
+      .send(databaseBody({ csvOptions: {}, jdbcSource: { hostname: 'a b', port: 0 } }))
+      .expect(400)
+    expect(pointers(body).toSorted()).toEqual([
+      '/csvOptions',
+      '/jdbcSource/database',
+      '/jdbcSource/hostname',
+      '/jdbcSource/port',
+      '/jdbcSource/username',
+    ])
+  })
+
+  it('needs a type that this version has', async () => {
+    const { body } = await owner
+      .post('/data-pipelines')
+      .send(pipelineBody(schema, { type: 'FAX' }))
+      .expect(400)
+    expect(body.errors).toEqual([{ pointer: '/type', detail: 'is none that this version has: "FAX"' }])
+    const without = await owner.post('/data-pipelines').send({ name: 'a' }).expect(400)
+    expect(without.body.errors).toEqual([{ pointer: '/type', detail: 'is required' }])
+  })
+
+  it('keeps its type', async () => {
+    const { id } = await create(pipelineBody(schema))
+    const { body } = await owner.put(`/data-pipelines/${id}`).send(databaseBody()).expect(422)
+    expect(pointers(body)).toEqual(['/type'])
+  })
+
+  it('takes SQL to run before its data is published', async () => {
+    const transformation = {
+      sqlStatements: [{ description: 'Tidy.', statement: 'delete from staging where a is null' }],
+    }
+    const made = await create(pipelineBody(schema, { transformation }))
+    expect(made.transformation).toEqual(transformation)
+  })
+
+  it.each([
+    ['two delimiters for one thing', { delimiter: '#', comment: '#' }, '/csvOptions/comment'],
+    ['a header of several lines that it has not', { headerRow: false, headerLines: 2 }, '/csvOptions/headerLines'],
+    ['an encoding that nobody knows', { encoding: 'klingon-8' }, '/csvOptions/encoding'],
+    ['a column without label and place', { columns: [{ dataType: 'TEXT' }] }, '/csvOptions/columns/0'],
+    [
+      'a scale without a precision',
+      { columns: [{ index: 0, dataType: 'DECIMAL', scale: 2 }] },
+      '/csvOptions/columns/0',
+    ],
+  ])('of files is refused %s', async (_what, csvOptions, pointer) => {
+    const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, { csvOptions })).expect(422)
+    expect(pointers(body)).toEqual([pointer])
+  })
+})
+
+describe('a pipeline from a database', () => {
+  it('shows how it is reached, without credentials', async () => {
+    const own = { jdbcSource: { ...jdbcSource, password, ssl: true } }
+    expect(await create(databaseBody(own))).toMatchObject({
+      defaultPort: 5432,
+      jdbcConnectionUrl: 'jdbc:postgresql://db.example.org:5432/registry?sslmode=verify-full',
+      dataPipelineSourceName: 'registry at db.example.org',
+      scheduleable: true,
+    })
+    expect(await create(databaseBody({ ...own, type: 'SQL_DATABASE_A' }))).toMatchObject({
+      defaultPort: 1433,
+      jdbcConnectionUrl:
+        'jdbc:sqlserver://db.example.org:1433;databaseName=registry;encrypt=true;trustServerCertificate=false',
+    })
+    expect(await create(databaseBody({ ...own, type: 'SQL_DATABASE_B' }))).toMatchObject({
+      jdbcConnectionUrl: 'jdbc:mysql://db.example.org:3306/registry?sslMode=VERIFY_IDENTITY',
+    })
+    expect(await create(databaseBody({ ...own, type: 'SQL_DATABASE_C' }))).toMatchObject({
+      jdbcConnectionUrl: 'jdbc:oracle:thin:@tcps://db.example.org:1521/registry',
+    })
+  })
+
+  it('may have a schedule, which a CUSTOM one has to spell out', async () => {
+    expect(await create(databaseBody({ runTrigger: 'EVERY_HOUR' }))).toMatchObject({ runTrigger: 'EVERY_HOUR' })
+    const { body } = await owner
+      .post('/data-pipelines')
+      .send(databaseBody({ runTrigger: 'CUSTOM' }))
+      .expect(422)
+    expect(pointers(body)).toEqual(['/cronExpression'])
+  })
+
+  it.each([
+    ['neither a query nor tables', { sqlQuery: undefined }, '/sqlQuery'],
+    ['both', { tables: [{ name: 'a' }] }, '/tables'],
+    ['a blank query', { sqlQuery: ' ' }, '/sqlQuery'],
+    ['more than one table', { sqlQuery: undefined, tables: [{ name: 'a' }, { name: 'b' }] }, '/tables/1'],
+    ['a port behind the name', { jdbcSource: { ...jdbcSource, hostname: 'db:5432' } }, '/jdbcSource/hostname'],
+  ])('is refused %s', async (_what, changes, pointer) => {
+    const { body } = await owner.post('/data-pipelines').send(databaseBody(changes)).expect(422)
+    expect(pointers(body)).toEqual([pointer])
+  })
+
+  it('takes no file', async () => {
+    const { id } = await create(databaseBody())
+    const { body } = await owner.post(`/data-pipelines/${id}/file`).type('text/csv').send('a\n').expect(422)
+    expect(body.detail).toBe('A pipeline of type SQL_DATABASE_D reads from PostgreSQL: it takes no file.')
+  })
+})
+
+describe('the password of a source', () => {
+  it('is sealed, kept while it is absent, cleared by null, and replaced', async () => {
+    const made = await create(databaseBody({ jdbcSource: { ...jdbcSource, password } }))
+    const put = (own: object) => owner.put(`/data-pipelines/${made.id}`).send(databaseBody(own)).expect(200)
+    const first = await stored(made.id)
+    expect(first.open).toEqual({ password })
+    expect(first.sealed).not.toContain(password)
+    await put({ jdbcSource })
+    expect((await stored(made.id)).open).toEqual({ password })
+    await put({ jdbcSource: { ...jdbcSource, password: 'another one' } })
+    expect((await stored(made.id)).open).toEqual({ password: 'another one' })
+    await put({ jdbcSource: { ...jdbcSource, password: null } })
+    expect((await stored(made.id)).sealed).toBeNull()
+    await put({ jdbcSource })
+    expect((await stored(made.id)).sealed).toBeNull()
+  })
+
+  it('does not go to another address with somebody who may not read it', async () => {
+    const { id } = await create(databaseBody({ jdbcSource: { ...jdbcSource, password } }))
+    for (const change of [{ hostname: 'evil.example' }, { port: 5433 }, { ssl: true }]) {
+      const body = databaseBody({ jdbcSource: { ...jdbcSource, ...change } })
+      const refused = await owner.put(`/data-pipelines/${id}`).send(body).expect(422)
+      expect(pointers(refused.body)).toEqual(['/jdbcSource/password'])
+    }
+    const body = databaseBody({ jdbcSource: { ...jdbcSource, hostname: 'DB.example.org', port: 5432, ssl: false } })
+    await owner.put(`/data-pipelines/${id}`).send(body).expect(200)
+    expect((await stored(id)).open).toEqual({ password })
+  })
+
+  it('is in no answer, audit row or log line', async () => {
+    const { id, ...made } = await create(databaseBody({ jdbcSource: { ...jdbcSource, password } }))
+    const { text } = await owner.get(`/data-pipelines/${id}`).expect(200)
+    const changed = await owner.put(`/data-pipelines/${id}`).send(databaseBody({ jdbcSource })).expect(200)
+    const audited = await service.stack.db.selectFrom('audit').selectAll().where('object', '=', id).execute()
+    expect(audited).toHaveLength(2)
+    const { sealed } = await stored(id)
+    for (const said of [JSON.stringify(made), text, changed.text, JSON.stringify(audited), service.log()]) {
+      expect(said).not.toContain(password)
+      expect(said).not.toContain(sealed)
+    }
+  })
+})

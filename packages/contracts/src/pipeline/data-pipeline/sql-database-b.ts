@@ -1,0 +1,20 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../../contract.ts'
+import { body } from '../../named.ts'
+import { baseFields, baseIgnored, baseResponse } from './base.ts'
+import { databaseQuery, databaseQueryIgnored, databaseQueryResponse } from './database-query.ts'
+
+const type = Type.Literal('SQL_DATABASE_B')
+
+/** MySQL and MariaDB. */
+export const SqlDatabaseBPipelineBody = contract(
+  'SqlDatabaseBPipelineBody',
+  body({ ...baseFields, type, ...databaseQuery }, [...baseIgnored, ...databaseQueryIgnored]),
+)
+export type SqlDatabaseBPipelineBody = TypeOf<typeof SqlDatabaseBPipelineBody>
+
+export const SqlDatabaseBPipeline = contract(
+  'SqlDatabaseBPipeline',
+  Type.Object({ ...baseResponse, type, ...databaseQueryResponse }, closed),
+)
+export type SqlDatabaseBPipeline = TypeOf<typeof SqlDatabaseBPipeline>

@@ -1,0 +1,22 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../../contract.ts'
+import { Line, Timestamp } from '../../named.ts'
+import { Count } from '../../numbers.ts'
+
+/** The file that a pipeline loads at its next run. */
+export const UploadedFile = contract(
+  'UploadedFile',
+  Type.Object(
+    {
+      name: Line,
+      /** Bytes. */
+      size: Count,
+      /** Of the bytes as they arrived, in hexadecimal. */
+      sha256: Type.String({ maxLength: 64 }),
+      uploaded: Timestamp,
+      uploadedBy: Type.Optional(Line),
+    },
+    closed,
+  ),
+)
+export type UploadedFile = TypeOf<typeof UploadedFile>
