@@ -1,5 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { containsWords, not, occursIn, pattern, wordsOf, type Pattern } from './patterns.ts'
+import { begins, containsWords, not, occursIn, pattern, wordsOf, type Pattern } from './patterns.ts'
 import { columnOf, type Property, type PropertyType } from './properties.ts'
 import { arrayOf, sizeOf, valueOf } from './values.ts'
 
@@ -77,7 +77,7 @@ const patterns: Record<string, Pattern> = {
   $like: pattern('like', '', '%'),
   like$: pattern('like', '%', ''),
   ilike: pattern('ilike', '%', '%'),
-  $ilike: pattern('ilike', '', '%'),
+  $ilike: begins,
   ilike$: pattern('ilike', '%', ''),
   token: containsWords,
 }
@@ -94,7 +94,7 @@ export const operators: ReadonlyMap<string, Operator> = new Map<string, Operator
     [name, matched(match, piecesOf(name))],
     [`!${name}`, matched((column, value) => not(match(column, value)))],
   ]),
-  ['startsWith', matched(pattern('ilike', '', '%'), piecesOf('ilike'))],
+  ['startsWith', matched(begins, piecesOf('ilike'))],
   ['endsWith', matched(pattern('ilike', '%', ''), piecesOf('ilike'))],
   ['in', listed(false)],
   ['!in', listed(true)],

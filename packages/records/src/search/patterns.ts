@@ -18,6 +18,15 @@ export function pattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' 
 }
 
 /**
+ * Begins with the text, in any case: what ILIKE means, said so that an index on the lowered column, such as lists have for
+ * their order, is walked from the text's first place to its last. 0.04 ms instead of 4 among a million.
+ */
+export const begins: Pattern = (column, text) => {
+  if (text === '') refuse('needs some text to look for')
+  return sql`lower(${column}) like lower(${`${escaped(text)}%`})`
+}
+
+/**
  * Where the text is kept once more in lower case with an index of trigrams: what holds there whenever the text occurs in the
  * property. Letter by letter, as pg_c_utf8 lowers, so that a piece of the text is a piece of it in lower case, too.
  */
