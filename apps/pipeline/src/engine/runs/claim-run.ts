@@ -1,13 +1,11 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { type Claim, mostTries } from './claim.ts'
-import { finishRun } from './finish-run.ts'
+import type { Claim } from './claim.ts'
 import { before } from './states.ts'
 
 /**
- * Takes a run into hand: a new attempt, RUNNING. Undefined for a run that is finished, cancelled or gone, and for one
- * that was tried too often, which fails here. A run that another worker has in hand is taken over: the queue delivers it
- * only when that worker is silent.
+ * Takes a run into hand: a new attempt, RUNNING. Undefined for a run that is finished, cancelled or gone. A run that
+ * another worker has in hand is taken over: the queue delivers it only when that worker is silent.
  */
 export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | undefined> {
   const row = await db
@@ -40,7 +38,7 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
     .executeTakeFirst()
   if (!row) return undefined
 
-  const claim: Claim = {
+  return {
     id: row.id,
     uid: row.uid,
     client: row.client,
@@ -59,11 +57,4 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
       table: row.table_name,
     },
   }
-  if (claim.tries <= mostTries) return claim
-  await finishRun(db, claim, {
-    state: 'FAILED',
-    code: 'TOO_MANY_ATTEMPTS',
-    message: `The run was tried ${mostTries} times, and each time its worker died before the end. The old data stays. Look at the workers' memory and logs, then run again.`,
-  })
-  return undefined
 }

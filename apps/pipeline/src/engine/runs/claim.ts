@@ -22,5 +22,5 @@ export interface Claim {
   }
 }
 
-/** How often a run is tried before it fails. */
+/** How often a run is tried before it fails. An attempt beyond that only looks whether one of them published it. */
 export const mostTries = 5

@@ -8,7 +8,11 @@ export type Outcome =
   | { state: 'FAILED'; code: string; message: string }
 
 /** Ends a run. False when it is no longer this attempt's to end; then nothing changes. */
-export async function finishRun(db: Kysely<DB>, { id, attempt }: Claim, outcome: Outcome): Promise<boolean> {
+export async function finishRun(
+  db: Kysely<DB>,
+  { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
+  outcome: Outcome,
+): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('runs')
     .set({

@@ -13,6 +13,7 @@ import { storable } from '../runs/storable.ts'
 import { LostRun } from '../lost-run.ts'
 import { backoff, failureOf, firstError } from './failure.ts'
 import { type LoadingParts, loadRun, type Success } from './load-run.ts'
+import { correctCancelled, publishedAlready } from './published-already.ts'
 
 /** The worker was told to stop: the run goes back to the queue. */
 export class HandedBack extends Error {
@@ -57,7 +58,10 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
   }
   const claim = await takeUp(parts, delivery)
   if (claim === 'DEFERRED') return { ending: 'DEFERRED' }
-  if (!claim) return { ending: 'REFUSED' }
+  if (!claim) {
+    await correctCancelled(parts, delivery.run)
+    return { ending: 'REFUSED' }
+  }
   parts.logger.debug({ run: claim.uid, attempt: claim.attempt }, 'a run is taken up')
   await failpoint('claimed')
 
@@ -72,6 +76,7 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
   using pulse = startPulse(db, claim, { totals: () => totals, lost: (reason) => ended.abort(reason) })
   const context = { parts, delivery, claim, log, pulse }
   try {
+    if (claim.tries > mostTries) throw triedTooOften()
     const { schema, table } = claim.pipeline
     log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to load ${schema}.${table}.`)
     const attempt = { claim, log, signal, count: (counts: Totals) => (totals = counts), stillOurs: pulse.beat }
@@ -125,12 +130,20 @@ async function settle(context: Context, error: unknown, begun: boolean): Promise
   if (!failure.expected) parts.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
   else parts.logger.info({ ...details, reason: message }, 'an attempt failed')
 
-  const unfinished = failure.away && !begun && Date.now() - claim.requestedAt.getTime() < longestWait
+  const waits = Date.now() - claim.requestedAt.getTime() < longestWait
+  const unfinished = failure.away && !begun && waits
   if (failure.retryable && (unfinished || claim.tries < mostTries)) {
     const seconds = backoff(unfinished ? claim.attempt : claim.tries)
     log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next try in ${seconds} seconds)`)
     return { ending: await queueAgain(context, { code: failure.code, message, unfinished }, seconds), claim }
   }
+  const published = await publishedAlready(parts, claim).catch(() => (waits ? ('UNKNOWN' as const) : undefined))
+  if (published === 'UNKNOWN')
+    return {
+      ending: await queueAgain(context, { code: failure.code, message, unfinished: true }, backoff(claim.attempt)),
+      claim,
+    }
+  if (published) return succeed(context, published)
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
   await log.flush()
   if (!(await pulse.beat())) return { ending: 'LOST', claim }
@@ -154,6 +167,13 @@ async function queueAgain({ parts, delivery, claim }: Context, reason: Reason, s
     })
   if (!given) return 'LOST'
   return 'code' in reason ? 'AGAIN' : 'HANDED_BACK'
+}
+
+function triedTooOften(): LoadProblem {
+  return new LoadProblem(
+    'TOO_MANY_ATTEMPTS',
+    `The run was tried ${mostTries} times, and each time its worker died before the end. The old data stays. Look at the workers' memory and logs, then run again.`,
+  )
 }
 
 function tooLong(): LoadProblem {

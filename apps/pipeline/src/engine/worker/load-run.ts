@@ -54,14 +54,14 @@ export async function loadRun(parts: LoadingParts, attempt: Attempt): Promise<Su
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
-    return success(earlier.tables, claim.rowsRejected)
+    return successOf(earlier.tables, claim.rowsRejected)
   }
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...claim.pipeline })
   await warehouse.ensureSchema(claim.pipeline.schema)
   const { tables, rejected } = await load(parts, attempt, warehouse)
   for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
-  return success(tables, rejected)
+  return successOf(tables, rejected)
 }
 
 async function load(
@@ -113,7 +113,7 @@ async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<R
 }
 
 /** Empty is what the source said, so it is loaded, but hardly what anybody meant. */
-function success(tables: readonly LoadedTable[], rejected: number): Success {
+export function successOf(tables: readonly LoadedTable[], rejected: number): Success {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: rejected > 0 || rowsWritten === 0 ? 'WARNING' : 'OK',
