@@ -6,6 +6,7 @@ import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { armFailpoints } from '../src/engine/failpoints.ts'
 import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
+import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
 import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
@@ -66,7 +67,8 @@ await main(async () => {
     db,
     queue,
     warehouses,
-    filesDirectory,
+    sources: openSources({ filesDirectory }),
+    keyRing: config.SECRET_KEYS,
     clientConcurrency: config.CLIENT_CONCURRENCY,
     redaction,
     logger,

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
-import { hostNames } from '@sluice/http'
+import { hostNames, outgoingAllowed } from '@sluice/http'
 import {
   databaseUrl,
   integer,
@@ -50,6 +50,8 @@ const shape = {
   RUN_RETENTION_DAYS: integer({ min: 1, max: 3650, fallback: 90 }),
   /** Hosts that requests may name besides the public address's: by which the other service calls this one. */
   ALLOWED_HOSTS: hostNames(),
+  /** What is inside the operator's network and may be read from all the same, at addresses that users type. */
+  OUTGOING_ALLOWED: outgoingAllowed(),
   CORS_ORIGINS: list(),
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),

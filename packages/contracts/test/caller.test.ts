@@ -176,7 +176,7 @@ it('streams an upload of a size that is known or not', async () => {
 
   expect(server.asked.map(({ body }) => body)).toEqual(['a,b', 'c,d'])
   expect(server.asked[0]?.url).toBe(`/api/v1/data-pipelines/${uid}/file?name=a+b.csv`)
-  expect(server.asked[0]?.headers).toMatchObject({ 'content-type': 'text/csv', 'content-length': '3' })
+  expect(server.asked[0]?.headers).toMatchObject({ 'content-type': 'application/octet-stream', 'content-length': '3' })
   expect(server.asked[1]?.headers['transfer-encoding']).toBe('chunked')
 })
 

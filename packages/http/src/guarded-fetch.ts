@@ -1,10 +1,9 @@
-import { lookup as systemLookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
 import { capped } from './guarded-fetch-body.ts'
-import { specialAddress, type OutgoingAllowed } from './guarded-fetch-addresses.ts'
-import { strangersLookup, type Resolved } from './guarded-fetch-lookup.ts'
+import type { OutgoingAllowed } from './guarded-fetch-addresses.ts'
+import type { Resolved } from './guarded-fetch-lookup.ts'
 import { OutgoingProblem, outgoingProblem, refused } from './guarded-fetch-problem.ts'
+import { outgoingAddresses } from './outgoing-addresses.ts'
 
 export interface GuardedFetchOptions {
   allowed: OutgoingAllowed
@@ -38,22 +37,13 @@ export function guardedFetch({
   lookup,
 }: GuardedFetchOptions): GuardedFetch {
   const seconds = Math.ceil(timeLimit / 1000)
-  const ofOperator = lookup ?? ((host: string) => systemLookup(host, { all: true }))
-  const ofAnybody = lookup ?? strangersLookup({ timeLimit: Math.min(timeLimit, 5_000) })
+  const look = outgoingAddresses({ allowed, timeLimit: Math.min(timeLimit, 5_000), ...(lookup && { lookup }) })
 
   /** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
   async function admitted(protocol: string, hostname: string, port: number): Promise<Resolved[]> {
-    const host = hostname.replace(/^\[(.+)\]$/, '$1')
-    const addresses = literal(host) ?? (await (allowed.names(host, port) ? ofOperator : ofAnybody)(host))
-    if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`)
-    if (allowed.names(host, port)) return addresses
-    const open = addresses.filter(({ address }) => !allowed.holds(address))
-    const special = open.map(({ address }) => specialAddress(address)).find((reason) => reason !== undefined)
-    if (special)
-      throw refused(
-        `${host} leads to an address that ${special}. Only public ones are asked; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
-      )
-    if (protocol !== 'https:' && open.length > 0) throw refused(`${host} is asked by https only.`)
+    const { addresses, named } = await look(hostname, port)
+    if (protocol !== 'https:' && !named)
+      throw refused(`${hostname.replace(/^\[(.+)\]$/, '$1')} is asked by https only.`)
     return addresses
   }
 
@@ -114,13 +104,6 @@ export function guardedFetch({
 
     close: () => agent.destroy(),
   }
-}
-
-/** The address that a host is, where no name has to be looked up: this machine is by RFC 6761, whatever DNS says. */
-function literal(host: string): Resolved[] | undefined {
-  const family = isIP(host)
-  if (family) return [{ address: host, family }]
-  return /(^|\.)localhost\.?$/i.test(host) ? [{ address: '127.0.0.1', family: 4 }] : undefined
 }
 
 /** A connector that knows no other addresses than these. */

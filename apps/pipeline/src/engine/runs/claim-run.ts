@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { Claim } from './claim.ts'
+import type { Claim, SqlStatement } from './claim.ts'
 import { before } from './states.ts'
 
 /**
@@ -34,6 +34,7 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
       'r.rows_rejected',
     ])
     .returning(['p.id as pipeline_id', 'p.uid as pipeline_uid', 'p.name', 'p.type', 'p.settings'])
+    .returning(['p.source_secrets', 'p.transformation'])
     .returning(['p.table_name', 's.schema_name'])
     .executeTakeFirst()
   if (!row) return undefined
@@ -53,8 +54,14 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
       name: row.name,
       type: row.type,
       settings: row.settings,
+      source_secrets: row.source_secrets,
+      sqlStatements: statementsOf(row.transformation),
       schema: row.schema_name,
       table: row.table_name,
     },
   }
+}
+
+function statementsOf(transformation: unknown): SqlStatement[] {
+  return (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? []
 }

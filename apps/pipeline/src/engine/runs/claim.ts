@@ -17,9 +17,18 @@ export interface Claim {
     name: string
     type: string
     settings: unknown
+    /** Sealed. */
+    source_secrets: string | null
+    /** What runs on the staging table before it is published, in this order. */
+    sqlStatements: SqlStatement[]
     schema: string
     table: string
   }
+}
+
+export interface SqlStatement {
+  description?: string
+  statement: string
 }
 
 /** How often a run is tried before it fails. An attempt beyond that only looks whether one of them published it. */

@@ -1,33 +1,31 @@
-import { uploadPath } from '../../files/upload-path.ts'
-import { csvSource } from './files/csv/csv-source.ts'
-import type { CsvConfig } from './files/csv/csv-source.ts'
+import type { Reading, SourceKind } from './reading.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
+import { uploadedFiles } from './uploaded-files.ts'
 
-/** What is to be read: the pipeline's settings, and the run's input as it was when the run was asked for. */
-export interface Reading {
-  settings: unknown
-  input: unknown
+/** Where data comes from, for every type of pipeline that this version can load. */
+export interface Sources {
+  /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
+  read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
+  /** Throws `SourceProblem` when the source cannot be reached, signed in to, or asked this. */
+  test(reading: Reading, signal: AbortSignal): Promise<void>
+}
+
+export interface SourceParts {
   filesDirectory: string
 }
 
-/** Opens a source for one run. Throws `SourceProblem` when what is to be read is not there. */
-type Open = (reading: Reading, report: Report, signal: AbortSignal) => AsyncIterable<Feed>
+/** Opens nothing until it is asked. */
+export function openSources({ filesDirectory }: SourceParts): Sources {
+  const kinds: Readonly<Record<string, SourceKind>> = uploadedFiles(filesDirectory)
 
-/** Each type of data pipeline and where its data comes from. */
-const sources: Readonly<Record<string, Open>> = {
-  CSV_UPLOAD: (reading, report, signal) => csvSource.read(csvUpload(reading), report, signal),
-}
+  function kindOf(type: string): SourceKind {
+    const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
+    if (!kind) throw new SourceProblem('TYPE_NOT_SUPPORTED', `This version cannot load pipelines of type ${type}.`)
+    return kind
+  }
 
-/** The feeds of a pipeline of this type. Nothing is read before the first is asked for. */
-export function readSource(type: string, reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed> {
-  const open = sources[type]
-  if (!open) throw new SourceProblem('TYPE_NOT_SUPPORTED', `This version cannot load pipelines of type ${type}.`)
-  return open(reading, report, signal)
-}
-
-function csvUpload({ settings, input, filesDirectory }: Reading): CsvConfig {
-  const { file } = input as { file?: { uid: string; name: string } }
-  if (!file) throw new SourceProblem('FILE_MISSING', 'No file was uploaded. Upload one, then run again.')
-  const { csvOptions } = settings as { csvOptions?: Pick<CsvConfig, 'delimiter' | 'headerRow'> }
-  return { path: uploadPath(filesDirectory, file.uid), fileName: file.name, ...csvOptions }
+  return {
+    read: (reading, report, signal) => kindOf(reading.type).read(reading, report, signal),
+    test: async (reading, signal) => kindOf(reading.type).test?.(reading, signal),
+  }
 }

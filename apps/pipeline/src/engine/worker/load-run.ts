@@ -1,6 +1,8 @@
+import type { KeyRing } from '@sluice/database'
 import type { Redaction } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
+import { openSourceSecrets } from '../../source-secrets.ts'
 import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, LoadProblem } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
@@ -10,7 +12,7 @@ import type { Totals } from '../runs/progress.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
 import { runsUnderWay } from '../runs/under-way.ts'
 import type { Report } from '../sources/source.ts'
-import { readSource } from '../sources/sources.ts'
+import type { Sources } from '../sources/sources.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { whatChanged, whatWasLoaded } from './sentences.ts'
 
@@ -18,7 +20,9 @@ import { whatChanged, whatWasLoaded } from './sentences.ts'
 export interface LoadingParts {
   db: Kysely<DB>
   warehouses: ClientWarehouses
-  filesDirectory: string
+  sources: Sources
+  /** Opens the secrets of sources. */
+  keyRing: KeyRing
   /** Runs of one client at once, in all workers together. */
   clientConcurrency: number
   redaction: Redaction
@@ -65,7 +69,7 @@ export async function loadRun(parts: LoadingParts, attempt: Attempt): Promise<Su
 }
 
 async function load(
-  { db, filesDirectory }: LoadingParts,
+  { db, sources, keyRing }: LoadingParts,
   { claim, log, signal, count, stillOurs }: Attempt,
   warehouse: Parameters<typeof loadFeeds>[0]['warehouse'],
 ): Promise<{ tables: LoadedTable[]; rejected: number }> {
@@ -90,7 +94,9 @@ async function load(
     },
     log: (level, importance, message) => log.write(level, importance, message),
   }
-  const feeds = readSource(pipeline.type, { settings: pipeline.settings, input, filesDirectory }, report, signal)
+  const { type, settings } = pipeline
+  const secrets = openSourceSecrets(pipeline, keyRing)
+  const feeds = sources.read({ type, settings, secrets, input }, report, signal)
   const target = { schema: pipeline.schema, table: pipeline.table }
   const tables = await loadFeeds({
     feeds,

@@ -1,0 +1,18 @@
+import type { SourceSecrets } from '../../source-secrets.ts'
+import type { Feed, Report } from './source.ts'
+
+/** What is to be read: a pipeline's type and settings, its secrets opened, and the run's input as it was when the run was asked for. */
+export interface Reading {
+  type: string
+  settings: unknown
+  secrets: SourceSecrets
+  input: unknown
+}
+
+/** One type of pipeline as a source. Both throw `SourceProblem` for what a person can mend. */
+export interface SourceKind {
+  /** Nothing is read before the first feed is asked for. */
+  read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
+  /** Whether the source can be reached, signed in to, and asked. Absent where there is nothing to reach. */
+  test?(reading: Reading, signal: AbortSignal): Promise<void>
+}
