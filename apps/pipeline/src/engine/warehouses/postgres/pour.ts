@@ -1,3 +1,4 @@
+import { failpoint } from '../../failpoints.ts'
 import type { TupleChunk } from '../warehouse.ts'
 import type { Lane } from './lane.ts'
 
@@ -38,6 +39,7 @@ export class Pour implements Disposable {
       if (next.done) return (this.#exhausted = true)
       this.bytes += next.value.bytes.byteLength
       this.#send(await this.#leastLoaded(lanes), next.value)
+      await failpoint('in-copy')
     }
     return false
   }
