@@ -1,5 +1,6 @@
 import express from 'express'
 import pg from 'pg'
+import { verifyPassword } from '../../../apps/identity/src/sign-in/password.ts'
 
 /**
  * The least that could answer the same: Express and pg, one statement, no check of token, role, body or answer, no log,
@@ -40,6 +41,14 @@ app.post('/users', express.json(), async (request, response) => {
     [client, name, username, email],
   )
   response.status(201).json(rows[0])
+})
+
+/** Our own check of the password, with its cost and as many at once; no throttle, no session, no token to sign. */
+app.post('/login', express.json(), async (request, response) => {
+  const { username, password } = request.body as Record<string, string>
+  const { rows } = await pool.query('select * from users where username = $1', [username])
+  const right = await verifyPassword(password!, rows[0]?.password_hash)
+  response.status(right ? 200 : 401).json({ right })
 })
 
 app.listen(Number(port), '127.0.0.1')

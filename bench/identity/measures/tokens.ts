@@ -3,18 +3,22 @@ import { inTurns, type Contender } from '../in-turns.ts'
 import { basic, connections, contender, form, json, post, type Bench, type Row } from './bench.ts'
 
 export async function login(bench: Bench): Promise<Row[]> {
-  const requests = bench.small.people.map((username) =>
-    post('/api/v1/auth/login', json, JSON.stringify({ username, password })),
-  )
+  const signingInAt = (path: string) =>
+    bench.small.people.map((username) => post(path, json, JSON.stringify({ username, password })))
   const limit: Contender = {
     async round(seconds) {
       return { rate: await bench.checkPasswords(seconds), p50: Number.NaN, p95: Number.NaN }
     },
   }
-  const ours = contender(bench, { port: bench.small.port, connections, requests })
-  const [figures, most] = await inTurns([ours, limit], bench.rounds)
+  const ours = contender(bench, { port: bench.small.port, connections, requests: signingInAt('/api/v1/auth/login') })
+  const bare = contender(bench, { port: bench.handlers, connections, requests: signingInAt('/login') })
+  const [figures, least, most] = await inTurns([ours, bare, limit], bench.rounds)
+  const what = 'POST /auth/login'
   const target = { text: 'within 15 % of the argon2 limit', met: figures!.rate >= 0.85 * most!.rate }
-  return [{ what: 'POST /auth/login', figures: figures!, against: { name: 'argon2 alone', figures: most! }, target }]
+  return [
+    { what, figures: figures!, against: { name: 'argon2 alone', figures: most! }, target },
+    { what, figures: figures!, against: { name: 'bare Express + pg + argon2', figures: least! } },
+  ]
 }
 
 export async function refresh(bench: Bench): Promise<Row[]> {
