@@ -125,18 +125,19 @@ describe('a run', () => {
 describe('the pulse of an attempt', () => {
   it('writes where the load is', async () => {
     const { run, claim } = await claimed()
-    const totals = { bytesRead: 50, bytesTotal: 200, rowsRead: 7, rowsRejected: 1 }
+    const counts = { bytesRead: 50, bytesTotal: 200, rowsRead: 7, rowsRejected: 1 }
+    const totals = { ...counts, percentage: 25, rowsPerSecond: 3.5, bytesPerSecond: 25, secondsLeft: 6 }
     using _ = startPulse(stack.db, claim, { totals: () => totals, lost: () => {}, every: 10 })
     const state = await until(async () => {
       const found = await stack.state(run)
       return found.rows_read === 7 && found
     })
     expect(progressOf(state)).toMatchObject({
-      bytesRead: 50,
-      bytesTotal: 200,
-      rowsRead: 7,
-      rowsRejected: 1,
+      ...counts,
       percentage: 25,
+      rowsPerSecond: 4,
+      bytesPerSecond: 25,
+      estimatedEnd: expect.any(String),
     })
   })
 

@@ -21,7 +21,7 @@ const status = {
 export const RunStatus = contract('RunStatus', Type.Object(status, closed))
 export type RunStatus = TypeOf<typeof RunStatus>
 
-/** Where a running load is. Totals since its start; absent where they are not known. */
+/** Where a running load is. Totals since it began to read, or to read anew; absent where they are not known. */
 export const Progress = contract(
   'Progress',
   Type.Object(
@@ -30,10 +30,16 @@ export const Progress = contract(
       bytesTotal: Type.Optional(Count),
       rowsRead: Count,
       rowsRejected: Count,
-      /** 0 to 100. */
-      percentage: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
+      percentage: Type.Optional(
+        Type.Number({
+          minimum: 0,
+          maximum: 100,
+          description: 'Of the bytes. It never goes down, also where a source has to be read anew; 100 is published.',
+        }),
+      ),
       rowsPerSecond: Amount,
       bytesPerSecond: Amount,
+      estimatedEnd: Type.Optional({ ...Timestamp, description: 'When all will have been read, at the present rate.' }),
     },
     closed,
   ),
@@ -46,6 +52,8 @@ export const DataPipelineStatus = contract(
     {
       ...status,
       taskId: Type.Optional(Line),
+      /** While a run is under way. */
+      progress: Type.Optional(Progress),
       tables: Type.Array(TableSummary, { maxItems: 1000 }),
       mainTableAsTable: Type.Optional(Table),
     },

@@ -1,5 +1,5 @@
 import type { DataPipelineStatus } from '@sluice/contracts'
-import { lastRuns } from '../../engine/runs/read-runs.ts'
+import { lastRuns, progressOf } from '../../engine/runs/read-runs.ts'
 import { duration } from '../duration.ts'
 import type { Asked } from '../operation.ts'
 import type { DataPipelineRow } from './row.ts'
@@ -20,6 +20,7 @@ export async function statusesOf(rows: DataPipelineRow[], { db }: Asked) {
       lastRunDuration: last && duration(last.started_at, last.finished_at),
       jobId: last?.uid,
       taskId: last?.uid,
+      ...(last?.state === 'RUNNING' && { progress: progressOf(last) }),
       tables: lastSuccess
         ? [
             {

@@ -17,6 +17,9 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
       attempt: eb('r.attempt', '+', 1),
       started_at: sql`now()`,
       heartbeat_at: sql`now()`,
+      rows_per_second: null,
+      bytes_per_second: null,
+      estimated_end: null,
       message: null,
       error_code: null,
     }))

@@ -3,12 +3,19 @@ import type { DB } from '../../database.ts'
 import { LostRun } from '../lost-run.ts'
 import type { Claim } from './claim.ts'
 
-/** Totals since the attempt began to read. */
+/** Totals since the attempt began to read, or began to read anew. Null is what nobody knows. */
 export interface Totals {
   bytesRead: number
   bytesTotal: number | null
   rowsRead: number
   rowsRejected: number
+  /** 0 to 100. It never goes down. */
+  percentage: number | null
+  /** Of the last seconds. */
+  rowsPerSecond: number
+  bytesPerSecond: number
+  /** Until all is read. */
+  secondsLeft: number | null
 }
 
 /** The pulse of one attempt. Disposing it ends it. */
@@ -68,6 +75,11 @@ async function writeBeat(db: Kysely<DB>, { id, attempt }: Claim, totals: Totals 
         bytes_total: totals.bytesTotal,
         rows_read: totals.rowsRead,
         rows_rejected: totals.rowsRejected,
+        percentage: totals.percentage,
+        rows_per_second: totals.rowsPerSecond,
+        bytes_per_second: totals.bytesPerSecond,
+        estimated_end:
+          totals.secondsLeft === null ? null : sql<Date>`now() + make_interval(secs => ${totals.secondsLeft})`,
       }),
     })
     .where('id', '=', id)

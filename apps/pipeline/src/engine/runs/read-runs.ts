@@ -83,22 +83,22 @@ export async function listRejectedRows(
   return listed(rows.selectAll().orderBy('id'), page)
 }
 
-/** Where a run is, or was when it ended. Speeds are averages since its attempt began. */
-export function progressOf(run: Run): Progress {
+/** Where a run is, with the rates of the last seconds; or was when it ended, with those of the whole attempt. */
+export function progressOf(run: Run, now: Date = new Date()): Progress {
   const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
-  const end = run.finished_at ?? (run.state === 'RUNNING' ? new Date() : run.started_at)
-  const seconds = run.started_at && end ? (end.getTime() - run.started_at.getTime()) / 1000 : 0
-  const perSecond = (amount: number) => (seconds > 0 ? Math.round(amount / seconds) : 0)
+  const running = run.state === 'RUNNING'
+  const seconds = run.started_at && run.finished_at ? (run.finished_at.getTime() - run.started_at.getTime()) / 1000 : 0
+  const average = (amount: number) => (seconds > 0 ? amount / seconds : 0)
+  const percentage = (successful as readonly string[]).includes(run.state) ? 100 : run.percentage
   return {
     bytesRead,
     rowsRead,
     rowsRejected,
-    ...(bytesTotal !== null && {
-      bytesTotal,
-      percentage: bytesTotal === 0 ? 100 : Math.min(100, Math.round((bytesRead / bytesTotal) * 1000) / 10),
-    }),
-    rowsPerSecond: perSecond(rowsRead),
-    bytesPerSecond: perSecond(bytesRead),
+    ...(bytesTotal !== null && { bytesTotal }),
+    ...(percentage !== null && { percentage }),
+    rowsPerSecond: Math.round(running ? (run.rows_per_second ?? 0) : average(rowsRead)),
+    bytesPerSecond: Math.round(running ? (run.bytes_per_second ?? 0) : average(bytesRead)),
+    ...(running && run.estimated_end && run.estimated_end > now && { estimatedEnd: run.estimated_end.toISOString() }),
   }
 }
 

@@ -8,7 +8,9 @@ import { type LoadedTable, loadFeeds, LoadProblem } from '../loads/load-feeds.ts
 import type { Claim } from '../runs/claim.ts'
 import type { Outcome } from '../runs/finish-run.ts'
 import type { RunLog } from '../runs/log.ts'
+import { openMeter } from '../runs/meter.ts'
 import type { Totals } from '../runs/progress.ts'
+import { tellProgress } from '../runs/progress-lines.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
 import { runsUnderWay } from '../runs/under-way.ts'
 import type { Report } from '../sources/source.ts'
@@ -75,20 +77,19 @@ async function load(
 ): Promise<{ tables: LoadedTable[]; rejected: number }> {
   const { uid: run, attempt, input, pipeline } = claim
   await using rejected = await openRejectedRows(db, claim)
-  const totals: Totals = { bytesRead: 0, bytesTotal: null, rowsRead: 0, rowsRejected: 0 }
-  count(totals)
+  const meter = openMeter()
+  count(meter)
+  using _telling = tellProgress(meter, log)
   let firstRejected: string | undefined
   const report: Report = {
-    progress(counts) {
-      Object.assign(totals, counts)
-    },
+    progress: meter.progress,
     reject(row) {
       firstRejected ??= `line ${row.line}: ${row.reason}`
       rejected.add(row)
-      totals.rowsRejected = rejected.count
+      meter.rejected(rejected.count)
     },
     async startOver() {
-      Object.assign(totals, { bytesRead: 0, rowsRead: 0, rowsRejected: 0 })
+      meter.startOver()
       firstRejected = undefined
       await rejected.startOver()
     },
