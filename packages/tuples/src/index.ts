@@ -11,8 +11,14 @@ export {
   emptyVector,
   unscaledOf,
   wholeOf,
+  type BooleanVector,
   type BytesVector,
   type ColumnVector,
+  type DateVector,
+  type DecimalVector,
+  type FloatingVector,
+  type IntegerVector,
+  type TimestampVector,
   type VectorKind,
 } from './columns.ts'
 export { decimalText, timeText, vectorText } from './columns-text.ts'

@@ -1,0 +1,93 @@
+import { type ColumnVector, TupleEncoder, vectorText } from '@sluice/tuples'
+import type { RejectedRow, StoredType } from '../../source.ts'
+import type { ChunkPool } from './chunk-pool.ts'
+import type { ParquetFile } from './footer.ts'
+import type { Limits } from './limits.ts'
+import type { Message } from './protocol.ts'
+import { type Batch, RowGroups } from './row-groups.ts'
+import { isFlat, type ParquetColumn } from './schema.ts'
+
+const progressInterval = 250
+const rawBytes = 4096
+
+/** Reads all rows and sends them as tuples, rejected rows beside them; answers what is to be said at the end. */
+export async function encodeRows(
+  file: ParquetFile,
+  columns: readonly ParquetColumn[],
+  stored: readonly StoredType[],
+  limits: Limits,
+  pool: ChunkPool,
+  post: (message: Message) => void,
+): Promise<Message> {
+  const types = stored.map(({ dataType }) => dataType)
+  const groups = new RowGroups(file, columns, types, limits)
+  const kinds = columns.map(({ node }) => (isFlat(node) ? node.leaf.type.kind : 'json'))
+  const encoder = new TupleEncoder(
+    kinds.map((kind, index) => ({ kind, dataType: types[index]! })),
+    pool,
+  )
+  const nulls = columns.map(() => 0)
+  let rows = 0
+  let told = performance.now()
+  const progress = (bytesRead: number) =>
+    post({ kind: 'progress', totals: { bytesRead, bytesTotal: file.size, rowsRead: rows } })
+  for (const batch of groups.batches()) {
+    rows += batch.rows
+    countNulls(batch, nulls)
+    const rejected: RejectedRow[] = []
+    for (const [from, to] of between(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
+      for (const _ of encoder.encode(batch.vectors, from, to)) await pool.room()
+    }
+    if (rejected.length > 0) post({ kind: 'rejected', rows: rejected })
+    const now = performance.now()
+    if (now - told < progressInterval) continue
+    told = now
+    progress(groups.bytesRead)
+  }
+  encoder.flush()
+  progress(file.size)
+  const cuts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
+  return { kind: 'done', cuts: cuts.filter(({ values }) => values > 0), nulls }
+}
+
+/** The stretches of rows without fault. */
+function* between({ rows, faults }: Batch, reject: (row: number) => void): Generator<[from: number, to: number]> {
+  let from = 0
+  if (faults.size > 0) {
+    for (const row of [...faults.keys()].toSorted((a, b) => a - b)) {
+      reject(row)
+      if (row > from) yield [from, row]
+      from = row + 1
+    }
+  }
+  if (from < rows) yield [from, rows]
+}
+
+function countNulls({ vectors, rows }: Batch, counts: number[]): void {
+  for (const [column, { nulls }] of vectors.entries()) {
+    let count = 0
+    for (let row = 0; row < rows; row++) count += nulls[row]!
+    counts[column]! += count
+  }
+}
+
+/** A Parquet file has no lines: the row's number stands for it. */
+function rejectedRow({ before, vectors, faults }: Batch, row: number, columns: readonly ParquetColumn[]): RejectedRow {
+  const { column, reason } = faults.get(row)!
+  const raw = vectors.map((vector, index) => shown(vector, row, columns[index]!.column.label)).join(', ')
+  return {
+    line: before + row + 1,
+    column: columns[column]!.column.label,
+    reason,
+    raw: Buffer.from(raw.slice(0, rawBytes))
+      .subarray(0, rawBytes)
+      .toString('utf8')
+      .replace(/\uFFFD$/, ''),
+  }
+}
+
+function shown(vector: ColumnVector, row: number, label: string): string {
+  if (vector.nulls[row]) return `${label}: null`
+  const text = vectorText(vector, row)
+  return `${label}: ${vector.kind === 'text' ? JSON.stringify(text) : text}`
+}

@@ -1,0 +1,203 @@
+import type { DataType } from '@sluice/contracts'
+import type {
+  BooleanVector,
+  BytesVector,
+  ColumnVector,
+  DateVector,
+  DecimalVector,
+  FloatingVector,
+  IntegerVector,
+  TimestampVector,
+} from '@sluice/tuples'
+import { parseFloat16 } from 'hyparquet/src/convert.js'
+import { storeDecimal } from './decimals.ts'
+import type { LeafType, Reading } from './leaf-types.ts'
+import { renderer } from './render.ts'
+import { endOfDates, endOfTimestampDays, firstDay, isFiner, outOfRange, storeJulian, storeMoment } from './moments.ts'
+import type { ByteValues, FixedValues, Values } from './values.ts'
+
+/** What is told about single values while a vector is filled. */
+export interface Remarks {
+  /** The row's value has no place in the warehouse; why. */
+  fault(row: number, reason: string): void
+  /** Digits were cut off that the warehouse does not keep. */
+  cut(): void
+}
+
+/** Puts the values at `places` into the first `count` rows of the vector; -1 is a null, which the vector knows already. */
+export type Fill = (values: Values, places: Int32Array, count: number, vector: ColumnVector, remarks: Remarks) => void
+
+type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, remarks: Remarks) => void
+
+/** How a leaf's values become a vector that is stored as `dataType`, the leaf's own or a wider one. */
+export function filler(type: LeafType, dataType: DataType): Fill {
+  const { reading } = type
+  switch (reading.as) {
+    case 'text':
+    case 'json':
+    case 'text-or-hex':
+      return fillBytes
+    case 'hex':
+    case 'uuid':
+    case 'interval':
+    case 'time':
+      return renderer(type)
+    case 'decimal-bytes':
+      return fillDecimalBytes(type, reading.digits)
+    case 'decimal32':
+    case 'decimal64':
+    case 'unsigned64':
+      return each(reading.as === 'decimal32' ? 4 : 8, fillDecimal(reading.as, reading.digits))
+    default:
+      return each(...plain(reading, dataType))
+  }
+}
+
+function each<V extends ColumnVector>(width: number, one: FillFixed<V>): Fill {
+  return (values, places, count, vector, remarks) => {
+    for (let row = 0; row < count; row++) {
+      const place = places[row]!
+      if (place >= 0) one(values as FixedValues, place * width, vector as V, row, remarks)
+    }
+  }
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs it with
+type AnyFill = FillFixed<any>
+
+function plain(reading: Reading, dataType: DataType): [width: number, one: AnyFill] {
+  switch (reading.as) {
+    case 'boolean':
+      return [1, ({ bytes }, at, vector: BooleanVector, row) => void (vector.bits[row] = bytes[at]!)]
+    case 'int32':
+      return [4, reading.to === undefined ? fillInt32 : fillNarrow(reading.from!, reading.to)]
+    case 'uint32':
+      return [4, fillUnsigned32]
+    case 'int64':
+      return [8, fillInt64]
+    case 'float':
+      return [4, ({ view }, at, vector: FloatingVector, row) => void (vector.values[row] = view.getFloat32(at, true))]
+    case 'double':
+      return [8, ({ view }, at, vector: FloatingVector, row) => void (vector.values[row] = view.getFloat64(at, true))]
+    case 'float16':
+      return [2, fillFloat16]
+    case 'date':
+      return [4, fillDate(dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ' ? endOfTimestampDays : endOfDates)]
+    case 'timestamp':
+      return [8, fillTimestamp(reading.perSecond)]
+    case 'int96':
+      return [12, fillInt96]
+    default:
+      throw new Error(`${reading.as} is not of fixed width`)
+  }
+}
+
+const fillInt32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
+  const value = view.getInt32(at, true)
+  vector.low[row] = value
+  vector.high[row] = value >> 31
+}
+
+const fillNarrow =
+  (from: number, to: number): FillFixed<IntegerVector> =>
+  ({ view }, at, vector, row, remarks) => {
+    const value = view.getInt32(at, true)
+    vector.low[row] = value
+    vector.high[row] = value >> 31
+    if (value < from || value > to) remarks.fault(row, `is ${value}, where its column says ${from} to ${to}`)
+  }
+
+const fillUnsigned32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
+  vector.low[row] = view.getInt32(at, true)
+  vector.high[row] = 0
+}
+
+const fillInt64: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
+  vector.low[row] = view.getInt32(at, true)
+  vector.high[row] = view.getInt32(at + 4, true)
+}
+
+const fillFloat16: FillFixed<FloatingVector> = ({ bytes }, at, vector, row) => {
+  vector.values[row] = parseFloat16(bytes.subarray(at, at + 2))!
+}
+
+const fillDate =
+  (end: number): FillFixed<DateVector> =>
+  ({ view }, at, vector, row, remarks) => {
+    const days = view.getInt32(at, true)
+    vector.days[row] = days
+    if (days < firstDay || days >= end) remarks.fault(row, outOfRange)
+  }
+
+const fillTimestamp =
+  (perSecond: number): FillFixed<TimestampVector> =>
+  ({ view }, at, vector, row, remarks) => {
+    const low = view.getInt32(at, true)
+    const high = view.getInt32(at + 4, true)
+    if (!storeMoment(vector, row, low, high, perSecond)) remarks.fault(row, outOfRange)
+    if (perSecond === 1_000_000_000 && isFiner(low, high)) remarks.cut()
+  }
+
+const fillInt96: FillFixed<TimestampVector> = ({ view }, at, vector, row, remarks) => {
+  const low = view.getInt32(at, true)
+  const high = view.getInt32(at + 4, true)
+  if (!storeJulian(vector, row, low, high, view.getInt32(at + 8, true))) remarks.fault(row, outOfRange)
+  if (isFiner(low, high)) remarks.cut()
+}
+
+function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: number): FillFixed<DecimalVector> {
+  return ({ view }, at, vector, row, remarks) => {
+    const low = view.getInt32(at, true)
+    const high = as === 'decimal32' ? low >> 31 : view.getInt32(at + 4, true)
+    const big = as === 'unsigned64' && high < 0 ? view.getBigUint64(at, true) : undefined
+    storeDecimal(vector, row, low, high, big, digits, remarks)
+  }
+}
+
+/** Two's complement, the highest byte first, of any width; most are wide and hold small numbers. */
+function fillDecimalBytes({ physical, width }: LeafType, digits: number): Fill {
+  return (values, places, count, vector, remarks) => {
+    const { bytes } = values
+    const varying = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
+    for (let row = 0; row < count; row++) {
+      const place = places[row]!
+      if (place < 0) continue
+      const start = varying ? varying.starts[place]! : place * width
+      const end = start + (varying ? varying.lengths[place]! : width)
+      const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
+      let first = start
+      while (end - first > 8 && bytes[first] === (sign & 0xff)) first++
+      const fits = end - first < 8 || (end - first === 8 && (bytes[first]! >= 0x80 ? -1 : 0) === sign)
+      let low = sign
+      let high = sign
+      for (let at = fits ? first : end; at < end; at++) {
+        high = (high << 8) | (low >>> 24)
+        low = (low << 8) | bytes[at]!
+      }
+      const big = fits ? undefined : bigOf(bytes, start, end)
+      storeDecimal(vector as DecimalVector, row, low, high, big, digits, remarks)
+    }
+  }
+}
+
+function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('hex')
+  return BigInt.asIntN((end - start) * 8, BigInt(`0x${hex}`))
+}
+
+const fillBytes: Fill = (values, places, count, vector, remarks) => {
+  const { bytes, starts, lengths, faults } = values as ByteValues
+  const into = vector as BytesVector
+  into.data = bytes
+  for (let row = 0; row < count; row++) {
+    const place = places[row]!
+    if (place < 0) continue
+    into.starts[row] = starts[place]!
+    into.lengths[row] = lengths[place]!
+  }
+  if (!faults) return
+  for (let row = 0; row < count; row++) {
+    const fault = faults.get(places[row]!)
+    if (fault) remarks.fault(row, fault)
+  }
+}

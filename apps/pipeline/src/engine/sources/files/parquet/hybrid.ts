@@ -1,0 +1,105 @@
+/**
+ * Parquet's hybrid of run lengths and packed bits, a few values at a time: one run may stand for a billion values, so they are
+ * never laid out. Bit widths are 0 to 32. Throws RangeError when the bytes end too early.
+ */
+export class HybridReader {
+  readonly #bytes: Uint8Array
+  readonly #width: number
+  readonly #end: number
+  #at: number
+  /** Values left in the current run, and its value. */
+  #repeated = 0
+  #value = 0
+  /** Values left in the current packed run, and the bit where the next begins, from `#at` on. */
+  #packed = 0
+  #bit = 0
+
+  constructor(bytes: Uint8Array, from: number, end: number, width: number) {
+    if (width > 32) throw new RangeError(`bit width ${width}`)
+    if (from > end || end > bytes.length) throw new RangeError('levels or indices end outside their page')
+    this.#bytes = bytes
+    this.#width = width
+    this.#at = from
+    this.#end = end
+  }
+
+  /** Fills `out` up to `count`. */
+  read(out: Uint8Array | Int32Array, count: number): void {
+    for (let done = 0; done < count; ) {
+      if (this.#repeated > 0) {
+        const take = Math.min(this.#repeated, count - done)
+        out.fill(this.#value, done, done + take)
+        this.#repeated -= take
+        done += take
+      } else if (this.#packed > 0) {
+        const take = Math.min(this.#packed, count - done)
+        this.#unpack(out, done, take)
+        this.#packed -= take
+        done += take
+        if (this.#packed === 0) this.#skipGroup()
+      } else this.#nextRun()
+    }
+  }
+
+  #nextRun(): void {
+    if (this.#width === 0 && this.#at >= this.#end) {
+      this.#value = 0
+      this.#repeated = 2 ** 31
+      return
+    }
+    const header = this.#varint()
+    if (header & 1) {
+      this.#packed = (header >>> 1) * 8
+      this.#bit = 0
+      // The last group may be cut short where its values are not needed.
+      if (this.#packed > 0 && this.#width > 0 && this.#at >= this.#end)
+        throw new RangeError('packed values are missing')
+      return
+    }
+    this.#repeated = header >>> 1
+    this.#value = 0
+    const bytes = (this.#width + 7) >> 3
+    if (this.#at + bytes > this.#end) throw new RangeError('a run ends too early')
+    for (let i = 0; i < bytes; i++) this.#value |= this.#bytes[this.#at++]! << (8 * i)
+  }
+
+  #unpack(out: Uint8Array | Int32Array, from: number, count: number): void {
+    const width = this.#width
+    const bytes = this.#bytes
+    const mask = width === 32 ? -1 : (1 << width) - 1
+    let bit = this.#bit
+    const last = this.#at + ((bit + count * width + 7) >> 3)
+    if (last > this.#end) throw new RangeError('packed values end too early')
+    for (let i = from; i < from + count; i++) {
+      const at = this.#at + (bit >> 3)
+      const shift = bit & 7
+      // Up to 39 bits are looked at: four bytes, and a fifth where the value does not begin with its byte.
+      let value = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> shift
+      if (shift + width > 32) value |= bytes[at + 4]! << (32 - shift)
+      out[i] = value & mask
+      bit += width
+    }
+    // Rebased, so that the bit position stays small however long the run is.
+    this.#at += bit >> 3
+    this.#bit = bit & 7
+  }
+
+  #skipGroup(): void {
+    if (this.#bit > 0) this.#at++
+    this.#bit = 0
+  }
+
+  #varint(): number {
+    let value = 0
+    for (let shift = 0; shift < 35; shift += 7) {
+      if (this.#at >= this.#end) throw new RangeError('levels or indices end too early')
+      const byte = this.#bytes[this.#at++]!
+      value |= (byte & 0x7f) << shift
+      if (byte < 0x80) return value
+    }
+    throw new RangeError('a run length without end')
+  }
+}
+
+/** Bits it takes to write numbers up to `largest`. */
+export const bitWidth = (largest: number): number => 32 - Math.clz32(largest)

@@ -1,0 +1,42 @@
+/** Sizes the reader works within. Tests make them tiny so that every boundary is crossed. */
+export interface Limits {
+  /** Bytes of tuples handed on at a time; a single longer row gets a chunk of its own. */
+  chunkBytes: number
+  /** Chunks that may wait for the consumer before the thread pauses. */
+  chunksInFlight: number
+  /** Rows that are decoded and encoded at a time. */
+  batchRows: number
+  /** The longest footer that is read. */
+  footerBytes: number
+  /** One page, decompressed. DuckDB writes pages of up to 100 MB, everybody else of 1 MB. */
+  pageBytes: number
+  /** Pages and dictionaries of all columns that are held together, decompressed. */
+  heldBytes: number
+  /** How much more decompressed than compressed bytes there may be, and how many rows to a byte of the file. */
+  ratio: number
+  /** What is let through before `ratio` counts. */
+  ratioFrom: { bytes: number; rows: number }
+  /** Milliseconds after which a silent thread is given up. */
+  silence: number
+}
+
+const mega = 1024 * 1024
+
+export const defaultLimits: Limits = {
+  chunkBytes: 512 * 1024,
+  chunksInFlight: 4,
+  batchRows: 1024,
+  footerBytes: 32 * mega,
+  pageBytes: 128 * mega,
+  heldBytes: 256 * mega,
+  ratio: 1000,
+  ratioFrom: { bytes: 64 * mega, rows: 10_000_000 },
+  silence: 120_000,
+}
+
+/** PostgreSQL's own limit of columns in a table. */
+export const maxColumns = 1600
+/** Groups inside groups; deeper ones are not read. */
+export const maxDepth = 64
+/** Characters of JSON that one nested value may become. */
+export const maxJson = 64 * mega

@@ -1,0 +1,172 @@
+import { crc32 } from 'node:zlib'
+import type { ColumnMetaData, Encoding, PageHeader } from 'hyparquet'
+import { parquetHeader } from 'hyparquet/src/column.js'
+import { decompress, findDecompression } from './codecs.ts'
+import type { ParquetFile } from './footer.ts'
+import type { Leaf } from './schema.ts'
+import type { Budget } from './budget.ts'
+import { bitWidth, HybridReader } from './hybrid.ts'
+
+/** A page of values, decompressed. Levels that the schema does not need are absent: everything is there, nothing is repeated. */
+export interface DataPage {
+  entries: number
+  repetitions: HybridReader | undefined
+  definitions: HybridReader | undefined
+  encoding: Encoding
+  body: Uint8Array
+  /** How many values the body holds, where the header says so; otherwise the levels do. */
+  values?: number
+}
+
+export interface DictionaryPage {
+  values: number
+  body: Uint8Array
+}
+
+const scratch = Buffer.allocUnsafeSlow(1024 * 1024)
+const firstGuess = 1024
+const longestHeader = 4 * 1024 * 1024
+/** An old Java writer left the header of the dictionary page out of a chunk's length. */
+const slack = 100
+
+/** The pages of one column chunk in order, read one at a time. Throws whatever the bytes make it throw. */
+export class PageReader {
+  readonly #file: ParquetFile
+  readonly #leaf: Leaf
+  readonly #budget: Budget
+  readonly #run: (input: Uint8Array, length: number) => Uint8Array
+  readonly #compressed: boolean
+  readonly #end: number
+  readonly #start: number
+  #at: number
+
+  constructor(file: ParquetFile, chunk: ColumnMetaData, leaf: Leaf, budget: Budget) {
+    const start = chunkStart(chunk)
+    const length = Number(chunk.total_compressed_size)
+    if (!(start >= 4 && length >= 0 && start + length <= file.dataEnd)) throw new RangeError('it lies outside the file')
+    const run = findDecompression(chunk.codec)
+    if (!run) throw new RangeError(`compression ${chunk.codec ?? 'unknown'}`)
+    this.#file = file
+    this.#leaf = leaf
+    this.#budget = budget
+    this.#run = run
+    this.#compressed = chunk.codec !== 'UNCOMPRESSED'
+    this.#start = start
+    this.#at = start
+    this.#end = Math.min(start + length + slack, file.dataEnd)
+  }
+
+  /** Bytes of the file behind the reader. */
+  get bytesRead(): number {
+    return this.#at - this.#start
+  }
+
+  /** The next page that holds values; undefined at the chunk's end. `dictionary` is given the dictionary on the way. */
+  next(dictionary: (page: DictionaryPage) => void): DataPage | undefined {
+    while (this.#at < this.#end) {
+      const header = this.#header()
+      const compressed = this.#body(header)
+      if (header.type === 'DICTIONARY_PAGE') {
+        const values = count(header.dictionary_page_header?.num_values)
+        dictionary({ values, body: decompress(this.#run, compressed, header.uncompressed_page_size) })
+      } else if (header.type === 'DATA_PAGE') return this.#first(header, compressed)
+      else if (header.type === 'DATA_PAGE_V2') return this.#second(header, compressed)
+      // Index pages, and whatever else may come, hold no values.
+    }
+    return undefined
+  }
+
+  #header(): PageHeader {
+    for (let guess = firstGuess; ; guess *= 4) {
+      const length = Math.min(guess, this.#end - this.#at)
+      const bytes = this.#file.read(
+        this.#at,
+        length,
+        length <= scratch.length ? scratch.subarray(0, length) : undefined,
+      )
+      const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset: 0 }
+      try {
+        const header = parquetHeader(reader)
+        this.#at += reader.offset
+        return header
+      } catch (error) {
+        if (length < guess || guess >= longestHeader) throw error
+      }
+    }
+  }
+
+  #body(header: PageHeader): Uint8Array {
+    const { compressed_page_size: length, uncompressed_page_size: whole, crc } = header
+    if (!(length >= 0 && this.#at + length <= this.#end)) throw new RangeError('a page ends outside its column')
+    this.#budget.admit(length, whole)
+    const bytes = this.#file.read(this.#at, length, this.#room(length))
+    this.#at += length
+    if (crc !== undefined && crc32(bytes) !== crc >>> 0) throw new RangeError('a checksum does not match')
+    return bytes
+  }
+
+  /** What is decompressed lives on as other bytes, so all columns may share the memory for reading; it is not kept when large. */
+  #room(length: number): Buffer<ArrayBuffer> | undefined {
+    if (!this.#compressed || length > scratch.length) return undefined
+    return scratch.subarray(0, length)
+  }
+
+  #first(header: PageHeader, compressed: Uint8Array): DataPage {
+    const info = header.data_page_header
+    if (!info) throw new RangeError('a page without description')
+    const page = decompress(this.#run, compressed, header.uncompressed_page_size)
+    const view = new DataView(page.buffer, page.byteOffset, page.byteLength)
+    let at = 0
+    const levels = (largest: number, encoding: Encoding | undefined) => {
+      if (largest === 0) return undefined
+      if (encoding !== 'RLE') throw new RangeError(`levels in ${encoding ?? 'an unknown encoding'}`)
+      const from = at + 4
+      at = from + view.getUint32(at, true)
+      return new HybridReader(page, from, at, bitWidth(largest))
+    }
+    const repetitions = levels(this.#leaf.maxRepetition, info.repetition_level_encoding)
+    const definitions = levels(this.#leaf.maxDefinition, info.definition_level_encoding)
+    return {
+      entries: count(info.num_values),
+      repetitions,
+      definitions,
+      encoding: info.encoding,
+      body: page.subarray(at),
+    }
+  }
+
+  #second(header: PageHeader, compressed: Uint8Array): DataPage {
+    const info = header.data_page_header_v2
+    if (!info) throw new RangeError('a page without description')
+    const forRepetitions = count(info.repetition_levels_byte_length)
+    const before = forRepetitions + count(info.definition_levels_byte_length)
+    if (before > compressed.length) throw new RangeError('levels end outside their page')
+    // The memory it was read into is used again.
+    const own = Uint8Array.prototype.slice.call(compressed, 0, before)
+    const levels = (largest: number, from: number, to: number) =>
+      largest === 0 ? undefined : new HybridReader(own, from, to, bitWidth(largest))
+    const rest = compressed.subarray(before)
+    const whole = header.uncompressed_page_size - before
+    // Some writers call a page of nothing compressed.
+    const plain = info.is_compressed === false || rest.length === 0
+    return {
+      entries: count(info.num_values),
+      repetitions: levels(this.#leaf.maxRepetition, 0, forRepetitions),
+      definitions: levels(this.#leaf.maxDefinition, forRepetitions, before),
+      encoding: info.encoding,
+      body: plain ? Uint8Array.prototype.slice.call(rest) : decompress(this.#run, rest, whole),
+      values: count(info.num_values) - count(info.num_nulls),
+    }
+  }
+}
+
+function chunkStart({ dictionary_page_offset: dictionary, data_page_offset: data }: ColumnMetaData): number {
+  // Zero stands for none, in files that should rather have left it out.
+  const first = dictionary !== undefined && dictionary > 0n && dictionary < data ? dictionary : data
+  return Number(first)
+}
+
+function count(value: number | undefined): number {
+  if (value === undefined || !(value >= 0)) throw new RangeError(`a count of ${value}`)
+  return value
+}

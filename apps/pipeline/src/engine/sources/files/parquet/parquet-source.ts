@@ -1,0 +1,101 @@
+import {
+  type ColumnProfile,
+  type Feed,
+  type FeedColumn,
+  type Report,
+  type Source,
+  type TupleChunk,
+  TypesWidened,
+} from '../../source.ts'
+import type { StoredType } from '../../source.ts'
+import { defaultLimits, type Limits } from './limits.ts'
+import type { Inspected } from './protocol.ts'
+import { ThreadLink } from './thread-link.ts'
+
+export interface ParquetConfig {
+  /** Where the file is on this machine. */
+  path: string
+  /** What people call it; messages name it, never the path. */
+  fileName: string
+}
+
+const longestColumnList = 1000
+
+/**
+ * A Parquet file as one feed. Its types are exact by its schema, so it is read once, a page of each column at a time; memory does not
+ * depend on the sizes of the file and its row groups. A thread does it, so the event loop stays free.
+ * How Parquet's types become columns: README.md beside this file.
+ */
+export const parquetSource: Source<ParquetConfig> = {
+  read: (config, report, signal) => readParquet(config, report, signal, defaultLimits),
+}
+
+/** `parquetSource.read` within other limits. */
+export async function* readParquet(
+  { path, fileName }: ParquetConfig,
+  report: Report,
+  signal: AbortSignal,
+  limits: Limits,
+): AsyncGenerator<Feed, void, void> {
+  signal.throwIfAborted()
+  await using thread = new ThreadLink({ path, fileName, limits }, signal)
+  const inspected = await thread.receive()
+  if (inspected.kind !== 'inspected') throw new Error(`${inspected.kind} came before the schema`)
+  report.log('INFO', 'LOW', whatWasFound(inspected, fileName))
+  const { columns, size } = inspected
+  let nulls: number[] = []
+  const profile = (): ColumnProfile[] => columns.map(({ name }, index) => ({ column: name, nulls: nulls[index] ?? 0 }))
+  const rows = (types: readonly StoredType[]) =>
+    tuples(thread, columns, types, fileName, report, (counted) => {
+      nulls = counted
+    })
+  yield { table: '', columns, content: { format: 'copy-binary', rows, size, profile } }
+}
+
+async function* tuples(
+  thread: ThreadLink,
+  columns: FeedColumn[],
+  types: readonly StoredType[],
+  fileName: string,
+  report: Report,
+  count: (nulls: number[]) => void,
+): AsyncGenerator<TupleChunk, void, void> {
+  thread.send({ kind: 'encode', types })
+  for (;;) {
+    const message = await thread.receive()
+    if (message.kind === 'progress') report.progress(message.totals)
+    if (message.kind === 'rejected') for (const row of message.rows) report.reject(row)
+    if (message.kind === 'widened') {
+      report.log(
+        'INFO',
+        'LOW',
+        `Column "${message.label}" of ${fileName} holds bytes that are no text; it is read again, in hex.`,
+      )
+      await report.startOver()
+      throw new TypesWidened(columns)
+    }
+    if (message.kind === 'done') {
+      count(message.nulls)
+      for (const { label, values } of message.cuts) {
+        report.log('WARN', 'MEDIUM', `${values} times in column "${label}" of ${fileName} were cut to microseconds.`)
+      }
+      return
+    }
+    if (message.kind !== 'chunk') continue
+    const { memory, length } = message
+    yield { bytes: new Uint8Array(memory, 0, length), release: () => thread.send({ kind: 'memory', memory }, [memory]) }
+    thread.send({ kind: 'more' })
+  }
+}
+
+function whatWasFound({ columns, rows, rowGroups, codecs, writer }: Inspected, fileName: string): string {
+  const list = columns.map(describeColumn).join(', ')
+  const shown = list.length > longestColumnList ? `${list.slice(0, longestColumnList)}…` : list
+  const groups = rowGroups === 1 ? 'one row group' : `${rowGroups} row groups`
+  const compression = codecs.join(', ') || 'nothing'
+  return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${columns.length} columns: ${shown}`
+}
+
+function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {
+  return dataType === 'DECIMAL' ? `${name} DECIMAL(${precision},${scale})` : `${name} ${dataType}`
+}

@@ -1,0 +1,44 @@
+import type { FeedColumn, RejectedRow, StoredType } from '../../source.ts'
+import type { Limits } from './limits.ts'
+
+/** What the thread is started with. */
+export interface Job {
+  path: string
+  fileName: string
+  limits: Limits
+}
+
+/** What the thread is told: begin to read all rows, send one chunk more, and here is memory to use again. */
+export type Command =
+  | { kind: 'encode'; types: readonly StoredType[] }
+  | { kind: 'more' }
+  | { kind: 'memory'; memory: ArrayBuffer }
+
+/** Counts ready to be reported. */
+export interface Totals {
+  bytesRead: number
+  bytesTotal: number
+  rowsRead: number
+}
+
+export interface Inspected {
+  kind: 'inspected'
+  columns: FeedColumn[]
+  size: number
+  rows: number
+  rowGroups: number
+  codecs: string[]
+  writer: string
+}
+
+/** What the thread says. The memory of a chunk is handed over with it. */
+export type Message =
+  | Inspected
+  | { kind: 'progress'; totals: Totals }
+  | { kind: 'chunk'; memory: ArrayBuffer; length: number }
+  | { kind: 'rejected'; rows: RejectedRow[] }
+  /** All is to be read anew: this column holds bytes that are no text, and comes in hex from now on. */
+  | { kind: 'widened'; label: string }
+  /** Columns in which digits finer than a microsecond were cut off, and in how many values. */
+  | { kind: 'done'; cuts: { label: string; values: number }[]; nulls: number[] }
+  | { kind: 'problem'; code: string; message: string; cause: unknown }

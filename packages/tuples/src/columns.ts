@@ -1,0 +1,107 @@
+/**
+ * Column vectors: what columnar sources hold, a column at a time, the rows of one batch. Row i of a column is null where
+ * `nulls[i]` is not 0; what the other arrays hold there means nothing.
+ */
+export type ColumnVector =
+  | BooleanVector
+  | IntegerVector
+  | DecimalVector
+  | FloatingVector
+  | DateVector
+  | TimestampVector
+  | BytesVector
+
+interface Nullable {
+  nulls: Uint8Array
+}
+
+export interface BooleanVector extends Nullable {
+  kind: 'boolean'
+  /** 0 or 1. */
+  bits: Uint8Array
+}
+
+/** 64-bit integers, two's complement, in two halves: arithmetic on them makes no objects, as bigints would. */
+export interface IntegerVector extends Nullable {
+  kind: 'integer'
+  low: Int32Array
+  high: Int32Array
+}
+
+/** Exact numbers: the integer times ten to the power of minus `scale`. */
+export interface DecimalVector extends Nullable {
+  kind: 'decimal'
+  low: Int32Array
+  high: Int32Array
+  /** Integers that do not fit into 64 bits, by row; they count instead of the halves. Absent when there are none. */
+  big?: Map<number, bigint>
+  scale: number
+}
+
+/** `float` holds single precision, whose text is shorter. */
+export interface FloatingVector extends Nullable {
+  kind: 'float' | 'double'
+  values: Float64Array
+}
+
+export interface DateVector extends Nullable {
+  kind: 'date'
+  /** Days since 1970-01-01. */
+  days: Int32Array
+}
+
+/** Microseconds since 1970-01-01, in two halves; of the wall clock, or of UTC with `timestamptz`. */
+export interface TimestampVector extends Nullable {
+  kind: 'timestamp' | 'timestamptz'
+  low: Int32Array
+  high: Int32Array
+}
+
+/** Valid UTF-8 without NUL; `json` is valid JSON that PostgreSQL takes. The bytes stay where they are. */
+export interface BytesVector extends Nullable {
+  kind: 'text' | 'json'
+  data: Uint8Array
+  starts: Uint32Array
+  lengths: Uint32Array
+}
+
+export type VectorKind = ColumnVector['kind']
+
+const two32 = 4294967296
+
+/** A 64-bit integer as a number, or as a bigint where a number would round it. */
+export function wholeOf(low: number, high: number): number | bigint {
+  // 2^53 has 21 bits in the upper half.
+  if (high >= -0x200000 && high < 0x200000) return high * two32 + (low >>> 0)
+  return (BigInt(high) << 32n) | BigInt(low >>> 0)
+}
+
+/** The unscaled integer of a decimal. */
+export function unscaledOf(vector: DecimalVector, row: number): number | bigint {
+  return vector.big?.get(row) ?? wholeOf(vector.low[row]!, vector.high[row]!)
+}
+
+/** A vector of `rows` rows, all arrays in place; for bytes, `data` is still to be set. */
+export function emptyVector(kind: VectorKind, rows: number, scale = 0): ColumnVector {
+  const nulls = new Uint8Array(rows)
+  const halves = () => ({ low: new Int32Array(rows), high: new Int32Array(rows) })
+  switch (kind) {
+    case 'boolean':
+      return { kind, nulls, bits: new Uint8Array(rows) }
+    case 'integer':
+      return { kind, nulls, ...halves() }
+    case 'decimal':
+      return { kind, nulls, ...halves(), scale }
+    case 'float':
+    case 'double':
+      return { kind, nulls, values: new Float64Array(rows) }
+    case 'date':
+      return { kind, nulls, days: new Int32Array(rows) }
+    case 'timestamp':
+    case 'timestamptz':
+      return { kind, nulls, ...halves() }
+    case 'text':
+    case 'json':
+      return { kind, nulls, data: new Uint8Array(0), starts: new Uint32Array(rows), lengths: new Uint32Array(rows) }
+  }
+}
