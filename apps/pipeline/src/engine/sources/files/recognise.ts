@@ -46,7 +46,7 @@ export function recognise(start: Buffer, name: string, declared?: string): Conte
   if (/^\s*<(!doctype|html|\?xml)/i.test(text)) {
     throw new SourceProblem('NOT_SUPPORTED', `${name} is a web page or another XML document; ${advice}.`)
   }
-  const isJson = /^\s*(\[\s*)*\{\s*["}]|^\s*(\[\s*)+\]\s*$/.test(text)
+  const isJson = /^\s*(\[\s*)*\{\s*["}]|^\s*\[\s*\[\s*["\d[-]|^\s*\[\s*\]\s*$/.test(text)
   return { kind: isJson ? 'JSON' : 'TEXT', ...encoding }
 }
 

@@ -9,7 +9,7 @@ import { tooLarge } from '../spool/spool-writer.ts'
 export class BombGuard {
   /** Packed bytes handed to the decompressor so far. */
   packed = 0
-  #unpacked = 0
+  unpacked = 0
   readonly #name: string
   readonly #limits: UploadLimits
 
@@ -21,9 +21,9 @@ export class BombGuard {
   /** Throws SourceProblem TOO_LARGE or SUSPICIOUS_ARCHIVE. */
   passed(bytes: number): void {
     const { spoolBytes, ratio, ratioFrom } = this.#limits
-    this.#unpacked += bytes
-    if (this.#unpacked > spoolBytes) throw tooLarge(this.#name, spoolBytes)
-    if (this.#unpacked <= ratioFrom || this.#unpacked <= this.packed * ratio) return
+    this.unpacked += bytes
+    if (this.unpacked > spoolBytes) throw tooLarge(this.#name, spoolBytes)
+    if (this.unpacked <= ratioFrom || this.unpacked <= this.packed * ratio) return
     const text = `${this.#name} unpacks to more than ${ratio} times its size, as archives do that are made to fill a disk; upload it unpacked if it is meant so.`
     throw new SourceProblem('SUSPICIOUS_ARCHIVE', text)
   }

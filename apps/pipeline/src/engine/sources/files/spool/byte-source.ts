@@ -27,6 +27,11 @@ export class FileBytes implements ByteSource {
     this.#tell = tell
   }
 
+  /** Another part of the same file. */
+  part(from: number, to: number): FileBytes {
+    return new FileBytes(this.descriptor, from, to, this.#chunkBytes, this.#tell)
+  }
+
   /** `taken` is told how many bytes were handed out. Each chunk has memory of its own: a decompressor may still hold it. */
   *pieces(taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
     for (let at = this.from; at < this.to; ) {

@@ -1,0 +1,84 @@
+import { isUtf8 } from 'node:buffer'
+import type { ByteSource } from '../spool/byte-source.ts'
+
+const LF = 10
+
+/** A stretch of a stream that is long enough for what is being read: what lies before `from` is forgotten as it grows. */
+export class ByteWindow implements AsyncDisposable {
+  bytes: Buffer = Buffer.allocUnsafeSlow(0)
+  from = 0
+  end = 0
+  /** Whether nothing follows behind `end`. */
+  complete = false
+  /** Whether the bytes between `from` and `end` are known to be UTF-8. */
+  clean = true
+  readonly #chunks: AsyncIterator<Buffer>
+  #forgotten = 0
+  #lines = 0
+
+  constructor(source: ByteSource) {
+    this.#chunks = source.chunks()[Symbol.asyncIterator]()
+  }
+
+  /** Reads on until twice as much is held, so that a long record is not walked over again and again. False at the end. */
+  async grow(): Promise<boolean> {
+    if (this.complete) return false
+    this.#forget()
+    const wanted = Math.max(1, this.end * 2)
+    while (this.end < wanted) {
+      const { done, value } = await this.#chunks.next()
+      if (done) {
+        this.complete = true
+        break
+      }
+      this.#append(value)
+    }
+    this.clean = isUtf8(this.bytes.subarray(0, this.#wholeCharacters()))
+    return true
+  }
+
+  /** Where a position of the window is in the stream; all from 1. */
+  place(at: number): { line: number; byte: number } {
+    return { line: this.#lines + countLines(this.bytes, 0, at) + 1, byte: this.#forgotten + at + 1 }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#chunks.return?.()
+  }
+
+  #forget(): void {
+    this.#lines += countLines(this.bytes, 0, this.from)
+    this.#forgotten += this.from
+    this.bytes.copyWithin(0, this.from, this.end)
+    this.end -= this.from
+    this.from = 0
+  }
+
+  #append(chunk: Buffer): void {
+    const length = this.end + chunk.length
+    if (length > this.bytes.length) {
+      const bytes = Buffer.allocUnsafeSlow(Math.max(length, Math.ceil(this.end * 1.5)))
+      this.bytes.copy(bytes, 0, 0, this.end)
+      this.bytes = bytes
+    }
+    chunk.copy(this.bytes, this.end)
+    this.end = length
+  }
+
+  /** The end without the first bytes of a character that is cut in two. */
+  #wholeCharacters(): number {
+    if (this.complete) return this.end
+    for (let back = 1; back <= 3 && back <= this.end; back++) {
+      const byte = this.bytes[this.end - back]!
+      if (byte < 0x80) return this.end
+      if (byte >= 0xc0) return this.end - back
+    }
+    return this.end
+  }
+}
+
+function countLines(bytes: Uint8Array, from: number, to: number): number {
+  let lines = 0
+  for (let at = from; at < to; at++) if (bytes[at] === LF) lines++
+  return lines
+}

@@ -1,0 +1,78 @@
+import type { SourceProblem } from '../../source.ts'
+import type { ByteWindow } from './byte-window.ts'
+import { afterSpace, BROKEN, JsonScanner, MORE } from './json-scanner.ts'
+import { brokenJson, endsTooEarly, tooLong } from './problems.ts'
+
+/** A place in a JSON document. It moves over whole tokens and values only, reading on as they need it. */
+export class JsonCursor {
+  readonly window: ByteWindow
+  readonly name: string
+  readonly #recordBytes: number
+  readonly #scanner = new JsonScanner()
+
+  constructor(window: ByteWindow, name: string, recordBytes: number) {
+    this.window = window
+    this.name = name
+    this.#recordBytes = recordBytes
+  }
+
+  /** The next byte that is no space, which stays; undefined at the end. */
+  async peek(): Promise<number | undefined> {
+    const { window } = this
+    for (;;) {
+      window.from = afterSpace(window.bytes, window.from, window.end)
+      if (window.from < window.end) return window.bytes[window.from]
+      if (!(await window.grow())) return undefined
+    }
+  }
+
+  async expect(byte: number): Promise<void> {
+    const found = await this.peek()
+    if (found === undefined) throw endsTooEarly(this.name, this.window.place(this.window.end))
+    if (found !== byte) throw this.broken(`${String.fromCharCode(byte)} is expected`, this.window.from)
+    this.window.from++
+  }
+
+  /** A key with its colon. */
+  async key(): Promise<string> {
+    await this.peek()
+    const { window } = this
+    const after = await this.#whole((from, end) => this.#scanner.key(window.bytes, from, end))
+    const closed = this.#scanner.string(window.bytes, window.from, window.end)
+    const key = JSON.parse(window.bytes.toString('utf8', window.from, closed)) as string
+    window.from = after
+    return key
+  }
+
+  /** Passes over a value and answers how it began: its first byte, and the first behind that and spaces. */
+  async skipValue(): Promise<[number, number]> {
+    await this.peek()
+    const { window } = this
+    const after = await this.#whole((from, end) => this.#scanner.value(window.bytes, from, end))
+    const { bytes, from, end } = window
+    window.from = after
+    return [bytes[from]!, bytes[afterSpace(bytes, from + 1, end)]!]
+  }
+
+  /** Reads on for something that began at the window's start. Throws SourceProblem where that is too long, or where nothing follows. */
+  async more(): Promise<void> {
+    const { window } = this
+    if (window.end - window.from > this.#recordBytes) {
+      throw tooLong(this.name, this.#recordBytes, window.place(window.from))
+    }
+    if (!(await window.grow())) throw endsTooEarly(this.name, window.place(window.end))
+  }
+
+  broken(fault: string, at: number): SourceProblem {
+    return brokenJson(this.name, fault, this.window.place(at))
+  }
+
+  async #whole(scan: (from: number, end: number) => number): Promise<number> {
+    for (;;) {
+      const after = scan(this.window.from, this.window.end)
+      if (after === BROKEN) throw this.broken(this.#scanner.fault, this.#scanner.faultAt)
+      if (after !== MORE) return after
+      await this.more()
+    }
+  }
+}

@@ -1,0 +1,204 @@
+/** Answers of a scan that is no position: the bytes at hand end too early, or they are not JSON. */
+export const MORE = -1
+export const BROKEN = -2
+
+/** Bits of `marks`: what the values scanned since it was cleared have in them. */
+export const ESCAPED = 1
+/** U+0000, which no column can store, and half a surrogate pair, which is no character. */
+export const NUL = 2
+export const HALF = 4
+/** A number that JSONB has no room for: PostgreSQL keeps 16,383 digits behind the point. */
+export const HUGE = 8
+
+const QUOTE = 34
+const COMMA = 44
+const COLON = 58
+const OPEN_ARRAY = 91
+const BACKSLASH = 92
+export const OPEN_OBJECT = 123
+const deepest = 512
+const longestNumber = 16_000
+const exponentDigits = 4
+
+const isSpace = (byte: number) => byte === 32 || byte === 10 || byte === 13 || byte === 9
+const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 48 && byte <= 57
+
+export function afterSpace(bytes: Uint8Array, from: number, end: number): number {
+  let at = from
+  while (at < end && isSpace(bytes[at]!)) at++
+  return at
+}
+
+/**
+ * Walks over JSON (RFC 8259, strictly) without making anything of it. Every scan answers the position behind what it was asked
+ * for, MORE or BROKEN; then `fault` says in words what is wrong and `faultAt` where.
+ */
+export class JsonScanner {
+  marks = 0
+  fault = ''
+  faultAt = 0
+  readonly #open = new Uint8Array(deepest)
+
+  /** Any value, at `from` or behind spaces. */
+  value(bytes: Uint8Array, from: number, end: number): number {
+    const open = this.#open
+    let depth = 0
+    let at = from
+    for (;;) {
+      at = afterSpace(bytes, at, end)
+      if (at >= end) return MORE
+      const byte = bytes[at]!
+      if (byte === QUOTE) at = this.string(bytes, at, end)
+      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+        if (depth === deepest) return this.broken(`values are nested deeper than ${deepest} levels`, at)
+        open[depth++] = byte
+        at = afterSpace(bytes, at + 1, end)
+        if (at >= end) return MORE
+        // In ASCII a closing bracket stands two behind its opening one.
+        if (bytes[at] !== byte + 2) {
+          if (byte === OPEN_OBJECT) at = this.key(bytes, at, end)
+          if (at < 0) return at
+          continue
+        }
+        depth--
+        at++
+      } else at = this.#plain(bytes, at, end)
+      if (at < 0) return at
+      for (;;) {
+        if (depth === 0) return at
+        at = afterSpace(bytes, at, end)
+        if (at >= end) return MORE
+        const opened = open[depth - 1]!
+        if (bytes[at] === COMMA) {
+          at = opened === OPEN_OBJECT ? this.key(bytes, afterSpace(bytes, at + 1, end), end) : at + 1
+          if (at < 0) return at
+          break
+        }
+        if (bytes[at] !== opened + 2) {
+          return this.broken(`a comma or ${String.fromCharCode(opened + 2)} is expected`, at)
+        }
+        depth--
+        at++
+      }
+    }
+  }
+
+  /** A key and its colon. */
+  key(bytes: Uint8Array, from: number, end: number): number {
+    if (from >= end) return MORE
+    if (bytes[from] !== QUOTE) return this.broken('a key in double quotes is expected', from)
+    const closed = this.string(bytes, from, end)
+    return closed < 0 ? closed : this.colon(bytes, closed, end)
+  }
+
+  colon(bytes: Uint8Array, from: number, end: number): number {
+    const at = afterSpace(bytes, from, end)
+    if (at >= end) return MORE
+    return bytes[at] === COLON ? at + 1 : this.broken('a colon is expected', at)
+  }
+
+  /** A string, from its opening quote on. */
+  string(bytes: Uint8Array, from: number, end: number): number {
+    let at = from + 1
+    while (at < end) {
+      const byte = bytes[at]!
+      if (byte === QUOTE) return at + 1
+      if (byte === BACKSLASH) {
+        this.marks |= ESCAPED
+        at = this.#escape(bytes, at, end)
+        if (at < 0) return at
+      } else if (byte < 32) return this.broken('a line end, tab or other control character stands inside a text', at)
+      else at++
+    }
+    return MORE
+  }
+
+  broken(fault: string, at: number): typeof BROKEN {
+    this.fault = fault
+    this.faultAt = at
+    return BROKEN
+  }
+
+  #escape(bytes: Uint8Array, from: number, end: number): number {
+    if (from + 1 >= end) return MORE
+    const letter = bytes[from + 1]!
+    if (letter !== 117) return '"\\/bfnrt'.includes(String.fromCharCode(letter)) ? from + 2 : this.#badEscape(from)
+    const unit = this.#unit(bytes, from, end)
+    if (unit < 0) return unit
+    if (unit === 0) this.marks |= NUL
+    if ((unit & 0xf800) !== 0xd800) return from + 6
+    if (unit < 0xdc00) {
+      if (from + 8 > end) return MORE
+      if (bytes[from + 6] === BACKSLASH && bytes[from + 7] === 117) {
+        const low = this.#unit(bytes, from + 6, end)
+        if (low < 0) return low
+        if ((low & 0xfc00) === 0xdc00) return from + 12
+      }
+    }
+    this.marks |= HALF
+    return from + 6
+  }
+
+  #unit(bytes: Uint8Array, from: number, end: number): number {
+    if (from + 6 > end) return MORE
+    const unit = unitAt(bytes, from)
+    return unit < 0 ? this.#badEscape(from) : unit
+  }
+
+  #badEscape(at: number): typeof BROKEN {
+    return this.broken('a backslash stands before something that JSON does not escape', at)
+  }
+
+  #plain(bytes: Uint8Array, from: number, end: number): number {
+    const byte = bytes[from]!
+    if (byte === 45 || isDigit(byte)) return this.#number(bytes, from, end)
+    const word = byte === 116 ? 'true' : byte === 102 ? 'false' : byte === 110 ? 'null' : ''
+    if (word === '') return this.broken('a value is expected', from)
+    for (let i = 1; i < word.length; i++) {
+      if (from + i >= end) return MORE
+      if (bytes[from + i] !== word.charCodeAt(i)) return this.broken('a value is expected', from)
+    }
+    return from + word.length
+  }
+
+  #number(bytes: Uint8Array, from: number, end: number): number {
+    let at = bytes[from] === 45 ? from + 1 : from
+    const first = at
+    while (at < end && isDigit(bytes[at])) at++
+    if (at === end) return MORE
+    if (at === first || (bytes[first] === 48 && at - first > 1)) return this.#badNumber(from)
+    if (bytes[at] === 46) {
+      const fraction = ++at
+      while (at < end && isDigit(bytes[at])) at++
+      if (at === end) return MORE
+      if (at === fraction) return this.#badNumber(from)
+    }
+    if ((bytes[at]! | 32) === 101) {
+      at++
+      if (bytes[at] === 43 || bytes[at] === 45) at++
+      const exponent = at
+      while (at < end && isDigit(bytes[at])) at++
+      if (at >= end) return MORE
+      if (at === exponent) return this.#badNumber(from)
+      if (at - exponent > exponentDigits) this.marks |= HUGE
+    }
+    if (at - from > longestNumber) this.marks |= HUGE
+    return at
+  }
+
+  #badNumber(at: number): typeof BROKEN {
+    return this.broken('a number is not written as JSON writes numbers', at)
+  }
+}
+
+/** The code unit of a `\uXXXX` at `from`, or -1. */
+export function unitAt(bytes: Uint8Array, from: number): number {
+  let unit = 0
+  for (let i = from + 2; i < from + 6; i++) {
+    const letter = bytes[i]! | 32
+    const digit = isDigit(bytes[i]) ? bytes[i]! - 48 : letter >= 97 && letter <= 102 ? letter - 87 : -1
+    if (digit < 0) return -1
+    unit = (unit << 4) | digit
+  }
+  return unit
+}

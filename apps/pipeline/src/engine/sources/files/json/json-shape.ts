@@ -1,0 +1,106 @@
+import { SourceProblem } from '../../source.ts'
+import type { ByteWindow } from './byte-window.ts'
+import { brokenJson, endsTooEarly } from './problems.ts'
+import { afterSpace, BROKEN, JsonScanner, MORE, OPEN_OBJECT } from './json-scanner.ts'
+
+/** Where the rows of a JSON text are. */
+export type JsonShape =
+  /** One object a line. */
+  | { kind: 'LINES' }
+  /** Objects one behind the other. */
+  | { kind: 'SEQUENCE' }
+  /** The elements of an array: the whole document, or what stands under one key of it. */
+  | { kind: 'ARRAY'; under?: string }
+
+const OPEN_ARRAY = 91
+const LF = 10
+const linesLookedAt = 20
+
+interface Look {
+  window: ByteWindow
+  name: string
+  recordBytes: number
+  rowsUnder: string | undefined
+}
+
+/**
+ * Looks at the start of a text. A single object is a row, unless arrays of objects are in it: then the rows are in the
+ * one such array, or in the one that was named. Throws SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
+ */
+export async function jsonShape(look: Look): Promise<JsonShape> {
+  const { window, name, recordBytes } = look
+  await window.grow()
+  let start = 0
+  while ((start = afterSpace(window.bytes, 0, window.end)) === window.end && (await window.grow()));
+  if (window.bytes[start] === OPEN_ARRAY) return { kind: 'ARRAY' }
+  const scanner = new JsonScanner()
+  for (;;) {
+    const after = scanner.value(window.bytes, start, window.end)
+    if (after === BROKEN) {
+      if (someLineIsAnObject(window)) return { kind: 'LINES' }
+      throw brokenJson(name, scanner.fault, window.place(scanner.faultAt))
+    }
+    const next = after === MORE ? window.end : afterSpace(window.bytes, after, window.end)
+    if (next < window.end) return shapeOfSeveral(window, start, after, next)
+    if (window.end <= recordBytes && (await window.grow())) continue
+    if (after === MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
+    return shapeOfOne(look, start)
+  }
+}
+
+function shapeOfSeveral({ bytes }: ByteWindow, start: number, after: number, next: number): JsonShape {
+  const inOneLine = !bytes.subarray(start, after).includes(LF)
+  const lineEnds = bytes.subarray(after, next).includes(LF) || bytes[next] !== OPEN_OBJECT
+  return { kind: inOneLine && lineEnds ? 'LINES' : 'SEQUENCE' }
+}
+
+function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
+  const scanner = new JsonScanner()
+  let from = 0
+  for (let lines = 0; lines < linesLookedAt && from < end; lines++) {
+    const found = bytes.subarray(0, end).indexOf(LF, from)
+    const to = found < 0 ? end : found
+    if (bytes[from] === OPEN_OBJECT) {
+      const after = scanner.value(bytes, from, to)
+      if (after > 0 && afterSpace(bytes, after, to) === to) return true
+    }
+    from = to + 1
+  }
+  return false
+}
+
+/** The document is one object, or its start as far as it was looked at. */
+function shapeOfOne({ window, name, rowsUnder }: Look, start: number): JsonShape {
+  const arrays = arraysUnderKeys(window, start)
+  if (rowsUnder !== undefined) {
+    if (arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', under: rowsUnder }
+    throw new SourceProblem('ROWS_NOT_FOUND', `${name} has no array of objects under the key ${rowsUnder}.`)
+  }
+  const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
+  if (first && second) throw ambiguous(name, first.key, second.key)
+  return first ? { kind: 'ARRAY', under: first.key } : { kind: 'SEQUENCE' }
+}
+
+export function ambiguous(name: string, one: string, other: string): SourceProblem {
+  const text = `${name} holds several arrays of objects, under ${one} and ${other} at least; say under which key the rows are.`
+  return new SourceProblem('JSON_AMBIGUOUS', text)
+}
+
+/** The keys whose values are arrays that are empty or begin with an object. */
+function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: string; empty: boolean }[] {
+  const scanner = new JsonScanner()
+  const arrays: { key: string; empty: boolean }[] = []
+  let at = start
+  do {
+    const keyAt = afterSpace(bytes, at + 1, end)
+    const valueAt = scanner.key(bytes, keyAt, end)
+    if (valueAt < 0) break
+    const value = afterSpace(bytes, valueAt, end)
+    const element = bytes[value] === OPEN_ARRAY ? bytes[afterSpace(bytes, value + 1, end)] : undefined
+    const key = JSON.parse(bytes.toString('utf8', keyAt, scanner.string(bytes, keyAt, end))) as string
+    if (element === OPEN_OBJECT || element === 93) arrays.push({ key, empty: element === 93 })
+    at = scanner.value(bytes, value, end)
+    if (at > 0) at = afterSpace(bytes, at, end)
+  } while (at > 0 && bytes[at] === 44)
+  return arrays
+}

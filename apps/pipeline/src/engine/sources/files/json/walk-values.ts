@@ -1,0 +1,83 @@
+import { SourceProblem } from '../../source.ts'
+import type { JsonCursor } from './json-cursor.ts'
+import type { JsonPass } from './json-pass.ts'
+import { afterSpace, BROKEN, MORE, OPEN_OBJECT } from './json-scanner.ts'
+import { ambiguous } from './json-shape.ts'
+
+const COMMA = 44
+const OPEN_ARRAY = 91
+const CLOSE_ARRAY = 93
+const CLOSE_OBJECT = 125
+const END = -3
+
+/** Objects one behind the other, to the end of the text. What is broken ends it, since nothing says where the next one begins. */
+export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+  while ((await cursor.peek()) !== undefined) {
+    if (takeRun(cursor, pass, false) === MORE && cursor.window.from < cursor.window.end) await cursor.more()
+  }
+}
+
+/**
+ * The elements of the document's array, or of the array under a key of it; the rest of the document has to be whole too.
+ * `alone` says that there must not be another array of objects under another key.
+ */
+export async function walkArray(cursor: JsonCursor, pass: JsonPass, under?: string, alone = false): Promise<void> {
+  const { window } = cursor
+  if (under !== undefined) await findKey(cursor, under)
+  await cursor.expect(OPEN_ARRAY)
+  if ((await cursor.peek()) === CLOSE_ARRAY) window.from++
+  else while (takeRun(cursor, pass, true) === MORE) await cursor.more()
+  if (under !== undefined) await restOfObject(cursor, under, alone)
+  if ((await cursor.peek()) === undefined) return
+  throw cursor.broken('something stands behind the end of the document', window.from)
+}
+
+/** Takes rows as long as the window has whole ones: elements of an array up to its end, or objects that nothing separates. */
+function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof MORE | typeof END {
+  const { window } = cursor
+  const { bytes, end } = window
+  const { scanner } = pass.record
+  for (;;) {
+    const from = afterSpace(bytes, window.from, end)
+    window.from = from
+    if (from === end) return MORE
+    const isObject = bytes[from] === OPEN_OBJECT
+    const after = isObject ? pass.record.read(bytes, from, end) : scanner.value(bytes, from, end)
+    if (after === BROKEN) throw cursor.broken(scanner.fault, scanner.faultAt)
+    if (after === MORE) return MORE
+    const next = separated ? afterSpace(bytes, after, end) : after
+    if (separated && next === end) return MORE
+    const line = () => window.place(from).line
+    if (isObject) pass.take(window, from, after, line)
+    else if (pass.rows === 0) throw notRows(cursor, line())
+    else pass.reject(window, from, after, line(), 'is not a JSON object')
+    window.from = separated ? next + 1 : after
+    if (!separated || bytes[next] === COMMA) continue
+    if (bytes[next] === CLOSE_ARRAY) return END
+    throw cursor.broken('a comma or ] is expected', next)
+  }
+}
+
+/** Goes behind the colon of a key of the document's object. */
+async function findKey(cursor: JsonCursor, wanted: string): Promise<void> {
+  await cursor.expect(OPEN_OBJECT)
+  while ((await cursor.key()) !== wanted) {
+    await cursor.skipValue()
+    await cursor.expect(COMMA)
+  }
+}
+
+async function restOfObject(cursor: JsonCursor, under: string, alone: boolean): Promise<void> {
+  while ((await cursor.peek()) === COMMA) {
+    await cursor.expect(COMMA)
+    const key = await cursor.key()
+    const [first, second] = await cursor.skipValue()
+    if (alone && first === OPEN_ARRAY && second === OPEN_OBJECT) throw ambiguous(cursor.name, under, key)
+  }
+  await cursor.expect(CLOSE_OBJECT)
+}
+
+function notRows({ name }: JsonCursor, line: number): SourceProblem {
+  const text = `${name} holds values that are no objects (line ${line}); rows have to be objects with the columns as keys.`
+  return new SourceProblem('JSON_NOT_ROWS', text)
+}

@@ -1,0 +1,117 @@
+import { SourceProblem } from '../../source.ts'
+import type { ByteSource } from '../spool/byte-source.ts'
+import type { Output } from '../spool/output.ts'
+import type { Job } from '../spool/protocol.ts'
+import type { SpoolWriter } from '../spool/spool-writer.ts'
+import type { WrittenDialect } from '../upload.ts'
+import { ByteWindow } from './byte-window.ts'
+import { JsonColumns } from './json-columns.ts'
+import { JsonCursor } from './json-cursor.ts'
+import { JsonPass } from './json-pass.ts'
+import { type JsonShape, jsonShape } from './json-shape.ts'
+import { putDoubled } from './put-text.ts'
+import { walkLines } from './walk-lines.ts'
+import { walkArray, walkSequence } from './walk-values.ts'
+
+/** Bytes whose keys make the first header. */
+const guessedFrom = 1024 * 1024
+
+type About = Pick<Job, 'name' | 'limits' | 'options'>
+
+/**
+ * Writes the objects of a JSON text in UTF-8 as lines of delimited text. The header is guessed from the keys of the start; where a
+ * later object has another one, the rest is read for its keys only and everything is written anew.
+ */
+export async function writeJson(
+  source: ByteSource,
+  output: Output,
+  about: About,
+): Promise<{ kind: string; dialect: WrittenDialect }> {
+  const shape = await shapeOf(source, about)
+  const columns = new JsonColumns(about.name)
+  await walk(startOnly(source), shape, about, new JsonPass(columns)).catch(unlessCut)
+  for (;;) {
+    output.writer.startOver()
+    output.rejects.startOver()
+    writeHeader(columns, output.writer)
+    const pass = new JsonPass(columns, output)
+    await walk(source, shape, about, pass)
+    if (!pass.late) break
+  }
+  if (columns.labels.length === 0) {
+    throw new SourceProblem('EMPTY_FILE', `${about.name} holds no object with a key; there is no row in it.`)
+  }
+  return { kind: described(shape), dialect: dialectOf(columns) }
+}
+
+async function shapeOf(source: ByteSource, { name, limits, options }: About): Promise<JsonShape> {
+  await using window = new ByteWindow(source)
+  return await jsonShape({ window, name, recordBytes: limits.recordBytes, rowsUnder: options.rowsUnder })
+}
+
+async function walk(
+  source: ByteSource,
+  shape: JsonShape,
+  { name, limits, options }: About,
+  pass: JsonPass,
+): Promise<void> {
+  await using window = new ByteWindow(source)
+  const { recordBytes } = limits
+  const cursor = new JsonCursor(window, name, recordBytes)
+  if (shape.kind === 'LINES') await walkLines(window, pass, recordBytes)
+  else if (shape.kind === 'SEQUENCE') await walkSequence(cursor, pass)
+  else await walkArray(cursor, pass, shape.under, options.rowsUnder === undefined)
+}
+
+/** The cut is thrown, so that whoever reads cannot take it for the end of the text. */
+function startOnly(source: ByteSource): ByteSource {
+  return {
+    async *chunks() {
+      let seen = 0
+      for await (const chunk of source.chunks()) {
+        yield chunk
+        seen += chunk.length
+        if (seen >= guessedFrom) throw new Cut()
+      }
+    },
+  }
+}
+
+class Cut extends Error {}
+
+function unlessCut(error: unknown): void {
+  if (!(error instanceof Cut)) throw error
+}
+
+function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
+  labels.forEach((label, index) => {
+    const bytes = Buffer.from(label)
+    writer.room(2 * bytes.length + 3)
+    if (index > 0) writer.bytes[writer.at++] = 44
+    writer.bytes[writer.at++] = 34
+    writer.at = putDoubled(bytes, 0, bytes.length, writer.bytes, writer.at)
+    writer.bytes[writer.at++] = 34
+  })
+  writer.put(Buffer.from('\n'))
+}
+
+function described(shape: JsonShape): string {
+  if (shape.kind === 'LINES') return 'JSON with an object in each line'
+  if (shape.kind === 'SEQUENCE') return 'JSON of objects one behind the other'
+  return shape.under === undefined ? 'a JSON array of objects' : `JSON with an array of objects under ${shape.under}`
+}
+
+function dialectOf(columns: JsonColumns): WrittenDialect {
+  return {
+    delimiter: 'COMMA',
+    quote: 'DOUBLE',
+    escape: 'DOUBLED',
+    decimal: 'POINT',
+    headerRow: true,
+    headerLines: 1,
+    skipLines: 0,
+    footerLines: 0,
+    nullValues: [],
+    columns: columns.declared(),
+  }
+}
