@@ -49,9 +49,13 @@ export async function publications(client: Client, { uid }: { uid: string }): Pr
   return rows.length
 }
 
-export async function stagingTables(client: Client): Promise<number> {
+/** Staging tables in the client's warehouse, or those of one run; a transformation has them in a schema of their own. */
+export async function stagingTables(client: Client, { uid = '' } = {}): Promise<number> {
   const { rows } = await client.query(
-    `select from pg_class where relnamespace = 'sluice'::regnamespace and relkind = 'r' and relname like 'run\\_%' and not relispartition`,
+    `select from pg_class c join pg_namespace n on n.oid = relnamespace
+     where relkind = 'r' and not relispartition
+       and (nspname = 'sluice' and starts_with(relname, $1) or starts_with(nspname, $2))`,
+    [`run_${uid}`, `sluice_run_${uid}`],
   )
   return rows.length
 }

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Failpoint } from '../../src/engine/failpoints.ts'
+import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
+import { finished, stagingTables } from '../engine/large-load.ts'
+import { startStack, type Stack } from '../engine/stack.ts'
+import { spawnWorker, until } from '../engine/worker-process.ts'
+import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, takenBy, trapped } from './scene.ts'
+
+/** Where a worker is killed, and what happens to its run before another one takes it over. */
+const cases: [point: Failpoint, meanwhile?: 'is cancelled' | 'was tried often'][] = [
+  ['staging-made'],
+  ['in-copy'],
+  ['copied'],
+  ['in-publication'],
+  ['published'],
+  ['before-status'],
+  ['status-written'],
+  ['in-copy', 'is cancelled'],
+  ['published', 'is cancelled'],
+  ['copied', 'was tried often'],
+  ['published', 'was tried often'],
+]
+const nameOf = ([point, meanwhile]: (typeof cases)[number]) => (meanwhile ? `${point}, run ${meanwhile}` : point)
+
+interface Killed {
+  scene: Loaded
+  run: { id: number; uid: string }
+  after: Awaited<ReturnType<typeof seen>>
+  atLast: Awaited<ReturnType<typeof seen>>
+  /** From the kill to the end of the run. */
+  seconds: number
+  log: string
+}
+
+let stack: Stack
+const killed = new Map<string, Killed>()
+
+/** All at once, for every one has to wait until its worker counts as dead: ten seconds of silence. */
+beforeAll(async () => {
+  stack = await startStack({ heartbeatSeconds: 10 })
+  const scenes = await loadedPipelines(stack, cases.length)
+  const workers = await Promise.all(cases.map(([point]) => trapped(stack, `${point}:exit`)))
+  const asked = await Promise.all(
+    scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
+  )
+  await Promise.all(workers.map(({ ended }) => ended))
+  const killedAt = Date.now()
+  const dead = await Promise.all(
+    cases.map(async (one, index) => {
+      const [taken] = takenBy(workers[index]!)
+      const { scene, run } = asked.find(({ run }) => run.uid === taken)!
+      const after = await seen(stack, scene, run)
+      if (one[1] === 'is cancelled') await stack.db.transaction().execute((trx) => cancelRun(trx, scene.pipeline.id))
+      if (one[1] === 'was tried often')
+        await stack.db.updateTable('runs').set({ attempt: 5 }).where('id', '=', run.id).execute()
+      return { name: nameOf(one), scene, run, after }
+    }),
+  )
+  await using _rescue = await spawnWorker({ ...stack.environment, CLIENT_CONCURRENCY: '64', WORKER_CONCURRENCY: '4' })
+  await Promise.all(
+    dead.map(async ({ name, scene, run, after }) => {
+      await finished(stack, run)
+      const seconds = (Date.now() - killedAt) / 1000
+      await until(async () => (await seen(stack, scene, run)).jobs === 0)
+      await until(async () => (await stagingTables(scene.client, run)) === 0)
+      killed.set(name, {
+        scene,
+        run,
+        after,
+        atLast: await seen(stack, scene, run),
+        seconds,
+        log: await logOf(stack, run),
+      })
+    }),
+  )
+}, 120_000)
+afterAll(async () => {
+  for (const { scene } of killed.values()) await scene.client.end()
+  await stack?.[Symbol.asyncDispose]()
+})
+
+const before = { holds: [1], rows: 2, publications: 0 }
+const afterwards = { holds: [2], rows: 20_000, publications: 1 }
+
+describe('a run whose worker is killed', () => {
+  it.each(['staging-made', 'in-copy', 'copied', 'in-publication'])(
+    'before its publication (%s) leaves the table alone, and another worker publishes it once',
+    (name) => {
+      const { after, atLast, seconds } = killed.get(name)!
+      expect(after).toMatchObject({ ...before, state: 'RUNNING', attempt: 1 })
+      expect(atLast).toMatchObject({
+        ...afterwards,
+        state: 'OK',
+        attempt: 2,
+        rows_written: 20_000,
+        staging: 0,
+        jobs: 0,
+      })
+      expect(seconds).toBeLessThan(60)
+    },
+  )
+
+  it.each(['published', 'before-status'])(
+    'between the commit and its status (%s) is found in the ledger, and nothing is loaded again',
+    (name) => {
+      const { after, atLast, log } = killed.get(name)!
+      expect(after).toMatchObject({ ...afterwards, state: 'RUNNING', attempt: 1 })
+      expect(atLast).toMatchObject({
+        ...afterwards,
+        state: 'OK',
+        attempt: 2,
+        rows_written: 20_000,
+        staging: 0,
+        jobs: 0,
+      })
+      expect(log).toContain('An earlier attempt has published this run already.')
+    },
+  )
+
+  it('after its status was written needs nothing any more but to leave the queue', () => {
+    const { after, atLast } = killed.get('status-written')!
+    expect(after).toMatchObject({ ...afterwards, state: 'OK', attempt: 1 })
+    expect(atLast).toMatchObject({ ...afterwards, state: 'OK', attempt: 1, rows_written: 20_000, staging: 0, jobs: 0 })
+  })
+
+  it('and that is cancelled before anybody takes it over changes nothing, and its staging table goes', () => {
+    const { after, atLast } = killed.get('in-copy, run is cancelled')!
+    expect(after).toMatchObject({ ...before, staging: 1 })
+    expect(atLast).toMatchObject({ ...before, state: 'CANCELLED', attempt: 1, staging: 0, jobs: 0 })
+  })
+
+  it('and that is cancelled only after its commit is what its table says: OK', () => {
+    const { atLast } = killed.get('published, run is cancelled')!
+    expect(atLast).toMatchObject({ ...afterwards, state: 'OK', attempt: 1, rows_written: 20_000, staging: 0, jobs: 0 })
+  })
+
+  it('for the fifth time fails', () => {
+    const { atLast } = killed.get('copied, run was tried often')!
+    expect(atLast).toMatchObject({ ...before, state: 'FAILED', error_code: 'TOO_MANY_ATTEMPTS', staging: 0, jobs: 0 })
+  })
+
+  it('for the fifth time is OK when that was after its commit', () => {
+    const { atLast } = killed.get('published, run was tried often')!
+    expect(atLast).toMatchObject({ ...afterwards, state: 'OK', error_code: null, rows_written: 20_000, jobs: 0 })
+  })
+})
