@@ -95,6 +95,33 @@ export interface WarehouseColumn {
   precision?: number
   scale?: number
   primaryKey: boolean
+  /** As the last load measured them, where nothing has changed the rows since. The first is an estimate. */
+  distinctValues?: number
+  nullValues?: number
+  minValue?: string
+  maxValue?: string
+}
+
+/** One statement of a transformation: any SQL, run as role `load` in a transaction of its own. */
+export interface TransformationStatement {
+  description?: string
+  statement: string
+}
+
+/** A load that is ready to be published, for whoever wants to look first: the rows are in `sluice`.`staging`. */
+export interface ReadyTable {
+  schema: string
+  table: string
+  staging: string
+}
+
+export interface PublishOptions {
+  /** MERGE: rows take the place of those with the same primary key, all others stay. Else they replace the table's. */
+  mode?: 'REPLACE' | 'MERGE'
+  /** By table: where the source goes on next time, as JSON. Kept in the same transaction; `findCursor` answers it. */
+  cursors?: Readonly<Record<string, unknown>>
+  /** Asked when the rows are ready, before anyone sees them. Throws to refuse them; the old data stays. */
+  gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
 }
 
 export interface WarehouseTable {
@@ -131,8 +158,21 @@ export interface Warehouse extends AsyncDisposable {
    * rows or the new. `stillOurs` is asked inside that transaction, just before the swap; false rolls everything back
    * with `LostRun`. A run that finds its ledger row already there does nothing and answers that row.
    */
-  publish(loads: readonly Load[], stillOurs: () => Promise<boolean>, signal: AbortSignal): Promise<Publication>
+  publish(
+    loads: readonly Load[],
+    stillOurs: () => Promise<boolean>,
+    signal: AbortSignal,
+    options?: PublishOptions,
+  ): Promise<Publication>
+  /**
+   * Runs the statements over the written loads of one run, before they are published. In them the name of a load's
+   * table, without a schema, is the rows that were loaded; with its schema it is what is published now. The first
+   * statement that fails ends it with TRANSFORMATION_FAILED, and the loads cannot be published any more.
+   */
+  transform(loads: readonly Load[], statements: readonly TransformationStatement[], signal: AbortSignal): Promise<void>
   findPublication(run: string): Promise<Publication | undefined>
+  /** What the last publication of the table kept for its source; undefined where it kept nothing. */
+  findCursor(schema: string, table: string): Promise<unknown>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
   readTable(schema: string, table: string, page: { limit: number; offset: number }): Promise<Rows>

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
-import type { PublishedTable, Publication, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import type { ColumnProfile, PublishedTable, Publication, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import { lastEntry } from './ledger.ts'
 import { readShape, type ShapeColumn } from './shape.ts'
 import { describeType } from './types.ts'
 
@@ -22,15 +23,19 @@ export async function findPublication(client: ClientBase, run: string): Promise<
   }
 }
 
-/** Rows as the load that made the table counted them; for what we did not load, the planner's estimate. */
+/** Rows as the loads that made the table counted them; for what we did not load, the planner's estimate. */
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
   if (!shape) return undefined
-  const { rows } = await client.query('select rows::float8 from sluice.ledger_table where partition_name = $1', [
-    shape.partition,
-  ])
-  const rowCount: number = rows[0]?.rows ?? shape.estimatedRows
-  return { schema, name, columns: shape.columns.map(describeColumn), rowCount, size: shape.size }
+  const last = await lastEntry(client, shape.partition)
+  const profiles = new Map(last?.profile?.map((profile) => [profile.column, profile]))
+  const columns = shape.columns.map((column) => ({ ...describeColumn(column), ...measured(profiles.get(column.name)) }))
+  return { schema, name, columns, rowCount: last?.tableRows ?? shape.estimatedRows, size: shape.size }
+}
+
+export async function findCursor(client: ClientBase, schema: string, name: string): Promise<unknown> {
+  const shape = await readShape(client, schema, name)
+  return (await lastEntry(client, shape?.partition))?.cursor ?? undefined
 }
 
 export function describeColumn({
@@ -40,4 +45,15 @@ export function describeColumn({
   primaryKey,
 }: Pick<ShapeColumn, 'name' | 'label' | 'type' | 'primaryKey'>): WarehouseColumn {
   return { name, label, ...describeType(type), primaryKey }
+}
+
+function measured(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
+  if (!profile) return {}
+  const { nulls, distinct, min, max } = profile
+  return {
+    nullValues: nulls,
+    ...(distinct !== undefined && { distinctValues: distinct }),
+    ...(min !== undefined && { minValue: min }),
+    ...(max !== undefined && { maxValue: max }),
+  }
 }

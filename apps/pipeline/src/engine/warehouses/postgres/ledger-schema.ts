@@ -2,7 +2,7 @@ import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** Counted up with every change below: a worker that finds a lower number provisions that warehouse again. */
-const version = 2
+const version = 3
 
 /** Days that the ledger keeps everything, whoever asks for less: a run may still be tried again meanwhile. */
 const atLeast = 3
@@ -32,6 +32,12 @@ export async function createLedger(client: Client, load: string): Promise<void> 
       changes jsonb not null,
       constraint ledger_table_pk primary key (run, schema_name, table_name)
     );
+    alter table sluice.ledger_table
+      add column if not exists mode text not null default 'REPLACE',
+      -- Rows of the whole table after this publication; absent in rows of older versions, where it is "rows".
+      add column if not exists table_rows bigint,
+      add column if not exists cursor jsonb,
+      add column if not exists profile jsonb;
     create index if not exists ledger_table_partition_ix on sluice.ledger_table (partition_name);
     create index if not exists ledger_table_name_ix on sluice.ledger_table (schema_name, table_name);
     create or replace function sluice.prune_ledger(days integer) returns bigint
@@ -41,9 +47,14 @@ export async function createLedger(client: Client, load: string): Promise<void> 
       pruned bigint;
     begin
       delete from sluice.ledger_table t using sluice.ledger l
-      where l.run = t.run and l.published_at < oldest and not exists (
-        select from pg_class c
-        where c.relname = t.partition_name and c.relnamespace = 'sluice'::regnamespace and c.relispartition);
+      where l.run = t.run and l.published_at < oldest and (
+        not exists (
+          select from pg_class c
+          where c.relname = t.partition_name and c.relnamespace = 'sluice'::regnamespace and c.relispartition)
+        -- Increments are merged into one partition again and again: the last of them says all.
+        or exists (
+          select from sluice.ledger_table u join sluice.ledger m on m.run = u.run
+          where u.partition_name = t.partition_name and m.published_at > l.published_at));
       delete from sluice.ledger l
       where l.published_at < oldest and not exists (select from sluice.ledger_table t where t.run = l.run);
       get diagnostics pruned = row_count;

@@ -1,6 +1,13 @@
 import { escapeIdentifier, type Pool } from 'pg'
 import { LostRun } from '../../lost-run.ts'
-import { type Load, type LoadContent, type LoadTarget, type StoredType, WarehouseProblem } from '../warehouse.ts'
+import {
+  type ColumnProfile,
+  type Load,
+  type LoadContent,
+  type LoadTarget,
+  type StoredType,
+  WarehouseProblem,
+} from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { type Copied, copyInto } from './copy.ts'
 import { stagingColumns } from './evolve.ts'
@@ -25,6 +32,12 @@ export class PostgresLoad implements Load {
   written: Copied | undefined
   /** Who must be gone before the rows may be published: nobody, where every row is frozen. */
   older: OlderReaders[] = []
+  /** Its rows are not what the source gave any more. */
+  transformed = false
+  /** What the source measured on the way, as long as it holds. */
+  profile: ColumnProfile[] | undefined
+  /** Rows of the table that were brought over to be merged, and the run they were published by. */
+  carried: { rows: number; from: string } | undefined
   published = false
   readonly #pools: Pools
   /** What the columns of the target are stored as. */
@@ -39,6 +52,10 @@ export class PostgresLoad implements Load {
     this.scene = sceneOf(target)
   }
 
+  get keys(): string[] {
+    return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+  }
+
   async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#begun) throw new Error('A load is written once.')
     this.#begun = true
@@ -48,6 +65,7 @@ export class PostgresLoad implements Load {
     const copying = { staging: this.stagingTable, columns, types: this.#types, content, frozen }
     const written = await copyInto(this.#pools.copies, copying, this.scene, signal)
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
+    if (content.format === 'copy-binary') this.profile = content.profile?.()
     this.written = written
     return { rows: written.rows, bytes: written.bytes }
   }

@@ -7,10 +7,11 @@ const maximumBytes = 63
 const systemSchemas = new Set(['sluice', 'information_schema', 'public'])
 const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
 
-/** A schema that people may name: not PostgreSQL's own, not ours (`sluice`), and not `public`, which is locked. */
+/** A schema that people may name: not PostgreSQL's own, not ours (`sluice…`), and not `public`, which is locked. */
 export function checkSchemaName(name: string): void {
   checkIdentifier('schema', name)
-  if (isReserved(name) || systemSchemas.has(name.toLowerCase())) throw refused('schema', name, 'is reserved')
+  if (isReserved(name) || name.toLowerCase().startsWith('sluice_') || systemSchemas.has(name.toLowerCase()))
+    throw refused('schema', name, 'is reserved')
 }
 
 export function checkTableName(name: string): void {

@@ -1,7 +1,7 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
-import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
+import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { loadPool, withClient, type WarehouseAccess } from './access.ts'
-import { findPublication, findTable } from './catalogue.ts'
+import { findCursor, findPublication, findTable } from './catalogue.ts'
 import { demandLedger, pruneLedger } from './ledger-schema.ts'
 import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
@@ -10,7 +10,8 @@ import { publish } from './publish.ts'
 import { readTable } from './read.ts'
 import { ensureSchema } from './schema.ts'
 import { readShape } from './shape.ts'
-import { sweepStaging } from './staging.ts'
+import { sweepStaging } from './sweep.ts'
+import { transform } from './transform.ts'
 
 /** Whoever drops holds a lock meanwhile, in a transaction that may be idle for 30 seconds. */
 const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
@@ -50,13 +51,18 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
 
     beginLoad: (target, signal) => beginLoad(pools, target, signal),
 
-    publish(loads, stillOurs, signal) {
-      const ours = loads.filter((load) => load instanceof PostgresLoad)
-      if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
-      return publish(pools, ours, access.read.user, stillOurs, signal)
-    },
+    publish: (loads, stillOurs, signal, options = {}) =>
+      publish({ pools, loads: ourOwn(loads), read: access.read.user, stillOurs, options }, signal),
+
+    transform: (loads, statements, signal) => transform(pools, ourOwn(loads), statements, signal),
 
     findPublication: (id) => run('the ledger', (client) => findPublication(client, id)),
+
+    async findCursor(schema, table) {
+      checkSchemaName(schema)
+      checkTableName(table)
+      return run(qualified(schema, table), (client) => findCursor(client, schema, table))
+    },
 
     async findTable(schema, table) {
       checkSchemaName(schema)
@@ -86,6 +92,12 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
       await Promise.all([pools.copies.end(), pools.statements.end()])
     },
   }
+}
+
+function ourOwn(loads: readonly Load[]): PostgresLoad[] {
+  const ours = loads.filter((load) => load instanceof PostgresLoad)
+  if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
+  return ours
 }
 
 /** Something hangs on what was to be dropped: say what. */

@@ -164,20 +164,6 @@ describe('publishing', () => {
     ])
   })
 
-  it('keeps the old data when a view stands in the way of a wider type, and names the view', async () => {
-    await load([[1, 'a']])
-    await using user = await connectedAs(scratch.access, 'load')
-    await user.query(`create view health.over_${table} as select id from health.${table}`)
-    await expect(load([['x', 'b']], columns({ id: 'TEXT', name: 'TEXT' }))).rejects.toMatchObject({
-      code: 'VIEWS_DEPEND',
-      retryable: false,
-      message: expect.stringContaining(`over_${table}`),
-    })
-    expect(await rowsOf()).toEqual([[1, 'a']])
-    await load([[2, 'b']])
-    expect((await user.query(`select id from health.over_${table}`)).rows).toEqual([{ id: 2 }])
-  })
-
   it('answers the ledger’s row when the run was published before', async () => {
     const run = word('run')
     const first = await loadAll(scratch.warehouse, { table, columns: two, run }, numbered(3))

@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { escapeIdentifier, type ClientBase, type PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
-import { type Publication, WarehouseProblem } from '../warehouse.ts'
+import { type Publication, type PublishOptions, type ReadyTable, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
-import { gone, type Pools, type PostgresLoad } from './load.ts'
-import { qualified } from './names.ts'
+import { enterLedger, type Entry } from './ledger.ts'
+import type { Pools, PostgresLoad } from './load.ts'
+import { mergeModeOf, prepareMerge } from './merge.ts'
 import { outlast } from './older-readers.ts'
+import { analyzeParent, prepare } from './prepare.ts'
 import { warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
 import { planSwap, type Swap } from './swap.ts'
@@ -18,28 +20,35 @@ const patience = [100, 250, 500, 1000, 2000, 2000]
 /** Someone holds a lock, or another load made or dropped the same table just now. */
 const worthAnotherTry = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
 
+/** A worker that is stopped in the middle of this must not keep its run's next attempt waiting until that gives up. */
+const notForLong = `set local idle_in_transaction_session_timeout = '10s'`
+
+/** Whose rows are published, and as whom they are read. */
+interface Publishing {
+  pools: Pools
+  loads: readonly PostgresLoad[]
+  read: string
+  stillOurs: () => Promise<boolean>
+  options: PublishOptions
+}
+
 /** See `Warehouse.publish`. Once the swap has begun, an abort waits for its end, a few milliseconds or a lock time-out. */
-export async function publish(
-  pools: Pools,
-  loads: readonly PostgresLoad[],
-  read: string,
-  stillOurs: () => Promise<boolean>,
-  signal: AbortSignal,
-): Promise<Publication> {
-  const [first] = loads
+export async function publish(publishing: Publishing, signal: AbortSignal): Promise<Publication> {
+  const { pools, options } = publishing
+  const [first] = publishing.loads
   if (!first) throw new Error('Nothing to publish.')
-  const ordered = loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
-  for (const load of ordered) await prepare(pools, load, signal)
-  const older = ordered.flatMap((load) => load.older)
-  await outlast(pools.statements, older, signal).catch((error: unknown) => {
-    signal.throwIfAborted()
-    throw warehouseProblem(error, first.scene)
-  })
+  const loads = publishing.loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
+  for (const load of loads) {
+    if (mergeModeOf(load, options) === 'MERGE') await prepareMerge(pools, load, signal)
+    await prepare(pools, load, signal)
+  }
+  await options.gate?.(loads.map(readyTable), signal)
+  await everyoneSees(pools, loads, signal)
   await failpoint('before-swap')
   for (let tries = 0; ; tries += 1) {
     signal.throwIfAborted()
     try {
-      return await swapAll(pools, ordered, read, stillOurs, patience[tries]!)
+      return await swapAll({ ...publishing, loads }, patience[tries]!)
     } catch (error) {
       const again = worthAnotherTry.has((error as { code?: string }).code ?? '') && tries + 1 < patience.length
       if (!again) throw viewsDepend(error, first) ?? warehouseProblem(error, first.scene)
@@ -48,51 +57,65 @@ export async function publish(
   }
 }
 
-/** What takes long happens before anyone is kept waiting: the key's index, and the numbers the planner needs. */
-async function prepare({ copies }: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
-  if (!load.written) throw new Error('A load is published after it is written.')
-  const staging = qualified('sluice', load.stagingTable)
-  const keys = load.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => escapeIdentifier(name))
-  try {
-    await withClient(copies, signal, async (client) => {
-      if (keys.length > 0) await client.query(`alter table ${staging} add primary key (${keys.join(', ')})`)
-      await client.query(`analyze ${staging}`)
-    })
-  } catch (error) {
-    if (signal.aborted) throw error
-    if ((error as { code?: string }).code === '42P01') throw gone(load)
-    throw warehouseProblem(error, load.scene)
-  }
+function readyTable({ target: { schema, table }, stagingTable: staging }: PostgresLoad): ReadyTable {
+  return { schema, table, staging }
 }
 
-async function swapAll(
-  pools: Pools,
-  loads: readonly PostgresLoad[],
-  read: string,
-  stillOurs: () => Promise<boolean>,
-  wait: number,
-): Promise<Publication> {
+async function everyoneSees({ statements }: Pools, loads: readonly PostgresLoad[], signal: AbortSignal): Promise<void> {
+  const older = loads.flatMap((load) => load.older)
+  await outlast(statements, older, signal).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, loads[0]!.scene)
+  })
+}
+
+async function swapAll({ pools, loads, read, stillOurs, options }: Publishing, wait: number): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
   const { publication, swaps } = await withClient(pools.copies, undefined, async (client) => {
-    await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'`)
+    await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${notForLong}`)
     const { rows } = await client.query(
       'insert into sluice.ledger (run, attempt) values ($1, $2) on conflict (run) do nothing returning published_at',
       [run, attempt],
     )
     if (!rows[0]) return { publication: await alreadyThere(client, run), swaps: [] }
     const swaps: Swap[] = []
-    for (const load of loads) swaps.push(await planSwap(client, load, read))
-    for (const swap of swaps) await enterLedger(client, run, swap)
+    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read))
+    for (const swap of swaps) await enterLedger(client, entryOf(run, swap, options))
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    const timeout = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'`
     await failpoint('in-publication')
     // One message, so the exclusive locks are held for no round trip: from the first DETACH to COMMIT.
-    await client.query([...swaps.flatMap(({ statements }) => statements), 'commit'].join(';'))
+    const statements = [timeout, ...swaps.flatMap((swap) => swap.statements), 'commit'].join(';')
+    await client.query(statements).catch((error: unknown) => {
+      throw unmakeable(error, swaps) ?? error
+    })
     return { publication: { run, attempt, publishedAt: rows[0].published_at as Date, ...totals(swaps) }, swaps }
   })
-  if (swaps.length > 0) for (const load of loads) load.published = true
   await failpoint('published')
-  for (const swap of swaps) await tidy(pools, swap)
+  // What was merged into another partition is left in the staging table, to be dropped.
+  for (const { load, partition } of swaps) load.published = partition === load.stagingTable
+  for (const { oldPartition, load } of swaps) {
+    // After the commit nothing may fail any more: an old partition that stays is swept.
+    if (oldPartition) await dropDetached(pools.statements, oldPartition).catch(() => {})
+    if (load.published) await analyzeParent(pools, load)
+  }
   return publication
+}
+
+function entryOf(run: string, { load, partition, tableRows, published }: Swap, options: PublishOptions): Entry {
+  const mode = mergeModeOf(load, options)
+  // Of a table that other rows were merged into, nothing was measured.
+  const whole = partition === load.stagingTable && !load.carried
+  return {
+    run,
+    partition,
+    published,
+    fedColumns: load.target.columns.map(({ name }) => name),
+    mode,
+    tableRows,
+    cursor: options.cursors?.[load.target.table],
+    profile: whole ? load.profile : undefined,
+  }
 }
 
 async function alreadyThere(client: PoolClient, run: string): Promise<Publication> {
@@ -105,24 +128,6 @@ async function alreadyThere(client: PoolClient, run: string): Promise<Publicatio
   return found
 }
 
-async function enterLedger(client: ClientBase, run: string, { load, published }: Swap): Promise<void> {
-  const fed = load.target.columns.map(({ name }) => name)
-  await client.query(
-    `insert into sluice.ledger_table (run, schema_name, table_name, partition_name, rows, bytes, fed_columns, changes)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      run,
-      published.schema,
-      published.table,
-      load.stagingTable,
-      published.rows,
-      published.bytes,
-      fed,
-      JSON.stringify(published.changes),
-    ],
-  )
-}
-
 function totals(swaps: readonly Swap[]) {
   const tables = swaps.map(({ published }) => published)
   return {
@@ -132,13 +137,18 @@ function totals(swaps: readonly Swap[]) {
   }
 }
 
-/** After the commit nothing may fail any more: an old partition that stays is swept, missing statistics come next time. */
-async function tidy({ statements }: Pools, { oldPartition, load }: Swap): Promise<void> {
-  if (oldPartition) await dropDetached(statements, oldPartition).catch(() => {})
-  const table = qualified(load.target.schema, load.target.table)
-  await withClient(statements, undefined, (client) => client.query(`analyze (skip_locked) only ${table}`)).catch(
-    () => {},
-  )
+function materialises({ views }: Swap): boolean {
+  return views.some(({ materialised }) => materialised)
+}
+
+/** A view that stood over the old type and does not over the new one. */
+function unmakeable(error: unknown, swaps: readonly Swap[]): WarehouseProblem | undefined {
+  const { code = '', message } = error as { code?: string; message: string }
+  const swap = swaps.find(({ views }) => views.length > 0)
+  if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
+  const names = swap.views.map(({ name }) => name).join(', ')
+  const sentence = `A column of ${swap.load.scene.place} needs a wider type, and the views over it (${names}) cannot be made anew with it: ${message}. Change or drop them and run again. The old data stays.`
+  return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }
 
 function viewsDepend(error: unknown, { scene }: PostgresLoad): WarehouseProblem | undefined {

@@ -4,11 +4,15 @@ import { withClient } from './access.ts'
 import { qualified } from './names.ts'
 
 /** What a staging table's comment says, for the janitor and for people who look. */
-interface Origin {
+export interface Origin {
   run: string
   attempt: number
   schema: string
   table: string
+}
+
+export function originOf({ run, attempt, schema, table }: Origin): Origin {
+  return { run, attempt, schema, table }
 }
 
 export interface StagingColumn {
@@ -74,24 +78,4 @@ export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
     await client.query('commit')
     return rowCount === 1
   })
-}
-
-/** Lists first, asks who is alive second: a run is registered before its staging table exists. */
-export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
-  const { rows } = await withClient(pool, undefined, (client) =>
-    client.query<{ name: string; origin: string }>(
-      `select relname as name, obj_description(oid, 'pg_class') as origin from pg_class
-       where relnamespace = 'sluice'::regnamespace and relkind = 'r' and not relispartition and pg_has_role(relowner, 'usage')
-         and obj_description(oid, 'pg_class') like '{"run":%'`,
-    ),
-  )
-  if (rows.length === 0) return 0
-  const runs = await alive()
-  let dropped = 0
-  for (const { name, origin } of rows) {
-    if (runs.has((JSON.parse(origin) as Origin).run)) continue
-    // One that is in use or that a user's view hangs on waits for the next sweep.
-    if (await dropDetached(pool, name).catch(() => false)) dropped += 1
-  }
-  return dropped
 }

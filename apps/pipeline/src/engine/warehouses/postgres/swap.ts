@@ -1,14 +1,23 @@
 import type { ClientBase } from 'pg'
 import type { PublishedTable } from '../warehouse.ts'
-import { createTable, evolve, rebuiltColumns } from './evolve.ts'
+import { dependentViews, type DependentView } from './dependent-views.ts'
+import { createTable, evolve, type Evolution, rebuiltColumns } from './evolve.ts'
+import { type LastEntry, lastEntry } from './ledger.ts'
 import { gone, notOurs, type PostgresLoad } from './load.ts'
+import { changedMeanwhile, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualified } from './names.ts'
-import { readShape } from './shape.ts'
+import { readShape, type Shape } from './shape.ts'
 
 export interface Swap {
   load: PostgresLoad
   /** Short statements that change what readers see. */
   statements: string[]
+  /** Where the rows are from now on. */
+  partition: string
+  /** Rows of the whole table from now on. */
+  tableRows: number
+  /** Views that the statements make anew. */
+  views: DependentView[]
   /** Detached by them, to be dropped after the commit. */
   oldPartition?: string
   published: PublishedTable
@@ -18,7 +27,12 @@ export interface Swap {
  * Makes a table ready to be swapped, inside the publishing transaction. SHARE UPDATE EXCLUSIVE makes other publishers
  * of the table wait and lets readers pass.
  */
-export async function planSwap(client: ClientBase, load: PostgresLoad, read: string): Promise<Swap> {
+export async function planSwap(
+  client: ClientBase,
+  load: PostgresLoad,
+  mode: 'REPLACE' | 'MERGE',
+  read: string,
+): Promise<Swap> {
   const { schema, table } = load.target
   const names = { table: qualified(schema, table), staging: qualified('sluice', load.stagingTable) }
   const attach = `alter table ${names.table} attach partition ${names.staging} default`
@@ -26,11 +40,13 @@ export async function planSwap(client: ClientBase, load: PostgresLoad, read: str
   if (!staging) throw gone(load)
   const { rows, bytes } = load.written!
   const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
+  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published }
 
   const before = await readShape(client, schema, table)
   if (!before) {
+    if (load.carried) throw changedMeanwhile(load)
     for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
-    return { load, statements: [attach], published }
+    return { ...swap, statements: [attach] }
   }
   if (!before.ours) throw notOurs(load.scene)
   await client.query(`lock table only ${names.table} in share update exclusive mode`)
@@ -38,26 +54,54 @@ export async function planSwap(client: ClientBase, load: PostgresLoad, read: str
   const current = await readShape(client, schema, table)
   if (!current?.ours) throw notOurs(load.scene)
 
+  const last = await lastEntry(client, current.partition)
   const fed = load.target.columns.map(({ name }) => name)
-  const evolution = evolve(names, current, staging, fed, await fedBefore(client, current.partition))
+  const evolution = evolve(names, current, staging, fed, last?.fedColumns ?? [])
+  published.changes = evolution.changes
+  if (mode === 'MERGE' && current.partition !== undefined) {
+    if (!load.carried) return mergeHere(client, swap, current, staging, evolution, last)
+    if (load.carried.from !== last?.run) throw changedMeanwhile(load)
+    swap.tableRows += load.carried.rows
+  }
   for (const statement of evolution.forStaging) await client.query(statement)
   const reshape = evolution.rebuild
     ? [`drop table ${names.table}`, ...createTable(names.table, rebuiltColumns(current, staging), read)]
     : evolution.forTable
+  const views = await viewsInTheWay(client, current, evolution)
   const detach = current.partition
     ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
     : []
+  // Views first and last, in the order in which a reader's query locks them: view, then table.
+  const dropped = views.toReversed().map(({ drop }) => drop)
+  const remade = views.flatMap(({ create }) => create)
   return {
-    load,
-    statements: [...detach, ...reshape, attach],
+    ...swap,
+    statements: [...dropped, ...detach, ...reshape, attach, ...remade],
+    views,
     ...(current.partition && { oldPartition: current.partition }),
-    published: { ...published, changes: evolution.changes },
   }
 }
 
-async function fedBefore(client: ClientBase, partition: string | undefined): Promise<string[]> {
-  const { rows } = await client.query('select fed_columns from sluice.ledger_table where partition_name = $1', [
-    partition,
-  ])
-  return rows[0]?.fed_columns ?? []
+async function mergeHere(
+  client: ClientBase,
+  swap: Omit<Swap, 'statements'>,
+  current: Shape,
+  staging: Shape,
+  evolution: Evolution,
+  last: LastEntry | undefined,
+): Promise<Swap> {
+  const { load } = swap
+  if (!last || !fitsInPlace(load, current, staging)) throw changedMeanwhile(load)
+  const partition = current.partition!
+  const added = await mergeInPlace(client, load, partition, staging)
+  // No columns are added or widened here, so these are labels.
+  return { ...swap, statements: evolution.forTable, partition, tableRows: last.tableRows + added }
+}
+
+/** Of a foreign view none is touched: then the change of type is refused by the server, and the old data stays. */
+async function viewsInTheWay(client: ClientBase, current: Shape, evolution: Evolution): Promise<DependentView[]> {
+  const widened = evolution.changes.filter(({ kind }) => kind === 'TYPE_WIDENED').map(({ column }) => column)
+  if (widened.length === 0) return []
+  const views = await dependentViews(client, current.oid, evolution.rebuild ? undefined : widened)
+  return views.every(({ ours }) => ours) ? views : []
 }

@@ -1,0 +1,64 @@
+import { escapeIdentifier, type ClientBase } from 'pg'
+import { withClient } from './access.ts'
+import { gone, type Pools, type PostgresLoad } from './load.ts'
+import { qualified } from './names.ts'
+import { warehouseProblem } from './problems.ts'
+import { readShape, type Shape } from './shape.ts'
+
+/** Bytes from which statistics are first taken from a smaller sample: 9,000 pages, not 30,000, to be read and dirtied. */
+const large = 64 * 1024 * 1024
+const briefly = 'set local default_statistics_target = 30'
+
+/** What takes long happens before anyone is kept waiting: the key's index, and the numbers the planner needs. */
+export async function prepare({ copies }: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
+  if (!load.written) throw new Error('A load is published after it is written.')
+  const staging = qualified('sluice', load.stagingTable)
+  try {
+    await withClient(copies, signal, async (client) => {
+      const shape = await readShape(client, 'sluice', load.stagingTable)
+      if (!shape) throw gone(load)
+      const keys = missingKey(load, shape)
+      if (keys.length > 0) await client.query(`alter table ${staging} add primary key (${keys.join(', ')})`)
+      await analyze(client, load, staging, shape)
+    })
+  } catch (error) {
+    if (signal.aborted) throw error
+    if ((error as { code?: string }).code === '42P01') throw gone(load)
+    throw warehouseProblem(error, load.scene)
+  }
+}
+
+/** None where a transformation made one already, or took one of its columns away. */
+function missingKey({ keys }: PostgresLoad, { columns }: Shape): string[] {
+  const there = columns.filter(({ name }) => keys.includes(name))
+  if (there.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
+  return keys.map((name) => escapeIdentifier(name))
+}
+
+/**
+ * With a list of columns PostgreSQL does not count the table as analysed, so its own autovacuum comes by later for the
+ * full statistics.
+ */
+async function analyze(client: ClientBase, { written }: PostgresLoad, staging: string, shape: Shape): Promise<void> {
+  if (written!.bytes < large) await client.query(`analyze ${staging}`)
+  else {
+    const columns = shape.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
+    await client.query(`begin; ${briefly}; analyze ${staging} (${columns}); commit`)
+  }
+}
+
+/**
+ * Statistics of the table itself, which joins need and autovacuum never takes, once its rows are public. Never throws:
+ * missing ones come with the next load. Before PostgreSQL 18 the partition cannot be left out.
+ */
+export async function analyzeParent({ statements }: Pools, { target, written }: PostgresLoad): Promise<void> {
+  const table = qualified(target.schema, target.table)
+  const sample = written!.bytes < large ? '' : `${briefly}; `
+  const run = (only: string) =>
+    withClient(statements, undefined, (client) =>
+      client.query(`begin; ${sample}analyze (skip_locked) ${only}${table}; commit`),
+    )
+  await run('only ')
+    .catch((error: { code?: string }) => (error.code === '42601' ? run('') : undefined))
+    .catch(() => {})
+}

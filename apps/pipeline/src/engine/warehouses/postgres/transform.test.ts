@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
+import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+
+const two = columns({ id: 'INTEGER', name: 'TEXT' })
+
+describe('transforming rows before they are published', () => {
+  let scratch: ScratchWarehouse
+  let table: string
+
+  beforeAll(async () => {
+    scratch = await scratchWarehouse()
+    await scratch.warehouse.ensureSchema('health')
+  })
+  beforeEach(async () => {
+    table = word('cases_')
+    await loadAll(scratch.warehouse, { table, columns: two }, numbered(3, 'old'))
+  })
+  afterAll(() => scratch?.[Symbol.asyncDispose]())
+
+  async function transformed(
+    statements: string[],
+    { run = word('run'), signal = never, description = 'Tidy up' } = {},
+  ) {
+    await using load = await stage(scratch.warehouse, { table, columns: two, run }, numbered(4, 'new'))
+    await scratch.warehouse.transform(
+      [load],
+      statements.map((statement) => ({ statement, description })),
+      signal,
+    )
+    return await scratch.warehouse.publish([load], async () => true, signal)
+  }
+  const rowsOf = async () => (await scratch.warehouse.readTable('health', table, { limit: 100, offset: 0 })).rows
+  const found = () => scratch.warehouse.findTable('health', table)
+  const leftovers = async () =>
+    (
+      await scratch.superuser.query(
+        `select relname as name from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%'
+           and relkind = 'r' and not relispartition
+         union all select nspname from pg_namespace where nspname like 'sluice\\_%'`,
+      )
+    ).rows
+
+  it('works on what was loaded by the table’s name, and reads what is published by its schema', async () => {
+    const { rows } = await transformed([
+      `update ${table} set name = upper(name) where id > 1`,
+      `delete from ${table} where id = 1`,
+      `insert into ${table} select id + 100, name from health.${table} where id = 3`,
+    ])
+    expect(rows).toBe(4)
+    expect(await rowsOf()).toEqual([
+      [2, 'NEW'],
+      [3, 'NEW'],
+      [4, 'NEW'],
+      [103, 'old'],
+    ])
+    expect([(await found())?.rowCount, await leftovers()]).toEqual([4, []])
+  })
+
+  it('may change the table’s shape, use tables of its own, and make the table anew', async () => {
+    const { tables } = await transformed([
+      `create table counts as select name, count(*)::int as n from ${table} group by name`,
+      `alter table ${table} add column many bigint`,
+      `update ${table} set many = n from counts where counts.name = ${table}.name`,
+      `create table fresh as select * from ${table} where id < 3`,
+      `drop table ${table}`,
+      `alter table fresh rename to ${table}`,
+    ])
+    expect(tables[0]?.changes).toEqual([{ kind: 'COLUMN_ADDED', column: 'many', to: 'bigint' }])
+    expect(await rowsOf()).toEqual([
+      [1, 'new', '4'],
+      [2, 'new', '4'],
+    ])
+    await transformed([`update ${table} set many = 1`])
+    expect(await rowsOf()).toEqual(numberedWith(4, 'new', '1'))
+    expect(await leftovers()).toEqual([])
+  })
+  const numberedWith = (count: number, ...more: unknown[]) =>
+    Array.from({ length: count }, (_, index) => [index + 1, ...more])
+
+  it('shows nobody a snapshot in which its rows are missing', async () => {
+    await using reader = await connectedAs(scratch.access, 'read')
+    await reader.query('begin isolation level repeatable read')
+    await reader.query('select 1')
+    const publishing = transformed([`update ${table} set name = 'x'`])
+    await sleep(500)
+    const { rows } = await reader.query(`select count(*)::int as count from health.${table}`)
+    await reader.query('commit')
+    await publishing
+    expect(rows).toEqual([{ count: 3 }])
+  })
+
+  it.each([
+    [
+      'select 1 from nowhere',
+      /^Statement 2 of the transformation \(“Tidy up”\) failed in line 1: relation "nowhere" does not exist\. The old data stays\.$/,
+    ],
+    ['select 1;\n select 2', /Statement 2 .* consists of several/],
+    ['begin', /Statement 2 .* begins a transaction/],
+    ['select\n\n 1/0', /failed: division by zero/],
+    ['nonsense', /failed in line 1: syntax error/],
+    ["copy (select 1) to program 'id'", /permission denied/],
+    ['set role postgres', /permission denied|does not exist/],
+    ['update sluice.ledger set attempt = 9', /permission denied/],
+  ])('ends at %j with the statement’s number and the server’s sentence', async (statement, sentence) => {
+    const run = word('run')
+    await expect(
+      transformed([`update ${table} set name = 'x'`, statement, `delete from ${table}`], { run }),
+    ).rejects.toMatchObject({
+      code: 'TRANSFORMATION_FAILED',
+      retryable: false,
+      message: expect.stringMatching(sentence),
+    })
+    expect(await rowsOf()).toEqual(numberedWith(3, 'old'))
+    expect([await leftovers(), await scratch.warehouse.findPublication(run)]).toEqual([[], undefined])
+  })
+
+  it.each([`drop table`, `create or replace view`])('says so when %s leaves nothing to publish', async (how) => {
+    const statements = how.startsWith('drop')
+      ? [`drop table ${table}`]
+      : [`alter table ${table} rename to hidden`, `create view ${table} as select * from hidden`]
+    await expect(transformed(statements)).rejects.toMatchObject({
+      code: 'TRANSFORMATION_FAILED',
+      message: expect.stringContaining('no plain table'),
+    })
+    expect([await rowsOf(), await leftovers()]).toEqual([numberedWith(3, 'old'), []])
+  })
+
+  it('takes COMMIT, settings and a flood of rows without harm', async () => {
+    await transformed([
+      'commit',
+      `set statement_timeout = 1`,
+      `set search_path = pg_catalog`,
+      `select n from generate_series(1, 300000) n`,
+      `update ${table} set name = 'x'`,
+    ])
+    expect(await rowsOf()).toEqual(numberedWith(4, 'x'))
+  })
+
+  it('can be cancelled at any moment, and leaves nothing', async () => {
+    const cancel = new AbortController()
+    const running = transformed(['select pg_sleep(600)'], { signal: cancel.signal })
+    const refused = expect(running).rejects.toThrow('by hand')
+    await sleep(700)
+    const start = performance.now()
+    cancel.abort(new Error('by hand'))
+    await refused
+    expect(performance.now() - start).toBeLessThan(3_000)
+    const { rows } = await scratch.superuser.query(
+      `select from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid()`,
+    )
+    expect([rows, await leftovers(), await rowsOf()]).toEqual([[], [], numberedWith(3, 'old')])
+  })
+
+  it('of a worker that died is swept, with the rows in it', async () => {
+    const run = word('run')
+    const load = await stage(scratch.warehouse, { table, columns: two, run }, numbered(4))
+    await using user = await connectedAs(scratch.access, 'load')
+    const schema = `sluice_${load.stagingTable}`.slice(0, 63)
+    await user.query(`create schema "${schema}"; comment on schema "${schema}" is '{"run":"${run}"}';
+      alter table sluice."${load.stagingTable}" set schema "${schema}"`)
+    expect(await scratch.warehouse.sweepStaging(async () => new Set([run]))).toBe(0)
+    expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(1)
+    expect(await leftovers()).toEqual([])
+  })
+
+  it('works on all tables of a run together', async () => {
+    const run = word('run')
+    const other = `${table}_other`
+    await using first = await stage(scratch.warehouse, { table, columns: two, run }, numbered(2, 'a'))
+    await using second = await stage(scratch.warehouse, { table: other, columns: two, run }, numbered(1, 'b'))
+    await scratch.warehouse.transform(
+      [first, second],
+      [{ statement: `insert into ${other} select id + 10, name from ${table}` }],
+      never,
+    )
+    const { tables } = await scratch.warehouse.publish([first, second], async () => true, never)
+    expect(tables.map(({ rows }) => rows)).toEqual([2, 3])
+  })
+})

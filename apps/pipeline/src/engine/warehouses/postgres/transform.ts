@@ -1,0 +1,85 @@
+import { Query, type PoolClient } from 'pg'
+import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
+import { borrow } from './access.ts'
+import type { Pools, PostgresLoad } from './load.ts'
+import { olderReaders } from './older-readers.ts'
+import { warehouseProblem } from './problems.ts'
+import { dropWorkshop, failed, type Workshop, workshopFor } from './workshop.ts'
+
+/** One statement, counted by the server; role `load` may not wait longer than 30 seconds for a lock. */
+const longest = '2h'
+
+/** See `Warehouse.transform`. Aborting ends the statement at the server within a second. */
+export async function transform(
+  { copies, statements: moments }: Pools,
+  loads: readonly PostgresLoad[],
+  statements: readonly TransformationStatement[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (statements.length === 0 || loads.length === 0) return
+  const workshop = workshopFor(loads)
+  // Never called sound: nobody else gets a connection on which users' SQL ran.
+  using borrowed = await borrow(copies, signal)
+  const { client } = borrowed
+  try {
+    await workshop.open(client)
+    for (const [index, statement] of statements.entries()) await runOne(client, workshop, statement, index + 1)
+    const counted = await workshop.close(client)
+    const older = await olderReaders(client)
+    for (const [index, load] of loads.entries()) {
+      load.written = { ...load.written!, rows: counted[index]!, frozen: false }
+      Object.assign(load, { transformed: true, profile: undefined, older: [older] })
+    }
+  } catch (error) {
+    borrowed[Symbol.dispose]()
+    await dropWorkshop(moments, workshop.schema, processOf(client)).catch(() => {})
+    signal.throwIfAborted()
+    throw warehouseProblem(error, loads[0]!.scene)
+  }
+}
+
+async function runOne(
+  client: PoolClient,
+  { path }: Workshop,
+  { statement, description }: TransformationStatement,
+  number: number,
+): Promise<void> {
+  const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
+  // Once more for each: a statement before may have changed them for the session.
+  await client.query(`set search_path = ${path}; set statement_timeout = '${longest}'; set lock_timeout = '30s'`)
+  await execute(client, statement).catch((error: unknown) => {
+    throw explained(error, named, statement)
+  })
+  if (client.getTransactionStatus() !== 'I')
+    throw failed(`${named} begins a transaction and does not end it. Each statement has its own; leave BEGIN out.`)
+}
+
+/** By the extended protocol, which takes one statement and no more. Rows that it gives are let go as they come. */
+function execute(client: PoolClient, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const query = client.query(new Query({ text, rowMode: 'array', queryMode: 'extended' } as never))
+    query.on('row', () => {})
+    query.on('end', () => resolve())
+    query.on('error', reject)
+  })
+}
+
+function explained(error: unknown, named: string, statement: string): unknown {
+  const known = warehouseProblem(error, { place: named })
+  if (!(known instanceof WarehouseProblem) || known.retryable || known.code === 'DISK_FULL') return known
+  const { code, message, position, hint } = error as {
+    code?: string
+    message: string
+    position?: string
+    hint?: string
+  }
+  if (code === '57014') return failed(`${named} took longer than ${longest} and was stopped.`, error)
+  if (code === '42601' && message.includes('multiple commands'))
+    return failed(`${named} consists of several. Make each of them a statement of its own.`, error)
+  const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''
+  return failed(`${named} failed${line}: ${message}.${hint ? ` ${hint}` : ''}`, error)
+}
+
+function processOf(client: PoolClient): number {
+  return (client as unknown as { processID: number }).processID
+}

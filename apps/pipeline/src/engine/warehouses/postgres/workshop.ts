@@ -1,0 +1,95 @@
+import { escapeIdentifier, escapeLiteral, type ClientBase, type Pool } from 'pg'
+import { withClient } from './access.ts'
+import type { PostgresLoad } from './load.ts'
+import { qualified } from './names.ts'
+import { readShape } from './shape.ts'
+import { columnComments, originOf } from './staging.ts'
+import { WarehouseProblem } from '../warehouse.ts'
+
+/** A schema of one run in which its staging tables stand under their targets' names, while users' SQL works on them. */
+export interface Workshop {
+  schema: string
+  /** For the search path: the rows being loaded first, then the target's schema. */
+  path: string
+  open(client: ClientBase): Promise<void>
+  /** Moves the tables back, whatever the statements made of them, and answers how many rows each has now. */
+  close(client: ClientBase): Promise<number[]>
+}
+
+export function workshopFor(loads: readonly PostgresLoad[]): Workshop {
+  const first = loads[0]!
+  const schema = `sluice_${first.stagingTable}`.slice(0, 63)
+  const name = escapeIdentifier(schema)
+  const origin = escapeLiteral(JSON.stringify(originOf(first.target)))
+  return {
+    schema,
+    path: `${name}, ${escapeIdentifier(first.target.schema)}`,
+
+    async open(client) {
+      const moves = loads.flatMap(({ stagingTable, target }) => [
+        `alter table ${qualified('sluice', stagingTable)} set schema ${name}`,
+        `alter table ${qualified(schema, stagingTable)} rename to ${escapeIdentifier(target.table)}`,
+      ])
+      const make = [`create schema ${name}`, `comment on schema ${name} is ${origin}`]
+      await client.query(['begin', ...make, ...moves, 'commit'].join(';'))
+    },
+
+    async close(client) {
+      await client.query(`reset all; begin`)
+      const rows: number[] = []
+      for (const load of loads) rows.push(await moveBack(client, schema, load))
+      await client.query(`drop schema ${name} cascade; commit`)
+      return rows
+    },
+  }
+}
+
+/** A statement may have dropped the table and made it anew: what its comments said is said again. */
+async function moveBack(client: ClientBase, schema: string, { target, stagingTable }: PostgresLoad): Promise<number> {
+  const place = qualified(schema, target.table)
+  const shape = await readShape(client, schema, target.table)
+  const { rowCount: plain } = await client.query(
+    `select from pg_class c where c.oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
+       and pg_has_role(relowner, 'usage') and not exists (select from pg_inherits where c.oid in (inhrelid, inhparent))`,
+    [shape?.oid],
+  )
+  if (!shape || !plain)
+    throw failed(`After the transformation there is no plain table "${target.table}" any more that could be published.`)
+  if (shape.columns.length === 0)
+    throw failed(`After the transformation table "${target.table}" has no columns any more.`)
+  const labels = new Map(target.columns.map(({ name, label }) => [name, label]))
+  const staging = qualified('sluice', stagingTable)
+  const relabelled = shape.columns.map(({ name, label }) => ({ name, label: labels.get(name) ?? label }))
+  const { rows } = await client.query(`select count(*)::float8 as count from ${place}`)
+  await client.query(
+    [
+      `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
+      `alter table ${qualified(schema, stagingTable)} set schema sluice`,
+      `comment on table ${staging} is ${escapeLiteral(JSON.stringify(originOf(target)))}`,
+      ...columnComments(staging, relabelled),
+    ].join(';'),
+  )
+  return rows[0].count
+}
+
+/** With all that is in it. Ends the process that may still be at work there first, and waits for its end. */
+export async function dropWorkshop(pool: Pool, schema: string, process?: number): Promise<boolean> {
+  return withClient(pool, undefined, async (client) => {
+    if (process)
+      await client.query(
+        'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user',
+        [process],
+      )
+    const name = escapeIdentifier(schema)
+    const { rows } = await client.query('select to_regnamespace($1) is not null as exists', [name])
+    if (!rows[0].exists) return false
+    await client.query(
+      `begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'; drop schema ${name} cascade; commit`,
+    )
+    return true
+  })
+}
+
+export function failed(sentence: string, cause?: unknown): WarehouseProblem {
+  return new WarehouseProblem('TRANSFORMATION_FAILED', `${sentence} The old data stays.`, { cause })
+}
