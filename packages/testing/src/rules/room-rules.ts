@@ -30,7 +30,10 @@ const rooms: Record<string, string[]> = {
   'apps/identity/src/oidc': ['apps/identity/src'].concat(
     ['pages', 'sign-in', 'sign-in/federated'].map((room) => `apps/identity/src/${room}`),
   ),
-  'apps/identity/src/pages': ['apps/identity/src', 'apps/identity/src/sign-in', 'apps/identity/src/api'],
+  'apps/identity/src/pages': ['apps/identity/src', 'apps/identity/src/sign-in'],
+  'apps/identity/src/page-routes': ['apps/identity/src'].concat(
+    ['pages', 'api', 'sign-in'].map((room) => `apps/identity/src/${room}`),
+  ),
   'apps/identity/src/mail': ['apps/identity/src'],
   'apps/pipeline/src/api': [
     'apps/pipeline/src',
@@ -87,7 +90,7 @@ const drivers: Record<string, string | string[]> = {
 /** Every import that leaves its room, one sentence each. `root` is the repository's folder. */
 export function brokenRoomRules(root: string): string[] {
   const files = globSync(['packages/*/src/**/*.ts', 'apps/*/src/**/*.ts'], { cwd: root }).filter(
-    (file) => !file.endsWith('.test.ts'),
+    (file) => !file.endsWith('.test.ts') && !file.includes('/test/'),
   )
   return files.flatMap((file) => {
     const text = readFileSync(join(root, file), 'utf8')

@@ -1,11 +1,11 @@
 import { Router, type Request, type Response } from 'express'
 import { forgotPassword } from '../api/auth/forgot-password.ts'
-import { forgotPasswordPage } from './forgot-password-page.ts'
-import { fieldOf, readForm } from './forms.ts'
-import { languageOf, textsIn } from './language.ts'
-import { rememberedOrganisation } from './organisation-cookie.ts'
+import { forgotPasswordPage } from '../pages/forgot-password-page.ts'
+import { fieldOf, readForm } from '../pages/forms.ts'
+import { languageOf, textsIn } from '../pages/language.ts'
+import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
 import type { Pages } from './routes.ts'
-import { sendPage } from './send-page.ts'
+import { sendPage } from '../pages/send-page.ts'
 
 const action = '/account/forgot-password'
 /** The longest mail address, as the operation's contract has it. */
