@@ -5,7 +5,7 @@
  *   quote comes the delimiter or the end of the record, or the record is rejected.
  * - With `escape` a backslash takes its meaning from a quote, a delimiter, CR, LF or backslash behind it (CRLF counts as one),
  *   inside quotes and outside; before anything else, and at the very end, it is itself. A doubled quote still is one inside quotes.
- * - With `padded` spaces before an opening quote and behind a closing one are no part of the field. Other spaces always are.
+ * - With `padded` the spaces (U+0020) around a field, quoted or not, are no part of it. Otherwise they are.
  * - A record that begins with `comment` is none: its physical line is skipped.
  */
 export interface Grammar {

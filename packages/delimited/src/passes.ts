@@ -1,10 +1,10 @@
-import type { Delimiter } from './dialect.ts'
 import { encodeRecord, longestEncoding } from './encode.ts'
 import { type ColumnType, TypeInference } from './infer.ts'
 import type { Limits } from './limits.ts'
 import { DelimitedProblem } from './problem.ts'
 import { type RejectedRow, rejectedRow } from './reject.ts'
-import { type Dialect, openRows } from './rows.ts'
+import type { DelimitedOptions } from './dialect/options.ts'
+import { openRows } from './rows.ts'
 import type { TextFile } from './text-file.ts'
 
 /** A column as the file has it; what it is called elsewhere is not up to the file. */
@@ -14,7 +14,8 @@ export interface InspectedColumn extends ColumnType {
 
 /** What the first pass found out. */
 export interface Inspection {
-  delimiter: Delimiter
+  /** By name, or the character itself. */
+  delimiter: string
   columns: InspectedColumn[]
 }
 
@@ -30,7 +31,7 @@ export type Tell = (bytes: number, rows: number) => void
 const rejectedInBatch = 256
 
 /** First pass: the columns and their types, over all rows that are not rejected. */
-export function inspect(file: TextFile, dialect: Dialect, limits: Limits, tell: Tell): Inspection {
+export function inspect(file: TextFile, dialect: DelimitedOptions, limits: Limits, tell: Tell): Inspection {
   const { records, reader, delimiter, shape } = openRows(file, dialect, limits)
   const { labels } = shape
   const inference = new TypeInference(labels.length)
@@ -49,7 +50,7 @@ export function inspect(file: TextFile, dialect: Dialect, limits: Limits, tell: 
  */
 export async function encode(
   file: TextFile,
-  dialect: Dialect,
+  dialect: DelimitedOptions,
   limits: Limits,
   { delimiter, columns }: Inspection,
   send: (batch: Batch) => Promise<void>,

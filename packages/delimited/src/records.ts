@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { Grammar } from './grammar.ts'
+import { type Grammar, plainGrammar } from './grammar.ts'
 import type { Limits } from './limits.ts'
 import {
   afterLineEnd,
@@ -15,6 +15,7 @@ import type { Utf8Reader } from './utf8-reader.ts'
 
 export type Fault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
 
+const noMemory = Buffer.alloc(0)
 /** Room that a reader needs at least. */
 const leastRoom = 8
 /** Where a window holds a byte that is not UTF-8, it is looked at in pieces of this size. */
@@ -27,6 +28,7 @@ const pieceBytes = 8 * 1024
  * reading goes on behind it. One stray quote costs its own line, not the rest of the file, and the rejected rows count honestly.
  */
 export class Records {
+  readonly grammar: Grammar
   readonly scanner: RecordScanner
   bytes: Buffer
   /** The record at hand: its first byte, the byte behind it and its line end, its physical line. */
@@ -36,6 +38,8 @@ export class Records {
   fault: Fault | undefined
   /** Fields that every record must have; 0 until they are known. */
   width = 0
+  /** Empty fields that every record has behind those; they are dropped. */
+  trailing = 0
   /** Called whenever more of the file was read. */
   onRead: (() => void) | undefined
   readonly #reader: Utf8Reader
@@ -50,11 +54,12 @@ export class Records {
   #nul = -1
 
   /** `memory` is where the window lies, for as long as it is large enough. */
-  constructor(reader: Utf8Reader, grammar: Grammar | number, limits: Limits, memory: Buffer = Buffer.alloc(0)) {
+  constructor(reader: Utf8Reader, grammar: Grammar | number, limits: Limits, memory: Buffer = noMemory) {
     this.#reader = reader
     this.#limits = limits
     this.#memory = memory
-    this.scanner = new RecordScanner(grammar)
+    this.grammar = typeof grammar === 'number' ? plainGrammar(grammar) : grammar
+    this.scanner = new RecordScanner(this.grammar)
     this.bytes = this.#room(limits.readBytes)
   }
 
@@ -91,7 +96,12 @@ export class Records {
       } else if (outcome === UNCLOSED_QUOTE) {
         return this.#giveUp('UNCLOSED_QUOTE', scanner.openQuote)
       } else {
-        if (scanner.count === 1 && this.width !== 1 && scanner.ends[0] === this.from && scanner.marks[0]! < QUOTED) {
+        if (
+          scanner.count === 1 &&
+          this.width + this.trailing !== 1 &&
+          scanner.ends[0] === this.from &&
+          scanner.marks[0]! < QUOTED
+        ) {
           this.from = scanner.next
           this.line++
           continue
@@ -134,7 +144,17 @@ export class Records {
     }
     if (this.fault) return
     if (!this.#clean && !isUtf8(this.bytes.subarray(this.from, this.next))) this.fault = 'NOT_UTF8'
-    else if (this.width > 0 && this.scanner.count !== this.width) this.fault = 'RAGGED'
+    else if (this.width > 0 && !this.#fits()) this.fault = 'RAGGED'
+  }
+
+  #fits(): boolean {
+    const { scanner, width, trailing } = this
+    if (scanner.count !== width + trailing) return false
+    for (let field = width; field < width + trailing; field++) {
+      if (scanner.starts[field] !== scanner.ends[field] || scanner.marks[field]! >= QUOTED) return false
+    }
+    scanner.count = width
+    return true
   }
 
   /** Ends the record at the line end behind `position`, which may not have been read yet. */
@@ -172,6 +192,7 @@ export class Records {
     if (room > 4 * readBytes && held < readBytes) room = readBytes
     else if (held > room / 2) room *= 2
     while (room - held < leastRoom) room *= 2
+    if (room > this.#memory.length && this.#memory.length - held >= leastRoom) room = this.#memory.length
     const window = room === this.bytes.length ? this.bytes : this.#room(room)
     // Both may be the same memory: this is a move.
     window.set(this.bytes.subarray(this.from, this.#end))

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Records } from './records.ts'
 import { DOUBLED } from './scan.ts'
+import { badByte } from './utf8.ts'
 
 const rawBytes = 4096
 
@@ -39,7 +40,7 @@ export function reason(records: Records, { labels, headerRow, recordBytes }: Sha
       return `${fields} where the ${headerRow ? 'header' : 'first row'} has ${labels.length}`
     }
     case 'NOT_UTF8':
-      return `not valid UTF-8 (${badByte(records)}); save the file as UTF-8, in Excel as "CSV UTF-8"`
+      return `not valid UTF-8 (${badByte(records.bytes, records.from, records.next)}); save the file as UTF-8, in Excel as "CSV UTF-8"`
     case 'NUL_BYTE':
       return 'holds a NUL byte, which no text column can store'
     case 'UNCLOSED_QUOTE':
@@ -65,31 +66,6 @@ function blamedField({ fault, scanner, bytes }: Records): number {
     if (fault === 'NUL_BYTE' ? field.includes(0) : !isUtf8(field)) return index
   }
   return -1
-}
-
-/** The first byte that is not part of a character, as `byte 0xE9`. */
-function badByte({ bytes, from, next }: Records): string {
-  let at = from
-  while (at < next) {
-    const length = characterLength(bytes, at, next)
-    if (length === 0) break
-    at += length
-  }
-  return `byte 0x${bytes[Math.min(at, next - 1)]!.toString(16).toUpperCase().padStart(2, '0')}`
-}
-
-/** Bytes of the well-formed character at `at`, or 0: table 3-7 of the Unicode standard. */
-function characterLength(bytes: Uint8Array, at: number, end: number): number {
-  const lead = bytes[at]!
-  if (lead < 0x80) return 1
-  const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
-  if (length === 0 || at + length > end) return 0
-  const second = bytes[at + 1]!
-  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
-  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
-  if (second < low || second > high) return 0
-  for (let i = 2; i < length; i++) if ((bytes[at + i]! & 0xc0) !== 0x80) return 0
-  return length
 }
 
 /** NUL is shown as its symbol, since a report has to be storable as text too. */

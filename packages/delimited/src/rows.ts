@@ -1,77 +1,114 @@
-import { DelimitedProblem } from './problem.ts'
-import { type Delimiter, delimiters, detectDelimiter } from './dialect.ts'
-import { type Limits, maxColumns } from './limits.ts'
+import { detectDialect, longestSample } from './dialect/detect.ts'
+import type { Detected, Dialect } from './dialect/dialect.ts'
+import { delimiterName } from './dialect/guesses.ts'
+import type { DelimitedOptions } from './dialect/options.ts'
+import type { ReadableFile } from './dialect/sample.ts'
+import type { Limits } from './limits.ts'
 import { Records } from './records.ts'
-import { fieldText, reason, type Shape } from './reject.ts'
+import type { Shape } from './reject.ts'
 import type { TextFile } from './text-file.ts'
 import { type Utf8Reader, utf8Reader } from './utf8-reader.ts'
 
-const longestLabel = 1000
-
-/** How a file is to be read: the delimiter by name, or none to have it detected. */
-export interface Dialect {
-  delimiter?: Delimiter
-  headerRow: boolean
-}
-
-/** A file's data records from the first one on, and what they are held against. */
+/** A file's records from the first row on, and what they are held against. */
 export interface Rows {
   records: Records
   reader: Utf8Reader
-  delimiter: Delimiter
   shape: Shape
 }
 
-/**
- * Opens a file's rows, once for each pass. Without a header row the first well-formed record says how many columns there are.
- * The window lies in `memory` where that is given. Throws DelimitedProblem EMPTY_FILE, HEADER_NOT_READABLE, NO_READABLE_ROW or TOO_MANY_COLUMNS.
- */
-export function openRows(file: TextFile, dialect: Dialect, limits: Limits, memory?: Buffer): Rows {
-  const { headerRow } = dialect
-  const delimiter = dialect.delimiter ?? detectDelimiter(file, limits)
-  const start = () => {
-    const reader = utf8Reader(file)
-    return { reader, records: new Records(reader, delimiters[delimiter].charCodeAt(0), limits, memory) }
-  }
-  const { reader, records } = start()
-  if (!records.advance()) {
-    throw new DelimitedProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
-  }
-  const labels = headerRow ? headerLabels(records, file, limits) : positions(records, file)
-  const shape = { labels, headerRow, recordBytes: limits.recordBytes }
-  const rows = headerRow ? { reader, records } : start()
-  rows.records.width = labels.length
-  return { ...rows, delimiter, shape }
+/** How a file is read, found out as `detectDialect` says; UTF-16 is looked at as UTF-8. */
+export function detectText(file: TextFile, options: DelimitedOptions): Detected {
+  return detectDialect(file.encoding === 'UTF-8' ? file : decodedHead(file), options)
 }
 
-function headerLabels(records: Records, file: TextFile, { recordBytes }: Limits): string[] {
-  const refuse = (why: string) =>
-    new DelimitedProblem(
-      'HEADER_NOT_READABLE',
-      `The header of ${file.name} in line ${records.line} cannot be read: ${why}.`,
-    )
-  if (records.fault === 'NUL_BYTE') throw refuse('it holds NUL bytes; if the file is UTF-16, save it as UTF-8')
-  if (records.fault) throw refuse(reason(records, { labels: [], headerRow: true, recordBytes }))
-  assertWidth(records, file)
-  return Array.from({ length: records.scanner.count }, (_, index) => {
-    const label = fieldText(records, index)
-    if (label.length <= longestLabel) return label
-    throw refuse(`label ${index + 1} is longer than ${longestLabel} characters; is the first row really a header?`)
-  })
+/** Opens the rows of a file whose dialect is known, once for each pass. The window lies in `memory` where that is given. */
+export function rowsOf(file: TextFile, dialect: Dialect, limits: Limits, memory?: Buffer): Rows {
+  const reader = file.encoding === 'UTF-8' ? new RowsReader(file, dialect) : new DecodedRowsReader(file, dialect)
+  const records = new Records(reader, dialect, limits, memory)
+  const { labels, headerLine, trailing } = dialect
+  records.line = dialect.line
+  records.width = labels.length
+  records.trailing = trailing
+  return { records, reader, shape: { labels, headerRow: headerLine > 0, recordBytes: limits.recordBytes } }
 }
 
-function positions(records: Records, file: TextFile): string[] {
-  while (records.fault) {
-    if (records.advance()) continue
-    const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
-    throw new DelimitedProblem('NO_READABLE_ROW', text)
+/** Opens the rows of a file whose dialect is guessed on the spot. */
+export function openRows(
+  file: TextFile,
+  options: DelimitedOptions,
+  limits: Limits,
+  memory?: Buffer,
+): Rows & { delimiter: string; dialect: Dialect } {
+  const { dialect } = detectText(file, options)
+  return { ...rowsOf(file, dialect, limits, memory), delimiter: delimiterName(dialect.delimiter), dialect }
+}
+
+/** The bytes between the first row and the footer. */
+class RowsReader implements Utf8Reader {
+  position: number
+  readonly #file: TextFile
+  readonly #end: number
+
+  constructor(file: TextFile, { from, end }: Dialect) {
+    this.#file = file
+    this.position = from
+    this.#end = end
   }
-  assertWidth(records, file)
-  return Array.from({ length: records.scanner.count }, (_, index) => `column_${index + 1}`)
+
+  read(into: Uint8Array, at: number, room: number): number {
+    const bytes = this.#file.read(into, at, Math.min(room, this.#end - this.position), this.position)
+    this.position += bytes
+    return bytes
+  }
 }
 
-function assertWidth({ scanner, line }: Records, file: TextFile): void {
-  if (scanner.count <= maxColumns) return
-  const text = `${file.name} has ${scanner.count} columns in line ${line}; a table holds at most ${maxColumns}.`
-  throw new DelimitedProblem('TOO_MANY_COLUMNS', text)
+/** The same for UTF-16, whose bytes have no place in UTF-8 before they are decoded. */
+class DecodedRowsReader implements Utf8Reader {
+  readonly #reader: Utf8Reader
+  #held: Buffer = Buffer.alloc(0)
+
+  constructor(file: TextFile, { from }: Dialect) {
+    this.#reader = utf8Reader(file)
+    for (let decoded = 0; decoded < from; ) {
+      const bytes = Buffer.allocUnsafe(decodedBytes)
+      const read = this.#reader.read(bytes, 0, bytes.length)
+      if (read === 0) break
+      decoded += read
+      this.#held = bytes.subarray(Math.max(0, read - (decoded - from)), read)
+      if (decoded <= from) this.#held = Buffer.alloc(0)
+    }
+  }
+
+  get position(): number {
+    return this.#reader.position
+  }
+
+  read(into: Uint8Array, at: number, room: number): number {
+    if (this.#held.length === 0) return this.#reader.read(into, at, room)
+    const bytes = Math.min(room, this.#held.length)
+    this.#held.copy(into, at, 0, bytes)
+    this.#held = this.#held.subarray(bytes)
+    return bytes
+  }
+}
+
+const decodedBytes = 64 * 1024
+
+/** As much of a text in UTF-16 as is looked at; of a longer one the end is not known before it was read. */
+function decodedHead(file: TextFile): ReadableFile {
+  const reader = utf8Reader(file)
+  const head = Buffer.allocUnsafe(longestSample)
+  let length = 0
+  while (head.length - length >= 8) {
+    const read = reader.read(head, length, head.length - length)
+    if (read === 0) break
+    length += read
+  }
+  const size = head.length - length >= 8 ? length : Number.MAX_SAFE_INTEGER
+  return {
+    name: file.name,
+    size,
+    read: (into, at, wanted, position) =>
+      position >= length ? 0 : head.copy(into, at, position, Math.min(length, position + wanted)),
+  }
 }

@@ -92,6 +92,10 @@ export class RecordScanner {
           at = behind
         }
         fieldEnd = at
+        if (padded) {
+          while (fieldEnd > start && bytes[fieldEnd - 1] === SPACE) fieldEnd--
+          start = afterSpaces(bytes, start, fieldEnd)
+        }
       }
       if (count < maxColumns) {
         starts[count] = start

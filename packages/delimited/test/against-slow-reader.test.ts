@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { afterAll, expect, it } from '@jest/globals'
-import { type Delimiter, delimiters } from '../src/dialect.ts'
+import { type Delimiter, delimiters } from '../src/dialect/options.ts'
 import { inputFolder, readInPlace } from './read-whole.ts'
 import { readSlowly } from './slow-reader.ts'
 

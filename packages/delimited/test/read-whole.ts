@@ -5,7 +5,7 @@ import type { Limits } from '../src/limits.ts'
 import { encode, type InspectedColumn, inspect } from '../src/passes.ts'
 import { DelimitedProblem } from '../src/problem.ts'
 import type { RejectedRow } from '../src/reject.ts'
-import type { Dialect } from '../src/rows.ts'
+import type { DelimitedOptions as Dialect } from '../src/dialect/options.ts'
 import { TextFile } from '../src/text-file.ts'
 
 export type Cell = string | null

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { defaultLimits, type Limits } from '../src/limits.ts'
-import type { Dialect } from '../src/rows.ts'
+import type { DelimitedOptions as Dialect } from '../src/dialect/options.ts'
 import { type Cell, inputFolder, readInPlace } from './read-whole.ts'
 
 const folder = inputFolder()
@@ -226,8 +226,8 @@ describe('a file is refused', () => {
     ['EMPTY_FILE', '', { headerRow: false }],
     ['TOO_MANY_COLUMNS', `${'a,'.repeat(1600)}a\n1,2\n`],
     ['TOO_MANY_COLUMNS', `${'a,'.repeat(9999)}a\n`, { delimiter: 'COMMA', headerRow: false }],
-    ['HEADER_NOT_READABLE', 'a,"b\n1,2\n'],
-    ['HEADER_NOT_READABLE', 'a,"b"c\n1,2\n'],
+    ['HEADER_NOT_READABLE', 'a,"b\n1,2,3\n'],
+    ['HEADER_NOT_READABLE', 'a,"b"c\n1,2,3\n'],
     ['HEADER_NOT_READABLE', bytes('a,', 0xe9, '\n')],
     ['HEADER_NOT_READABLE', Buffer.from('a,b\n', 'utf16le')],
     ['HEADER_NOT_READABLE', `${'x'.repeat(2000)},b\n`],

@@ -1,10 +1,10 @@
-import type { Dialect, Encoding, Inspection, Limits, RejectedRow } from '@sluice/delimited'
+import type { DelimitedOptions, Encoding, Inspection, Limits, RejectedRow } from '@sluice/delimited'
 
 /** What the thread is started with. */
 export interface Job {
   path: string
   fileName: string
-  dialect: Dialect
+  dialect: DelimitedOptions
   limits: Limits
 }
 

@@ -1,0 +1,95 @@
+import type { Grammar } from '../grammar.ts'
+
+export const guessedDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((c) => c.charCodeAt(0))
+
+const LF = 10
+const CR = 13
+const SPACE = 32
+const DOUBLE = 34
+const SINGLE = 39
+const BACKSLASH = 92
+
+/** What of a grammar is given; the rest is to be guessed. */
+export type GivenGrammar = Partial<Grammar>
+
+/**
+ * The grammars worth trying on a sample, the plainest first: only delimiters that are there, another quote only where one stands
+ * at the beginning of a field, backslashes only where one stands before a quote or a delimiter.
+ */
+export function candidates(sample: Uint8Array, given: GivenGrammar): Grammar[] {
+  const seen = look(sample)
+  const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
+  const delimiters = given.delimiter === undefined ? present : [given.delimiter]
+  // In one column the delimiter is one that stands in no value, so that none is broken.
+  if (delimiters.length === 0) delimiters.push(guessedDelimiters[0]!)
+  const comment = given.comment ?? -1
+  return delimiters.flatMap((delimiter) =>
+    quotes(seen, delimiter, given).flatMap((quote) =>
+      escapes(seen, delimiter, quote, given).flatMap((escape) =>
+        paddings(seen, delimiter, given).map((padded) => ({
+          delimiter,
+          quote,
+          escape,
+          padded,
+          comment,
+        })),
+      ),
+    ),
+  )
+}
+
+interface Seen {
+  bytes: Uint32Array
+  /** How often a quote stands behind a byte or behind that byte and spaces; those of line ends count for every delimiter. */
+  doubleBehind: Uint32Array
+  singleBehind: Uint32Array
+  /** How often a space stands behind a byte. */
+  padded: Uint32Array
+  /** How often a backslash stands before a byte. */
+  backslashed: Uint32Array
+}
+
+function look(sample: Uint8Array): Seen {
+  const seen: Seen = {
+    bytes: new Uint32Array(256),
+    doubleBehind: new Uint32Array(256),
+    singleBehind: new Uint32Array(256),
+    padded: new Uint32Array(256),
+    backslashed: new Uint32Array(256),
+  }
+  let before = LF
+  let solid = LF
+  for (let at = 0; at < sample.length; at++) {
+    const byte = sample[at]!
+    seen.bytes[byte]!++
+    if (byte === DOUBLE) seen.doubleBehind[solid]!++
+    else if (byte === SINGLE) seen.singleBehind[solid]!++
+    else if (byte === SPACE) seen.padded[before]!++
+    if (before === BACKSLASH) seen.backslashed[byte]!++
+    before = byte
+    if (byte !== SPACE) solid = byte
+  }
+  return seen
+}
+
+function quotes(seen: Seen, delimiter: number, { quote }: GivenGrammar): number[] {
+  if (quote !== undefined) return [quote]
+  const opening = (behind: Uint32Array) => behind[delimiter]! + behind[LF]! + behind[CR]!
+  const found = [DOUBLE]
+  if (opening(seen.singleBehind) > 0) found.push(SINGLE)
+  if (opening(seen.doubleBehind) > 0) found.push(-1)
+  return found
+}
+
+function escapes(seen: Seen, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
+  if (escape !== undefined) return [escape]
+  const { backslashed } = seen
+  const telling = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
+  return telling > 0 ? [-1, BACKSLASH] : [-1]
+}
+
+function paddings(seen: Seen, delimiter: number, { padded }: GivenGrammar): boolean[] {
+  if (delimiter === SPACE) return [false]
+  if (padded !== undefined) return [padded]
+  return seen.padded[delimiter]! > 0 ? [false, true] : [false]
+}

@@ -1,0 +1,83 @@
+import type { DataType } from '@sluice/contracts'
+import { DelimitedProblem } from '../problem.ts'
+
+export const delimiters = { COMMA: ',', SEMI_COLON: ';', TAB: '\t', PIPE: '|' } as const
+export type Delimiter = keyof typeof delimiters
+
+export const dateFormats = [
+  'YYYY-MM-DD',
+  'YYYY/MM/DD',
+  'YYYYMMDD',
+  'DD.MM.YYYY',
+  'DD/MM/YYYY',
+  'DD-MM-YYYY',
+  'MM/DD/YYYY',
+  'MM-DD-YYYY',
+] as const
+export type DateFormat = (typeof dateFormats)[number]
+
+/** What is said about one column; it is found by its label or by its place, from 0. */
+export interface ColumnOptions {
+  index?: number
+  label?: string
+  name?: string
+  dataType?: DataType
+  precision?: number
+  scale?: number
+  dateFormat?: DateFormat
+}
+
+/** What can be said about a file instead of having it guessed: OPTIONS.md. */
+export interface DelimitedOptions {
+  /** By name, or one ASCII character. */
+  delimiter?: string
+  quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
+  escape?: 'DOUBLED' | 'BACKSLASH'
+  comment?: string
+  headerRow?: boolean
+  headerLines?: number
+  skipLines?: number
+  trailingDelimiters?: number
+  trimSpaces?: boolean
+  footerLines?: number
+  nullValues?: readonly string[]
+  decimal?: 'POINT' | 'COMMA'
+  columns?: readonly ColumnOptions[]
+}
+
+/** ASCII that can stand between fields: nothing that values, quotes, escapes or line ends are made of. */
+const isSeparator = (text: string) => {
+  const code = text.charCodeAt(0)
+  return text.length === 1 && code > 0 && code < 127 && !/[\w"'\\.+\-\r\n]/.test(text)
+}
+
+/** The character that a delimiter's name or character means. Throws DelimitedProblem OPTIONS_NOT_USABLE. */
+export function delimiterByte(delimiter: string): number {
+  const character = delimiters[delimiter as Delimiter] ?? delimiter
+  if (isSeparator(character)) return character.charCodeAt(0)
+  throw notUsable(
+    `${JSON.stringify(delimiter)} cannot be a delimiter; give one punctuation character, or COMMA, SEMI_COLON, TAB or PIPE`,
+  )
+}
+
+/** Throws DelimitedProblem OPTIONS_NOT_USABLE with a sentence when two options contradict each other. */
+export function assertUsable(options: DelimitedOptions): void {
+  const { delimiter, comment, headerRow, headerLines, columns = [] } = options
+  const separator = delimiter === undefined ? undefined : delimiterByte(delimiter)
+  if (comment !== undefined && !isSeparator(comment)) {
+    throw notUsable(`${JSON.stringify(comment)} cannot begin comments; give one punctuation character, say #`)
+  }
+  if (comment !== undefined && comment.charCodeAt(0) === separator) {
+    throw notUsable('The delimiter and the character that begins comments have to be different')
+  }
+  if (headerRow === false && headerLines !== undefined) {
+    throw notUsable('A file without a header row has no header lines; leave one of the two out')
+  }
+  for (const { index, label } of columns) {
+    if (index === undefined && label === undefined) throw notUsable('Each of the columns needs a label or an index')
+  }
+}
+
+export function notUsable(why: string): DelimitedProblem {
+  return new DelimitedProblem('OPTIONS_NOT_USABLE', `${why}.`)
+}

@@ -1,0 +1,91 @@
+import type { Grammar } from '../grammar.ts'
+import { afterLineEnd, COMMENT, countLineEnds, MORE, QUOTED, RECORD, RecordScanner, TEXT_AFTER_QUOTE } from '../scan.ts'
+import { cellKind } from './cells.ts'
+
+/** One record of a sample under some grammar. */
+export interface SampleRecord {
+  /** Position in the sample, and behind its line end. */
+  from: number
+  next: number
+  /** Physical line, from 1. */
+  line: number
+  /** Fields; 0 where the quoting is broken. */
+  count: number
+  /** Whether its quotes were broken and left out. */
+  mended?: boolean
+  fault?: 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE'
+  /** The kinds of its cells (cells.ts); where each begins and ends, and its marks. */
+  kinds: number[]
+  starts: number[]
+  ends: number[]
+  marks: number[]
+}
+
+export interface ParsedSample {
+  grammar: Grammar
+  records: SampleRecord[]
+  /** Lines that hold nothing, as line numbers. */
+  blankLines: number[]
+  /** Whether the last record reaches the end of the sample. */
+  exhausted: boolean
+}
+
+/** A quote that is still open after this many bytes counts as a stray one. */
+const longQuote = 32 * 1024
+const strayQuotes = 3
+
+/** The first records of a sample: at most `most`, and none that begins behind `until`. */
+export function parseSample(
+  bytes: Uint8Array,
+  from: number,
+  complete: boolean,
+  grammar: Grammar,
+  most: number,
+  until = bytes.length,
+): ParsedSample {
+  const scanner = new RecordScanner(grammar)
+  const end = bytes.length
+  const records: SampleRecord[] = []
+  const blankLines: number[] = []
+  let line = 1
+  let at = from
+  let strays = 0
+  while (at < end && at < until && records.length < most) {
+    let outcome = scanner.scan(bytes, at, end, complete)
+    if (outcome === MORE && scanner.openQuote >= 0 && end - scanner.openQuote > longQuote) {
+      if (++strays > strayQuotes) break
+      outcome = -1
+    } else if (outcome === MORE && records.length === 0) outcome = scanner.scan(bytes, at, end, true)
+    if (outcome === MORE) break
+    const whole = outcome === RECORD
+    const after = whole || outcome === COMMENT ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
+    const next = after < 0 ? end : after
+    const isBlank = whole && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < QUOTED
+    if (isBlank) blankLines.push(line)
+    else if (outcome !== COMMENT) records.push(describe(scanner, { from: at, next, line }, outcome, bytes))
+    line += whole ? scanner.lines : countLineEnds(bytes, at, next)
+    at = next
+  }
+  return { grammar, records, blankLines, exhausted: at >= end }
+}
+
+function describe(
+  { starts, ends, marks, count }: RecordScanner,
+  place: Pick<SampleRecord, 'from' | 'next' | 'line'>,
+  outcome: number,
+  bytes: Uint8Array,
+): SampleRecord {
+  if (outcome !== RECORD) {
+    const fault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
+    return { ...place, count: 0, fault, kinds: [], starts: [], ends: [], marks: [] }
+  }
+  const seen = Math.min(count, starts.length)
+  return {
+    ...place,
+    count,
+    kinds: Array.from({ length: seen }, (_, i) => cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & QUOTED) !== 0)),
+    starts: Array.from(starts.subarray(0, seen)),
+    ends: Array.from(ends.subarray(0, seen)),
+    marks: Array.from(marks.subarray(0, seen)),
+  }
+}

@@ -1,0 +1,68 @@
+import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cells.ts'
+import type { ParsedSample, SampleRecord } from './parse.ts'
+
+/** How well a grammar explains a sample. */
+export interface Score {
+  /** 0–1; comparable between grammars of the same sample. */
+  total: number
+  /** Fields that most records have. */
+  width: number
+}
+
+/** What a cell of each kind is worth: a sample cut at the right places is made of numbers, dates and clean words. */
+const worth: Record<number, number> = { [NUMBER]: 1, [TIME]: 1, [TEXT]: 0.8, [INDENTED]: 0.6, [DEBRIS]: 0.35 }
+
+/** Characters that stand inside of values more often than between them. */
+const trust: Record<string, number> = { ':': 0.55, '^': 0.95, '~': 0.9, ' ': 0.5 }
+
+/** What one column is worth beside several: it is always consistent, so that says nothing. */
+const singleColumn = 0.45
+/** A file usually begins with its table; a reading under which it does not has to be much better otherwise. */
+const lateStart = 0.5
+
+export function score(parsed: ParsedSample): Score {
+  const { records, grammar } = parsed
+  if (records.length === 0) return { total: 0, width: 1 }
+  const width = usualWidth(records)
+  const quality = cellQuality(records, width)
+  const alike = records.filter(({ count }) => count === width).length
+  const consistency = alike / records.length
+  if (width === 1) return { total: singleColumn * consistency * quality, width }
+  const start = startsWithTable(records, width) ? 1 : lateStart
+  const total = consistency ** 2 * quality * (width / (width + 0.5)) * start
+  return { total: total * (trust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
+}
+
+/** The number of fields that most records have; among equals the first, unless it is a title's or a note's one field. */
+export function usualWidth(records: readonly SampleRecord[]): number {
+  const times = new Map<number, number>()
+  for (const { count } of records) if (count > 0) times.set(count, (times.get(count) ?? 0) + 1)
+  let width = 1
+  let most = 0
+  for (const [count, number] of times) {
+    if (number < most || (number === most && width > 1)) continue
+    width = count
+    most = number
+  }
+  // In a file of a few lines with as many notes as rows, or ragged ones only, its first line counts.
+  return most * 2 <= records.length && width === 1 ? Math.max(1, records[0]!.count) : width
+}
+
+/** The first record may lack or have a field: a header without a name for row numbers, or with a delimiter at its end. */
+function startsWithTable([first]: readonly SampleRecord[], width: number): boolean {
+  return first !== undefined && (first.count === width || (first.count > 1 && Math.abs(first.count - width) === 1))
+}
+
+function cellQuality(records: readonly SampleRecord[], width: number): number {
+  let sum = 0
+  let cells = 0
+  for (const { count, kinds } of records) {
+    if (count !== width) continue
+    for (const kind of kinds) {
+      if (kind === EMPTY) continue
+      sum += worth[kind]!
+      cells++
+    }
+  }
+  return cells === 0 ? worth[TEXT]! : sum / cells
+}

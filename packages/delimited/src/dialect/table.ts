@@ -1,0 +1,183 @@
+import { maxColumns } from '../limits.ts'
+import { QUOTED } from '../scan.ts'
+import { EMPTY } from './cells.ts'
+import { cellTexts } from './cell-text.ts'
+import { areDistinct, type HeaderCandidate, headerVotes, isText, joinLabels, lookLikeLabels } from './header.ts'
+import { mendedHeader } from './mend.ts'
+import type { DelimitedOptions } from './options.ts'
+import type { ParsedSample, SampleRecord } from './parse.ts'
+import { usualWidth } from './score.ts'
+
+/** Where a table begins in a sample and what its columns are called. */
+export interface Table {
+  /** Index of the first record of the header, or of the first row where there is none. */
+  start: number
+  headerLines: number
+  labels: string[]
+  /** Empty fields behind the last column in every row. */
+  trailing: number
+  width: number
+  confidence: { start: number; header: number }
+}
+
+const longestPreamble = 100
+const deepestHeader = 3
+
+/** Finds the table in a parsed sample of at least one record. */
+export function findTable(parsed: ParsedSample, sample: Uint8Array, given: DelimitedOptions): Table {
+  const { records, grammar } = parsed
+  const candidates: HeaderCandidate[] = []
+  const at = (index: number) =>
+    (candidates[index] ??= { record: records[index]!, texts: cellTexts(sample, records[index]!, grammar) })
+  const rowsFrom = (index: number) => records.slice(index, index + 200).map((_, offset) => at(index + offset))
+  const wide = usualWidth(records)
+  // A line with broken quotes is a title only where no delimiter says that it should have been something else.
+  const isBroken = ({ count, from, next }: SampleRecord) =>
+    count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
+  const start = given.skipLines !== undefined ? 0 : tableStart(parsed, wide, at, rowsFrom, isBroken)
+  const broken = records[start]!
+  if (broken.count === 0 && given.headerRow !== false) {
+    records[start] = mendedHeader(broken, sample, grammar, wide)
+    delete candidates[start]
+  }
+  const first = at(start)
+  const rows = rowsFrom(start + 1).filter(({ record }) => record.count === wide)
+  const votes = headerVotes(first, rows)
+  const guess = votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
+  const headerRow = given.headerRow ?? guess
+  if (!headerRow) records[start] = broken
+  const confidence = {
+    start: start === 0 ? 1 : 0.8,
+    header: votes === 0 ? 0.6 : Math.min(1, 0.7 + 0.1 * Math.abs(votes)),
+  }
+  if (!headerRow) {
+    const trailing = Math.min(given.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
+    const width = wide - trailing
+    const labels = Array.from({ length: width }, (_, index) => `column_${index + 1}`)
+    return { start, headerLines: 0, labels, trailing, width, confidence }
+  }
+  const headerLines = Math.min(given.headerLines ?? depth(start, rows.length, at, rowsFrom), records.length - start)
+  const lines = Array.from({ length: headerLines }, (_, index) => at(start + index).texts)
+  const labels = headerLines === 1 ? [...lines[0]!] : joinLabels(lines)
+  const body = records.slice(start + headerLines)
+  const trailing = given.trailingDelimiters ?? trailingBehind(labels, body, wide)
+  if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
+  labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
+  // Labels are only looked at as far as a table can have columns.
+  const width = first.record.count > maxColumns ? first.record.count : labels.length
+  return { start, headerLines, labels, trailing, width, confidence }
+}
+
+/**
+ * R writes the names of rows as a first column without a label, and all of it in quotes: one label less than there are fields in every row.
+ * Any other header that is too short stays as it is, and the rows do not fit: which column it lacks cannot be known.
+ */
+function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], wide: number): boolean {
+  const quoted = ({ marks }: SampleRecord, index: number) => (marks[index]! & QUOTED) !== 0
+  return (
+    header.count === wide - 1 &&
+    header.marks.every((_, index) => quoted(header, index)) &&
+    body.length > 0 &&
+    body.every((row) => row.count === wide && quoted(row, 0))
+  )
+}
+
+/** Always empty last fields, of which the header has all or none. */
+function trailingBehind(labels: readonly string[], body: readonly SampleRecord[], wide: number): number {
+  const empty = emptyAtEnd(body, wide)
+  if (empty === 0) return 0
+  if (labels.length < wide) return wide - labels.length <= empty ? wide - labels.length : 0
+  if (labels.length > wide) return 0
+  let unnamed = 0
+  while (unnamed < empty && labels[labels.length - 1 - unnamed] === '') unnamed++
+  return unnamed
+}
+
+/** How many of the last fields are empty in all rows of the usual width; at least one column stays. */
+function emptyAtEnd(body: readonly SampleRecord[], wide: number): number {
+  const rows = body.filter(({ count, kinds }) => count === wide && kinds.length === wide)
+  if (rows.length === 0) return 0
+  let least = wide - 1
+  for (const { starts, ends, marks } of rows) {
+    let empty = 0
+    while (empty < least && starts[wide - 1 - empty] === ends[wide - 1 - empty] && marks[wide - 1 - empty]! < 2) empty++
+    least = empty
+  }
+  return least
+}
+
+function tableStart(
+  { records, blankLines }: ParsedSample,
+  wide: number,
+  at: (index: number) => HeaderCandidate,
+  rowsFrom: (index: number) => HeaderCandidate[],
+  isBroken: (record: SampleRecord) => boolean,
+): number {
+  if (wide === 1) return 0
+  const limit = Math.min(longestPreamble, records.length)
+  const isHeader = (index: number) => headerVotes(at(index), rowsFrom(index + 1)) > 0
+  let start = 0
+  while (start < limit && records[start]!.count !== wide && !isBroken(records[start]!)) start++
+  if (start === limit) return 0
+  // A header with a field too few or too many is still the header.
+  const above = start - 1
+  if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(at(above))) return above
+  start = behindTitles(start, limit, at, isHeader)
+  return behindBlock(start, limit, records, blankLines, isHeader)
+}
+
+/** Titles may be padded with delimiters, as spreadsheets write them: one filled cell, or none, above a header with several. */
+function behindTitles(
+  start: number,
+  limit: number,
+  at: (index: number) => HeaderCandidate,
+  isHeader: (index: number) => boolean,
+): number {
+  const filled = (index: number) => at(index).record.kinds.filter((kind) => kind !== EMPTY)
+  let next = start
+  while (next < limit && filled(next).length <= 1) next++
+  if (next === start || next >= limit - 1) return start
+  const empties = Array.from({ length: next - start }, (_, index) => filled(start + index)).filter(
+    (cells) => cells.length === 0,
+  )
+  const convincing = at(next).record.count === at(start).record.count && (isHeader(next) || empties.length > 0)
+  return convincing && filled(next).every(isText) ? next : start
+}
+
+/** A block of lines above an empty line, such as names and values, is no table when a header stands below the line. */
+function behindBlock(
+  start: number,
+  limit: number,
+  records: readonly SampleRecord[],
+  blankLines: readonly number[],
+  isHeader: (index: number) => boolean,
+): number {
+  if (start !== 0 || isHeader(0)) return start
+  for (let index = 1; index < Math.min(limit, 20, records.length - 1); index++) {
+    const gap = blankLines.some((line) => line > records[index - 1]!.line && line < records[index]!.line)
+    if (gap && records.length - index > index && isHeader(index)) return index
+  }
+  return start
+}
+
+/** Records that make up the header: those above the first one that is of the kinds of the rows below it. */
+function depth(
+  start: number,
+  rows: number,
+  at: (index: number) => HeaderCandidate,
+  rowsFrom: (index: number) => HeaderCandidate[],
+): number {
+  let lines = 1
+  while (lines < deepestHeader && rows > lines + 1) {
+    const next = at(start + lines)
+    if (
+      next.record.count !== at(start).record.count ||
+      !next.record.kinds.every((kind) => kind === EMPTY || isText(kind))
+    )
+      break
+    const below = rowsFrom(start + lines + 1)
+    if (headerVotes(next, below) < 1.5 || headerVotes(at(start), below) < 1) break
+    lines++
+  }
+  return lines
+}

@@ -1,0 +1,52 @@
+const COMMA = 44
+const POINT = 46
+
+/** Spellings of "nothing" that people use; the empty field needs no mention. */
+const nullSpellings = [
+  'NA',
+  'N/A',
+  'n/a',
+  'NULL',
+  'null',
+  'Null',
+  '\\N',
+  'NaN',
+  'nan',
+  'None',
+  '#N/A',
+  '-',
+  '--',
+  '.',
+  '..',
+  '?',
+]
+
+/**
+ * The decimal sign that leaves no other reading: a comma where a column is made of numbers with one comma, one of which cannot be
+ * a thousands separator, and no value anywhere has a point for its decimals. 1,234 alone could be either, so it stays text.
+ */
+export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): number {
+  if (delimiter === COMMA) return POINT
+  let comma = false
+  for (const values of columns) {
+    const filled = values.filter((value) => value !== '')
+    if (filled.some((value) => /^-?(0|[1-9]\d*)\.\d+$/.test(value))) return POINT
+    if (filled.length === 0 || !filled.every((value) => /^-?(\d+|\d*,\d+)$/.test(value))) continue
+    if (filled.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) comma = true
+  }
+  return comma ? COMMA : POINT
+}
+
+/** The spellings among a column's values that stand for nothing, judging by the others: numbers, or times. */
+export function suggestNulls(columns: readonly (readonly string[])[]): string[] {
+  const found = new Set<string>()
+  for (const values of columns) {
+    const spellings = new Set(values.filter((value) => nullSpellings.includes(value)))
+    const others = values.filter((value) => value !== '' && !spellings.has(value))
+    const typed =
+      others.length > 0 &&
+      others.every((value) => /^[-+]?[\d.,]*\d([eE][-+]?\d+)?$|^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}/.test(value))
+    for (const spelling of spellings) if (typed || /^(NULL|null|Null|\\N|#?N\/A)$/.test(spelling)) found.add(spelling)
+  }
+  return [...found].toSorted()
+}

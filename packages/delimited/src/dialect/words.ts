@@ -1,0 +1,49 @@
+import type { Guesses } from './dialect.ts'
+
+const shownDelimiters: Record<string, string> = {
+  COMMA: ',',
+  SEMI_COLON: ';',
+  TAB: 'tab',
+  PIPE: '|',
+  ' ': 'space',
+  '\u001f': 'U+001F',
+}
+const quoteNames = { DOUBLE: '"', SINGLE: "'", NONE: 'none' } as const
+
+const times = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
+
+/** The dialect as part of a sentence: `delimiter ;, header in line 4, 3 lines above it skipped`. What is as usual is not mentioned. */
+export function describeGuesses(guesses: Guesses): string {
+  const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
+  const skipped = times(skipLines.value, 'line')
+  return [
+    `delimiter ${shownDelimiters[delimiter.value] ?? delimiter.value}`,
+    quote.value === 'DOUBLE' ? '' : `quote ${quoteNames[quote.value]}`,
+    escape.value === 'BACKSLASH' ? 'quotes escaped by backslashes' : '',
+    trimSpaces.value ? 'spaces around fields left out' : '',
+    headerRow.value ? headerWords(skipLines.value + 1, headerLines.value) : 'no header row',
+    skipLines.value === 0 ? '' : `${skipped} above it skipped`,
+    footerLines.value === 0 ? '' : `${times(footerLines.value, 'line')} at the end skipped`,
+    decimal.value === 'COMMA' ? 'decimal comma' : '',
+  ]
+    .filter((part) => part !== '')
+    .join(', ')
+}
+
+function headerWords(line: number, lines: number): string {
+  return lines === 1 ? `header in line ${line}` : `header of ${lines} lines from line ${line} on`
+}
+
+/** What else a reader of the log should know, as whole sentences. */
+export function notesOf(guesses: Guesses, footer: string): string[] {
+  const { trailingDelimiters, footerLines, nullValues } = guesses
+  const trailing = times(trailingDelimiters.value, 'delimiter')
+  const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
+  return [
+    trailingDelimiters.value === 0 ? '' : `Every row ends with ${trailing} behind the last column; they are left out.`,
+    footerLines.value === 0 || footer === '' ? '' : `Skipped at the end: ${footer}`,
+    suggested.length === 0
+      ? ''
+      : `${suggested.join(', ')} may stand for no value; they are kept as text unless the options list them as null values.`,
+  ].filter((note) => note !== '')
+}
