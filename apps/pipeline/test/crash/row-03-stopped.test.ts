@@ -1,68 +1,71 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
-import { ask, type Loaded, loadedPipelines, numbered, seen, silentForLong, sprung, trapped } from './scene.ts'
+import { spawnWorker, until } from '../engine/worker-process.ts'
+import { ask, type Loaded, loadedPipelines, numbered, seen, silentForLong, sprung, takenBy, trapped } from './scene.ts'
+
+const taken = ['in-copy', 'before-swap', 'in-publication', 'published'] as const
+/** The last one's run is cancelled meanwhile, and the pipeline loads something else. */
+const points = [...taken, 'before-swap'] as const
+
+type Run = { id: number; uid: string }
+interface Stopped {
+  scene: Loaded
+  run: Run
+  /** The run that was asked for while the worker was stopped. */
+  later?: Run
+  /** What was there when another worker had finished the run, and when the first had gone on. */
+  asleep: Awaited<ReturnType<typeof seen>>
+  awake: Awaited<ReturnType<typeof seen>>
+}
 
 let stack: Stack
-let scenes: Loaded[]
+let stopped: Stopped[]
+
+/** All at once: they wait most of the time. */
 beforeAll(async () => {
   stack = await startStack({ heartbeatSeconds: 10 })
-  scenes = await loadedPipelines(stack, 5)
-})
+  const scenes = await loadedPipelines(stack, points.length)
+  await using workers = new AsyncDisposableStack()
+  const first = await Promise.all(points.map(async (point) => workers.use(await trapped(stack, `${point}:stop`))))
+  const asked = await Promise.all(
+    scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
+  )
+  await Promise.all(points.map((point, index) => sprung(first[index]!, point)))
+  const sleeping = first.map((worker) => ({ worker, ...asked.find(({ run }) => run.uid === takenBy(worker)[0])! }))
+  const last = sleeping.at(-1)!
+  await stack.db.transaction().execute((trx) => cancelRun(trx, last.scene.pipeline.id))
+  const later = await ask(stack, last.scene.pipeline, numbered(3, 30))
+  workers.use(await spawnWorker({ ...stack.environment, CLIENT_CONCURRENCY: '64', WORKER_CONCURRENCY: '6' }))
+  stopped = await Promise.all(
+    sleeping.map(async ({ worker, scene, run }) => {
+      await silentForLong(stack, run)
+      await finished(stack, run === last.run ? later : run)
+      const asleep = await seen(stack, scene, run)
+      worker.signal('SIGCONT')
+      await until(() => worker.output().includes('"ending":"LOST"'))
+      await until(async () => (await stagingTables(scene.client, run)) === 0)
+      return { scene, run, asleep, awake: await seen(stack, scene, run), ...(run === last.run && { later }) }
+    }),
+  )
+}, 120_000)
 afterAll(async () => {
-  for (const { client } of scenes ?? []) await client.end()
+  for (const { scene } of stopped ?? []) await scene.client.end()
   await stack?.[Symbol.asyncDispose]()
 })
 
-/** A worker that stops at a point of run 2. */
-async function stoppedAt(
-  point: Failpoint,
-): Promise<{ scene: Loaded; run: { id: number; uid: string }; stopped: WorkerProcess }> {
-  const scene = scenes.pop()!
-  const stopped = await trapped(stack, `${point}:stop`)
-  const run = await ask(stack, scene.pipeline, numbered(2))
-  await sprung(stopped, point)
-  return { scene, run, stopped }
-}
-
-/** The stopped worker goes on, and sees that its run is not its own any more. */
-async function wakes(stopped: WorkerProcess, run: { uid: string }, scene: Loaded): Promise<void> {
-  stopped.signal('SIGCONT')
-  await until(() => stopped.output().includes('"ending":"LOST"'))
-  await until(async () => (await stagingTables(scene.client, run)) === 0)
-}
-
 describe('a worker that is stopped, as on a machine that hangs, and goes on five minutes later', () => {
-  it.each<Failpoint>(['in-copy', 'before-swap', 'in-publication', 'published'])(
-    'changes nothing any more when another one has its run, stopped at: %s',
-    async (point) => {
-      const { scene, run, stopped } = await stoppedAt(point)
-      await using _stopped = stopped
-      await using _other = await spawnWorker(stack.environment)
-      await silentForLong(stack, run)
-      await finished(stack, run)
-      const atLast = { state: 'OK', attempt: expect.any(Number), holds: [2], rows: 20_000, publications: 1 }
-      const there = await seen(stack, scene, run)
-      expect(there).toMatchObject(atLast)
-      expect(there.attempt).toBeGreaterThan(1)
-      await wakes(stopped, run, scene)
-      expect(await seen(stack, scene, run)).toMatchObject({ ...atLast, attempt: there.attempt, staging: 0, jobs: 0 })
-    },
-    60_000,
-  )
+  it.each(taken)('changes nothing any more when another one has its run, stopped at: %s', (point) => {
+    const { asleep, awake } = stopped[points.indexOf(point)]!
+    expect(asleep).toMatchObject({ state: 'OK', holds: [2], rows: 20_000, publications: 1 })
+    expect(asleep.attempt).toBeGreaterThan(1)
+    expect(awake).toEqual({ ...asleep, staging: 0, jobs: 0 })
+  })
 
   it('does not bring old rows back over those of a later run', async () => {
-    const { scene, run, stopped } = await stoppedAt('before-swap')
-    await using _stopped = stopped
-    await stack.db.transaction().execute((trx) => cancelRun(trx, scene.pipeline.id))
-    await using _other = await spawnWorker(stack.environment)
-    const later = await ask(stack, scene.pipeline, numbered(3, 30))
-    expect(await finished(stack, later)).toMatchObject({ state: 'OK' })
-    await wakes(stopped, run, scene)
-    expect(await seen(stack, scene, run)).toMatchObject({ state: 'CANCELLED', publications: 0, holds: [3], staging: 0 })
-    expect(await seen(stack, scene, later)).toMatchObject({ state: 'OK', publications: 1, rows: 30 })
-  }, 60_000)
+    const { scene, awake, later } = stopped.at(-1)!
+    expect(awake).toMatchObject({ state: 'CANCELLED', attempt: 1, publications: 0, holds: [3], rows: 30, staging: 0 })
+    expect(await seen(stack, scene, later!)).toMatchObject({ state: 'OK', publications: 1, jobs: 0 })
+  })
 })
