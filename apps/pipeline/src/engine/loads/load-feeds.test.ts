@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, copyText, never, numbered } from '../../../test/rows.ts'
 import { type ScratchWarehouse, scratchWarehouse, word } from '../../../test/scratch-warehouse.ts'
-import type { Feed } from '../sources/source.ts'
+import { binary, numberedTuples } from '../../../test/tuples.ts'
+import type { BinaryContent, Feed } from '../sources/source.ts'
 import { LostRun } from '../lost-run.ts'
-import { type FeedsToLoad, loadFeeds } from './load-feeds.ts'
+import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
@@ -134,5 +135,51 @@ describe('loading feeds', () => {
       0,
       undefined,
     ])
+  })
+
+  it('transforms, asks the gate, merges, and keeps cursor and profile', async () => {
+    const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
+    const increment = (from: number, cursor: unknown): Feed => ({
+      table: '',
+      columns: keyed,
+      content: {
+        ...(binary(() => numberedTuples(3, `from ${from}`)) as BinaryContent),
+        profile: () => [{ column: 'id', nulls: 0, distinct: 3, min: '1', max: '3' }],
+      },
+      cursor: () => cursor,
+    })
+    const profileOf = async () => (await scratch.warehouse.findTable('health', table))?.columns[0]
+    await loadFeeds({ ...job, mode: 'MERGE', feeds: feeds(increment(1, { at: 1 })) })
+    expect(await profileOf()).toMatchObject({ nullValues: 0, distinctValues: 3, minValue: '1', maxValue: '3' })
+    const transformation = [{ statement: `update ${table} set id = id + 2, name = upper(name)` }]
+    const next = { ...job, run: word('run'), mode: 'MERGE' as const, transformation }
+    const looked: string[] = []
+    const refusing = loadFeeds({
+      ...next,
+      feeds: feeds(increment(2, { at: 2 })),
+      async gate([ready]) {
+        const { rows } = await scratch.superuser.query(`select max(name) as name from sluice."${ready!.staging}"`)
+        looked.push(rows[0].name)
+        throw new LoadProblem('REFUSED', 'Too odd.')
+      },
+    })
+    await expect(refusing).rejects.toMatchObject({ code: 'REFUSED' })
+    expect([looked, await rowsOf(), await scratch.warehouse.findCursor('health', table), await leftovers()]).toEqual([
+      ['FROM 2'],
+      3,
+      { at: 1 },
+      0,
+    ])
+    await loadFeeds({ ...next, attempt: 2, feeds: feeds(increment(2, { at: 2 })) })
+    const { rows } = await scratch.superuser.query(`select id, name from health.${table} order by id`)
+    expect(rows.map(({ id, name }) => `${id} ${name}`)).toEqual([
+      '1 from 1',
+      '2 from 1',
+      '3 FROM 2',
+      '4 FROM 2',
+      '5 FROM 2',
+    ])
+    expect([await rowsOf(), await scratch.warehouse.findCursor('health', table)]).toEqual([5, { at: 2 }])
+    expect(await profileOf()).toEqual({ name: 'id', label: 'id', dataType: 'INTEGER', primaryKey: true })
   })
 })

@@ -1,8 +1,14 @@
 import { failpoint } from '../failpoints.ts'
 import { type Feed, TypesWidened } from '../sources/source.ts'
-import type { Load, PublishedTable, Warehouse } from '../warehouses/warehouse.ts'
+import type {
+  Load,
+  PublishedTable,
+  PublishOptions,
+  TransformationStatement,
+  Warehouse,
+} from '../warehouses/warehouse.ts'
 
-/** One table of a finished run: where it is, how many rows and bytes of COPY text, how its shape moved. */
+/** One table of a finished run: where it is, how many rows and bytes of COPY, how its shape moved. */
 export type LoadedTable = PublishedTable
 
 export interface FeedsToLoad {
@@ -17,6 +23,12 @@ export interface FeedsToLoad {
   signal: AbortSignal
   /** How many rows the source has set aside so far, and what the first of them is. */
   rejected: () => { count: number; first?: string | undefined }
+  /** SQL of the pipeline's owner, over the rows of all feeds once they are there. */
+  transformation?: readonly TransformationStatement[]
+  /** MERGE: what the feeds bring are increments, merged by primary key. */
+  mode?: PublishOptions['mode']
+  /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
+  gate?: PublishOptions['gate']
 }
 
 /** The data is not fit to be published; the old data stays. In a sentence for the owner of the pipeline. */
@@ -45,6 +57,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
 
   await using stack = new AsyncDisposableStack()
   const loads = new Map<string, Load>()
+  const cursors: Record<string, unknown> = {}
   let rows = 0
   for await (const feed of feeds) {
     signal.throwIfAborted()
@@ -56,10 +69,15 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     )
     loads.set(table, stack.use(load))
     rows += written.rows
+    if (feed.cursor) cursors[table] = feed.cursor()
   }
   refuseTooManyRejected(rows, job.rejected())
   if (loads.size === 0) return []
-  return (await warehouse.publish([...loads.values()], job.stillOurs, signal)).tables
+  const { transformation = [], mode = 'REPLACE', gate } = job
+  const all = [...loads.values()]
+  await warehouse.transform(all, transformation, signal)
+  const options = { mode, cursors, ...(gate && { gate }) }
+  return (await warehouse.publish(all, job.stillOurs, signal, options)).tables
 }
 
 /** Writes a feed to a staging table; to a new one, when its columns turn out to be wider than they looked. */

@@ -60,6 +60,8 @@ export interface Feed {
   table: string
   columns: FeedColumn[]
   content: BinaryContent | { format: 'copy-text'; chunks: AsyncIterable<Uint8Array> }
+  /** Where the next increment begins, as JSON. Asked once all rows are through; kept with them, or not at all. */
+  cursor?(): unknown
 }
 
 /**
