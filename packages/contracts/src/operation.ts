@@ -40,6 +40,8 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   response?: Contract<Response>
   /** The answer is a bare array, with its totals in headers. */
   paged?: boolean
+  /** The answer goes on: server-sent events, whose data is the response. */
+  events?: boolean
   /** The object has a version: answers carry it as ETag, and a write takes it as If-Match. */
   versioned?: boolean
   /** Takes If-Match, though its answer is not the object, or it is a POST. */

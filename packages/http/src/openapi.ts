@@ -34,7 +34,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
 
   for (const { signature } of operations) {
     const path = signature.path.replaceAll(/:(\w+)/g, '{$1}')
-    const content = (contract: object) => ({ 'application/json': { schema: ref(contract) } })
+    const content = (contract: object, type = 'application/json') => ({ [type]: { schema: ref(contract) } })
     paths[path] = {
       ...paths[path],
       [signature.method]: {
@@ -57,7 +57,9 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
           [signature.status]: {
             description: signature.response ? 'Done.' : 'Done; no body.',
             headers: answerHeaders(signature),
-            ...(signature.response && { content: content(signature.response) }),
+            ...(signature.response && {
+              content: content(signature.response, signature.events ? 'text/event-stream' : undefined),
+            }),
           },
           ...(signature.leadsOn && {
             302: {

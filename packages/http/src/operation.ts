@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { PathParameters, Role, Signature, Standing } from '@sluice/contracts'
 import type { Answer, Redirect } from './answer.ts'
+import type { EventStream } from './event-stream.ts'
 import type { Presented } from './authenticate.ts'
 
 /** Who is asking, as far as this service may rely on it. */
@@ -81,7 +82,7 @@ export function operationsWith<Context>() {
     signature: Signature<Path, Query, Body, Response>,
     handle: (
       input: Input<Context, Path, Query, Body>,
-    ) => Promise<NoInfer<Response> | Answer<NoInfer<Response>> | Redirect>,
+    ) => Promise<NoInfer<Response> | Answer<NoInfer<Response>> | Redirect | EventStream>,
   ): Operation<Context> {
     return { signature: signature as Signature, handle: handle as Operation<Context>['handle'] }
   }

@@ -1,11 +1,15 @@
 import { Router, type Request, type Response } from 'express'
+import type { Logger } from '@sluice/process'
 import { checker, holds, type Guard, type Signature } from '@sluice/contracts'
 import { Answer, Redirect, versionOf } from './answer.ts'
+import { EventStream, sendEvents } from './event-stream.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
 import { localesOf } from './locales.ts'
 
 export interface Surroundings<Context> {
+  logger: Logger
+  isStopping(): boolean
   /** Throws 401 for whoever cannot be recognised. Not asked where the guard is `anyone`. */
   authenticate(request: Request, guard: Guard): Promise<Caller>
   /** Runs a handler with what it needs: the pool for a read, one audited transaction for a write. */
@@ -37,7 +41,8 @@ export function router<Context>(
   return routes
 }
 
-function answerer<Context>(operation: Operation<Context>, { authenticate, run }: Surroundings<Context>) {
+function answerer<Context>(operation: Operation<Context>, surroundings: Surroundings<Context>) {
+  const { authenticate, run } = surroundings
   const { signature } = operation
   const checkQuery = signature.query && checker(signature.query, 'query')
   const checkBody = signature.body && checker(signature.body)
@@ -58,6 +63,7 @@ function answerer<Context>(operation: Operation<Context>, { authenticate, run }:
     }
     const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
     if (result instanceof Redirect) return void response.status(302).set(result.headers).end()
+    if (result instanceof EventStream) return sendEvents(response, result, surroundings)
     const { body, headers } = result instanceof Answer ? result : new Answer(result)
     response.status(signature.status).set(headers)
     if (signature.response) response.json(body)

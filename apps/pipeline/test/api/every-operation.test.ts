@@ -5,6 +5,7 @@ import { operations } from '../../src/api/operations.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { eventsOf } from './events.ts'
 import { wrongBody, wrongQuery } from './wrong-requests.ts'
 
 const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
@@ -121,6 +122,7 @@ const good: Record<string, () => Promise<Good>> = {
   'dataPipelines.runs': async () => ({ uid: loaded.pipeline, query: '?pageSize=1' }),
   'dataPipelines.rejectedRows': async () => ({ uid: loaded.pipeline }),
   'dataPipelines.logs': async () => ({ uid: loaded.pipeline, query: `?taskId=${loaded.run}&order=ASC` }),
+  'dataPipelines.followLogs': async () => ({ uid: loaded.pipeline, query: `?taskId=${loaded.run}` }),
   'dataPipelines.table': async () => ({ uid: loaded.pipeline }),
   'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
 }
@@ -147,7 +149,10 @@ describe.each(table)('%s', (id, signature) => {
   it('answers a good request as its contract says', async () => {
     const answer = await asked(owner, signature, await good[id]!())
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
-    if (signature.response) expect(checker(signature.response)(answer.body)).toEqual({ value: answer.body })
+    if (signature.events) {
+      const [first] = eventsOf(answer.text).filter(({ event }) => event === 'log')
+      expect(checker(signature.response!)(first!.data)).toEqual({ value: first!.data })
+    } else if (signature.response) expect(checker(signature.response)(answer.body)).toEqual({ value: answer.body })
     else expect(answer.text).toBe('')
     if (signature.paged) expect(answer.headers).toMatchObject({ 'x-page': '1', 'x-page-size': expect.any(String) })
     expect(answer.headers).toMatchObject({ 'x-request-id': expect.any(String), 'cache-control': 'no-store' })

@@ -5,7 +5,7 @@ import { recordSignatures, sharingSignatures } from '../record-signatures.ts'
 import { DataPipeline, DataPipelineBody } from './data-pipeline/data-pipeline.ts'
 import { UploadedFile } from './data-pipeline/uploaded-file.ts'
 import { UploadQuery } from './upload.ts'
-import { LogEntry, LogQuery, PageQuery, RejectedRow, Run, RunBody } from './run.ts'
+import { LogEntry, LogQuery, LogStreamQuery, PageQuery, RejectedRow, Run, RunBody } from './run.ts'
 import { Schema, SchemaBody } from './schema.ts'
 import { DataQuery, QueryResult, Table } from './table.ts'
 
@@ -98,6 +98,18 @@ export const pipelineOperations = {
       query: LogQuery,
       response: listOf(LogEntry),
       paged: true,
+    }),
+    followLogs: signature({
+      id: 'dataPipelines.followLogs',
+      summary: 'Follow the log and the progress as they are written',
+      description:
+        'Server-sent events: `log` with a LogEntry, and `run` with the Run that is under way, each time that it got further. It begins with the first line of the newest run, or behind the line that Last-Event-ID names.',
+      method: 'get',
+      path: '/data-pipelines/:uid/logs/stream',
+      guard: see,
+      query: LogStreamQuery,
+      response: LogEntry,
+      events: true,
     }),
     table: signature({
       id: 'dataPipelines.table',

@@ -129,6 +129,19 @@ export const LogQuery = contract(
 )
 export type LogQuery = TypeOf<typeof LogQuery>
 
+export const LogStreamQuery = contract(
+  'LogStreamQuery',
+  Type.Object(
+    {
+      taskId: Type.Optional({ ...Uid, description: 'One run; the stream ends with it.' }),
+      logLevel: Type.Optional(Type.Enum([...logLevels])),
+      logImportance: Type.Optional(Type.Enum([...logImportances])),
+    },
+    closed,
+  ),
+)
+export type LogStreamQuery = TypeOf<typeof LogStreamQuery>
+
 export const PageQuery = contract('PageQuery', Type.Object(pages, closed))
 export type PageQuery = TypeOf<typeof PageQuery>
 

@@ -2,6 +2,7 @@ import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
 import { operation } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
+import { followLogs } from './follow-logs.ts'
 import { readData, readTable } from './loaded-table.ts'
 import { dataPipelines } from './records.ts'
 import { cancelPipeline, runPipeline } from './run.ts'
@@ -21,6 +22,7 @@ export const dataPipelineOperations = {
   runs: operation(signatures.runs, runs),
   rejectedRows: operation(signatures.rejectedRows, rejectedRows),
   logs: operation(signatures.logs, logs),
+  followLogs: operation(signatures.followLogs, followLogs),
   table: operation(signatures.table, readTable),
   data: operation(signatures.data, readData),
 }

@@ -1,10 +1,10 @@
 import type { LogEntry, LogQuery, PageQuery, RejectedRow, Run } from '@sluice/contracts'
 import { Answer, problems, type Input } from '@sluice/http'
 import { isUid, pageHeaders } from '@sluice/records'
-import { listLogs, listRejectedRows, listRuns, progressOf } from '../../engine/runs/read-runs.ts'
+import { listLogs, listRejectedRows, listRuns } from '../../engine/runs/read-runs.ts'
 import { usernamesOf } from '../authors.ts'
-import { duration } from '../duration.ts'
 import type { PipelineContext } from '../operation.ts'
+import { presentLogEntry, presentRun } from './present-run.ts'
 import { dataPipelines } from './records.ts'
 
 const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
@@ -21,24 +21,7 @@ export async function runs(
     identity,
   )
 
-  const answer = rows.map(
-    (row): Run => ({
-      taskId: row.uid,
-      status: row.state as Run['status'],
-      trigger: row.trigger as Run['trigger'],
-      attempt: row.attempt,
-      created: row.created_at.toISOString(),
-      started: row.started_at?.toISOString(),
-      finished: row.finished_at?.toISOString(),
-      duration: duration(row.started_at, row.finished_at),
-      startedBy: usernames(row.created_by),
-      progress: progressOf(row),
-      rowsWritten: row.rows_written ?? undefined,
-      bytesWritten: row.bytes_written ?? undefined,
-      message: row.message ?? undefined,
-      errorCode: row.error_code ?? undefined,
-    }),
-  )
+  const answer = rows.map((row) => presentRun(row, usernames(row.created_by)))
   return new Answer(answer, pageHeaders({ ...page, total }, request.url))
 }
 
@@ -49,19 +32,7 @@ export async function logs(
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const page = pageOf(query)
   const { rows, total } = await listLogs(db, pipeline.id, query, page)
-  const answer = rows.map(
-    (row): LogEntry => ({
-      id: String(row.id),
-      created: row.created_at.toISOString(),
-      lastUpdated: row.created_at.toISOString(),
-      client: pipeline.client,
-      dataPipeline: pipeline.uid,
-      taskId: row.run_uid,
-      logLevel: row.level as LogEntry['logLevel'],
-      logImportance: row.importance as LogEntry['logImportance'],
-      message: row.message,
-    }),
-  )
+  const answer = rows.map((row) => presentLogEntry(row, pipeline))
   return new Answer(answer, pageHeaders({ ...page, total }, request.url))
 }
 

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LogStreamQuery } from '@sluice/contracts'
+import { EventStream, isStill, Problem, problems, type Input, type ServerSentEvent } from '@sluice/http'
+import {
+  beforeRun,
+  followedRun,
+  type Followed,
+  linesAfter,
+  type LogLine,
+  mostLines,
+} from '../../engine/runs/follow-run.ts'
+import type { PipelineContext } from '../operation.ts'
+import { countedStreams } from './counted-streams.ts'
+import { presentLogEntry, presentRun } from './present-run.ts'
+import { dataPipelines } from './records.ts'
+import type { DataPipelineRow } from './row.ts'
+
+type Asking = Input<PipelineContext, '/data-pipelines/:uid/logs/stream', LogStreamQuery, undefined>
+
+/** Milliseconds between two looks at the database: for what is new, and whether whoever listens still may. */
+const looking = 1_000
+const checking = 5_000
+/** Milliseconds that a stream lasts. Whoever still wants it comes back, and is recognised anew. */
+const longest = 60 * 60_000
+
+const streams = countedStreams({ ofAll: 500, ofClient: 50 })
+
+/** The log as it is written, and how far the run is. What was missed while the connection was broken comes first. */
+export async function followLogs(input: Asking): Promise<EventStream> {
+  const { db, caller, params, query, request } = input
+  const pipeline = await dataPipelines.read(db, caller, params.uid)
+  const { taskId: run, ...filter } = query
+  const followed: Followed = { pipelineId: pipeline.id, run, ...filter }
+  const found = await followedRun(db, followed)
+  if (run && !found) throw problems.notFound('run')
+
+  const seen = lastSeen(request.stream.headers['last-event-id'])
+  const after = seen ?? (run ? 0 : await beforeRun(db, followed, found?.id))
+  const place = streams.take(caller.client)
+  return new EventStream((signal) => place.during(follow(input, pipeline, followed, after, signal)))
+}
+
+async function* follow(
+  input: Asking,
+  pipeline: DataPipelineRow,
+  followed: Followed,
+  begin: number,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent, void, void> {
+  const { db } = input
+  const until = Date.now() + longest
+  let after = begin
+  let checked = Date.now()
+  let told = ''
+  while (!signal.aborted && Date.now() < until) {
+    // The run before its lines: when it is over, they are all there.
+    const run = await followedRun(db, followed)
+    let lines: LogLine[]
+    do {
+      lines = await linesAfter(db, followed, after)
+      for (const line of lines) {
+        yield { id: String(line.id), event: 'log', data: presentLogEntry(line, pipeline) }
+        after = line.id
+      }
+    } while (lines.length === mostLines)
+
+    const data = run && presentRun(run)
+    if (data && JSON.stringify(data) !== told) {
+      told = JSON.stringify(data)
+      yield { event: 'run', data }
+    }
+    if (followed.run && (!run || run.finished_at)) return
+    if (Date.now() - checked >= checking) {
+      if (!(await maySee(input))) return
+      checked = Date.now()
+    }
+    await sleep(looking, undefined, { signal }).catch(() => {})
+  }
+}
+
+/** Somebody who was signed out, or shut out of the pipeline, hears no more of it. */
+async function maySee({ db, caller, identity, params }: Asking): Promise<boolean> {
+  const standing = caller.given && (await identity.standing(caller.given.credential))
+  if (!standing?.client.pipelinesEnabled || !isStill(caller, standing)) return false
+  try {
+    await dataPipelines.read(db, caller, params.uid)
+    return true
+  } catch (error) {
+    if (error instanceof Problem) return false
+    throw error
+  }
+}
+
+/** The key of the last line that a client has; undefined for none of ours. */
+function lastSeen(header: string | string[] | undefined): number | undefined {
+  return typeof header === 'string' && /^\d{1,15}$/.test(header) ? Number(header) : undefined
+}

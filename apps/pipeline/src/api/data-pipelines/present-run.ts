@@ -1,0 +1,36 @@
+import type { Selectable } from 'kysely'
+import type { LogEntry, Run } from '@sluice/contracts'
+import type { Runs } from '../../database.ts'
+import type { LogLine } from '../../engine/runs/follow-run.ts'
+import { progressOf } from '../../engine/runs/read-runs.ts'
+import { duration } from '../duration.ts'
+import type { DataPipelineRow } from './row.ts'
+
+export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
+  taskId: row.uid,
+  status: row.state as Run['status'],
+  trigger: row.trigger as Run['trigger'],
+  attempt: row.attempt,
+  created: row.created_at.toISOString(),
+  started: row.started_at?.toISOString(),
+  finished: row.finished_at?.toISOString(),
+  duration: duration(row.started_at, row.finished_at),
+  startedBy,
+  progress: progressOf(row),
+  rowsWritten: row.rows_written ?? undefined,
+  bytesWritten: row.bytes_written ?? undefined,
+  message: row.message ?? undefined,
+  errorCode: row.error_code ?? undefined,
+})
+
+export const presentLogEntry = (row: LogLine, pipeline: DataPipelineRow): LogEntry => ({
+  id: String(row.id),
+  created: row.created_at.toISOString(),
+  lastUpdated: row.created_at.toISOString(),
+  client: pipeline.client,
+  dataPipeline: pipeline.uid,
+  taskId: row.run_uid,
+  logLevel: row.level as LogEntry['logLevel'],
+  logImportance: row.importance as LogEntry['logImportance'],
+  message: row.message,
+})

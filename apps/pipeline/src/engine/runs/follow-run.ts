@@ -1,0 +1,51 @@
+import type { LogStreamQuery } from '@sluice/contracts'
+import type { Kysely, Selectable } from 'kysely'
+import type { DB, RunLogs, Runs } from '../../database.ts'
+
+/** What is followed: all runs of a pipeline, or one of them. */
+export interface Followed extends Pick<LogStreamQuery, 'logLevel' | 'logImportance'> {
+  pipelineId: number
+  run?: string | undefined
+}
+
+export type LogLine = Selectable<RunLogs> & { run_uid: string }
+
+/** Lines at a time. */
+export const mostLines = 500
+
+/** The lines behind the one with this key, oldest first, `mostLines` at most. */
+export async function linesAfter(
+  db: Kysely<DB>,
+  { pipelineId, run, logLevel, logImportance }: Followed,
+  after: number,
+): Promise<LogLine[]> {
+  let found = db
+    .selectFrom('run_logs as l')
+    .innerJoin('runs as r', 'r.id', 'l.run_id')
+    .selectAll('l')
+    .select('r.uid as run_uid')
+    .where('l.pipeline_id', '=', pipelineId)
+    .where('l.id', '>', after)
+  if (run) found = found.where('r.uid', '=', run)
+  if (logLevel) found = found.where('l.level', '=', logLevel)
+  if (logImportance) found = found.where('l.importance', '=', logImportance)
+  return found.orderBy('l.id').limit(mostLines).execute()
+}
+
+/** The newest run, or the one that is followed. */
+export function followedRun(db: Kysely<DB>, { pipelineId, run }: Followed): Promise<Selectable<Runs> | undefined> {
+  const runs = db.selectFrom('runs').selectAll().where('pipeline_id', '=', pipelineId)
+  return (run ? runs.where('uid', '=', run) : runs).orderBy('id', 'desc').limit(1).executeTakeFirst()
+}
+
+/** The key behind which the newest run's lines begin; that of the last line of all while it has none. */
+export async function beforeRun(db: Kysely<DB>, { pipelineId }: Followed, run: number | undefined): Promise<number> {
+  const lines = db.selectFrom('run_logs').where('pipeline_id', '=', pipelineId)
+  const first = await lines
+    .select((eb) => eb.fn.min<number | null>('id').as('id'))
+    .where('run_id', '=', run ?? 0)
+    .executeTakeFirst()
+  if (first?.id) return first.id - 1
+  const last = await lines.select((eb) => eb.fn.max<number | null>('id').as('id')).executeTakeFirst()
+  return last?.id ?? 0
+}
