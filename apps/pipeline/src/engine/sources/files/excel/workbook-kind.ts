@@ -1,7 +1,11 @@
 import { SourceProblem } from '../../source.ts'
 import type { ZipArchive } from '../compressed/zip-archive.ts'
 
-export const isWorkbook = (archive: ZipArchive): boolean => archive.entries.has('xl/workbook.xml')
+/** The part that a workbook begins with; some services of Microsoft put a number behind its name. */
+export const workbookPart = (archive: ZipArchive): string | undefined =>
+  [...archive.entries.keys()].find((name) => /^xl\/workbook\d*\.xml$/i.test(name))
+
+export const isWorkbook = (archive: ZipArchive): boolean => workbookPart(archive) !== undefined
 
 /** Throws SourceProblem NOT_SUPPORTED for archives that are documents of another kind. */
 export function refuseOtherDocuments({ entries, name }: ZipArchive): void {

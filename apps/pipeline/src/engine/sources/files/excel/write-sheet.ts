@@ -1,12 +1,71 @@
 import { SourceProblem } from '../../source.ts'
 import type { ZipArchive } from '../compressed/zip-archive.ts'
+import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
 import type { Output } from '../spool/output.ts'
 import type { Job } from '../spool/protocol.ts'
 import type { WrittenDialect } from '../upload.ts'
+import { partOf, scanPart } from './read-part.ts'
+import { SharedTexts } from './shared-texts.ts'
+import { type SheetContext, SheetReader } from './sheet-reader.ts'
+import { SheetRow } from './sheet-row.ts'
+import { TextReader } from './text-reader.ts'
+import { readWorkbook, type Workbook } from './workbook.ts'
+
+/** Bytes of a sheet from which its columns are guessed. */
+const guessedFrom = 1024 * 1024
+
+type About = Pick<Job, 'name' | 'limits' | 'options' | 'directory'>
+
+/**
+ * Writes a sheet of a workbook as lines of delimited text. Rows without a value are left out. The columns run from the first to the last
+ * that has a value anywhere: they are guessed from the start of the sheet, and where that does not hold everything is written anew.
+ */
 export async function writeSheet(
-  _a: ZipArchive,
-  _o: Output,
-  _j: Job,
+  archive: ZipArchive,
+  output: Output,
+  about: About,
 ): Promise<{ sheet: string; dialect: WrittenDialect }> {
-  throw new Error('later')
+  const { name, limits, options } = about
+  const workbook = await readWorkbook(archive, options.sheet)
+  const context = await contextOf(archive, workbook, about)
+  const part = partOf(archive, workbook.sheet.part)
+  let row = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
+  await read(cutShort(part, guessedFrom), row, context, name).catch(unlessCut)
+  for (;;) {
+    if (row.tooWide) throw tooWide(name, row.width)
+    output.writer.startOver()
+    output.rejects.startOver()
+    row = new SheetRow(row, limits.recordBytes, output)
+    await read(part, row, context, name)
+    if (!row.late) break
+  }
+  if (row.rows === 0) {
+    throw new SourceProblem('EMPTY_FILE', `The sheet ${workbook.sheet.name} of ${name} is empty; name another one.`)
+  }
+  return { sheet: described(workbook), dialect }
+}
+
+const dialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }
+
+async function contextOf(
+  archive: ZipArchive,
+  workbook: Workbook,
+  { name, directory, limits }: About,
+): Promise<SheetContext> {
+  const texts = new SharedTexts(name, directory, limits)
+  const { sharedTexts, meanings, is1904 } = workbook
+  if (sharedTexts !== undefined) await scanPart(partOf(archive, sharedTexts), new TextReader(texts), name)
+  return { texts, meanings, is1904 }
+}
+
+const read = (part: ByteSource, row: SheetRow, context: SheetContext, name: string): Promise<void> =>
+  scanPart(part, new SheetReader(row, context), name)
+
+function described({ sheet: { name, place, of } }: Workbook): string {
+  return of === 1 ? `the sheet ${name}` : `the sheet ${name} (${place} of ${of})`
+}
+
+function tooWide(name: string, width: number): SourceProblem {
+  const text = `${name} has values in ${width} columns; a table holds at most 1600.`
+  return new SourceProblem('TOO_MANY_COLUMNS', text)
 }

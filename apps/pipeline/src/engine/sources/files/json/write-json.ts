@@ -1,5 +1,5 @@
 import { SourceProblem } from '../../source.ts'
-import type { ByteSource } from '../spool/byte-source.ts'
+import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
 import type { Output } from '../spool/output.ts'
 import type { Job } from '../spool/protocol.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
@@ -29,7 +29,7 @@ export async function writeJson(
 ): Promise<{ kind: string; dialect: WrittenDialect }> {
   const shape = await shapeOf(source, about)
   const columns = new JsonColumns(about.name)
-  await walk(startOnly(source), shape, about, new JsonPass(columns)).catch(unlessCut)
+  await walk(cutShort(source, guessedFrom), shape, about, new JsonPass(columns)).catch(unlessCut)
   for (;;) {
     output.writer.startOver()
     output.rejects.startOver()
@@ -61,26 +61,6 @@ async function walk(
   if (shape.kind === 'LINES') await walkLines(window, pass, recordBytes)
   else if (shape.kind === 'SEQUENCE') await walkSequence(cursor, pass)
   else await walkArray(cursor, pass, shape.under, options.rowsUnder === undefined)
-}
-
-/** The cut is thrown, so that whoever reads cannot take it for the end of the text. */
-function startOnly(source: ByteSource): ByteSource {
-  return {
-    async *chunks() {
-      let seen = 0
-      for await (const chunk of source.chunks()) {
-        yield chunk
-        seen += chunk.length
-        if (seen >= guessedFrom) throw new Cut()
-      }
-    },
-  }
-}
-
-class Cut extends Error {}
-
-function unlessCut(error: unknown): void {
-  if (!(error instanceof Cut)) throw error
 }
 
 function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {

@@ -61,3 +61,23 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
   }
   return Buffer.concat(parts).subarray(0, length)
 }
+
+/** The start of a source. The cut is thrown, so that whoever reads cannot take it for the end; `unlessCut` forgives it. */
+export function cutShort(source: ByteSource, length: number): ByteSource {
+  return {
+    async *chunks() {
+      let seen = 0
+      for await (const chunk of source.chunks()) {
+        yield chunk
+        seen += chunk.length
+        if (seen >= length) throw new Cut()
+      }
+    },
+  }
+}
+
+class Cut extends Error {}
+
+export function unlessCut(error: unknown): void {
+  if (!(error instanceof Cut)) throw error
+}

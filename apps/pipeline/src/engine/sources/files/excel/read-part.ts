@@ -1,0 +1,62 @@
+import { SourceProblem } from '../../source.ts'
+import { startOf, type ByteSource } from '../spool/byte-source.ts'
+import type { ZipArchive } from '../compressed/zip-archive.ts'
+import { tooLarge } from '../spool/spool-writer.ts'
+import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
+
+/** Told of each element of a part. */
+export type Reader = (xml: XmlScanner) => void
+
+/** Bytes of the parts that are held as a whole in the end: names, relations, styles. */
+const smallPart = 64 * 1024 * 1024
+const longestToken = 16 * 1024 * 1024
+
+/** Reads one of a workbook's small parts. Throws SourceProblem EXCEL_DAMAGED or TOO_LARGE. */
+export async function readPart(
+  archive: ZipArchive,
+  part: string,
+  open: Reader,
+  close: Reader = () => {},
+): Promise<void> {
+  await scanPart(partOf(archive, part), { open, close, text: () => {} }, archive.name, smallPart)
+}
+
+/** A part's bytes by its name, which Office compares without regard to case. */
+export function partOf(archive: ZipArchive, part: string): ByteSource {
+  const name = archive.entries.has(part)
+    ? part
+    : [...archive.entries.keys()].find((entry) => entry.toLowerCase() === part.toLowerCase())
+  if (name === undefined) throw damaged(archive.name, `${part} is missing`)
+  return archive.bytes(name)
+}
+
+/** Lets a handler hear a part from its start to its end. */
+export async function scanPart(
+  source: ByteSource,
+  handler: XmlHandler,
+  name: string,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const xml = new XmlScanner(handler, longestToken)
+  let size = 0
+  try {
+    const [first, second] = await startOf(source, 2)
+    if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
+      throw new BadXml('it is written in UTF-16')
+    for await (const chunk of source.chunks()) {
+      size += chunk.length
+      if (size > limit) throw tooLarge(name, limit)
+      xml.scan(chunk)
+    }
+    xml.finish()
+  } catch (error) {
+    throw error instanceof BadXml ? damaged(name, error.message, error) : error
+  }
+}
+
+export const damaged = (name: string, why: string, cause?: unknown): SourceProblem =>
+  new SourceProblem(
+    'EXCEL_DAMAGED',
+    `${name} cannot be read as an Excel workbook: ${why}. Open it in Excel and save it anew.`,
+    { cause },
+  )

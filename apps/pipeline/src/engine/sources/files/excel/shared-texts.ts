@@ -1,0 +1,112 @@
+import { readSync, writeSync } from 'node:fs'
+import { SourceProblem } from '../../source.ts'
+import { diskProblem } from '../spool/disk-problem.ts'
+import type { UploadLimits } from '../spool/limits.ts'
+import { openSpool } from '../spool/spool-file.ts'
+
+const pageBytes = 256 * 1024
+/** A text begins at a multiple of this with its length, so that places of it fit 32 bits. */
+const step = 4
+const placesBlock = 64 * 1024
+
+/**
+ * The texts that a workbook's cells share, by number. They are kept in pages; once those take more memory than they may, they wait in a
+ * file, and pages come back as they are asked for. Cells mostly ask in the order in which the texts stand.
+ */
+export class SharedTexts {
+  count = 0
+  /** Where the text is that `find` found. */
+  page: Buffer = Buffer.alloc(0)
+  from = 0
+  to = 0
+  readonly #places: Uint32Array[] = []
+  readonly #pages = new Map<number, Buffer>()
+  readonly #directory: string
+  readonly #limits: UploadLimits
+  readonly #name: string
+  #last: Buffer = Buffer.allocUnsafeSlow(pageBytes)
+  #lastNumber = 0
+  #at = 0
+  #file: number | undefined
+
+  constructor(name: string, directory: string, limits: UploadLimits) {
+    this.#name = name
+    this.#directory = directory
+    this.#limits = limits
+  }
+
+  /** Throws SourceProblem EXCEL_TOO_MANY_TEXTS, EXCEL_DAMAGED or DISK_FULL. */
+  add(text: Buffer, length: number): void {
+    const { texts } = this.#limits
+    if (this.count >= texts) {
+      throw new SourceProblem(
+        'EXCEL_TOO_MANY_TEXTS',
+        `${this.#name} has more than ${texts} different texts; save it as CSV.`,
+      )
+    }
+    if (length + step > pageBytes) {
+      throw new SourceProblem(
+        'EXCEL_DAMAGED',
+        `${this.#name} has a text that is longer than a cell can hold; save it anew.`,
+      )
+    }
+    if (this.#at + step + length > pageBytes) this.#turnPage()
+    if (this.count % placesBlock === 0) this.#places.push(new Uint32Array(placesBlock))
+    this.#places.at(-1)![this.count % placesBlock] = (this.#lastNumber * pageBytes + this.#at) / step
+    this.#last.writeUInt32LE(length, this.#at)
+    text.copy(this.#last, this.#at + step, 0, length)
+    this.#at = Math.ceil((this.#at + step + length) / step) * step
+    this.count++
+  }
+
+  /** False where there is no such text. */
+  find(index: number): boolean {
+    if (!(index >= 0 && index < this.count)) return false
+    const place = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * step
+    this.page = this.#pageOf(Math.floor(place / pageBytes))
+    this.from = (place % pageBytes) + step
+    this.to = this.from + this.page.readUInt32LE(this.from - step)
+    return true
+  }
+
+  #turnPage(): void {
+    this.#pages.set(this.#lastNumber, this.#last)
+    if (this.#file !== undefined) this.#save(this.#lastNumber, this.#last)
+    this.#evict()
+    this.#last = Buffer.allocUnsafeSlow(pageBytes)
+    this.#lastNumber++
+    this.#at = 0
+  }
+
+  #pageOf(number: number): Buffer {
+    if (number === this.#lastNumber) return this.#last
+    const held = this.#pages.get(number)
+    if (held) return held
+    const page = Buffer.allocUnsafeSlow(pageBytes)
+    readSync(this.#file!, page, 0, pageBytes, number * pageBytes)
+    this.#pages.set(number, page)
+    this.#evict()
+    return page
+  }
+
+  /** The page that came first goes first. */
+  #evict(): void {
+    if (this.#pages.size * pageBytes <= this.#limits.textBytes) return
+    if (this.#file === undefined) {
+      this.#file = openSpool(this.#directory)
+      for (const [number, page] of this.#pages) this.#save(number, page)
+    }
+    const [oldest] = this.#pages.keys()
+    this.#pages.delete(oldest!)
+  }
+
+  #save(number: number, page: Buffer): void {
+    try {
+      for (let done = 0; done < pageBytes; ) {
+        done += writeSync(this.#file!, page, done, pageBytes - done, number * pageBytes + done)
+      }
+    } catch (error) {
+      throw diskProblem(error) ?? error
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import { CellText } from './cell-text.ts'
+import type { NumberMeaning } from './number-formats.ts'
+import { serialText } from './serial-dates.ts'
+import type { SharedTexts } from './shared-texts.ts'
+import type { SheetRow } from './sheet-row.ts'
+import { BadXml, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
+
+const ROW_LETTER = 114
+const STYLE_LETTER = 115
+const TYPE_LETTER = 116
+const longestText = 1024 * 1024
+const words = { true: Buffer.from('true'), false: Buffer.from('false') }
+
+/** What a sheet's cells refer to. */
+export interface SheetContext {
+  texts: SharedTexts
+  meanings: readonly NumberMeaning[]
+  is1904: boolean
+}
+
+/** Hears a sheet's cells and hands their values to a row. An error such as #N/A is no value, and neither is an empty text. */
+export class SheetReader implements XmlHandler {
+  readonly #row: SheetRow
+  readonly #context: SheetContext
+  readonly #text = new CellText(longestText)
+  #rowNumber = 0
+  #column = -1
+  #inCell = false
+  #listening = false
+  #spoken = false
+  #type = ''
+  #style = 0
+
+  constructor(row: SheetRow, context: SheetContext) {
+    this.#row = row
+    this.#context = context
+  }
+
+  open(xml: XmlScanner): void {
+    const length = xml.nameTo - xml.nameFrom
+    if (length === 1) {
+      if (xml.is('c')) this.#openCell(xml)
+      else if (this.#inCell && (xml.is('v') || xml.is('t'))) this.#listening = !this.#spoken
+    } else if (length === 3) {
+      if (xml.is('row')) this.#openRow(xml)
+      else if (xml.is('rPh')) this.#spoken = true
+    }
+  }
+
+  close(xml: XmlScanner): void {
+    const length = xml.nameTo - xml.nameFrom
+    if (length === 1) {
+      if (xml.is('c')) this.#closeCell()
+      else if (xml.is('v') || xml.is('t')) this.#listening = false
+    } else if (length === 3) {
+      if (xml.is('row')) this.#row.end(this.#rowNumber)
+      else if (xml.is('rPh')) this.#spoken = false
+    }
+  }
+
+  text(xml: XmlScanner, from: number, to: number, literal: boolean): void {
+    if (this.#listening) this.#text.add(xml.bytes, from, to, literal)
+  }
+
+  #openRow(xml: XmlScanner): void {
+    const given = Number(xml.attribute('r') ?? this.#rowNumber + 1)
+    if (!(given > this.#rowNumber)) throw new BadXml('its rows are not in order')
+    this.#rowNumber = given
+    this.#column = -1
+    this.#row.begin()
+  }
+
+  #openCell(xml: XmlScanner): void {
+    const { bytes, places } = xml
+    this.#inCell = true
+    this.#type = ''
+    this.#style = 0
+    this.#text.clear()
+    let column = this.#column + 1
+    const count = xml.attributes()
+    for (let i = 0; i < count * 4; i += 4) {
+      if (places[i + 1]! - places[i]! !== 1) continue
+      const letter = bytes[places[i]!]!
+      const from = places[i + 2]!
+      const to = places[i + 3]!
+      if (letter === ROW_LETTER) column = columnOf(bytes, from, to)
+      else if (letter === STYLE_LETTER) this.#style = digits(bytes, from, to)
+      else if (letter === TYPE_LETTER) this.#type = bytes.toString('latin1', from, to)
+    }
+    if (column <= this.#column) throw new BadXml('the cells of a row are not in order')
+    this.#column = column
+  }
+
+  #closeCell(): void {
+    const { bytes, length } = this.#text
+    this.#inCell = false
+    this.#listening = false
+    if (length === 0) return
+    const type = this.#type
+    if (type === 's') this.#shared(bytes, length)
+    else if (type === '' || type === 'n') this.#number(bytes, length)
+    else if (type === 'b') {
+      const word = words[bytes[0] === 49 || bytes[0] === 116 ? 'true' : 'false']
+      this.#row.put(this.#column, word, 0, word.length, false)
+    } else if (type === 'd') this.#row.put(this.#column, bytes, 0, length, true)
+    else if (type === 'inlineStr' || type === 'str') this.#row.put(this.#column, bytes, 0, length, true)
+    else if (type !== 'e') throw new BadXml(`a cell is of the unknown type ${type.slice(0, 20)}`)
+  }
+
+  #shared(bytes: Buffer, length: number): void {
+    const { texts } = this.#context
+    if (!texts.find(digits(bytes, 0, length))) throw new BadXml('a cell shares a text that is not there')
+    if (texts.to > texts.from) this.#row.put(this.#column, texts.page, texts.from, texts.to, true)
+  }
+
+  #number(bytes: Buffer, length: number): void {
+    const { meanings, is1904 } = this.#context
+    const meaning = meanings[this.#style] ?? 'NUMBER'
+    if (meaning !== 'NUMBER') {
+      const shown = serialText(Number(bytes.toString('latin1', 0, length)), meaning, is1904)
+      if (shown !== undefined) {
+        const text = Buffer.from(shown, 'latin1')
+        return this.#row.put(this.#column, text, 0, text.length, false)
+      }
+    }
+    let [from, to] = [0, length]
+    while (from < to && bytes[from]! <= 32) from++
+    while (to > from && bytes[to - 1]! <= 32) to--
+    // What stands here is a number; quotes keep anything else from being more than one field.
+    if (from < to) this.#row.put(this.#column, bytes, from, to, !isPlain(bytes, from, to))
+  }
+}
+
+/** The column of a reference such as `AB12`, from 0. */
+function columnOf(bytes: Buffer, from: number, to: number): number {
+  let column = 0
+  let at = from
+  for (; at < to && at < from + 4; at++) {
+    const letter = bytes[at]! & 0xdf
+    if (letter < 65 || letter > 90) break
+    column = column * 26 + letter - 64
+  }
+  if (column === 0 || column > 16_384) throw new BadXml('a cell has no proper reference')
+  return column - 1
+}
+
+function digits(bytes: Buffer, from: number, to: number): number {
+  let number = 0
+  for (let at = from; at < to; at++) {
+    const digit = bytes[at]! - 48
+    if (digit < 0 || digit > 9 || number > 1e9) return -1
+    number = number * 10 + digit
+  }
+  return number
+}
+
+/** Digits, signs, a point and an exponent: nothing that a field would have to be quoted for. */
+function isPlain(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!
+    const fits = (byte >= 48 && byte <= 57) || byte === 46 || byte === 45 || byte === 43 || (byte | 32) === 101
+    if (!fits) return false
+  }
+  return true
+}

@@ -1,0 +1,197 @@
+const OPEN = 60
+const CLOSE = 62
+const SLASH = 47
+const QUOTE = 34
+const APOSTROPHE = 39
+const EQUALS = 61
+const COLON = 58
+const BANG = 33
+const QUESTION = 63
+const attributesKept = 64
+
+/** What is told of an XML text as it goes by. Positions mean `xml.bytes` and hold until the call returns. */
+export interface XmlHandler {
+  /** The element whose local name stands between `nameFrom` and `nameTo`. One that is empty is closed right after. */
+  open(xml: XmlScanner): void
+  close(xml: XmlScanner): void
+  /** Characters as they are written; in a CDATA section ampersands mean nothing. */
+  text(xml: XmlScanner, from: number, to: number, literal: boolean): void
+}
+
+/** The XML is not what a workbook's part may be. */
+export class BadXml extends Error {}
+
+/**
+ * Goes through a workbook's part chunk by chunk, without a tree and without an object for an element. It knows what such
+ * parts are made of: elements, attributes, text, comments, CDATA. Declarations of types and entities, which Office never
+ * writes, are refused, so nothing can be made to grow here.
+ */
+export class XmlScanner {
+  bytes: Buffer = Buffer.allocUnsafeSlow(0)
+  /** The local name of the element at hand. */
+  nameFrom = 0
+  nameTo = 0
+  /** Attributes found by `attributes()`: four positions each, of the local name and of the value between its quotes. */
+  readonly places = new Int32Array(attributesKept * 4)
+  readonly #handler: XmlHandler
+  readonly #longest: number
+  #end = 0
+  #tagTo = 0
+  #depth = 0
+  #seen = false
+
+  /** `longest` is the most bytes that a tag or a text may have. */
+  constructor(handler: XmlHandler, longest: number) {
+    this.#handler = handler
+    this.#longest = longest
+  }
+
+  /** Throws BadXml. */
+  scan(chunk: Buffer): void {
+    this.#append(chunk)
+    let from = 0
+    for (;;) {
+      const next = this.#token(from)
+      if (next < 0) break
+      from = next
+    }
+    this.bytes.copyWithin(0, from, this.#end)
+    this.#end -= from
+    if (this.#end > this.#longest) throw new BadXml('a part of it is too long')
+  }
+
+  finish(): void {
+    if (this.#depth > 0 || !this.#seen) throw new BadXml('it ends too early')
+  }
+
+  /** Whether the element at hand is called so. */
+  is(name: string): boolean {
+    return this.equals(this.nameFrom, this.nameTo, name)
+  }
+
+  equals(from: number, to: number, text: string): boolean {
+    if (to - from !== text.length) return false
+    for (let i = 0; i < text.length; i++) if (this.bytes[from + i] !== text.charCodeAt(i)) return false
+    return true
+  }
+
+  /** The value of an attribute of the element at hand, without prefix. */
+  attribute(name: string): string | undefined {
+    const count = this.attributes()
+    for (let i = 0; i < count * 4; i += 4) {
+      if (!this.equals(this.places[i]!, this.places[i + 1]!, name)) continue
+      return this.bytes
+        .toString('utf8', this.places[i + 2], this.places[i + 3])
+        .replace(/&(#x?[0-9a-f]+|\w+);/gi, (_, entity: string) => String.fromCodePoint(pointOf(entity)))
+    }
+    return undefined
+  }
+
+  /** Finds the attributes of the element at hand and answers how many they are. */
+  attributes(): number {
+    const { bytes, places } = this
+    let count = 0
+    let at = this.nameTo
+    while (at < this.#tagTo && count < attributesKept) {
+      while (at < this.#tagTo && (bytes[at]! <= 32 || bytes[at] === SLASH)) at++
+      let name = at
+      for (; at < this.#tagTo && bytes[at] !== EQUALS && bytes[at]! > 32; at++) if (bytes[at] === COLON) name = at + 1
+      const nameTo = at
+      while (at < this.#tagTo && bytes[at] !== QUOTE && bytes[at] !== APOSTROPHE) at++
+      const value = at + 1
+      const closing = bytes[at]
+      for (at++; at < this.#tagTo && bytes[at] !== closing; at++);
+      if (at >= this.#tagTo) break
+      places[count * 4] = name
+      places[count * 4 + 1] = nameTo
+      places[count * 4 + 2] = value
+      places[count * 4 + 3] = at++
+      count++
+    }
+    return count
+  }
+
+  #append(chunk: Buffer): void {
+    const length = this.#end + chunk.length
+    if (length > this.bytes.length) {
+      const bytes = Buffer.allocUnsafeSlow(length * 2)
+      this.bytes.copy(bytes, 0, 0, this.#end)
+      this.bytes = bytes
+    }
+    chunk.copy(this.bytes, this.#end)
+    this.#end = length
+  }
+
+  /** Passes over one tag, text, comment or CDATA section; -1 where it is not there as a whole. */
+  #token(from: number): number {
+    const { bytes } = this
+    const end = this.#end
+    if (from === end) return -1
+    if (bytes[from] !== OPEN) {
+      let at = from
+      while (at < end && bytes[at] !== OPEN) at++
+      if (at === end) return -1
+      if (this.#depth > 0) this.#handler.text(this, from, at, false)
+      return at
+    }
+    const second = bytes[from + 1]
+    if (second === BANG || second === QUESTION) return this.#special(from)
+    let at = from + 1
+    for (let quote = 0; ; at++) {
+      if (at >= end) return -1
+      const byte = bytes[at]!
+      if (quote !== 0) quote = byte === quote ? 0 : quote
+      else if (byte === CLOSE) break
+      else if (byte === QUOTE || byte === APOSTROPHE) quote = byte
+    }
+    this.#tag(from, at)
+    return at + 1
+  }
+
+  #tag(from: number, to: number): void {
+    const { bytes } = this
+    const closing = bytes[from + 1] === SLASH
+    let name = closing ? from + 2 : from + 1
+    let at = name
+    for (; at < to && bytes[at]! > 32 && bytes[at] !== SLASH; at++) if (bytes[at] === COLON) name = at + 1
+    this.nameFrom = name
+    this.nameTo = at
+    this.#tagTo = to
+    if (!closing) {
+      this.#depth++
+      this.#seen = true
+      this.#handler.open(this)
+      if (bytes[to - 1] !== SLASH) return
+    }
+    if (--this.#depth < 0) throw new BadXml('an element is closed that was never opened')
+    this.#handler.close(this)
+  }
+
+  #special(from: number): number {
+    const { bytes } = this
+    const start = bytes.toString('latin1', from, Math.min(this.#end, from + 9))
+    const [opening, closing] = ['<!--|-->', '<![CDATA[|]]>', '<?|?>']
+      .map((pair) => pair.split('|'))
+      .find(([open]) => open!.startsWith(start.slice(0, open!.length))) ?? ['', '']
+    if (!opening || !closing) throw new BadXml('it declares types or entities')
+    if (start.length < opening.length) return -1
+    const at = bytes.subarray(0, this.#end).indexOf(closing, from + opening.length)
+    if (at < 0) return -1
+    if (opening === '<![CDATA[' && this.#depth > 0) this.#handler.text(this, from + opening.length, at, true)
+    return at + closing.length
+  }
+}
+
+const named: Readonly<Record<string, number>> = { amp: 38, lt: 60, gt: 62, quot: 34, apos: 39 }
+
+/** The code point of an entity, its name or number without `&` and `;`. */
+export function pointOf(entity: string): number {
+  const point = entity.startsWith('#x')
+    ? Number.parseInt(entity.slice(2), 16)
+    : entity.startsWith('#')
+      ? Number(entity.slice(1))
+      : (named[entity] ?? 0)
+  const isCharacter = point > 0 && point <= 0x10ffff && (point & 0x1ff800) !== 0xd800
+  if (!isCharacter) throw new BadXml(`&${entity.slice(0, 20)}; is no character`)
+  return point
+}
