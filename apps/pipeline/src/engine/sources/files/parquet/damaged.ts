@@ -25,7 +25,7 @@ export class FileTrouble extends Error {
 
 /** `where` says what cannot be read. */
 export function damaged(where: string, cause?: unknown): FileTrouble {
-  const detail = cause instanceof Error ? ` (${cause.message})` : ''
+  const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
   return new FileTrouble(
     'FILE_DAMAGED',
     `is damaged: ${where} cannot be read${detail}. Upload the file again, or have it written anew.`,

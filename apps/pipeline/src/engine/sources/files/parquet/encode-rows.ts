@@ -74,7 +74,9 @@ function countNulls({ vectors, rows }: Batch, counts: number[]): void {
 /** A Parquet file has no lines: the row's number stands for it. */
 function rejectedRow({ before, vectors, faults }: Batch, row: number, columns: readonly ParquetColumn[]): RejectedRow {
   const { column, reason } = faults.get(row)!
-  const raw = vectors.map((vector, index) => shown(vector, row, columns[index]!.column.label)).join(', ')
+  const raw = vectors
+    .map((vector, index) => `${columns[index]!.column.label}: ${shown(vector, row, index === column)}`)
+    .join(', ')
   return {
     line: before + row + 1,
     column: columns[column]!.column.label,
@@ -86,8 +88,9 @@ function rejectedRow({ before, vectors, faults }: Batch, row: number, columns: r
   }
 }
 
-function shown(vector: ColumnVector, row: number, label: string): string {
-  if (vector.nulls[row]) return `${label}: null`
-  const text = vectorText(vector, row)
-  return `${label}: ${vector.kind === 'text' ? JSON.stringify(text) : text}`
+/** A number or time that does not fit was not kept; the reason says it. */
+function shown(vector: ColumnVector, row: number, faulty: boolean): string {
+  if (vector.nulls[row]) return 'null'
+  if (vector.kind === 'text') return JSON.stringify(vectorText(vector, row))
+  return faulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
 }

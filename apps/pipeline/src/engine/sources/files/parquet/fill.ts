@@ -126,22 +126,27 @@ const fillDate =
   ({ view }, at, vector, row, remarks) => {
     const days = view.getInt32(at, true)
     vector.days[row] = days
-    if (days < firstDay || days >= end) remarks.fault(row, outOfRange)
+    if (days < firstDay || days >= end) remarks.fault(row, outOfRange(days, 'days'))
   }
 
+const unitNames = { 1_000: 'milliseconds', 1_000_000: 'microseconds', 1_000_000_000: 'nanoseconds' }
+
 const fillTimestamp =
-  (perSecond: number): FillFixed<TimestampVector> =>
+  (perSecond: keyof typeof unitNames): FillFixed<TimestampVector> =>
   ({ view }, at, vector, row, remarks) => {
     const low = view.getInt32(at, true)
     const high = view.getInt32(at + 4, true)
-    if (!storeMoment(vector, row, low, high, perSecond)) remarks.fault(row, outOfRange)
+    if (!storeMoment(vector, row, low, high, perSecond)) {
+      remarks.fault(row, outOfRange(view.getBigInt64(at, true), unitNames[perSecond]))
+    }
     if (perSecond === 1_000_000_000 && isFiner(low, high)) remarks.cut()
   }
 
 const fillInt96: FillFixed<TimestampVector> = ({ view }, at, vector, row, remarks) => {
   const low = view.getInt32(at, true)
   const high = view.getInt32(at + 4, true)
-  if (!storeJulian(vector, row, low, high, view.getInt32(at + 8, true))) remarks.fault(row, outOfRange)
+  const julianDay = view.getInt32(at + 8, true)
+  if (!storeJulian(vector, row, low, high, julianDay)) remarks.fault(row, outOfRange(julianDay - 2_440_588, 'days'))
   if (isFiner(low, high)) remarks.cut()
 }
 

@@ -13,7 +13,8 @@ export const firstDay = -unixJulianDay
 export const endOfDates = 2_145_042_906
 export const endOfTimestampDays = 106_762_940
 
-export const outOfRange = 'is a time that the warehouse’s calendar does not reach'
+export const outOfRange = (value: number | bigint, unit: string) =>
+  `is ${value} ${unit} from 1970, a time that the warehouse’s calendar does not reach`
 
 export function storeWhole(halves: Halves, row: number, value: number): void {
   const high = Math.floor(value / two32)

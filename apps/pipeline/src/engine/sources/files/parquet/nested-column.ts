@@ -159,13 +159,12 @@ export class NestedColumn {
     return elements
   }
 
-  /** An object where the keys are text, as most are; pairs of key and value otherwise. A key that comes twice has its last value. */
+  /** An object where the keys are single values; pairs of key and value otherwise. A key that comes twice has its last value. */
   #map(entry: SchemaNode): string {
     const [key, value] = entry.children
-    const textual = key!.leaf?.type.kind === 'text'
     const pairs = this.#elements(entry, () => [this.#any(key!), value ? this.#any(value) : 'null'] as const)
-    if (textual && pairs.every(([name]) => name !== 'null')) {
-      return `{${pairs.map(([name, text]) => `${name}:${text}`).join(',')}}`
+    if (key!.leaf && pairs.every(([name]) => name !== 'null')) {
+      return `{${pairs.map(([name, text]) => `${name.startsWith('"') ? name : JSON.stringify(name)}:${text}`).join(',')}}`
     }
     return `[${pairs.map(([name, text]) => `{"key":${name},"value":${text}}`).join(',')}]`
   }

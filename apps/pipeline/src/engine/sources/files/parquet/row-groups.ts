@@ -81,6 +81,7 @@ export class RowGroups {
     let before = 0
     for (const [index, group] of this.#file.metadata.row_groups.entries()) {
       const rows = Number(group.num_rows)
+      if (rows === 0) continue
       this.#open(group, index)
       for (let left = rows; left > 0; ) {
         const batch = this.#batch(left, before)
