@@ -13,6 +13,7 @@ export const testPackages = [
   'apache2',
   'libapache2-mod-auth-openidc',
   'chromium',
+  'mariadb-server',
 ]
 
 const apt = ['-qq', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Acquire::Retries=2']

@@ -33,9 +33,14 @@ export class TupleBuffer {
     return this.at >= this.#chunkBytes
   }
 
+  /** Begins a row that is written as it is, the number of its fields included. */
+  beginTuple(): void {
+    this.#row = this.at
+  }
+
   /** Begins a row of so many fields. */
   beginRow(fields: number): void {
-    this.#row = this.at
+    this.beginTuple()
     this.room(2)
     this.view.setInt16(this.at, fields)
     this.at += 2

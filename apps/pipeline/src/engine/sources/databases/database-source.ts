@@ -1,0 +1,152 @@
+import {
+  type Feed,
+  type FeedColumn,
+  type Report,
+  type Source,
+  SourceProblem,
+  type StoredType,
+  type TupleChunk,
+} from '../source.ts'
+import { type Connectable, type DatabaseConfig, databaseLimits, type DatabaseLimits } from './database-config.ts'
+import { codes, databaseProblem, messageOf } from './problems.ts'
+import type { Job, Note, Statement } from './protocol.ts'
+import { ThreadLink } from './thread-link.ts'
+
+const longestColumnList = 1000
+
+/**
+ * A database as feeds: one for the query, or one for each table, named like it. A thread holds the connection and encodes the rows, so
+ * the event loop stays free and memory the same whatever the number of rows. The rows of a feed are read before the
+ * next feed is asked for. All tables are read in one snapshot where the database has them. How each database is
+ * understood: README.md beside this file.
+ */
+export function databaseSource(
+  connectable: Connectable,
+  limits: DatabaseLimits = databaseLimits,
+): Source<DatabaseConfig> {
+  return { read: (config, report, signal) => readDatabase(config, connectable, limits, report, signal) }
+}
+
+/** Whether the database can be reached, signed in to, and be asked this. Reads no rows. Throws `SourceProblem`. */
+export async function tryDatabase(
+  config: DatabaseConfig,
+  connectable: Connectable,
+  signal: AbortSignal,
+  limits: DatabaseLimits = databaseLimits,
+): Promise<void> {
+  const addresses = await resolved(config, connectable)
+  const statements = config.query || config.tables?.length ? statementsOf(config) : []
+  await using thread = new ThreadLink({ config, addresses, statements, limits }, signal)
+  for (;;) {
+    const { kind } = await thread.receive()
+    if (kind === 'finished') return
+    if (kind === 'described') thread.send({ kind: 'next' })
+  }
+}
+
+async function* readDatabase(
+  config: DatabaseConfig,
+  connectable: Connectable,
+  limits: DatabaseLimits,
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<Feed, void, void> {
+  signal.throwIfAborted()
+  const statements = statementsOf(config)
+  const addresses = await resolved(config, connectable)
+  await using reading = new Reading({ config, addresses, statements, limits }, report, signal)
+  for (const { table } of statements) {
+    const columns = await reading.describe()
+    report.log('INFO', 'LOW', `Read ${table || 'the query'}, ${columns.length} columns: ${list(columns)}`)
+    yield { table, columns, content: { format: 'copy-binary', rows: (types) => reading.rows(types) } }
+    reading.next()
+  }
+}
+
+function statementsOf({ query, tables }: DatabaseConfig): Statement[] {
+  if (query?.trim()) return [{ table: '', query }]
+  if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
+  throw new SourceProblem('NOTHING_TO_READ', 'Neither a query nor tables are chosen. Choose what is to be read.')
+}
+
+async function resolved(config: DatabaseConfig, connectable: Connectable): Promise<Job['addresses']> {
+  try {
+    return await connectable(config.host, config.port)
+  } catch (cause) {
+    const unknown = codes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
+    if (unknown) throw databaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
+    throw new SourceProblem('ADDRESS_NOT_ALLOWED', messageOf(cause), { cause })
+  }
+}
+
+function list(columns: readonly FeedColumn[]): string {
+  const all = columns.map(({ name, dataType, precision, scale }) =>
+    precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale})`,
+  )
+  const shown = all.join(', ')
+  return shown.length > longestColumnList ? `${shown.slice(0, longestColumnList)}…` : shown
+}
+
+/** The statements of one thread, one after another. */
+class Reading implements AsyncDisposable {
+  readonly #report: Report
+  readonly #thread: ThreadLink
+  #asked = false
+
+  constructor(job: Job, report: Report, signal: AbortSignal) {
+    this.#report = report
+    this.#thread = new ThreadLink(job, signal)
+  }
+
+  async describe(): Promise<Feed['columns']> {
+    for (;;) {
+      const message = await this.#thread.receive()
+      if (message.kind !== 'connected' && message.kind !== 'described') continue
+      this.#tell(message.notes)
+      if (message.kind === 'connected') continue
+      this.#asked = false
+      return message.columns
+    }
+  }
+
+  async *rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
+    // The types are what the database says: nothing widens, so nothing is read twice.
+    if (this.#asked) throw new Error('The rows of a database are read once.')
+    this.#asked = true
+    const thread = this.#thread
+    thread.send({ kind: 'rows', types })
+    let whole = false
+    try {
+      for (;;) {
+        const message = await thread.receive()
+        if (message.kind === 'done') {
+          this.#tell(message.notes)
+          whole = true
+          return
+        }
+        if (message.kind !== 'batch') continue
+        const { tuples, rejected, totals } = message
+        for (const row of rejected) this.#report.reject(row)
+        this.#report.progress(totals)
+        if (tuples.length > 0)
+          yield { bytes: tuples, release: () => thread.send({ kind: 'reuse', memory: tuples.buffer }, [tuples.buffer]) }
+        thread.send({ kind: 'more' })
+      }
+    } finally {
+      if (!whole) await thread[Symbol.asyncDispose]()
+    }
+  }
+
+  /** The feed is done with, read or not. */
+  next(): void {
+    this.#thread.send({ kind: 'next' })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread[Symbol.asyncDispose]()
+  }
+
+  #tell(notes: readonly Note[]): void {
+    for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
+  }
+}

@@ -1,0 +1,85 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { identifiers } from '../../../identifiers.ts'
+import type { FeedColumn, SourceProblem } from '../source.ts'
+import { engines } from './engines.ts'
+import { databaseProblem, explained } from './problems.ts'
+import type { Command, Job, Message } from './protocol.ts'
+import type { Session } from './session.ts'
+import { TupleSink } from './tuple-sink.ts'
+import { watch } from './watch.ts'
+
+if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
+const port = parentPort
+const { config, addresses, statements, limits } = workerData as Job
+const engine = await engines[config.kind]()
+
+const commands: Command[] = []
+let sink: TupleSink | undefined
+let wake: (() => void) | undefined
+let signedIn = false
+
+port.on('message', (command: Command) => {
+  if (command.kind === 'more') return sink?.more()
+  if (command.kind === 'reuse') return sink?.reuse(command.memory)
+  commands.push(command)
+  wake?.()
+})
+
+async function nextCommand(): Promise<Command> {
+  for (;;) {
+    const command = commands.shift()
+    if (command) return command
+    await new Promise<void>((resolve) => {
+      wake = resolve
+    })
+  }
+}
+
+function post(message: Message, transfer: ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer)
+}
+
+async function readAll(session: Session): Promise<void> {
+  post({ kind: 'connected', notes: session.notes })
+  let before = 0
+  for (const statement of statements) {
+    const described = await session.describe(statement)
+    const names = identifiers(described.columns.map(({ label }) => label))
+    const columns = described.columns.map((column, index): FeedColumn => ({ name: names[index]!, ...column }))
+    post({ kind: 'described', columns, notes: described.notes })
+    const command = await nextCommand()
+    if (command.kind !== 'rows') continue
+    const rowsBefore = before
+    sink = new TupleSink(limits, session.received, ({ tuples, rejected, totals: { bytesRead, rowsRead } }) =>
+      post({ kind: 'batch', tuples, rejected, totals: { bytesRead, rowsRead: rowsBefore + rowsRead } }, [
+        tuples.buffer,
+      ]),
+    )
+    using _watching = watch(session, sink, limits, () =>
+      end(databaseProblem({ code: 'SOURCE_SILENT' }, config, engine.name)),
+    )
+    const notes = await session.read(command.types, sink)
+    sink.flush()
+    before += sink.rows
+    post({ kind: 'done', notes })
+    await nextCommand()
+  }
+  post({ kind: 'finished' })
+}
+
+/** The first problem counts: what breaks when the thread is taken down afterwards is not heard. */
+function end(problem: SourceProblem): void {
+  post({ kind: 'problem', code: problem.code, message: problem.message })
+  port.close()
+  // The driver may be waiting for an answer that does not come; nothing in here is worth waiting for any more.
+  setTimeout(() => process.exit(), 1_000).unref()
+}
+
+try {
+  await using session = await engine.open({ config, addresses, limits })
+  signedIn = true
+  await readAll(session)
+  port.close()
+} catch (error) {
+  end(explained(error, config, engine, signedIn))
+}

@@ -1,0 +1,98 @@
+import { type Nulled, type TupleBuffer, valueWriter } from '@sluice/tuples'
+import type { StoredType } from '../../source.ts'
+import { columnOf, isBytes, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
+import type { Cursor } from './cursor.ts'
+import { directWriter } from './direct-writers.ts'
+import { dateText, timeSpanText, timeText } from './time-texts.ts'
+
+/** How the values of one column are read. Both go over the value; `write` throws `Misfit` for one that does not fit. */
+export interface Cell {
+  write(cursor: Cursor, out: TupleBuffer): void
+  read: ReadValue
+  nulled: Nulled
+}
+
+/** A value, exact: whole numbers as number or bigint, decimals, times and texts as text, bytes as bytes. */
+export type ReadValue = (cursor: Cursor) => unknown
+
+/** Bytes to bytes where the column is stored as it is offered, by way of a value where it is not. */
+export function cellOf(field: MysqlField, stored: StoredType): Cell {
+  const nulled = { zeroDates: 0 }
+  const read = reader(field)
+  const direct = stored.dataType === columnOf(field).dataType ? directWriter(field, stored, nulled) : undefined
+  if (direct) return { read, nulled, write: direct }
+  const writeValue = valueWriter(stored, nulled)
+  return {
+    read,
+    nulled,
+    write: (cursor, out) => {
+      const value = read(cursor)
+      if (isZeroDate(field, value)) {
+        nulled.zeroDates++
+        out.writeNull()
+      } else writeValue(value, out)
+    },
+  }
+}
+
+/** Years, months and days of zero are no dates anywhere else, so they are null in every type. */
+const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
+  (columnType === Types.DATE || columnType === Types.DATETIME || columnType === Types.TIMESTAMP) &&
+  typeof value === 'string' &&
+  /^0000|-00/.test(value)
+
+function reader(field: MysqlField): ReadValue {
+  const positive = isUnsigned(field)
+  switch (field.columnType) {
+    case Types.TINY:
+      return positive ? (on) => on.view.getUint8(on.skip(1)) : (on) => on.view.getInt8(on.skip(1))
+    case Types.SHORT:
+    case Types.YEAR:
+      return positive ? (on) => on.view.getUint16(on.skip(2), true) : (on) => on.view.getInt16(on.skip(2), true)
+    case Types.LONG:
+    case Types.INT24:
+      return positive ? (on) => on.view.getUint32(on.skip(4), true) : (on) => on.view.getInt32(on.skip(4), true)
+    case Types.LONGLONG:
+      return positive ? (on) => on.view.getBigUint64(on.skip(8), true) : (on) => on.view.getBigInt64(on.skip(8), true)
+    case Types.FLOAT:
+      return (on) => on.view.getFloat32(on.skip(4), true)
+    case Types.DOUBLE:
+      return (on) => on.view.getFloat64(on.skip(8), true)
+    case Types.DATE:
+    case Types.NEWDATE:
+      return dateText
+    case Types.DATETIME:
+    case Types.TIMESTAMP:
+      return timeText
+    case Types.TIME:
+      return timeSpanText
+    case Types.BIT:
+      return field.columnLength === 1 ? (on) => bits(on) === 1n : bits
+    default:
+      return isBytes(field) && !isJson(field) && !isNumber(field) ? bytesOf : textOf
+  }
+}
+
+/** What is told to be bytes although it is digits. */
+const isNumber = ({ columnType }: MysqlField): boolean =>
+  columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
+
+function bits(on: Cursor): bigint {
+  const length = on.length()
+  const from = on.skip(length)
+  let value = 0n
+  for (let index = 0; index < length; index++) value = (value << 8n) | BigInt(on.bytes[from + index]!)
+  return value
+}
+
+function bytesOf(on: Cursor): Uint8Array {
+  const length = on.length()
+  const from = on.skip(length)
+  return on.bytes.subarray(from, from + length)
+}
+
+function textOf(on: Cursor): string {
+  const length = on.length()
+  const from = on.skip(length)
+  return on.bytes.toString('utf8', from, from + length)
+}

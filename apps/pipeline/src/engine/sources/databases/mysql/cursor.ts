@@ -1,0 +1,33 @@
+/** A place in the bytes of one packet; numbers are little-endian. */
+export class Cursor {
+  bytes: Buffer = Buffer.alloc(0)
+  view: DataView = new DataView(new ArrayBuffer(0))
+  at = 0
+  #end = 0
+
+  begin(bytes: Buffer, at: number, end: number): void {
+    if (bytes !== this.bytes) {
+      this.bytes = bytes
+      this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    }
+    this.at = at
+    this.#end = end
+  }
+
+  /** Goes over so many bytes and answers where they begin. */
+  skip(bytes: number): number {
+    const from = this.at
+    this.at = from + bytes
+    if (this.at > this.#end) throw new Error('a row ends before its last column')
+    return from
+  }
+
+  /** The length that stands before a text or before bytes. */
+  length(): number {
+    const first = this.bytes[this.skip(1)]!
+    if (first < 251) return first
+    if (first === 252) return this.view.getUint16(this.skip(2), true)
+    if (first === 253) return this.bytes.readUIntLE(this.skip(3), 3)
+    return Number(this.view.getBigUint64(this.skip(8), true))
+  }
+}

@@ -1,0 +1,176 @@
+import type { Socket } from 'node:net'
+import { type Connection, createConnection, type PrepareStatementInfo } from 'mysql2'
+import type { StoredType } from '../../source.ts'
+import type { Note, Statement } from '../protocol.ts'
+import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
+import { openSocket } from '../sockets.ts'
+import type { TupleSink } from '../tuple-sink.ts'
+import { columnOf, type MysqlField, needsText } from './columns.ts'
+import { explainMysql } from './problems.ts'
+import { RowReader } from './row-reader.ts'
+import { backticked, demandQuery, NotAllowed, statementText } from './statements.ts'
+
+export const mysql: Engine = { name: 'MySQL', open, explain: explainMysql }
+
+/** Seconds that the server waits for somebody who reads slowly, or not for a while, because the warehouse is busy. */
+const patience = 86_400
+
+async function open(access: Access): Promise<Session> {
+  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
+  const socket = await openSocket(access)
+  const connection = createConnection({
+    stream: socket,
+    host,
+    port,
+    database,
+    user: username,
+    password,
+    ...(ssl && { ssl: { rejectUnauthorized: !trustServerCertificate, verifyIdentity: !trustServerCertificate } }),
+    charset: 'utf8mb4',
+    multipleStatements: false,
+    // A server may ask any client for any file.
+    flags: ['-LOCAL_FILES'],
+    connectTimeout: access.limits.signIn,
+  })
+  const session = new MysqlSession(connection, socket)
+  try {
+    await session.begin()
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+  return session
+}
+
+type Prepared = PrepareStatementInfo & { columns: MysqlField[] }
+
+/** What is not in the driver's types: an execution asks this for the class of object that it gives each row's packet to. */
+interface Execution {
+  buildParserFromFields: (fields: MysqlField[]) => new () => { next(packet: Packet): void }
+  on(event: 'error' | 'end', heard: (error: Error) => void): void
+}
+
+interface Packet {
+  buffer: Buffer
+  offset: number
+  end: number
+}
+
+class MysqlSession implements Session {
+  readonly notes: Note[] = []
+  readonly #connection: Connection
+  readonly #socket: Socket
+  #prepared: Prepared | undefined
+  #labels: string[] = []
+  /** Ends what is being waited for when the connection breaks. */
+  #broken: (error: Error) => void = () => {}
+
+  constructor(connection: Connection, socket: Socket) {
+    this.#connection = connection
+    this.#socket = socket
+    connection.on('error', (error) => this.#broken(error))
+  }
+
+  received = (): number => this.#socket.bytesRead
+
+  async begin(): Promise<void> {
+    const [[version]] = [await this.#ask<{ version: string }>('select version() as version')]
+    const limit = /mariadb/i.test(version?.version ?? '') ? 'max_statement_time' : 'max_execution_time'
+    await this.#ask(`set session time_zone = '+00:00', net_write_timeout = ${patience}, wait_timeout = ${patience}`)
+    // Not every server that speaks this protocol has it.
+    await this.#ask(`set session ${limit} = 0`).catch(() => {})
+    await this.#ask('set session transaction isolation level repeatable read')
+    await this.#ask('start transaction with consistent snapshot, read only')
+  }
+
+  async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
+    const text = statementText(statement)
+    demandQuery(text)
+    let prepared = await this.#prepare(text)
+    if (prepared.columns.length === 0) throw new NotAllowed()
+    const notes: Note[] = []
+    const fields = prepared.columns
+    if (fields.some(needsText)) {
+      if ('name' in statement) prepared = await this.#prepare(withTexts(statement, fields))
+      else notes.push(geometryNote(fields))
+    }
+    this.#prepared = prepared
+    this.#labels = fields.map(({ name }) => name)
+    const columns = prepared.columns.map((field, index): DescribedColumn => {
+      const column = { label: this.#labels[index]!, ...columnOf(field) }
+      if (needsText(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
+      return 'name' in statement && isKey(field) ? { ...column, primaryKey: true } : column
+    })
+    return { columns, notes }
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+    const prepared = this.#prepared!
+    const reading = Promise.withResolvers<void>()
+    this.#broken = reading.reject
+    const execution = prepared.execute([], undefined as never) as unknown as Execution
+    execution.on('error', reading.reject)
+    execution.on('end', () => reading.resolve())
+    let zeroDates = (): Note[] => []
+    execution.buildParserFromFields = (fields) => {
+      const rows = new RowReader(fields, this.#labels, types, sink)
+      zeroDates = () => rows.notes()
+      const goOn = () => this.#connection.resume()
+      const fail = (error: unknown) => {
+        reading.reject(error)
+        this.#socket.destroy()
+      }
+      const pause = () => {
+        this.#connection.pause()
+        void sink.drained().then(goOn)
+      }
+      return class {
+        next({ buffer, offset, end }: Packet): void {
+          try {
+            if (!rows.take(buffer, offset, end)) pause()
+          } catch (error) {
+            fail(error)
+          }
+        }
+      }
+    }
+    await reading.promise
+    return zeroDates()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.destroy()
+  }
+
+  #ask<Row>(sql: string): Promise<Row[]> {
+    return new Promise((resolve, reject) => {
+      this.#broken = reject
+      this.#connection.query(sql, (error, rows) => (error ? reject(error) : resolve(rows as Row[])))
+    })
+  }
+
+  #prepare(sql: string): Promise<Prepared> {
+    return new Promise((resolve, reject) => {
+      this.#broken = reject
+      this.#connection.prepare(sql, (error, prepared) => (error ? reject(error) : resolve(prepared as Prepared)))
+    })
+  }
+}
+
+const isKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) & 2) !== 0
+
+/** A table's query again, with its geometry as text. */
+function withTexts(statement: Extract<Statement, { name: string }>, fields: readonly MysqlField[]): string {
+  const columns = fields.map((field) =>
+    needsText(field) ? `st_astext(${backticked(field.name)}) as ${backticked(field.name)}` : backticked(field.name),
+  )
+  return statementText(statement, columns.join(', '))
+}
+
+function geometryNote(fields: readonly MysqlField[]): Note {
+  const names = fields.filter(needsText).map(({ name }) => name)
+  return {
+    level: 'WARN',
+    message: `Geometry in ${names.join(', ')} is kept as the bytes that the database holds, in hexadecimal digits. Use ST_AsText in the query to have it as text.`,
+  }
+}

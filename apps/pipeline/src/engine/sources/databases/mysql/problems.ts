@@ -1,0 +1,47 @@
+import type { DatabaseConfig } from '../database-config.ts'
+import { codes, messageOf } from '../problems.ts'
+import type { Explained, ProblemCode } from '../session.ts'
+import { NotAllowed } from './statements.ts'
+
+const byCode: Record<string, ProblemCode> = {
+  ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',
+  ER_ACCESS_DENIED_NO_PASSWORD_ERROR: 'AUTHENTICATION_FAILED',
+  ER_HOST_NOT_PRIVILEGED: 'AUTHENTICATION_FAILED',
+  ER_HOST_IS_BLOCKED: 'AUTHENTICATION_FAILED',
+  ER_NOT_SUPPORTED_AUTH_MODE: 'AUTHENTICATION_FAILED',
+  AUTH_SWITCH_PLUGIN_ERROR: 'AUTHENTICATION_FAILED',
+  ER_BAD_DB_ERROR: 'DATABASE_MISSING',
+  ER_DBACCESS_DENIED_ERROR: 'DATABASE_MISSING',
+  ER_CON_COUNT_ERROR: 'TOO_MANY_CONNECTIONS',
+  ER_TOO_MANY_USER_CONNECTIONS: 'TOO_MANY_CONNECTIONS',
+  ER_USER_LIMIT_REACHED: 'TOO_MANY_CONNECTIONS',
+  ER_NO_SUCH_TABLE: 'TABLE_MISSING',
+  ER_BAD_FIELD_ERROR: 'TABLE_MISSING',
+  ER_TABLEACCESS_DENIED_ERROR: 'PERMISSION_DENIED',
+  ER_COLUMNACCESS_DENIED_ERROR: 'PERMISSION_DENIED',
+  ER_SPECIFIC_ACCESS_DENIED_ERROR: 'PERMISSION_DENIED',
+  ER_PARSE_ERROR: 'STATEMENT_INVALID',
+  ER_SYNTAX_ERROR: 'STATEMENT_INVALID',
+  ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: 'STATEMENT_NOT_ALLOWED',
+  ER_UNSUPPORTED_PS: 'STATEMENT_NOT_ALLOWED',
+  ER_SECURE_TRANSPORT_REQUIRED: 'TLS_REQUIRED',
+  HANDSHAKE_NO_SSL_SUPPORT: 'TLS_NOT_OFFERED',
+  PROTOCOL_CONNECTION_LOST: 'CONNECTION_LOST',
+  ER_SERVER_SHUTDOWN: 'CONNECTION_LOST',
+  ER_CONNECTION_KILLED: 'CONNECTION_LOST',
+  PROTOCOL_SEQUENCE_TIMEOUT: 'CONNECTION_TIMEOUT',
+  PROTOCOL_PACKETS_OUT_OF_ORDER: 'OTHER_PROTOCOL',
+  PROTOCOL_UNEXPECTED_PACKET: 'OTHER_PROTOCOL',
+}
+
+export function explainMysql(error: unknown, { username }: DatabaseConfig): Explained | undefined {
+  if (error instanceof NotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
+  const message = messageOf(error)
+  const code = codes(error)
+    .map((each) => byCode[each])
+    .find((each) => each !== undefined)
+  // MariaDB tells a user of another database that they have none of this name: the same words for both.
+  if (code === undefined || !/^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION|TABLE)/.test(code))
+    return code && { code }
+  return { code, detail: message.replace(`'${username}'`, 'this user') }
+}

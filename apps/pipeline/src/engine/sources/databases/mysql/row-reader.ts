@@ -1,0 +1,74 @@
+import { Misfit } from '@sluice/tuples'
+import type { StoredType } from '../../source.ts'
+import type { Note } from '../protocol.ts'
+import type { TupleSink } from '../tuple-sink.ts'
+import { type Cell, cellOf } from './cells.ts'
+import type { MysqlField } from './columns.ts'
+import { Cursor } from './cursor.ts'
+
+const packetHeader = 1
+/** The bits of a row's nulls begin with the third. */
+const firstNullBit = 2
+
+/** Rows of the binary protocol as tuples, from bytes to bytes: https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
+export class RowReader {
+  readonly #cells: Cell[]
+  readonly #labels: readonly string[]
+  readonly #sink: TupleSink
+  readonly #nulls: number
+  readonly #cursor = new Cursor()
+
+  constructor(fields: readonly MysqlField[], labels: readonly string[], types: readonly StoredType[], sink: TupleSink) {
+    if (fields.length !== types.length) throw new Error(`${fields.length} columns came where ${types.length} were told`)
+    this.#cells = fields.map((field, index) => cellOf(field, types[index]!))
+    this.#labels = labels
+    this.#sink = sink
+    this.#nulls = (fields.length + firstNullBit + 7) >> 3
+  }
+
+  /** One row, from its packet's first byte on. False when no more are wanted for now. */
+  take(bytes: Buffer, from: number, to: number): boolean {
+    const cursor = this.#cursor
+    const cells = this.#cells
+    const { buffer } = this.#sink
+    const nulls = from + packetHeader
+    cursor.begin(bytes, nulls + this.#nulls, to)
+    buffer.beginRow(cells.length)
+    let index = 0
+    try {
+      for (; index < cells.length; index++) {
+        const bit = index + firstNullBit
+        if ((bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1) buffer.writeNull()
+        else cells[index]!.write(cursor, buffer)
+      }
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error
+      buffer.dropRow()
+      return this.#sink.reject(this.#labels[index], `The value ${error.message}.`, this.#raw(bytes, from, to))
+    }
+    return this.#sink.rowDone()
+  }
+
+  notes(): Note[] {
+    return this.#cells.flatMap(({ nulled }, index) =>
+      nulled.zeroDates === 0
+        ? []
+        : [
+            {
+              level: 'WARN',
+              message: `${nulled.zeroDates} dates in "${this.#labels[index]}" have a zero for the year, month or day; they became null.`,
+            },
+          ],
+    )
+  }
+
+  #raw(bytes: Buffer, from: number, to: number): string {
+    const nulls = from + packetHeader
+    this.#cursor.begin(bytes, nulls + this.#nulls, to)
+    const values = this.#cells.map(({ read }, index) => {
+      const bit = index + firstNullBit
+      return (bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1 ? null : read(this.#cursor)
+    })
+    return JSON.stringify(values, (_key, value) => (typeof value === 'bigint' ? String(value) : value))
+  }
+}

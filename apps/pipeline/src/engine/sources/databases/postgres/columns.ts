@@ -1,0 +1,91 @@
+import type { DataType } from '@sluice/contracts'
+import { escapeIdentifier } from 'pg'
+import type { StoredType } from '../../source.ts'
+
+/** A column as the server describes a statement's result. */
+export interface Field {
+  name: string
+  dataTypeID: number
+  dataTypeModifier: number
+}
+
+/** The type of a column: its name in the catalogue, the schema it is in, and what was said in brackets, encoded. */
+export interface TypeInfo {
+  name: string
+  schema: string
+  modifier: number
+}
+
+/** Types whose bytes are those of the warehouse's own type. */
+const same: Record<string, DataType> = {
+  int2: 'SMALLINT',
+  int4: 'INTEGER',
+  int8: 'BIGINT',
+  float4: 'FLOAT',
+  float8: 'DOUBLE',
+  bool: 'BOOLEAN',
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  timestamptz: 'TIMESTAMPTZ',
+  jsonb: 'JSONB',
+  text: 'TEXT',
+  varchar: 'TEXT',
+  numeric: 'DECIMAL',
+}
+
+/** Types that are cast to one of those. All others are cast to text. */
+const cast: Record<string, DataType> = { oid: 'BIGINT', money: 'DECIMAL', json: 'JSONB' }
+
+const sqlTypes: Record<DataType, string> = {
+  SMALLINT: 'int2',
+  INTEGER: 'int4',
+  BIGINT: 'int8',
+  DECIMAL: 'numeric',
+  FLOAT: 'float4',
+  DOUBLE: 'float8',
+  BOOLEAN: 'bool',
+  CHARACTER_11: 'text',
+  VARCHAR_50: 'text',
+  VARCHAR_255: 'text',
+  TEXT: 'text',
+  DATE: 'date',
+  TIMESTAMP: 'timestamp',
+  TIMESTAMPTZ: 'timestamptz',
+  GEOMETRY: 'text',
+  GEOMETRY_POINT: 'text',
+  JSONB: 'jsonb',
+}
+
+/** What a column of this type is offered as. */
+export function columnOf({ name, schema, modifier }: TypeInfo): StoredType {
+  if (isGeometry(name)) return { dataType: 'GEOMETRY' }
+  if (schema !== 'pg_catalog') return { dataType: 'TEXT' }
+  if (name === 'numeric') return { dataType: 'DECIMAL', ...digits(modifier) }
+  return { dataType: same[name] ?? cast[name] ?? 'TEXT' }
+}
+
+/** The expression that reads `column` as what it is stored as, so that its bytes are what the warehouse takes. */
+export function readExpression(column: string, type: TypeInfo, stored: StoredType): string {
+  const offered = columnOf(type)
+  const value = plainValue(column, type, offered)
+  const wanted = sqlTypes[stored.dataType]
+  if (wanted === sqlTypes[offered.dataType]) return value
+  // The direct cast of a float to numeric rounds to 15 digits (6 for real).
+  if (wanted === 'numeric' && sqlTypes[offered.dataType].startsWith('float')) return `${value}::text::numeric`
+  return `${value}::${wanted}`
+}
+
+function plainValue(column: string, { name, schema }: TypeInfo, { dataType }: StoredType): string {
+  if (isGeometry(name)) return `${escapeIdentifier(schema)}.st_asewkt(${column})`
+  return schema === 'pg_catalog' && same[name] !== undefined ? column : `${column}::${sqlTypes[dataType]}`
+}
+
+const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'
+
+/** `numeric(p,s)`. PostgreSQL 15 and later let the scale be negative or more than the precision; that is offered without either. */
+function digits(modifier: number): { precision?: number; scale?: number } {
+  if (modifier < 4) return {}
+  const precision = ((modifier - 4) >> 16) & 0xffff
+  const scale = (((modifier - 4) & 0x7ff) ^ 1024) - 1024
+  return scale < 0 || scale > precision ? {} : { precision, scale }
+}

@@ -1,0 +1,173 @@
+import type { Socket } from 'node:net'
+import type { Connection, Submittable } from 'pg'
+import { Misfit } from '@sluice/tuples'
+import type { TupleSink } from '../tuple-sink.ts'
+
+type Listener = (bytes: Buffer) => void
+
+const copyData = 0x64
+const messageHeader = 5
+/** The format's signature, flags and length of an extension, before the first row. */
+const formatHeader = 19
+const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
+
+/**
+ * `COPY … TO STDOUT (FORMAT binary)`: rows go from the socket's bytes into the sink's buffer, without an object or a call into the
+ * driver for each. The server sends a message for each row; all other messages are left to the driver.
+ */
+export class CopyOut implements Submittable {
+  readonly done: Promise<void>
+  readonly #text: string
+  readonly #sink: TupleSink
+  readonly #fields: number
+  readonly #settle = Promise.withResolvers<void>()
+  #socket!: Socket
+  #driver!: Listener
+  /** Bytes of a message that was cut: of its header, still to come of a row, and of what is not ours. */
+  #stump: Buffer | undefined
+  #rowLeft = 0
+  #skipLeft = 0
+  #driverLeft = 0
+  #begun = false
+
+  constructor(text: string, fields: number, sink: TupleSink) {
+    this.#text = text
+    this.#fields = fields
+    this.#sink = sink
+    this.done = this.#settle.promise
+    this.done.catch(() => {})
+  }
+
+  submit(connection: Connection): void {
+    const socket = connection.stream as Socket
+    const listeners = socket.listeners('data') as Listener[]
+    if (listeners.length !== 1) throw new Error(`pg has ${listeners.length} listeners where one was expected`)
+    this.#socket = socket
+    this.#driver = listeners[0]!
+    socket.removeListener('data', this.#driver)
+    socket.on('data', this.#read)
+    connection.query(this.#text)
+  }
+
+  handleError(error: Error): void {
+    this.#detach()
+    this.#settle.reject(error)
+  }
+
+  handleReadyForQuery(): void {
+    this.#detach()
+    this.#settle.resolve()
+  }
+
+  handleCommandComplete(): void {}
+
+  #detach(): void {
+    this.#socket.removeListener('data', this.#read)
+    if (!this.#socket.listeners('data').includes(this.#driver)) this.#socket.on('data', this.#driver)
+  }
+
+  readonly #read = (given: Buffer): void => {
+    try {
+      if (this.#take(given)) return
+      this.#socket.pause()
+      void this.#sink.drained().then(() => this.#socket.resume())
+    } catch (error) {
+      this.#settle.reject(error)
+      this.#socket.destroy()
+    }
+  }
+
+  /** False when the sink wants no more for now. What came is dealt with all the same. */
+  #take(given: Buffer): boolean {
+    const bytes = this.#stump ? Buffer.concat([this.#stump, given]) : given
+    this.#stump = undefined
+    const end = bytes.length
+    let at = this.#finishCut(bytes)
+    while (at < end) {
+      if (end - at < messageHeader) {
+        this.#stump = Buffer.from(bytes.subarray(at))
+        break
+      }
+      const length = bytes.readUInt32BE(at + 1) + 1
+      if (bytes[at] !== copyData) {
+        const to = Math.min(end, at + length)
+        this.#driverLeft = at + length - to
+        this.#driver(bytes.subarray(at, to))
+        at = to
+      } else if (this.#begun) at = this.#row(bytes, at + messageHeader, at + length)
+      else if (end - at < Math.min(length, messageHeader + formatHeader + 4)) {
+        this.#stump = Buffer.from(bytes.subarray(at))
+        break
+      } else {
+        this.#begun = true
+        at = this.#row(bytes, afterFormatHeader(bytes, at + messageHeader), at + length)
+      }
+    }
+    return !this.#sink.waiting
+  }
+
+  /** Goes on with what the last bytes had only the beginning of; answers where that ends. */
+  #finishCut(bytes: Buffer): number {
+    if (this.#driverLeft > 0) {
+      const to = Math.min(bytes.length, this.#driverLeft)
+      this.#driverLeft -= to
+      this.#driver(bytes.subarray(0, to))
+      return to
+    }
+    if (this.#skipLeft > 0) {
+      const to = Math.min(bytes.length, this.#skipLeft)
+      this.#skipLeft -= to
+      return to
+    }
+    if (this.#rowLeft === 0) return 0
+    const to = Math.min(bytes.length, this.#rowLeft)
+    this.#copy(bytes, 0, to)
+    this.#rowLeft -= to
+    if (this.#rowLeft === 0) this.#sink.rowDone()
+    return to
+  }
+
+  /** One row, or as much of it as there is; `to` may lie behind the bytes. Answers where the next message begins. */
+  #row(bytes: Buffer, from: number, to: number): number {
+    const length = to - from
+    // A message that held the format's header only, and the count of -1 behind the last row.
+    if (length <= 2) return to
+    const { buffer } = this.#sink
+    const until = Math.min(to, bytes.length)
+    buffer.beginTuple()
+    try {
+      buffer.room(length)
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error
+      buffer.dropRow()
+      this.#sink.reject(undefined, `The row is longer than fits: it ${error.message}.`, '')
+      this.#skipLeft = to - until
+      return until
+    }
+    if (until - from >= 2 && bytes.readInt16BE(from) !== this.#fields)
+      throw new Error(`a row has ${bytes.readInt16BE(from)} fields where ${this.#fields} were expected`)
+    this.#copy(bytes, from, until)
+    this.#rowLeft = to - until
+    if (this.#rowLeft === 0) this.#sink.rowDone()
+    return until
+  }
+
+  #copy(source: Buffer, from: number, to: number): void {
+    const { buffer } = this.#sink
+    const target = buffer.bytes
+    let { at } = buffer
+    if (to - from > 96) {
+      source.copy(target, at, from, to)
+      buffer.at = at + to - from
+      return
+    }
+    for (let index = from; index < to; index++) target[at++] = source[index]!
+    buffer.at = at
+  }
+}
+
+function afterFormatHeader(bytes: Buffer, from: number): number {
+  if (bytes.compare(signature, 0, signature.length, from, from + signature.length) !== 0)
+    throw new Error('the server does not send the binary format')
+  return from + formatHeader + bytes.readUInt32BE(from + formatHeader - 4)
+}

@@ -1,0 +1,162 @@
+import type { Socket } from 'node:net'
+import { Client } from 'pg'
+import { openSocket } from '../sockets.ts'
+import type { StoredType } from '../../source.ts'
+import type { Note, Statement } from '../protocol.ts'
+import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
+import type { TupleSink } from '../tuple-sink.ts'
+import { CopyOut } from './copy-out.ts'
+import { columnOf, type Field, readExpression, type TypeInfo } from './columns.ts'
+import { Describe } from './describe.ts'
+import { embedded, NotAllowed, statementText } from './statements.ts'
+import { explainPostgres } from './problems.ts'
+
+export const postgres: Engine = { name: 'PostgreSQL', open, explain: explainPostgres }
+
+/** What a reading of any length needs of the session; settings that a server does not know are left out. */
+const settings = {
+  timezone: 'UTC',
+  datestyle: 'ISO, YMD',
+  intervalstyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '3',
+  standard_conforming_strings: 'on',
+  statement_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  transaction_timeout: '0',
+  // So that a query that nobody waits for any more ends on the server too.
+  client_connection_check_interval: '10s',
+}
+
+const firstBytes = new Set([...'RENSv'].map((letter) => letter.charCodeAt(0)))
+
+async function open(access: Access): Promise<Session> {
+  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
+  const socket = await openSocket(access)
+  const client = new Client({
+    host,
+    port,
+    database,
+    user: username,
+    password,
+    ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
+    stream: () => connected(socket),
+    connectionTimeoutMillis: access.limits.signIn,
+    application_name: 'sluice',
+  })
+  client.on('error', () => {})
+  try {
+    const connecting = client.connect()
+    if (!ssl)
+      socket.once('data', (bytes: Buffer) => {
+        if (!firstBytes.has(bytes[0]!))
+          socket.destroy(Object.assign(new Error('not its protocol'), { code: 'ERR_SSL' }))
+      })
+    await connecting
+    await client.query('begin isolation level repeatable read read only')
+    await client.query(
+      `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+       where name in (select lower(name) from pg_settings)`,
+      [JSON.stringify(settings)],
+    )
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+  return new PostgresSession(client, socket)
+}
+
+/** The driver wants to connect by itself, by name: it gets a socket that is open already. */
+function connected(socket: Socket): Socket {
+  socket.connect = () => {
+    setImmediate(() => socket.emit('connect'))
+    return socket
+  }
+  return socket
+}
+
+class PostgresSession implements Session {
+  readonly notes: Note[] = []
+  readonly #client: Client
+  readonly #socket: Socket
+  #text = ''
+  #types: TypeInfo[] = []
+
+  constructor(client: Client, socket: Socket) {
+    this.#client = client
+    this.#socket = socket
+  }
+
+  received = (): number => this.#socket.bytesRead
+
+  async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
+    this.#text = statementText(statement)
+    // Alone and first: only what is one whole statement by itself is put inside another one.
+    const fields = await this.#fieldsOf(this.#text)
+    if (fields.length === 0) throw new NotAllowed()
+    this.#types = await this.#typesOf(fields)
+    await this.#demandQuery(fields.length)
+    const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
+    const columns = fields.map((field, index) => {
+      const column: DescribedColumn = { label: field.name, ...columnOf(this.#types[index]!) }
+      return keys.has(field.name) ? { ...column, primaryKey: true } : column
+    })
+    return { columns, notes: [] }
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+    const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
+    const query = embedded(this.#text, expressions, types.length)
+    const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, types.length, sink)
+    this.#client.query(copy)
+    await copy.done
+    return []
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.destroy()
+  }
+
+  #fieldsOf(text: string): Promise<Field[]> {
+    const describe = new Describe(text)
+    this.#client.query(describe)
+    return describe.fields
+  }
+
+  /** Asks for no rows: whether it can be read from, and whether the login may, is known all the same. */
+  async #demandQuery(columns: number): Promise<void> {
+    try {
+      const query = { text: `${embedded(this.#text, ['*'], columns)} limit 0`, queryMode: 'extended' }
+      await this.#client.query(query)
+    } catch (error) {
+      if ((error as { code?: string }).code !== '42601') throw error
+      throw new NotAllowed({ cause: error })
+    }
+  }
+
+  async #typesOf(fields: readonly Field[]): Promise<TypeInfo[]> {
+    const oids = [...new Set(fields.map(({ dataTypeID }) => dataTypeID))]
+    const { rows } = await this.#client.query<{ oid: string; name: string; schema: string }>(
+      `select t.oid::text, t.typname as name, n.nspname as schema
+       from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+       where t.oid = any($1::oid[])`,
+      [oids],
+    )
+    const known = new Map(rows.map(({ oid, name, schema }) => [Number(oid), { name, schema }]))
+    return fields.map(({ dataTypeID, dataTypeModifier }) => ({
+      ...(known.get(dataTypeID) ?? { name: 'unknown', schema: 'pg_catalog' }),
+      modifier: dataTypeModifier,
+    }))
+  }
+
+  async #primaryKey({ schema, name }: Extract<Statement, { name: string }>): Promise<Set<string>> {
+    const table = schema ? `${this.#client.escapeIdentifier(schema)}.` : ''
+    const { rows } = await this.#client.query<{ name: string }>(
+      `select a.attname as name from pg_catalog.pg_index i
+       join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
+       where i.indrelid = $1::regclass and i.indisprimary`,
+      [table + this.#client.escapeIdentifier(name)],
+    )
+    return new Set(rows.map((row) => row.name))
+  }
+}

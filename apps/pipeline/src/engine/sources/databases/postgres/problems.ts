@@ -1,0 +1,43 @@
+import type { DatabaseConfig } from '../database-config.ts'
+import { codes, messageOf } from '../problems.ts'
+import type { Explained, ProblemCode } from '../session.ts'
+import { NotAllowed } from './statements.ts'
+
+const byState: Record<string, ProblemCode> = {
+  '28P01': 'AUTHENTICATION_FAILED',
+  '28000': 'AUTHENTICATION_FAILED',
+  '3D000': 'DATABASE_MISSING',
+  '53300': 'TOO_MANY_CONNECTIONS',
+  '57P03': 'CONNECTION_REFUSED',
+  '57P01': 'CONNECTION_LOST',
+  '57P02': 'CONNECTION_LOST',
+  '42501': 'PERMISSION_DENIED',
+  '42P01': 'TABLE_MISSING',
+  '42703': 'TABLE_MISSING',
+  '3F000': 'TABLE_MISSING',
+  '42601': 'STATEMENT_INVALID',
+  '25006': 'STATEMENT_NOT_ALLOWED',
+}
+
+const byMessage: [RegExp, ProblemCode][] = [
+  [/does not support SSL/, 'TLS_NOT_OFFERED'],
+  [/error establishing an SSL connection|not its protocol/, 'OTHER_PROTOCOL'],
+  [/timeout expired|due to connection timeout/, 'CONNECTION_TIMEOUT'],
+  [/SASL|password must be a string|unsupported authentication/i, 'AUTHENTICATION_FAILED'],
+  [/Connection terminated/, 'CONNECTION_LOST'],
+]
+
+export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): Explained | undefined {
+  if (error instanceof NotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
+  const message = messageOf(error)
+  const state = codes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
+  if (state === undefined) {
+    const code = byMessage.find(([pattern]) => pattern.test(message))?.[1]
+    return code && { code }
+  }
+  // pg_hba.conf speaks of "no encryption" or "SSL off", and gives the same state for every reason.
+  if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
+  const code = byState[state] ?? 'STATEMENT_FAILED'
+  const speaks = /^(STATEMENT|PERMISSION|TABLE)_/.test(code) && code !== 'STATEMENT_NOT_ALLOWED'
+  return speaks ? { code, detail: message } : { code }
+}

@@ -1,0 +1,114 @@
+import { SourceProblem } from '../source.ts'
+import type { DatabaseConfig } from './database-config.ts'
+import type { Engine, Explained, ProblemCode } from './session.ts'
+
+type Sentence = (config: DatabaseConfig, engine: string) => string
+
+const at = ({ host, port }: DatabaseConfig) => `${host}, port ${port}`
+
+const sentences: Record<ProblemCode, Sentence> = {
+  HOST_UNKNOWN: ({ host }) => `There is no host called ${host}. Check the host name.`,
+  ADDRESS_NOT_ALLOWED: ({ host }) => `${host} may not be connected to.`,
+  CONNECTION_REFUSED: (config, engine) =>
+    `Nothing accepts connections at ${at(config)}. Check the port, that ${engine} runs there, and that its firewall lets this server in.`,
+  CONNECTION_TIMEOUT: (config) =>
+    `No answer from ${at(config)} in time. Check the host and port, and that a firewall lets this server in.`,
+  CONNECTION_CLOSED: (config, engine) =>
+    `${at(config)} closed the connection before anybody could sign in. Check that it is ${engine}, that it is ready, and that this server may connect.`,
+  CONNECTION_LOST: (config) =>
+    `The connection to ${at(config)} broke before everything was read. The old data stays; run again.`,
+  TOO_MANY_CONNECTIONS: (config) =>
+    `${at(config)} accepts no more connections now. Run again later, or allow it more connections.`,
+  OTHER_PROTOCOL: (config, engine) => `What answers at ${at(config)} is not ${engine}. Check the type and the port.`,
+  TLS_NOT_OFFERED: (config) =>
+    `${at(config)} does not offer encrypted connections. Turn on TLS there, or turn off SSL in the pipeline.`,
+  TLS_REQUIRED: (config) => `${at(config)} accepts encrypted connections only. Turn on SSL in the pipeline.`,
+  CERTIFICATE_NOT_TRUSTED: (config) =>
+    `The certificate of ${at(config)} is not trusted. Give the server one that is valid for its name, or choose to trust the server’s certificate.`,
+  AUTHENTICATION_FAILED: (config, engine) =>
+    `${engine} at ${at(config)} refuses user "${config.username}". Check the username, the password, and that this user may come from this server.`,
+  DATABASE_MISSING: ({ database, ...config }, engine) =>
+    `${engine} at ${config.host} has no ${engine === 'Oracle' ? 'service' : 'database'} "${database}" for user "${config.username}". Check its name.`,
+  PERMISSION_DENIED: ({ username }) =>
+    `User "${username}" may not read what was asked for. Grant it the right to read, or use another user.`,
+  TABLE_MISSING: ({ database }) =>
+    `Something that is read does not exist in "${database}". Check the names of tables and columns, and their schema.`,
+  STATEMENT_INVALID: (_config, engine) => `${engine} does not understand the query. Correct it.`,
+  STATEMENT_NOT_ALLOWED: () => 'Only a single query that reads rows is run: begin with SELECT, and leave out all else.',
+  STATEMENT_FAILED: (_config, engine) => `${engine} could not carry out the query.`,
+  SOURCE_SILENT: (config) =>
+    `Nothing has come from ${at(config)} for too long, so reading was given up. The old data stays. Check what the database is doing, then run again.`,
+}
+
+/** The problem as a sentence, the database's own words behind it. The password never stands in it, whatever those were. */
+export function databaseProblem(
+  { code, detail }: Explained,
+  config: DatabaseConfig,
+  engine: string,
+  options?: ErrorOptions,
+): SourceProblem {
+  const words = detail?.replaceAll(/\s+/g, ' ').trim().slice(0, 500)
+  const message = sentences[code](config, engine) + (words ? ` It says: ${words}` : '')
+  return new SourceProblem(code, withoutPassword(message, config), options)
+}
+
+/** What an error means. One that nobody knows is told in the database's own words. */
+export function explained(error: unknown, config: DatabaseConfig, engine: Engine, signedIn: boolean): SourceProblem {
+  if (error instanceof SourceProblem) return error
+  const known = engine.explain(error, config) ?? ofTls(error) ?? ofNetwork(error)
+  if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'
+  return databaseProblem(known ?? { code: 'STATEMENT_FAILED', detail: messageOf(error) }, config, engine.name)
+}
+
+const ofSystem: Record<string, ProblemCode> = {
+  ENOTFOUND: 'HOST_UNKNOWN',
+  EAI_AGAIN: 'HOST_UNKNOWN',
+  ECONNREFUSED: 'CONNECTION_REFUSED',
+  EHOSTUNREACH: 'CONNECTION_TIMEOUT',
+  ENETUNREACH: 'CONNECTION_TIMEOUT',
+  EADDRNOTAVAIL: 'CONNECTION_TIMEOUT',
+  ETIMEDOUT: 'CONNECTION_TIMEOUT',
+  ECONNRESET: 'CONNECTION_LOST',
+  EPIPE: 'CONNECTION_LOST',
+  ECONNABORTED: 'CONNECTION_LOST',
+}
+
+function ofNetwork(error: unknown): Explained | undefined {
+  const code = codes(error)
+    .map((each) => ofSystem[each])
+    .find((each) => each !== undefined)
+  return code && { code }
+}
+
+const ofCertificate = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/
+
+function ofTls(error: unknown): Explained | undefined {
+  if (codes(error).some((code) => ofCertificate.test(code)))
+    return { code: 'CERTIFICATE_NOT_TRUSTED', detail: messageOf(error) }
+  if (codes(error).some((code) => /^ERR_SSL|^EPROTO$/.test(code)))
+    return { code: 'OTHER_PROTOCOL', detail: messageOf(error) }
+  return undefined
+}
+
+/** The codes of an error and of its causes. */
+export function codes(error: unknown): string[] {
+  const found: string[] = []
+  for (let cause = error; cause instanceof Error && found.length < 10; cause = originOf(cause))
+    found.push(codeOf(cause))
+  return found
+}
+
+function codeOf(error: Error): string {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' ? code : ''
+}
+
+const originOf = (error: Error): unknown => error.cause ?? (error as { originalError?: unknown }).originalError
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function withoutPassword(message: string, { password }: DatabaseConfig): string {
+  return password.length < 3 ? message : message.replaceAll(password, '***')
+}

@@ -1,0 +1,40 @@
+import type { FeedColumn, RejectedRow, StoredType } from '../source.ts'
+import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
+
+/** What is read for one feed: a statement of the user, or a table. */
+export type Statement = { table: string; query: string } | { table: string; schema?: string; name: string }
+
+/** What a thread is started with. The credentials are in here and nowhere else: it goes into no message and no log. */
+export interface Job {
+  config: DatabaseConfig
+  addresses: readonly ResolvedAddress[]
+  statements: readonly Statement[]
+  limits: DatabaseLimits
+}
+
+/** What the thread is told: read the rows of the last statement, go to the next one, or that a chunk was used up. */
+export type Command =
+  | { kind: 'rows'; types: readonly StoredType[] }
+  | { kind: 'next' }
+  | { kind: 'more' }
+  | { kind: 'reuse'; memory: ArrayBuffer }
+
+export interface Totals {
+  bytesRead: number
+  rowsRead: number
+}
+
+/** Something the owner should know about a feed, once. */
+export interface Note {
+  level: 'INFO' | 'WARN'
+  message: string
+}
+
+/** What the thread says. The memory of a batch is handed over with it. */
+export type Message =
+  | { kind: 'connected'; notes: Note[] }
+  | { kind: 'described'; columns: FeedColumn[]; notes: Note[] }
+  | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: Totals }
+  | { kind: 'done'; notes: Note[] }
+  | { kind: 'finished' }
+  | { kind: 'problem'; code: string; message: string }

@@ -1,0 +1,62 @@
+import type { FeedColumn, StoredType } from '../source.ts'
+import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
+import type { Note, Statement } from './protocol.ts'
+import type { TupleSink } from './tuple-sink.ts'
+
+/** A column before it has a name in the warehouse. */
+export type DescribedColumn = Omit<FeedColumn, 'name'>
+
+/** What a session is opened with. */
+export interface Access {
+  config: DatabaseConfig
+  addresses: readonly ResolvedAddress[]
+  limits: DatabaseLimits
+}
+
+/** A connection that is signed in and reads only. Throws what the driver throws; `problem` makes sentences of that. */
+export interface Session extends AsyncDisposable {
+  /** About the connection as a whole. */
+  readonly notes: Note[]
+  /** Bytes received so far, or anything else that grows while the database answers. */
+  received(): number
+  /** The columns of a statement by the database's own account; no row is read yet. */
+  describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }>
+  /** Reads the statement that was described last, and answers what is to be known about it. */
+  read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]>
+}
+
+/** One database's part: how it is reached, and what its errors mean. */
+export interface Engine {
+  /** As people call it. */
+  name: string
+  open(access: Access): Promise<Session>
+  /** What an error means to whoever configured the source; undefined when it means nothing to this engine. */
+  explain(error: unknown, config: DatabaseConfig): Explained | undefined
+}
+
+export interface Explained {
+  code: ProblemCode
+  /** The database's own words, where they help. */
+  detail?: string
+}
+
+export type ProblemCode =
+  | 'HOST_UNKNOWN'
+  | 'ADDRESS_NOT_ALLOWED'
+  | 'CONNECTION_REFUSED'
+  | 'CONNECTION_TIMEOUT'
+  | 'CONNECTION_CLOSED'
+  | 'CONNECTION_LOST'
+  | 'TOO_MANY_CONNECTIONS'
+  | 'OTHER_PROTOCOL'
+  | 'TLS_NOT_OFFERED'
+  | 'TLS_REQUIRED'
+  | 'CERTIFICATE_NOT_TRUSTED'
+  | 'AUTHENTICATION_FAILED'
+  | 'DATABASE_MISSING'
+  | 'PERMISSION_DENIED'
+  | 'TABLE_MISSING'
+  | 'STATEMENT_INVALID'
+  | 'STATEMENT_NOT_ALLOWED'
+  | 'STATEMENT_FAILED'
+  | 'SOURCE_SILENT'

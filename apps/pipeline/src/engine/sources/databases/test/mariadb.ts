@@ -1,0 +1,95 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { chownSync, existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Connection, createConnection } from 'mysql2/promise'
+
+const server = '/usr/sbin/mariadbd'
+
+/** Why there is no MariaDB here; undefined when there is. */
+export const mariadbMissing = (): string | undefined =>
+  existsSync(server) ? undefined : 'Debian’s mariadb-server is not installed'
+
+export interface Mariadb extends AsyncDisposable {
+  port: number
+  admin: Connection
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A MariaDB of its own on a loopback port, fast instead of durable, gone when it is disposed of. Its root has no password. */
+export async function startMariadb(options: readonly string[] = []): Promise<Mariadb> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-mariadb-'))
+  const owner = unprivileged()
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+  const data = join(folder, 'data')
+  const install = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db']
+  execFileSync('/usr/bin/mariadb-install-db', install, { stdio: 'ignore', cwd: folder, ...owner })
+  const port = await freePort()
+  const log = join(folder, 'log')
+  const own = {
+    datadir: data,
+    port,
+    socket: join(folder, 'socket'),
+    'bind-address': '127.0.0.1',
+    'log-error': log,
+    'innodb-flush-log-at-trx-commit': 0,
+    'innodb-buffer-pool-size': '128M',
+    'character-set-server': 'utf8mb4',
+    'skip-name-resolve': 'on',
+  }
+  const settings = Object.entries(own).map(([name, value]) => `--${name}=${value}`)
+  const child = spawn(server, ['--no-defaults', ...settings, ...options], { cwd: folder, stdio: 'ignore', ...owner })
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const stop = async () => {
+    child.kill('SIGKILL')
+    await ended
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const admin = await signIn(port, () => child.exitCode === null)
+    return {
+      port,
+      admin,
+      async [Symbol.asyncDispose]() {
+        admin.destroy()
+        await stop()
+      },
+    }
+  } catch (cause) {
+    const said = await readFile(log, 'utf8').catch(() => '')
+    await stop()
+    throw new Error(`MariaDB did not start: ${said.slice(-2000)}`, { cause })
+  }
+}
+
+async function signIn(port: number, runs: () => boolean): Promise<Connection> {
+  for (let tries = 0; ; tries++) {
+    try {
+      const settings = { host: '127.0.0.1', port, user: 'root', multipleStatements: true, charset: 'utf8mb4' }
+      const admin = await createConnection(settings)
+      admin.on('error', () => {})
+      return admin
+    } catch (error) {
+      if (!runs() || tries > 200) throw error
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+}
+
+/** Whom it runs as where these tests are root, whom it refuses to serve. */
+function unprivileged(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'mysql'], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const probe = createServer().on('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number }
+      probe.close(() => resolve(port))
+    })
+  })

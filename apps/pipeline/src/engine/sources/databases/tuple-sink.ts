@@ -1,0 +1,83 @@
+import { TupleBuffer } from '@sluice/tuples'
+import type { RejectedRow } from '../source.ts'
+import type { DatabaseLimits } from './database-config.ts'
+import type { Totals } from './protocol.ts'
+
+export interface Batch {
+  tuples: Uint8Array<ArrayBuffer>
+  rejected: RejectedRow[]
+  totals: Totals
+}
+
+const rejectedInBatch = 256
+
+/**
+ * Where a session's rows go: whole tuples are put into `buffer`, and `rowDone` after each says whether to go on. Batches
+ * are sent while the window has room; who takes them gives room, and memory, back.
+ */
+export class TupleSink {
+  readonly buffer: TupleBuffer
+  /** Rows of this reading, those set aside included. */
+  rows = 0
+  readonly #send: (batch: Batch) => void
+  readonly #bytes: () => number
+  readonly #memory: ArrayBuffer[] = []
+  #rejected: RejectedRow[] = []
+  #window: number
+  #drained: (() => void) | undefined
+
+  constructor(limits: DatabaseLimits, bytes: () => number, send: (batch: Batch) => void) {
+    this.#send = send
+    this.#bytes = bytes
+    this.#window = limits.chunksInFlight
+    this.buffer = new TupleBuffer({ chunkBytes: limits.chunkBytes, reuse: () => this.#memory.pop() })
+  }
+
+  /** Whether reading has to wait: for `drained`. */
+  get waiting(): boolean {
+    return this.#window <= 0
+  }
+
+  /** Counts a row that is in the buffer. False when no more are wanted until `drained`. */
+  rowDone(): boolean {
+    this.rows++
+    if (!this.buffer.full) return true
+    this.flush()
+    return !this.waiting
+  }
+
+  /** Counts a row that is not in the buffer. False when no more are wanted until `drained`. */
+  reject(column: string | undefined, reason: string, raw: string): boolean {
+    this.rows++
+    this.#rejected.push({ line: this.rows, ...(column !== undefined && { column }), reason, raw: raw.slice(0, 4096) })
+    if (this.#rejected.length < rejectedInBatch) return true
+    this.flush()
+    return !this.waiting
+  }
+
+  flush(): void {
+    if (this.buffer.at === 0 && this.#rejected.length === 0) return
+    this.#window--
+    const totals = { bytesRead: this.#bytes(), rowsRead: this.rows }
+    const rejected = this.#rejected
+    this.#rejected = []
+    this.#send({ tuples: this.buffer.take(), rejected, totals })
+  }
+
+  async drained(): Promise<void> {
+    while (this.waiting) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve
+      })
+    }
+  }
+
+  more(): void {
+    this.#window++
+    this.#drained?.()
+  }
+
+  reuse(memory: ArrayBuffer): void {
+    this.#memory.push(memory)
+  }
+}
