@@ -70,6 +70,7 @@ await main(async () => {
     sources: openSources({ filesDirectory }),
     keyRing: config.SECRET_KEYS,
     clientConcurrency: config.CLIENT_CONCURRENCY,
+    sourceSilence: config.SOURCE_SILENCE_SECONDS,
     redaction,
     logger,
     metrics,

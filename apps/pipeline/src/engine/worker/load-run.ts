@@ -17,6 +17,7 @@ import type { Report } from '../sources/source.ts'
 import type { Sources } from '../sources/sources.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { whatChanged, whatWasLoaded } from './sentences.ts'
+import { patience } from './silent-source.ts'
 
 /** What every run needs of the process. */
 export interface LoadingParts {
@@ -28,6 +29,8 @@ export interface LoadingParts {
   /** Runs of one client at once, in all workers together. */
   clientConcurrency: number
   redaction: Redaction
+  /** Seconds without a sign of life after which a source is given up. */
+  sourceSilence: number
   /** Whether a client exists and may load. True where nobody can tell just now. */
   clientStands(client: string): Promise<boolean>
 }
@@ -71,8 +74,8 @@ export async function loadRun(parts: LoadingParts, attempt: Attempt): Promise<Su
 }
 
 async function load(
-  { db, sources, keyRing }: LoadingParts,
-  { claim, log, signal, count, stillOurs }: Attempt,
+  { db, sources, keyRing, sourceSilence }: LoadingParts,
+  { claim, log, signal: stopping, count, stillOurs }: Attempt,
   warehouse: Parameters<typeof loadFeeds>[0]['warehouse'],
 ): Promise<{ tables: LoadedTable[]; rejected: number }> {
   const { uid: run, attempt, input, pipeline } = claim
@@ -80,15 +83,22 @@ async function load(
   const meter = openMeter()
   count(meter)
   using _telling = tellProgress(meter, log)
+  const silent = new AbortController()
+  const signal = AbortSignal.any([stopping, silent.signal])
+  const source = patience(sourceSilence, (reason) => silent.abort(reason))
   let firstRejected: string | undefined
   const report: Report = {
-    progress: meter.progress,
+    progress(counts) {
+      source.sign()
+      meter.progress(counts)
+    },
     reject(row) {
       firstRejected ??= `line ${row.line}: ${row.reason}`
       rejected.add(row)
       meter.rejected(rejected.count)
     },
     async startOver() {
+      source.sign()
       meter.startOver()
       firstRejected = undefined
       await rejected.startOver()
@@ -100,7 +110,7 @@ async function load(
   const feeds = sources.read({ type, settings, secrets, input }, report, signal)
   const target = { schema: pipeline.schema, table: pipeline.table }
   const tables = await loadFeeds({
-    feeds,
+    feeds: source.watch(feeds),
     warehouse,
     target,
     run,
@@ -108,6 +118,7 @@ async function load(
     stillOurs,
     signal,
     rejected: () => ({ count: rejected.count, first: firstRejected }),
+    transformation: pipeline.sqlStatements,
   })
   return { tables, rejected: rejected.count }
 }

@@ -34,12 +34,11 @@ export class Pour implements Disposable {
     for (const lane of lanes) lane.ended.catch((error: Error) => this.#break(error))
     while (this.bytes < most) {
       const next = await this.#unlessBroken<IteratorResult<TupleChunk>>((resolve, reject) => {
-        this.#giver.next().then(resolve, (cause: unknown) => reject(new GiverFailed('the source failed', { cause })))
+        this.#next().then(resolve, (cause: unknown) => reject(new GiverFailed('the source failed', { cause })))
       })
       if (next.done) return (this.#exhausted = true)
       this.bytes += next.value.bytes.byteLength
       this.#send(await this.#leastLoaded(lanes), next.value)
-      await failpoint('in-copy')
     }
     return false
   }
@@ -55,6 +54,11 @@ export class Pour implements Disposable {
     this.#signal.removeEventListener('abort', this.#abort)
     // Not waited for: it may hang.
     if (!this.#exhausted) void Promise.resolve(this.#giver.return?.()).catch(() => {})
+  }
+
+  async #next(): Promise<IteratorResult<TupleChunk>> {
+    await failpoint('in-copy')
+    return this.#giver.next()
   }
 
   #send(lane: Lane, chunk: TupleChunk): void {
