@@ -2,6 +2,7 @@ import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { loadPool, withClient, type WarehouseAccess } from './access.ts'
 import { findCursor, findPublication, findTable } from './catalogue.ts'
+import { untilDurable } from './durable.ts'
 import { demandLedger, pruneLedger } from './ledger-schema.ts'
 import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
@@ -56,7 +57,13 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
 
     transform: (loads, statements, signal) => transform(pools, ourOwn(loads), statements, signal),
 
-    findPublication: (id) => run('the ledger', (client) => findPublication(client, id)),
+    findPublication: (id) =>
+      run('the ledger', async (client) => {
+        const found = await findPublication(client, id)
+        // Whoever published it may have died before it was on disk; nobody says that it is published before.
+        if (found) await untilDurable(client)
+        return found
+      }),
 
     async findCursor(schema, table) {
       checkSchemaName(schema)

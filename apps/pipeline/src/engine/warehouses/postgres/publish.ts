@@ -9,6 +9,7 @@ import { enterLedger, type Entry } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { mergeModeOf, prepareMerge } from './merge.ts'
 import { outlast } from './older-readers.ts'
+import { unflushed, untilDurable } from './durable.ts'
 import { analyzeParent, prepare } from './prepare.ts'
 import { warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
@@ -82,18 +83,19 @@ async function swapAll({ pools, loads, read, stillOurs, options }: Publishing, w
     for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read))
     for (const swap of swaps) await enterLedger(client, entryOf(run, swap, options))
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-    const timeout = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'`
+    const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
     await failpoint('in-publication')
     // One message, so the exclusive locks are held for no round trip: from the first DETACH to COMMIT.
-    const statements = [timeout, ...swaps.flatMap((swap) => swap.statements), 'commit'].join(';')
+    const statements = [settings, ...swaps.flatMap((swap) => swap.statements), 'commit'].join(';')
     await client.query(statements).catch((error: unknown) => {
       throw unmakeable(error, swaps) ?? error
     })
+    // What was merged into another partition is left in the staging table, to be dropped.
+    for (const { load, partition } of swaps) load.published = partition === load.stagingTable
+    await untilDurable(client)
     return { publication: { run, attempt, publishedAt: rows[0].published_at as Date, ...totals(swaps) }, swaps }
   })
   await failpoint('published')
-  // What was merged into another partition is left in the staging table, to be dropped.
-  for (const { load, partition } of swaps) load.published = partition === load.stagingTable
   for (const { oldPartition, load } of swaps) {
     // After the commit nothing may fail any more: an old partition that stays is swept.
     if (oldPartition) await dropDetached(pools.statements, oldPartition).catch(() => {})
