@@ -1,0 +1,142 @@
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { allTypes, rowsOf, type TypedColumn, withNulls } from './all-types.ts'
+import { type WrittenColumn, written } from './files.ts'
+import { inputFolder, readWhole } from './read-whole.ts'
+
+const folder = inputFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const read = (columns: Record<string, WrittenColumn>, options?: Parameters<typeof written>[1]) =>
+  readWhole(folder.write(written(columns, options)), { batchRows: 7, chunkBytes: 4096 })
+
+const described = ({ dataType, precision, scale }: { dataType: string; precision?: number; scale?: number }) =>
+  precision === undefined ? dataType : `${dataType}(${precision},${scale})`
+
+const repeat = (columns: Record<string, TypedColumn>, times: number) =>
+  Object.fromEntries(
+    Object.entries(columns).map(([name, { data, cells, ...rest }]) => [
+      name,
+      {
+        ...rest,
+        data: Array.from({ length: times }, () => data).flat(),
+        cells: Array.from({ length: times }, () => cells).flat(),
+      },
+    ]),
+  )
+
+describe('types of Parquet', () => {
+  it('become exact types, whatever stands in the file', async () => {
+    const { columns, rows, rejected } = await read(withNulls(allTypes))
+    expect(columns.map((column) => [column.name, described(column)])).toEqual(
+      Object.entries(allTypes).map(([name, { type }]) => [name, type]),
+    )
+    expect(rows).toEqual(rowsOf(withNulls(allTypes)))
+    expect(rejected).toEqual([])
+  })
+
+  it.each(['UNCOMPRESSED', 'GZIP', 'ZSTD', 'BROTLI'] as const)(
+    'are the same in files of %s, from dictionaries and many pages',
+    async (codec) => {
+      const columns = repeat(withNulls(allTypes), 50)
+      const { rows, nulls } = await read(columns, { codec, pageSize: 300, rowGroupSize: 90 })
+      expect(rows).toEqual(rowsOf(columns))
+      expect(nulls).toEqual(Object.keys(columns).map(() => 50))
+    },
+  )
+
+  it('are the same without any null', async () => {
+    const required = Object.fromEntries(
+      Object.entries(allTypes).map(([name, column]) => [
+        name,
+        { ...column, element: { ...column.element, repetition_type: 'REQUIRED' as const } },
+      ]),
+    )
+    expect((await read(required)).rows).toEqual(rowsOf(required))
+  })
+
+  it.each([
+    ['DELTA_BINARY_PACKED', ['plain', 'big', 'small', 'at_nano', 'huge', 'day']],
+    ['DELTA_LENGTH_BYTE_ARRAY', ['text', 'long_text', 'old_text', 'blob']],
+    ['DELTA_BYTE_ARRAY', ['text', 'long_text', 'blob', 'bson']],
+    ['BYTE_STREAM_SPLIT', ['single', 'double', 'plain', 'big', 'half', 'uuid', 'wide']],
+    ['PLAIN', ['flag', 'text', 'big', 'wide']],
+    ['RLE', ['flag']],
+  ] as const)('are the same in encoding %s', async (encoding, names) => {
+    const some = repeat(
+      withNulls(Object.fromEntries(names.map((name) => [name, { ...allTypes[name]!, encoding }]))),
+      40,
+    )
+    expect((await read(some, { pageSize: 500 })).rows).toEqual(rowsOf(some))
+  })
+
+  it('say that bytes are no text, and are read again in hex', async () => {
+    const { startedOver, logs } = await read({ blob: allTypes.blob! })
+    expect([startedOver, logs.filter((log) => log.includes('hex')).length]).toEqual([1, 1])
+  })
+
+  it('have numbers that do not fit set aside, with row, column and reason', async () => {
+    const { rows, rejected } = await read({
+      id: { element: { type: 'INT32' }, data: [1, 2, 3, 4] },
+      tiny: { element: { type: 'INT32', converted_type: 'INT_8' }, data: [127, 128, -129, 0] },
+      money: {
+        element: { type: 'INT64', converted_type: 'DECIMAL', precision: 10, scale: 2 },
+        data: [9999999999n, 1n, 1n, -10000000000n],
+      },
+    })
+    expect(rows).toEqual([[1, 127, '99999999.99']])
+    expect(rejected).toEqual([
+      {
+        line: 2,
+        column: 'tiny',
+        reason: 'is 128, where its column says -128 to 127',
+        raw: 'id: 2, tiny: ?, money: 0.01',
+      },
+      {
+        line: 3,
+        column: 'tiny',
+        reason: 'is -129, where its column says -128 to 127',
+        raw: 'id: 3, tiny: ?, money: 0.01',
+      },
+      {
+        line: 4,
+        column: 'money',
+        reason: 'has more than the 10 digits that its column says',
+        raw: 'id: 4, tiny: 0, money: ?',
+      },
+    ])
+  })
+
+  it('have text that is none set aside', async () => {
+    const { rows, rejected } = await read({
+      name: {
+        element: { type: 'BYTE_ARRAY', logical_type: { type: 'STRING' } },
+        data: [Buffer.from('ok'), Buffer.from([0xff]), Buffer.from('a\0b'), Buffer.from([0xed, 0xa0, 0x80])],
+      },
+    })
+    expect(rows).toEqual([['ok']])
+    expect(rejected.map(({ line, reason }) => [line, reason])).toEqual([
+      [2, 'is not valid UTF-8'],
+      [3, 'holds a NUL character, which text in the warehouse cannot'],
+      [4, 'is not valid UTF-8'],
+    ])
+  })
+
+  it('have times beyond the calendar set aside, and too fine ones cut with a warning', async () => {
+    const { rows, rejected, logs } = await read({
+      at: {
+        element: { type: 'INT64', logical_type: { type: 'TIMESTAMP', unit: 'MILLIS', isAdjustedToUTC: false } },
+        data: [0n, 2n ** 62n, -(2n ** 62n)],
+      },
+      fine: {
+        element: { type: 'INT64', logical_type: { type: 'TIMESTAMP', unit: 'NANOS', isAdjustedToUTC: false } },
+        data: [1999n, 0n, 0n],
+      },
+    })
+    expect(rows).toEqual([['1970-01-01 00:00:00.000000', '1970-01-01 00:00:00.000001']])
+    expect(rejected.map(({ line, reason }) => [line, reason])).toEqual([
+      [2, 'is 4611686018427387904 milliseconds from 1970, a time that the warehouse’s calendar does not reach'],
+      [3, 'is -4611686018427387904 milliseconds from 1970, a time that the warehouse’s calendar does not reach'],
+    ])
+    expect(logs.at(-1)).toBe('WARN MEDIUM 1 times in column "fine" of input.parquet were cut to microseconds.')
+  })
+})
