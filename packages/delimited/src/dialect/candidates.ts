@@ -19,9 +19,9 @@ export type GivenGrammar = Partial<Grammar>
 export function candidates(sample: Uint8Array, given: GivenGrammar): Grammar[] {
   const seen = look(sample)
   const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
-  const delimiters = given.delimiter === undefined ? present : [given.delimiter]
-  // In one column the delimiter is one that stands in no value, so that none is broken.
-  if (delimiters.length === 0) delimiters.push(guessedDelimiters[0]!)
+  // One that is nowhere stands for a file of one column.
+  const absent = guessedDelimiters.filter((delimiter) => (seen.bytes[delimiter] ?? 0) === 0).slice(0, 1)
+  const delimiters = given.delimiter === undefined ? [...present, ...absent] : [given.delimiter]
   const comment = given.comment ?? -1
   return delimiters.flatMap((delimiter) =>
     quotes(seen, delimiter, given).flatMap((quote) =>

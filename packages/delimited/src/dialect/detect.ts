@@ -84,7 +84,7 @@ function placeOfRows({ head, from }: Sample, { records }: ParsedSample, { start,
 function footerOf(
   file: ReadableFile,
   sample: Sample,
-  { records, grammar }: ParsedSample,
+  { records, grammar, blankLines }: ParsedSample,
   table: Table,
   { footerLines }: DelimitedOptions,
 ): Footer {
@@ -92,8 +92,10 @@ function footerOf(
   const rowsFrom = sample.from + (body[0]?.from ?? sample.head.length)
   if (footerLines !== undefined) return lastLines(sample, file.size, footerLines, rowsFrom)
   const fields = table.width + table.trailing
-  const firstKind = steadyKind(body.filter(({ count }) => count === fields).map(({ kinds }) => kinds[0]!))
-  return findFooter(sample, file.size, grammar, { fields, rowsFrom, firstKind })
+  const fitting = body.filter(({ count }) => count === fields)
+  const firstKind = steadyKind(fitting.map(({ kinds }) => kinds[0]!))
+  const hasGaps = blankLines.some((line) => line > body[0]!.line && line < (fitting.at(-1)?.line ?? 0))
+  return findFooter(sample, file.size, grammar, { fields, rowsFrom, firstKind, hasGaps })
 }
 
 /** Values by column, of rows that fit. */

@@ -19,6 +19,8 @@ export interface FooterShape {
   rowsFrom: number
   /** The first column's kind in nearly all rows, where it is a number or a time. */
   firstKind: number | undefined
+  /** Whether empty lines stand between rows too, so that one sets nothing off. */
+  hasGaps: boolean
 }
 
 const mostLines = 30
@@ -59,15 +61,13 @@ export function findFooter(sample: Sample, size: number, grammar: Grammar, shape
       break
     }
     lines.unshift(line)
-    setOff = filled === 0
+    setOff = filled === 0 && !shape.hasGaps
     end = from
   }
-  // Empty lines at the end are no footer; empty lines above a note set it off.
-  while (lines.length > 0 && lines.at(-1)!.kinds.every((kind) => kind === EMPTY)) lines.pop()
   const told = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY))
   if (!clear || told.length === 0 || !(setOff || told.every(isTelling))) return none
-  const from = sample.tailFrom + lines[0]!.from
-  const count = countLineEnds(sample.tail, lines[0]!.from, sample.tail.length)
+  const from = sample.tailFrom + told[0]!.from
+  const count = countLineEnds(sample.tail, told[0]!.from, sample.tail.length)
   const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
   const text = told.map((line) => line.text).join(' / ')
   return { from, lines: count + open, text: text.length > shownText ? `${text.slice(0, shownText)}…` : text }
@@ -86,7 +86,7 @@ function isRow(line: Line, filled: number, { fields, firstKind }: FooterShape): 
     if (totals.test(first)) return !(breaksFirst || filled < fields)
     return !(filled === 1 && fields > 2 && line.kinds[0] !== EMPTY && isTelling(line))
   }
-  return filled > 1 && !totals.test(first)
+  return filled > 1 && !totals.test(first) && !notes.test(first)
 }
 
 /** A line as a record of its own; undefined where its quoting is not complete in itself, for then it may be part of a longer record. */

@@ -16,7 +16,11 @@ const worth: Record<number, number> = { [NUMBER]: 1, [TIME]: 1, [TEXT]: 0.8, [IN
 const trust: Record<string, number> = { ':': 0.55, '^': 0.95, '~': 0.9, ' ': 0.5 }
 
 /** What one column is worth beside several: it is always consistent, so that says nothing. */
-const singleColumn = 0.45
+const singleColumn = 0.4
+const wholeTimes = 0.9
+const severalFields = 0.4
+/** Lines at the end that may be notes. */
+const mostNotes = 5
 /** A file usually begins with its table; a reading under which it does not has to be much better otherwise. */
 const lateStart = 0.5
 
@@ -25,12 +29,31 @@ export function score(parsed: ParsedSample): Score {
   if (records.length === 0) return { total: 0, width: 1 }
   const width = usualWidth(records)
   const quality = cellQuality(records, width)
-  const alike = records.filter(({ count }) => count === width).length
-  const consistency = alike / records.length
-  if (width === 1) return { total: singleColumn * consistency * quality, width }
+  if (width === 1) {
+    const alike = records.filter(({ count }) => count === 1)
+    const times = alike.filter(({ kinds }) => kinds[0] === TIME).length
+    // What is a time as a whole was not meant to be cut at its colons.
+    const worthOfOne = times > 0.9 * alike.length ? wholeTimes : singleColumn
+    return { total: (worthOfOne * quality * alike.length) / records.length, width }
+  }
+  const table = withoutTitles(records)
   const start = startsWithTable(records, width) ? 1 : lateStart
-  const total = consistency ** 2 * quality * (width / (width + 0.5)) * start
+  const total = consistency(table, width) * quality * (width / (width + 0.5)) * start
   return { total: total * (trust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
+}
+
+/** Where rows of many widths follow a header of several fields, rejecting them is better than loading one column of everything. */
+function consistency(table: readonly SampleRecord[], width: number): number {
+  const alike = table.filter(({ count }) => count === width).length / table.length
+  const several = table.filter(({ count }) => count > 1).length / table.length
+  return Math.max(alike ** 2, table[0]!.count > 1 ? severalFields * several : 0)
+}
+
+/** Lines of one field above and below a table say nothing about how consistent it is. */
+function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[] {
+  const first = records.findIndex(({ count }) => count !== 1)
+  const last = records.findLastIndex(({ count }) => count !== 1)
+  return records.slice(first, Math.max(last + 1, records.length - mostNotes))
 }
 
 /** The number of fields that most records have; among equals the first, unless it is a title's or a note's one field. */

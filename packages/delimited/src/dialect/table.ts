@@ -26,9 +26,14 @@ const deepestHeader = 3
 /** Finds the table in a parsed sample of at least one record. */
 export function findTable(parsed: ParsedSample, sample: Uint8Array, given: DelimitedOptions): Table {
   const { records, grammar } = parsed
-  const candidates: HeaderCandidate[] = []
-  const at = (index: number) =>
-    (candidates[index] ??= { record: records[index]!, texts: cellTexts(sample, records[index]!, grammar) })
+  const candidates = new Map<number, HeaderCandidate>()
+  const at = (index: number) => {
+    const known = candidates.get(index)
+    if (known) return known
+    const candidate = { record: records[index]!, texts: cellTexts(sample, records[index]!, grammar) }
+    candidates.set(index, candidate)
+    return candidate
+  }
   const rowsFrom = (index: number) => records.slice(index, index + 200).map((_, offset) => at(index + offset))
   const wide = usualWidth(records)
   // A line with broken quotes is a title only where no delimiter says that it should have been something else.
@@ -38,7 +43,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   const broken = records[start]!
   if (broken.count === 0 && given.headerRow !== false) {
     records[start] = mendedHeader(broken, sample, grammar, wide)
-    delete candidates[start]
+    candidates.delete(start)
   }
   const first = at(start)
   const rows = rowsFrom(start + 1).filter(({ record }) => record.count === wide)
