@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export const failpointNames = [
   'claimed',
   'staging-made',
+  'reading',
   'in-copy',
   'copied',
   'before-swap',

@@ -59,8 +59,9 @@ describe('a source', () => {
         return { done: true, value: undefined }
       },
     }
-    const feeds: AsyncIterable<Feed> = { [Symbol.asyncIterator]: () => inner }
-    const watched = patience(5, () => {}).watch(feeds)[Symbol.asyncIterator]()
+    const hanging: AsyncIterable<Feed> = { [Symbol.asyncIterator]: () => inner }
+    const { watch } = patience(5, () => {})
+    const watched = watch(hanging)[Symbol.asyncIterator]()
     void watched.next()
     await watched.return?.()
     expect(returned).toBe(true)

@@ -1,3 +1,4 @@
+import { failpoint } from '../failpoints.ts'
 import { type Feed, SourceProblem } from '../sources/source.ts'
 
 /** Waits for a source, but not for ever. */
@@ -24,11 +25,13 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
       return await next
     } finally {
       waiting -= 1
-      if (waiting === 0) {
-        clearTimeout(timer)
-        timer = undefined
-      }
+      if (waiting === 0) rest()
     }
+  }
+
+  function rest(): void {
+    clearTimeout(timer)
+    timer = undefined
   }
 
   /** Not a generator: one that waits for its `next` could not be told to return meanwhile. */
@@ -38,10 +41,11 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
         const inner = items[Symbol.asyncIterator]()
         return {
           async next() {
-            const next = await awaited(inner.next())
+            const next = await awaited(nextOf(inner))
             return next.done ? next : { done: false, value: change(next.value) }
           },
           async return(value) {
+            rest()
             return (await inner.return?.(value)) ?? { done: true, value: undefined }
           },
         }
@@ -65,6 +69,11 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
     watch: (feeds) => watched(feeds, withContent),
     sign: () => void timer?.refresh(),
   }
+}
+
+async function nextOf<T>(inner: AsyncIterator<T>): Promise<IteratorResult<T>> {
+  await failpoint('reading')
+  return inner.next()
 }
 
 function tooSilent(seconds: number): SourceProblem {
