@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { dyingAt } from '../../../../test/dying-client.ts'
+import { columns, never, stage } from '../../../../test/rows.ts'
+import { type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import type { Warehouse } from '../warehouse.ts'
+import { openPostgresWarehouse } from './postgres-warehouse.ts'
+
+const keyed = (id: string) =>
+  columns({ id, name: 'TEXT' }).map((column) => ({ ...column, primaryKey: column.name === 'id' }))
+
+describe('a worker that is killed between any two steps', () => {
+  let scratch: ScratchWarehouse
+
+  beforeAll(async () => {
+    scratch = await scratchWarehouse()
+    await scratch.warehouse.ensureSchema('health')
+  })
+  afterAll(() => scratch?.[Symbol.asyncDispose]())
+
+  const gone = async () => {
+    for (let tries = 0; tries < 100; tries += 1) {
+      const { rowCount } = await scratch.superuser.query(
+        `select from pg_stat_activity where usename = $1 and state <> 'idle'`,
+        [scratch.access.load.user],
+      )
+      if (rowCount === 0) return
+      await sleep(10)
+    }
+  }
+  const leftovers = async () =>
+    (
+      await scratch.superuser.query(
+        `select relname from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition
+         union all select nspname from pg_namespace where nspname like 'sluice\\_%'`,
+      )
+    ).rows
+
+  const cases = [
+    { what: 'replacing', mode: 'REPLACE', type: 'INTEGER', rows: ['2 B', '3 C'] },
+    { what: 'merging in place', mode: 'MERGE', type: 'INTEGER', rows: ['1 a', '2 B', '3 C'] },
+    { what: 'merging into a wider shape', mode: 'MERGE', type: 'BIGINT', rows: ['1 a', '2 B', '3 C'] },
+  ] as const
+
+  it.each(cases)(
+    'while $what leaves the old rows or the new, and the next attempt the new, once',
+    async ({ mode, type, rows }) => {
+      let published = 0
+      // Before a step is after the one before it, but for what only the client did: once is enough.
+      for (const when of mode === 'REPLACE' ? (['before', 'after'] as const) : (['after'] as const)) {
+        let further = true
+        for (let step = 1; further; step += 1) {
+          const table = word('cases_')
+          const run = word('run')
+          const go = async (warehouse: Warehouse, attempt: number, shape = keyed(type), cursor = 2) => {
+            const target = { table, columns: shape, run: attempt ? run : word('run'), attempt: Math.max(1, attempt) }
+            await using load = await stage(
+              warehouse,
+              target,
+              attempt
+                ? [
+                    [2, 'b'],
+                    [3, 'c'],
+                  ]
+                : [
+                    [1, 'a'],
+                    [2, 'old'],
+                  ],
+            )
+            const upper = [{ statement: `update ${table} set name = upper(name) where id > 1` }]
+            await warehouse.transform([load], attempt ? upper : [], never)
+            await warehouse.publish([load], async () => true, never, { mode, cursors: { [table]: cursor } })
+          }
+          const seen = async () => {
+            const { rows } = await scratch.superuser.query(`select id, name from health.${table} order by id`)
+            return rows.map(({ id, name }) => `${id} ${name}`)
+          }
+          await go(scratch.warehouse, 0, keyed('INTEGER'), 1)
+          const doomed = openPostgresWarehouse(scratch.access)
+          further = await dyingAt(step, when, () => go(doomed, 1))
+          await doomed[Symbol.asyncDispose]()
+          await gone()
+
+          const found = await scratch.warehouse.findPublication(run)
+          const at = await scratch.warehouse.findCursor('health', table)
+          const now = await seen()
+          expect({ step, when, now, at }).toEqual({
+            step,
+            when,
+            now: found ? rows : ['1 a', '2 old'],
+            at: found ? 2 : 1,
+          })
+          if (found) published += 1
+          await scratch.warehouse.sweepStaging(async () => new Set())
+          expect({ step, when, left: await leftovers() }).toEqual({ step, when, left: [] })
+          if (!found) await go(scratch.warehouse, 2)
+          expect([await seen(), (await scratch.warehouse.findTable('health', table))?.rowCount]).toEqual([
+            rows,
+            rows.length,
+          ])
+          const { rowCount } = await scratch.superuser.query('select from sluice.ledger where run = $1', [run])
+          expect([rowCount, await leftovers()]).toEqual([1, []])
+          expect(step).toBeLessThan(100)
+        }
+      }
+      // Some died after their publication was there; otherwise this test would not have gone far enough.
+      expect(published).toBeGreaterThan(2)
+    },
+    120_000,
+  )
+})
