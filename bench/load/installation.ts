@@ -42,6 +42,8 @@ export async function startInstallation(folder: string): Promise<Installation> {
     ...programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets)),
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
+    // The databases that are read from are on this machine, too.
+    OUTGOING_ALLOWED: '127.0.0.1',
   }
   const services: Service[] = []
   started.defer(async () => void (await Promise.all(services.map((service) => service.stop()))))

@@ -11,6 +11,7 @@ import { startInstallation } from './installation.ts'
 import { beside } from './measures/beside.ts'
 import { csv } from './measures/csv.ts'
 import { postgresToPostgres } from './measures/databases.ts'
+import { mariadb } from './measures/mariadb.ts'
 import type { Parts, Report } from './measures/measure.ts'
 import { parquet } from './measures/parquet.ts'
 import { heading, markdown } from './report.ts'
@@ -22,7 +23,7 @@ const { values: options } = parseArgs({
     /** Keeps the report in bench/results/load.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, with commas. */
-    only: { type: 'string', default: 'csv,parquet,postgres,beside' },
+    only: { type: 'string', default: 'csv,parquet,postgres,mariadb,beside' },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, with commas, fewest first. */
     sizes: { type: 'string', default: '10,100,1000' },
@@ -36,6 +37,8 @@ const measures: Record<string, (parts: Parts) => AsyncGenerator<Report>> = {
   csv: (parts) => csv(parts, options.kinds.split(',') as KindName[]),
   parquet: (parts) => parquet(parts, Math.max(...parts.sizes)),
   postgres: (parts) => postgresToPostgres(parts, Math.max(...parts.sizes)),
+  // pgloader needs minutes for more.
+  mariadb: (parts) => mariadb(parts, Math.min(100, Math.max(...parts.sizes))),
   beside: (parts) => beside(parts, Math.max(...parts.sizes)),
 }
 

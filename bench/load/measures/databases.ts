@@ -24,16 +24,7 @@ export async function* postgresToPostgres(parts: Parts, megabytes: number): Asyn
       ),
     table: () => ({ database: target, table: 't' }),
   }
-  const { hostname, port, username, password, pathname } = new URL(source)
-  const jdbcSource = {
-    hostname,
-    port: Number(port),
-    database: pathname.slice(1),
-    username,
-    password: decodeURIComponent(password),
-    ssl: false,
-    trustServerCertificate: false,
-  }
+  const jdbcSource = sourceAt(source)
   const settings = { jdbcSource, sqlQuery: 'select * from public.source' }
   const own = await product(parts.installation, { name: `postgres_${megabytes}`, type: 'SQL_DATABASE_D', settings })
   const figures = await inTurns([peer, own], parts.rounds, parts.peers)
@@ -46,6 +37,20 @@ export async function* postgresToPostgres(parts: Parts, megabytes: number): Asyn
       { text: `time / ${pipe}`, value: ratio(figures, 'Sluice', pipe), limit: 1, unit: '×' },
       { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').megabytes, limit: 150, unit: 'MB' },
     ],
+  }
+}
+
+/** A connection string as pipelines have it. */
+function sourceAt(url: string) {
+  const { hostname, port, username, password, pathname } = new URL(url)
+  return {
+    hostname,
+    port: Number(port),
+    database: pathname.slice(1),
+    username,
+    password: decodeURIComponent(password),
+    ssl: false,
+    trustServerCertificate: false,
   }
 }
 
