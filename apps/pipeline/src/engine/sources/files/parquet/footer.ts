@@ -3,6 +3,7 @@ import { type FileMetaData, parquetMetadata } from 'hyparquet'
 import { SourceProblem } from '../../source.ts'
 import { damaged, FileTrouble } from './damaged.ts'
 import type { Limits } from './limits.ts'
+import { assertSane } from './sane.ts'
 
 const magic = 'PAR1'
 const encryptedMagic = 'PARE'
@@ -98,7 +99,9 @@ function readMetadata(footer: Buffer): FileMetaData {
   try {
     refuseEndlessNumbers(footer)
     // The geometry columns of GeoParquet are kept as their bytes, so their marks are not needed.
-    return parquetMetadata(new Uint8Array(footer), { geoparquet: false, parsers: plainParsers })
+    const metadata = parquetMetadata(new Uint8Array(footer), { geoparquet: false, parsers: plainParsers })
+    assertSane(metadata)
+    return metadata
   } catch (cause) {
     throw damaged('its footer', cause)
   }

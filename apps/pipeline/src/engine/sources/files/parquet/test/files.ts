@@ -37,3 +37,26 @@ export function written(columns: Record<string, WrittenColumn>, options: Options
 }
 
 export const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
+
+/** Lists of groups with lists in them. */
+export function writtenNested(): Uint8Array {
+  const optional = { repetition_type: 'OPTIONAL' } as const
+  const repeated = { repetition_type: 'REPEATED' } as const
+  const row = [{ a: 1, b: ['x', null] }, null, { a: null, b: [] }]
+  const buffer = parquetWriteBuffer({
+    columnData: [{ name: 'v', data: Array.from({ length: 20 }, () => [row, [], null]).flat() }],
+    schema: [
+      { name: 'root', num_children: 1 },
+      { name: 'v', ...optional, converted_type: 'LIST', num_children: 1 },
+      { name: 'list', ...repeated, num_children: 1 },
+      { name: 'element', ...optional, num_children: 2 },
+      { name: 'a', ...optional, type: 'INT32' },
+      { name: 'b', ...optional, converted_type: 'LIST', num_children: 1 },
+      { name: 'list', ...repeated, num_children: 1 },
+      { name: 'element', ...optional, type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+    ],
+    pageSize: 64,
+    rowGroupSize: 15,
+  })
+  return new Uint8Array(buffer)
+}
