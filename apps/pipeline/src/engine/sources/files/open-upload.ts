@@ -41,7 +41,7 @@ const unreadable: Record<string, string> = {
   ENOENT: 'is not on the server any more; upload it again',
   EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
   EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
-  EISDIR: 'is a folder, not a file',
+  EISDIR: 'is a folder or something else that is not a file',
 }
 
 /**
@@ -126,7 +126,10 @@ function opened(
 
 function openFile(path: string, name: string): number {
   try {
-    return openSync(path, 'r')
+    const fd = openSync(path, 'r')
+    if (fstatSync(fd).isFile()) return fd
+    closeSync(fd)
+    throw Object.assign(new Error(`${path} is no file`), { code: 'EISDIR' })
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''
     const why = unreadable[code] ?? `cannot be read (${code})`

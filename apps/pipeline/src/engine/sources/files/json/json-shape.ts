@@ -77,6 +77,8 @@ function shapeOfOne({ window, name, rowsUnder }: Look, start: number): JsonShape
     throw new SourceProblem('ROWS_NOT_FOUND', `${name} has no array of objects under the key ${rowsUnder}.`)
   }
   const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
+  // One line may be a document or the only row; here alone a name is asked.
+  if (/\.(ndjson|jsonl)\b/i.test(name) && window.complete) return { kind: 'LINES' }
   if (first && second) throw ambiguous(name, first.key, second.key)
   return first ? { kind: 'ARRAY', under: first.key } : { kind: 'SEQUENCE' }
 }

@@ -32,7 +32,7 @@ export async function normalise(job: Job, tell: (bytes: number) => void): Promis
 async function packed(job: Job, inside: ByteSource, name: string, found: string): Promise<Normalised> {
   const { limits, options, directory } = job
   const content = recognise(await startOf(inside, lookedAt), name, options.encoding)
-  if (content.kind !== 'ZIP') return plain(job, inside, content, [found])
+  if (content.kind !== 'ZIP') return plain({ ...job, name }, inside, content, [found])
   // A workbook is read here and there, so it has to be a file.
   const scratch = openSpool(directory)
   const writer = new SpoolWriter(scratch, limits.spoolBytes, name)
