@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { longestWait } from '../../../../test/longest-wait.ts'
 import { columns, loadAll, never, numbered, stage, text } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
 import { LostRun } from '../../lost-run.ts'
@@ -106,6 +107,20 @@ describe('publishing', () => {
     await reader.query('select 1')
     await load(numbered(5))
     expect((await reader.query(`select count(*)::int from health.${table}`)).rows).toEqual([{ count: 5 }])
+  })
+
+  it('keeps readers waiting no longer for many rows than for few', async () => {
+    await using reader = await connectedAs(scratch.access, 'read')
+    await load(numbered(1))
+    const waits: number[] = []
+    for (const size of [10, 400_000]) {
+      await using staged = await stage(scratch.warehouse, { table, columns: two }, numbered(size))
+      const publishing = () => scratch.warehouse.publish([staged], async () => true, never)
+      const { milliseconds } = await longestWait(reader, `select id from health.${table} limit 1`, publishing)
+      waits.push(Math.round(milliseconds))
+    }
+    // A few milliseconds of it are the swap; the rest is a busy machine. Copying these rows takes longer than that.
+    expect(Math.max(...waits)).toBeLessThan(250)
   })
 
   it('keeps views over the table working', async () => {

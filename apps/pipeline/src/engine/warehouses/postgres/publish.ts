@@ -96,12 +96,15 @@ async function swapAll({ pools, loads, read, stillOurs, options }: Publishing, w
     return { publication: { run, attempt, publishedAt: rows[0].published_at as Date, ...totals(swaps) }, swaps }
   })
   await failpoint('published')
-  for (const { oldPartition, load } of swaps) {
-    // After the commit nothing may fail any more: an old partition that stays is swept.
-    if (oldPartition) await dropDetached(pools.statements, oldPartition).catch(() => {})
-    if (load.published) await analyzeParent(pools, load)
-  }
+  for (const swap of swaps) await tidy(pools, swap)
   return publication
+}
+
+/** After the commit nothing may fail any more: an old partition that stays is swept, statistics come next time. */
+async function tidy(pools: Pools, { oldPartition, load }: Swap): Promise<void> {
+  const dropped = oldPartition && dropDetached(pools.statements, oldPartition)
+  const analysed = load.published && analyzeParent(pools, load)
+  await Promise.allSettled([dropped, analysed])
 }
 
 function entryOf(run: string, { load, partition, tableRows, published }: Swap, options: PublishOptions): Entry {
