@@ -1,0 +1,84 @@
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { ChunkPool } from '../chunk-pool.ts'
+import { defaultLimits } from '../limits.ts'
+import { readParquet } from '../parquet-source.ts'
+import { written } from './files.ts'
+import { inputFolder, readWhole } from './read-whole.ts'
+
+const folder = inputFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const numbers = Array.from({ length: 50_000 }, (_, index) => index)
+const many = folder.write(
+  written({
+    id: { element: { type: 'INT32' }, data: numbers },
+    name: { element: { type: 'BYTE_ARRAY', converted_type: 'UTF8' }, data: numbers.map((number) => `name ${number}`) },
+  }),
+)
+const quiet = { progress: () => {}, reject: () => {}, startOver: async () => {}, log: () => {} }
+const config = { path: many, fileName: 'many.parquet' }
+const feedOf = async (signal: AbortSignal, limits = {}) => {
+  const feeds = readParquet(config, quiet, signal, { ...defaultLimits, chunkBytes: 10_000, ...limits })
+  const { value } = await feeds.next()
+  if (value?.content.format !== 'copy-binary') throw new Error('no feed')
+  return { feeds, rows: value.content.rows(value.columns), content: value.content }
+}
+
+describe('the source of Parquet files', () => {
+  it('says what it found, how far it is, and what the columns hold', async () => {
+    const { rows, logs, progress, nulls } = await readWhole(many)
+    expect(rows).toEqual(numbers.map((number) => [number, `name ${number}`]))
+    expect(logs).toEqual([
+      'INFO LOW Read input.parquet as Parquet by hyparquet, 50000 rows in 50 row groups, SNAPPY, 2 columns: id INTEGER, name TEXT',
+    ])
+    expect(progress.at(-1)).toMatchObject({ rowsRead: 50_000, bytesRead: progress[0]!.bytesTotal })
+    expect(nulls).toEqual([0, 0])
+  })
+
+  it('gives whole rows in every chunk, and a longer row a chunk of its own', async () => {
+    const long = written({
+      name: { element: { type: 'BYTE_ARRAY', converted_type: 'UTF8' }, data: ['a', 'b'.repeat(5000), 'c'] },
+    })
+    const { rows } = await readWhole(folder.write(long), { chunkBytes: 100 })
+    expect(rows.map(([cell]) => String(cell).length)).toEqual([1, 5000, 1])
+  })
+
+  it('gives the same rows whatever the sizes of its batches and chunks', async () => {
+    const first = await readWhole(many)
+    const again = await readWhole(many, { batchRows: 1, chunkBytes: 1000 })
+    expect(again.rows).toEqual(first.rows)
+  })
+
+  it('sends no more chunks than may be on their way, and uses their memory again', async () => {
+    const sent: ArrayBuffer[] = []
+    const pool = new ChunkPool({ ...defaultLimits, chunksInFlight: 2 }, (memory) => sent.push(memory))
+    for (let chunk = 0; chunk < 2; chunk++) pool.close(pool.open(1), 1)
+    let waited = false
+    const room = pool.room().then(() => {
+      waited = true
+    })
+    await new Promise(setImmediate)
+    expect(waited).toBe(false)
+    pool.allowOne()
+    await room
+    pool.giveBack(sent[1]!)
+    expect(pool.open(1).buffer).toBe(sent[1])
+    expect(pool.open(defaultLimits.chunkBytes + 1).length).toBe(defaultLimits.chunkBytes + 1)
+  })
+
+  it('ends at once when it is aborted, in whatever it is doing', async () => {
+    const stop = new AbortController()
+    const { rows } = await feedOf(stop.signal)
+    const reading = rows[Symbol.asyncIterator]()
+    await reading.next()
+    const waiting = reading.next().then(() => reading.next())
+    stop.abort(new Error('stopped'))
+    await expect(waiting).rejects.toThrow('stopped')
+    await expect(feedOf(AbortSignal.abort(new Error('never began')))).rejects.toThrow('never began')
+  })
+
+  it('leaves no thread behind when nobody reads the feed', async () => {
+    const { feeds } = await feedOf(new AbortController().signal)
+    await feeds.return(undefined)
+  })
+})
