@@ -28,7 +28,7 @@ const settings = {
   client_connection_check_interval: '10s',
 }
 
-const firstBytes = new Set([...'RENSv'].map((letter) => letter.charCodeAt(0)))
+const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
 async function open(access: Access): Promise<Session> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config

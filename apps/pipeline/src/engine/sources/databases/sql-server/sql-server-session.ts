@@ -1,6 +1,147 @@
-import type { Engine } from '../session.ts'
-export const sqlServer: Engine = {
-  name: 'SQL Server',
-  open: () => Promise.reject(new Error()),
-  explain: () => undefined,
+import type { Socket } from 'node:net'
+import mssql from 'mssql'
+import { RowEncoder } from '@sluice/tuples'
+import type { StoredType } from '../../source.ts'
+import type { Note, Statement } from '../protocol.ts'
+import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
+import { openSocket } from '../sockets.ts'
+import type { TupleSink } from '../tuple-sink.ts'
+import { writeRow } from '../write-row.ts'
+import { columnOf, type ServerField, readExpression } from './columns.ts'
+import { explainSqlServer } from './problems.ts'
+import { demandQuery, embedded, NotAllowed, statementText } from './statements.ts'
+
+export const sqlServer: Engine = { name: 'SQL Server', open, explain: explainSqlServer }
+
+/** Bytes of a packet of its protocol: four times what the driver asks for by itself, below what TLS can hold in one piece. */
+const packetSize = 16_000
+
+async function open(access: Access): Promise<Session> {
+  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
+  const sockets: Socket[] = []
+  const pool = new mssql.ConnectionPool({
+    server: host,
+    port,
+    database,
+    user: username,
+    password,
+    connectionTimeout: access.limits.signIn,
+    requestTimeout: 0,
+    pool: { min: 0, max: 1 },
+    options: {
+      encrypt: ssl,
+      trustServerCertificate,
+      useUTC: true,
+      packetSize,
+      appName: 'sluice',
+      // A server that sends its clients elsewhere still gets them at the address that was checked.
+      connector: async () => {
+        const socket = await openSocket(access)
+        sockets.push(socket)
+        return socket
+      },
+    },
+  })
+  pool.on('error', () => {})
+  const close = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  try {
+    await pool.connect()
+    const transaction = new mssql.Transaction(pool)
+    transaction.on('error', () => {})
+    const inOneMoment = await hasSnapshots(pool)
+    await transaction.begin(inOneMoment ? mssql.ISOLATION_LEVEL.SNAPSHOT : mssql.ISOLATION_LEVEL.READ_COMMITTED)
+    return new SqlServerSession(transaction, () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0), close)
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+async function hasSnapshots(pool: mssql.ConnectionPool): Promise<boolean> {
+  const { recordset } = await pool
+    .request()
+    .query<{ state: number }>('select snapshot_isolation_state as state from sys.databases where database_id = db_id()')
+  return recordset[0]?.state === 1
+}
+
+/** In a transaction that is never committed: the server rolls it back when the connection ends. */
+class SqlServerSession implements Session {
+  readonly notes: Note[] = []
+  readonly received: () => number
+  readonly #transaction: mssql.Transaction
+  readonly #close: () => void
+  #text = ''
+  #fields: ServerField[] = []
+
+  constructor(transaction: mssql.Transaction, received: () => number, close: () => void) {
+    this.#transaction = transaction
+    this.received = received
+    this.#close = close
+  }
+
+  async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
+    this.#text = statementText(statement)
+    demandQuery(this.#text)
+    // Alone and first: only what is whole by itself is put inside another query, where only one query is understood.
+    this.#fields = await this.#fieldsOf(this.#text)
+    if (this.#fields.length === 0) throw new NotAllowed()
+    await this.#fieldsOf(this.#wrapped(this.#fields.map((_field, index) => `c${index + 1}`)))
+    const columns = this.#fields.map((field, index) => ({
+      label: field.name || `column ${index + 1}`,
+      ...columnOf(field),
+    }))
+    return { columns, notes: [] }
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+    const labels = this.#fields.map(({ name }, index) => name || `column ${index + 1}`)
+    const encoder = new RowEncoder(
+      types.map((type, index) => ({ label: labels[index]!, ...type })),
+      sink.buffer,
+    )
+    const request = new mssql.Request(this.#transaction)
+    request.stream = true
+    request.arrayRowMode = true
+    const reading = Promise.withResolvers<void>()
+    request.on('error', reading.reject)
+    request.on('done', () => reading.resolve())
+    request.on('row', (row: unknown[]) => {
+      try {
+        if (writeRow(encoder, sink, row)) return
+        request.pause()
+        void sink.drained().then(() => request.resume())
+      } catch (error) {
+        reading.reject(error)
+        this.#close()
+      }
+    })
+    const query = this.#wrapped(this.#fields.map((field, index) => readExpression(`c${index + 1}`, field)))
+    void Promise.resolve(request.query(query)).catch(reading.reject)
+    await reading.promise
+    return []
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#close()
+  }
+
+  #wrapped(expressions: readonly string[]): string {
+    return embedded(this.#text, expressions, this.#fields.length)
+  }
+
+  async #fieldsOf(text: string): Promise<ServerField[]> {
+    const request = new mssql.Request(this.#transaction)
+    request.input('text', mssql.NVarChar(mssql.MAX), text)
+    const { recordset } = await request.query<ServerField & { error_message: string | null; error_number: number }>(
+      `select name, system_type_name, user_type_name, precision, scale, error_message, error_number
+       from sys.dm_exec_describe_first_result_set(@text, null, 0)
+       where is_hidden = 0 or error_number is not null order by column_ordinal`,
+    )
+    const refused = recordset.find(({ error_message: message }) => message !== null)
+    if (refused)
+      throw Object.assign(new Error(refused.error_message!), { code: 'EREQUEST', number: refused.error_number })
+    return recordset
+  }
 }

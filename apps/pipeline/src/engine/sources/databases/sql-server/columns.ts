@@ -1,0 +1,65 @@
+import type { DataType } from '@sluice/contracts'
+import type { StoredType } from '../../source.ts'
+
+/** A column as the server describes a query's result. `system_type_name` is null for types that are programs. */
+export interface ServerField {
+  name: string | null
+  system_type_name: string | null
+  user_type_name: string | null
+  precision: number
+  scale: number
+}
+
+const dataTypes: Record<string, DataType> = {
+  bit: 'BOOLEAN',
+  tinyint: 'SMALLINT',
+  smallint: 'SMALLINT',
+  int: 'INTEGER',
+  bigint: 'BIGINT',
+  decimal: 'DECIMAL',
+  numeric: 'DECIMAL',
+  money: 'DECIMAL',
+  smallmoney: 'DECIMAL',
+  real: 'FLOAT',
+  float: 'DOUBLE',
+  date: 'DATE',
+  datetime: 'TIMESTAMP',
+  smalldatetime: 'TIMESTAMP',
+  datetime2: 'TIMESTAMP',
+  datetimeoffset: 'TIMESTAMPTZ',
+  json: 'JSONB',
+  geometry: 'GEOMETRY',
+  geography: 'GEOMETRY',
+}
+
+/** How a value is asked for where the driver’s own would lose digits, or mean nothing: `c` is the column. */
+const expressions: Record<string, (c: string) => string> = {
+  decimal: (c) => `convert(varchar(60), ${c})`,
+  numeric: (c) => `convert(varchar(60), ${c})`,
+  // Style 2: four digits after the point, where the usual one gives two.
+  money: (c) => `convert(varchar(60), ${c}, 2)`,
+  smallmoney: (c) => `convert(varchar(60), ${c}, 2)`,
+  time: (c) => `convert(varchar(20), ${c})`,
+  xml: (c) => `convert(nvarchar(max), ${c})`,
+  json: (c) => `convert(nvarchar(max), ${c})`,
+  sql_variant: (c) => `convert(nvarchar(4000), ${c})`,
+  geometry: (c) => `${c}.STAsText()`,
+  geography: (c) => `${c}.STAsText()`,
+  hierarchyid: (c) => `${c}.ToString()`,
+}
+
+/** What a column is offered as. */
+export function columnOf(field: ServerField): StoredType {
+  const name = typeName(field)
+  const dataType = dataTypes[name] ?? 'TEXT'
+  if (dataType !== 'DECIMAL') return { dataType }
+  return { dataType, precision: field.precision, scale: field.scale }
+}
+
+/** The expression that reads `column` without loss. Times come as dates of JavaScript with what is finer beside them. */
+export function readExpression(column: string, field: ServerField): string {
+  return expressions[typeName(field)]?.(column) ?? column
+}
+
+const typeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>
+  (system ?? user ?? '').replace(/\(.*/, '').toLowerCase()
