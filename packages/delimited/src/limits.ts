@@ -2,19 +2,30 @@
 export interface Limits {
   /** Bytes of the file held at a time, as long as records are shorter than that. */
   readBytes: number
-  /** Bytes of COPY text handed on at a time; a single longer record gets a chunk of its own. */
+  /** Bytes of tuples handed on at a time; a single longer record gets a chunk of its own. */
   chunkBytes: number
   /** Chunks that may wait for the consumer before the thread pauses. */
   chunksInFlight: number
-  /** The longest record that is read; a longer one is rejected. */
+  /** The longest record that is read; a longer one is rejected. At most 16 MB. */
   recordBytes: number
+  /** A file up to this size is looked at as a whole before its types are told. */
+  wholeBytes: number
+  /** Of a longer one the types are guessed from this many bytes at its start and at its end … */
+  sampleBytes: number
+  /** … and from as many slices in between, of so many bytes each. */
+  slices: number
+  sliceBytes: number
 }
 
 export const defaultLimits: Limits = {
-  readBytes: 512 * 1024,
+  readBytes: 1024 * 1024,
   chunkBytes: 512 * 1024,
-  chunksInFlight: 4,
+  chunksInFlight: 8,
   recordBytes: 16 * 1024 * 1024,
+  wholeBytes: 8 * 1024 * 1024,
+  sampleBytes: 1024 * 1024,
+  slices: 64,
+  sliceBytes: 64 * 1024,
 }
 
 /** PostgreSQL's own limit of columns in a table. */

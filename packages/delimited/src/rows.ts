@@ -1,12 +1,11 @@
 import { detectDialect, longestSample } from './dialect/detect.ts'
 import type { Detected, Dialect } from './dialect/dialect.ts'
-import { delimiterName } from './dialect/guesses.ts'
 import type { DelimitedOptions } from './dialect/options.ts'
 import type { ReadableFile } from './dialect/sample.ts'
 import type { Limits } from './limits.ts'
 import { Records } from './records.ts'
 import type { Shape } from './reject.ts'
-import type { TextFile } from './text-file.ts'
+import type { TextSource } from './text-file.ts'
 import { type Utf8Reader, utf8Reader } from './utf8-reader.ts'
 
 /** A file's records from the first row on, and what they are held against. */
@@ -17,12 +16,12 @@ export interface Rows {
 }
 
 /** How a file is read, found out as `detectDialect` says; UTF-16 is looked at as UTF-8. */
-export function detectText(file: TextFile, options: DelimitedOptions): Detected {
+export function detectText(file: TextSource, options: DelimitedOptions): Detected {
   return detectDialect(file.encoding === 'UTF-8' ? file : decodedHead(file), options)
 }
 
 /** Opens the rows of a file whose dialect is known, once for each pass. The window lies in `memory` where that is given. */
-export function rowsOf(file: TextFile, dialect: Dialect, limits: Limits, memory?: Buffer): Rows {
+export function rowsOf(file: TextSource, dialect: Dialect, limits: Limits, memory?: Buffer): Rows {
   const reader = file.encoding === 'UTF-8' ? new RowsReader(file, dialect) : new DecodedRowsReader(file, dialect)
   const records = new Records(reader, dialect, limits, memory)
   const { labels, headerLine, trailing } = dialect
@@ -32,24 +31,13 @@ export function rowsOf(file: TextFile, dialect: Dialect, limits: Limits, memory?
   return { records, reader, shape: { labels, headerRow: headerLine > 0, recordBytes: limits.recordBytes } }
 }
 
-/** Opens the rows of a file whose dialect is guessed on the spot. */
-export function openRows(
-  file: TextFile,
-  options: DelimitedOptions,
-  limits: Limits,
-  memory?: Buffer,
-): Rows & { delimiter: string; dialect: Dialect } {
-  const { dialect } = detectText(file, options)
-  return { ...rowsOf(file, dialect, limits, memory), delimiter: delimiterName(dialect.delimiter), dialect }
-}
-
 /** The bytes between the first row and the footer. */
 class RowsReader implements Utf8Reader {
   position: number
-  readonly #file: TextFile
+  readonly #file: TextSource
   readonly #end: number
 
-  constructor(file: TextFile, { from, end }: Dialect) {
+  constructor(file: TextSource, { from, end }: Dialect) {
     this.#file = file
     this.position = from
     this.#end = end
@@ -67,7 +55,7 @@ class DecodedRowsReader implements Utf8Reader {
   readonly #reader: Utf8Reader
   #held: Buffer = Buffer.alloc(0)
 
-  constructor(file: TextFile, { from }: Dialect) {
+  constructor(file: TextSource, { from }: Dialect) {
     this.#reader = utf8Reader(file)
     for (let decoded = 0; decoded < from; ) {
       const bytes = Buffer.allocUnsafe(decodedBytes)
@@ -95,7 +83,7 @@ class DecodedRowsReader implements Utf8Reader {
 const decodedBytes = 64 * 1024
 
 /** As much of a text in UTF-16 as is looked at; of a longer one the end is not known before it was read. */
-function decodedHead(file: TextFile): ReadableFile {
+function decodedHead(file: TextSource): ReadableFile {
   const reader = utf8Reader(file)
   const head = Buffer.allocUnsafe(longestSample)
   let length = 0

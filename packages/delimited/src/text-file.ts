@@ -10,22 +10,41 @@ const unreadable: Record<string, string> = {
   EISDIR: 'is a folder, not a file',
 }
 
-/** A file kept open over both passes, so that a file put in its place is never mixed into it. */
-export class TextFile implements Disposable {
+/** Bytes of a text that can be read at any place, more than once. */
+export interface TextSource {
+  /** What people call it. */
   readonly name: string
   readonly size: number
   readonly encoding: Encoding
   /** Bytes of the byte order mark. */
   readonly skip: number
+  /** Puts at most `length` bytes from `position` on to `at`; how many, 0 at the end. */
+  read(into: Uint8Array, at: number, length: number, position: number): number
+  /** Throws DelimitedProblem FILE_CHANGED when it is not what it was when it was opened. */
+  assertUnchanged(): void
+}
+
+/** A file kept open over all passes, so that a file put in its place is never mixed into it. */
+export class TextFile implements TextSource, Disposable {
+  readonly name: string
+  readonly size: number
+  readonly encoding: Encoding
+  readonly skip: number
   readonly #descriptor: number
+  /** A descriptor that was given is closed by whoever gave it. */
+  readonly #own: boolean
   readonly #modified: bigint
 
-  /** Throws DelimitedProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or ENCODING_NOT_SUPPORTED. */
-  constructor(path: string, name: string) {
+  /**
+   * Opens a path, or reads a descriptor that is open. Throws DelimitedProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or
+   * ENCODING_NOT_SUPPORTED.
+   */
+  constructor(path: string | number, name: string) {
     this.name = name
+    this.#own = typeof path === 'string'
     let start: Uint8Array = new Uint8Array(64)
     try {
-      this.#descriptor = openSync(path, 'r')
+      this.#descriptor = typeof path === 'string' ? openSync(path, 'r') : path
       const stat = fstatSync(this.#descriptor, { bigint: true })
       this.size = Number(stat.size)
       this.#modified = stat.mtimeNs
@@ -46,7 +65,6 @@ export class TextFile implements Disposable {
     return length === 0 ? 0 : readSync(this.#descriptor, into, at, length, position)
   }
 
-  /** Throws DelimitedProblem FILE_CHANGED when the file is not what it was when it was opened. */
   assertUnchanged(): void {
     const { size, mtimeNs } = fstatSync(this.#descriptor, { bigint: true })
     if (Number(size) === this.size && mtimeNs === this.#modified) return
@@ -54,7 +72,7 @@ export class TextFile implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#descriptor)
+    if (this.#own) closeSync(this.#descriptor)
   }
 }
 

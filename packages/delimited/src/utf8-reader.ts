@@ -1,4 +1,4 @@
-import type { TextFile } from './text-file.ts'
+import type { TextSource } from './text-file.ts'
 
 /** The file as a stream of UTF-8, from the byte order mark on. */
 export interface Utf8Reader {
@@ -8,15 +8,15 @@ export interface Utf8Reader {
   read(into: Uint8Array, at: number, room: number): number
 }
 
-export function utf8Reader(file: TextFile): Utf8Reader {
+export function utf8Reader(file: TextSource): Utf8Reader {
   return file.encoding === 'UTF-8' ? new PlainReader(file) : new Utf16Reader(file)
 }
 
 class PlainReader implements Utf8Reader {
   position: number
-  readonly #file: TextFile
+  readonly #file: TextSource
 
-  constructor(file: TextFile) {
+  constructor(file: TextSource) {
     this.#file = file
     this.position = file.skip
   }
@@ -34,13 +34,13 @@ class PlainReader implements Utf8Reader {
  */
 class Utf16Reader implements Utf8Reader {
   position: number
-  readonly #file: TextFile
+  readonly #file: TextSource
   readonly #high: number
   #units = new Uint8Array(64 * 1024)
   /** A high surrogate whose other half is still to be read, or 0. */
   #surrogate = 0
 
-  constructor(file: TextFile) {
+  constructor(file: TextSource) {
     this.#file = file
     this.position = file.skip
     this.#high = file.encoding === 'UTF-16LE' ? 1 : 0

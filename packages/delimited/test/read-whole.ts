@@ -1,21 +1,32 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { DelimitedOptions } from '../src/dialect/options.ts'
+import type { Dialect } from '../src/dialect/dialect.ts'
 import type { Limits } from '../src/limits.ts'
-import { encode, type InspectedColumn, inspect } from '../src/passes.ts'
+import { startMachine } from '../src/machine.ts'
 import { DelimitedProblem } from '../src/problem.ts'
+import { type ReadColumn, Reading } from '../src/reading.ts'
 import type { RejectedRow } from '../src/reject.ts'
-import type { DelimitedOptions as Dialect } from '../src/dialect/options.ts'
-import { TextFile } from '../src/text-file.ts'
+import { detectText } from '../src/rows.ts'
+import { TextFile, type TextSource } from '../src/text-file.ts'
+import { tuplesOf } from './tuples.ts'
 
-export type Cell = string | null
+import type { Cell } from './slow-reader.ts'
+
+export type { Cell }
 
 /** A whole file at once, as tests want to see it; or the code of the problem. */
 export interface Whole {
-  columns: InspectedColumn[]
+  columns: ReadColumn[]
+  /** Each value as it stands in the file, or null where it is stored as null. */
   rows: Cell[][]
   rejected: RejectedRow[]
+  /** How often the types had to be told anew. */
+  widened: number
 }
+
+const machine = startMachine()
 
 /** A folder for one test file's inputs. */
 export function inputFolder() {
@@ -31,58 +42,46 @@ export function inputFolder() {
   }
 }
 
-/** The two passes without the thread, for tests that read thousands of files. */
-export async function readInPlace(
-  path: string,
-  dialect: Dialect,
-  limits: Limits,
-): Promise<Whole | { problem: string }> {
+/** Reads a file as a load does, without a thread. */
+export function readInPlace(path: string, options: DelimitedOptions, limits: Limits): Whole | { problem: string } {
   try {
     using file = new TextFile(path, 'input.csv')
-    const inspection = inspect(file, dialect, limits, () => {})
-    const chunks: Buffer[] = []
-    const rejected: RejectedRow[] = []
-    const rows = await encode(
-      file,
-      dialect,
-      limits,
-      inspection,
-      async (batch) => {
-        chunks.push(batch.copyText)
-        rejected.push(...batch.rejected)
-      },
-      () => {},
-    )
-    const whole = { columns: inspection.columns, rows: decodeCopyText(chunks), rejected }
-    if (rows !== whole.rows.length + rejected.length) throw new Error(`${rows} rows counted, not as many given`)
-    return whole
+    return readText(file, detectText(file, options).dialect, limits)
   } catch (error) {
     if (error instanceof DelimitedProblem) return { problem: error.code }
     throw error
   }
 }
 
-const escapes: Record<string, string> = { t: '\t', n: '\n', r: '\r', '\\': '\\' }
-
-/** PostgreSQL's COPY text format, read by its description; every chunk has to end with a line. */
-export function decodeCopyText(chunks: Uint8Array[]): Cell[][] {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  return chunks.flatMap((chunk) => {
-    if (chunk.length === 0) return []
-    const text = decoder.decode(chunk)
-    if (!text.endsWith('\n')) throw new Error('A chunk ends inside a line')
-    return text
-      .slice(0, -1)
-      .split('\n')
-      .map((line) => line.split('\t').map(decodeField))
-  })
+/** Reads a text twice: its rows as they are inferred say what is null, and as TEXT they say what is written. */
+export function readText(file: TextSource, dialect: Dialect, limits: Limits): Whole {
+  const reading = new Reading(file, dialect, limits, machine)
+  let widened = 0
+  let typed = passOver(reading, reading.columns)
+  for (; !typed; typed = passOver(reading, reading.columns)) if (++widened > 1) throw new Error('Widened twice')
+  const texts = passOver(
+    reading,
+    reading.columns.map(() => ({ dataType: 'TEXT' })),
+  )
+  if (!texts || texts.rows.length !== typed.rows.length) throw new Error('Another pass came to other rows')
+  const rows = texts.rows.map((row, index) =>
+    row.map((value, column) => (typed.rows[index]![column] === null ? null : value!.toString('utf8'))),
+  )
+  return { columns: reading.columns, rows, rejected: typed.rejected, widened }
 }
 
-function decodeField(field: string): Cell {
-  if (field === '\\N') return null
-  return field.replace(/\\(.?)/gs, (_, letter: string) => {
-    const character = escapes[letter]
-    if (character === undefined) throw new Error(`\\${letter} is not an escape`)
-    return character
-  })
+/** All rows in one pass, or undefined where the types had to be widened. */
+function passOver(reading: Reading, stored: Parameters<Reading['encode']>[0]) {
+  const rows: (Buffer | null)[][] = []
+  const rejected: RejectedRow[] = []
+  const pass = reading.encode(stored)
+  for (;;) {
+    const step = pass.next()
+    if (!step.done) {
+      rows.push(...tuplesOf(Buffer.from(step.value.tuples)))
+      rejected.push(...step.value.rejected)
+    } else if ('widened' in step.value) return undefined
+    else if (step.value.rows === rows.length + rejected.length) return { rows, rejected }
+    else throw new Error(`${step.value.rows} rows counted, not as many given`)
+  }
 }

@@ -1,30 +1,52 @@
-import type { Cell } from './read-whole.ts'
+import type { ColumnType } from '../src/column-type.ts'
+import { fitsGiven } from './slow-given.ts'
+import { slowType } from './slow-types.ts'
+
+export type Cell = string | null
 
 /**
  * The same dialect read the slow and obvious way, to hold the fast reader against: one string of one character per byte,
  * regular expressions for the grammar and for the types, everything in memory.
  */
 export interface SlowResult {
+  /** Byte and line at which the rows begin, and the labels of the columns. */
+  from: number
+  line: number
+  labels: string[]
   types: string[]
   rows: Cell[][]
   rejected: { line: number; raw: string; reason: RegExp }[]
 }
 
 interface Field {
+  /** The value, and how it is written between its quotes. */
   bytes: string
+  written: string
   quoted: boolean
 }
 
 interface SlowRecord {
   line: number
+  from: number
+  next: number
   raw: string
   fields: Field[]
   reason: RegExp | undefined
 }
 
+export interface SlowDialect {
+  delimiter: string
+  headerRow: boolean
+  recordBytes: number
+  nulls?: readonly string[]
+  /** Types that are no guess. */
+  given?: readonly (ColumnType | undefined)[]
+  decimal?: '.' | ','
+}
+
 export function readSlowly(
   content: Uint8Array,
-  { delimiter, headerRow, recordBytes }: { delimiter: string; headerRow: boolean; recordBytes: number },
+  { delimiter, headerRow, recordBytes, nulls = [], given = [], decimal = '.' }: SlowDialect,
 ): SlowResult | { problem: string } {
   const text = Buffer.from(content).toString('latin1')
   const records = splitRecords(text, delimiter, recordBytes)
@@ -38,16 +60,28 @@ export function readSlowly(
   const width = measure.fields.length
   const data = records.slice(headerRow ? first + 1 : 0).filter((record) => width === 1 || !isBlank(record))
   const ragged = new RegExp(`^\\d+ fields? where the ${headerRow ? 'header' : 'first row'} has ${width}$`)
-  const reasons = data.map((record) => whyBad(record) ?? (record.fields.length === width ? undefined : ragged))
-  const good = data.filter((_, index) => !reasons[index])
-  const types = Array.from({ length: width }, (_, column) =>
-    slowType(good.map(({ fields }) => decode(fields[column]!)).filter((value) => value !== '')),
+  const isNull = (field: Field) => field.bytes === '' || nulls.includes(decode({ ...field, bytes: field.written }))
+  const refused = ({ fields }: SlowRecord) =>
+    fields.some((field, column) => given[column] && !isNull(field) && !fitsGiven(decode(field), given[column], decimal))
+  const reasons = data.map(
+    (record) =>
+      whyBad(record) ??
+      (record.fields.length !== width ? ragged : refused(record) ? /^".*" is no [A-Z_0-9]+$/s : undefined),
   )
+  const good = data.filter((_, index) => !reasons[index])
+  const types = Array.from({ length: width }, (_, column) => {
+    const values = good.map(({ fields }) => fields[column]!).filter((field) => !isNull(field))
+    return given[column]?.dataType ?? slowType(values.map(decode), decimal)
+  })
+  const isText = (type: string) => /^(TEXT|VARCHAR_\d+)$/.test(type)
   return {
+    from: headerRow ? records[first]!.next : 0,
+    line: headerRow ? records[first]!.line + countLines(text.slice(records[first]!.from, records[first]!.next)) : 1,
+    labels: measure.fields.map((field, index) => (headerRow ? decode(field) : `column_${index + 1}`)),
     types,
     rows: good.map(({ fields }) =>
       fields.map((field, column) =>
-        field.bytes === '' && (!field.quoted || types[column] !== 'TEXT') ? null : decode(field),
+        isNull(field) && (field.bytes !== '' || !field.quoted || !isText(types[column]!)) ? null : decode(field),
       ),
     ),
     rejected: data.flatMap(({ line, raw }, index) => (reasons[index] ? [{ line, raw, reason: reasons[index] }] : [])),
@@ -75,7 +109,7 @@ function splitRecords(text: string, delimiter: string, recordBytes: number): Slo
   for (let from = 0; from < text.length; ) {
     const { fields, reason, next } = oneRecord(text, from, delimiter, recordBytes)
     const whole = text.slice(from, next)
-    records.push({ line, fields, reason, raw: whole.replace(/[\r\n]+$/, '') })
+    records.push({ line, from, next, fields, reason, raw: whole.replace(/[\r\n]+$/, '') })
     line += countLines(whole)
     from = next
   }
@@ -105,73 +139,17 @@ function oneRecord(text: string, from: number, delimiter: string, recordBytes: n
         return giveUp(cut ? /is not closed within/ : /is never closed/, start)
       }
       at += quoted.length
-      fields.push({ bytes: quoted.slice(1, -1).replaceAll('""', '"'), quoted: true })
+      const written = quoted.slice(1, -1)
+      fields.push({ bytes: written.replaceAll('""', '"'), written, quoted: true })
       if (match(`$|\\r|\\n|[${delimiter}]`, at) === undefined) return giveUp(/text after a closing quote/, start)
     } else {
       const plain = match(`[^${delimiter}\\r\\n]*`, at)!
       at += plain.length
-      fields.push({ bytes: plain, quoted: false })
+      fields.push({ bytes: plain, written: plain, quoted: false })
     }
     if (cut && at === limit) return giveUp(/^longer than/, limit - 1)
     if (view[at] === delimiter) continue
     if (cut && view[at] === '\r' && at + 1 === limit) return giveUp(/^longer than/, at)
     return { fields, reason: undefined, next: at + match('\\r\\n|\\r|\\n|$', at)!.length }
   }
-}
-
-function slowType(values: string[]): string {
-  const all = (test: (value: string) => boolean) => values.every(test)
-  const is = (pattern: RegExp) => all((value) => pattern.test(value))
-  if (values.length === 0) return 'TEXT'
-  if (is(/^(true|false)$/i)) return 'BOOLEAN'
-  if (all((value) => isDay(value) && value.length === 10)) return 'DATE'
-  const time = /^.{10}([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)$/
-  if (all((value) => isDay(value) && (value.length === 10 || time.test(value)))) return 'TIMESTAMP'
-  const zone = /^.{10}[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(Z|[+-](0\d|1[0-5])(:?[0-5]\d)?)$/
-  if (all((value) => isDay(value) && zone.test(value))) return 'TIMESTAMPTZ'
-  return slowNumberType(values)
-}
-
-function isDay(value: string): boolean {
-  if (!/^\d{4}-\d\d-\d\d/.test(value) || value.startsWith('0000')) return false
-  const date = new Date(`${value.slice(0, 10)}T00:00:00Z`)
-  return !Number.isNaN(date.getTime()) && date.toISOString().slice(0, 10) === value.slice(0, 10)
-}
-
-const plain = /^-?(?:(0|[1-9]\d*)(?:\.(\d+))?|\.(\d+))$/
-const exponent = /^-?(?:(?:0|[1-9]\d*)(?:\.\d+)?|\.\d+)e[-+]?\d+$/i
-
-function slowNumberType(values: string[]): string {
-  const exact: { digits: number; scale: number; integer: bigint | undefined }[] = []
-  let double = false
-  for (const value of values) {
-    if (value.length > 128) return 'TEXT'
-    const parts = plain.exec(value)
-    if (value === '-0') double = true
-    else if (parts) {
-      const scale = (parts[2] ?? parts[3] ?? '').length
-      const digits = parts[1] === undefined || parts[1] === '0' ? 0 : parts[1].length
-      exact.push({ digits, scale, integer: scale === 0 ? BigInt(value) : undefined })
-      if (scale > 0 && digits + scale > 38) double = true
-    } else if (exponent.test(value)) {
-      const number = Number(value)
-      if (!Number.isFinite(number) || (number === 0 && /[1-9]/.test(value.split(/e/i)[0]!))) return 'TEXT'
-      double = true
-    } else return 'TEXT'
-  }
-  const digits = Math.max(0, ...exact.map((number) => number.digits))
-  const scale = Math.max(0, ...exact.map((number) => number.scale))
-  const integers = exact.map((number) => number.integer)
-  if (!double && integers.every((integer) => integer !== undefined)) {
-    for (const [type, bits] of [
-      ['SMALLINT', 16],
-      ['INTEGER', 32],
-      ['BIGINT', 64],
-    ] as const) {
-      if (integers.every((integer) => BigInt.asIntN(bits, integer) === integer)) return type
-    }
-    return digits <= 38 ? `DECIMAL(${digits},0)` : 'TEXT'
-  }
-  if (!double && digits + scale <= 38) return `DECIMAL(${Math.min(38, Math.max(1, digits) + scale)},${scale})`
-  return digits <= 15 ? 'DOUBLE' : 'TEXT'
 }

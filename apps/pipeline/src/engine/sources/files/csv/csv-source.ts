@@ -1,26 +1,37 @@
-import { type Delimiter, defaultLimits, type Limits } from '@sluice/delimited'
+import {
+  type ColumnProfile,
+  defaultLimits,
+  type DelimitedOptions,
+  type Limits,
+  type ReadColumn,
+} from '@sluice/delimited'
 import { identifiers } from '../../../../identifiers.ts'
-import type { Feed, FeedColumn, Report, Source } from '../../source.ts'
-import type { Message } from './protocol.ts'
+import {
+  type Feed,
+  type FeedColumn,
+  type Report,
+  type Source,
+  type StoredType,
+  type TupleChunk,
+  TypesWidened,
+} from '../../source.ts'
+import type { Opened } from './protocol.ts'
 import { ThreadLink } from './thread-link.ts'
 
-export interface CsvConfig {
-  /** Where the file is on this machine. */
-  path: string
+/** What is absent of the options is guessed: packages/delimited/OPTIONS.md. */
+export interface CsvConfig extends DelimitedOptions {
+  /** Where the file is on this machine, or the descriptor of a file that is open and stays so. */
+  path: string | number
   /** What people call it; messages name it, never the path. */
   fileName: string
-  /** Detected where it is not given. */
-  delimiter?: Delimiter
-  /** Whether the first row holds the labels; true where not given. Without it columns are called `column_1` and so on. */
-  headerRow?: boolean
 }
 
 const longestColumnList = 1000
 
 /**
- * A delimited text file as one feed. It is read twice: the first pass finds types that hold for every row, the second turns the rows into
- * COPY text. A thread does both, so the event loop stays free, and memory stays the same whatever the size of the file.
- * A chunk ends with a row and belongs to whoever took it. The chunks have to be read before the next feed is asked for.
+ * A delimited text file as one feed. Types are guessed from samples and proven while the rows are written as tuples of binary COPY, so that a
+ * file is read once where the guess holds. A thread does it, so the event loop stays free, and memory stays the same
+ * whatever the size of the file. The chunks have to be read before the next feed is asked for.
  * How values, blank lines, broken quotes and encodings are understood: the README.md of packages/delimited.
  */
 export const csvSource: Source<CsvConfig> = {
@@ -29,56 +40,100 @@ export const csvSource: Source<CsvConfig> = {
 
 /** `csvSource.read` within other limits. */
 export async function* readCsv(
-  { path, fileName, delimiter, headerRow = true }: CsvConfig,
+  { path, fileName, ...options }: CsvConfig,
   report: Report,
   signal: AbortSignal,
   limits: Limits,
 ): AsyncGenerator<Feed, void, void> {
   signal.throwIfAborted()
-  const dialect = { headerRow, ...(delimiter && { delimiter }) }
-  await using thread = new ThreadLink({ path, fileName, dialect, limits }, signal)
-  for (;;) {
-    const message = await thread.receive()
-    if (message.kind === 'progress') report.progress(message.totals)
-    if (message.kind !== 'inspected') continue
-    const names = identifiers(message.inspection.columns.map(({ label }) => label))
-    const columns = message.inspection.columns.map((column, index) => ({ name: names[index]!, ...column }))
-    report.log('INFO', 'LOW', whatWasGuessed(message, columns, fileName, headerRow))
-    yield { table: '', columns, content: { format: 'copy-text', chunks: copyText(thread, report) } }
-    return
+  await using thread = new ThreadLink({ file: path, fileName, options, limits }, signal)
+  const first = await thread.receive()
+  if (first.kind !== 'opened') throw new Error(`The thread said ${first.kind} before it had opened ${fileName}`)
+  const { opened } = first
+  const columns = feedColumns(opened.columns, opened.names)
+  report.log('INFO', 'LOW', whatWasGuessed(opened, columns, fileName))
+  for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
+  const rows = new CsvRows(thread, opened, report)
+  const content = {
+    format: 'copy-binary' as const,
+    rows: (types: readonly StoredType[]) => rows.write(types),
+    size: opened.size,
+    profile: () => rows.profile(columns),
   }
+  yield { table: '', columns, content }
 }
 
-async function* copyText(thread: ThreadLink, report: Report): AsyncGenerator<Uint8Array, void, void> {
-  try {
-    thread.send('ENCODE')
-    for (;;) {
-      const message = await thread.receive()
-      if (message.kind === 'progress') report.progress(message.totals)
-      if (message.kind === 'done') return
-      if (message.kind !== 'batch') continue
-      for (const row of message.rejected) report.reject(row)
-      if (message.copyText.length > 0) yield message.copyText
-      thread.send('MORE')
+/** The rows of one file, written as often as they are asked for. */
+class CsvRows {
+  readonly #thread: ThreadLink
+  readonly #opened: Opened
+  readonly #report: Report
+  #begun = false
+  #profiles: ColumnProfile[] = []
+
+  constructor(thread: ThreadLink, opened: Opened, report: Report) {
+    this.#thread = thread
+    this.#opened = opened
+    this.#report = report
+  }
+
+  async *write(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
+    const thread = this.#thread
+    if (this.#begun) await this.#report.startOver()
+    this.#begun = true
+    let ended = false
+    try {
+      thread.send({
+        kind: 'ENCODE',
+        types: types.map(({ dataType, precision, scale }) => stored(dataType, precision, scale)),
+      })
+      for (;;) {
+        const message = await thread.receive()
+        if (message.kind === 'progress') this.#report.progress(message.totals)
+        else if (message.kind === 'chunk') {
+          const { memory, length, rejected, writing } = message
+          for (const row of rejected) this.#report.reject(row)
+          const release = () => thread.send({ kind: 'FREE', memory, writing }, [memory])
+          if (length > 0) yield { bytes: new Uint8Array(memory, 0, length), release }
+          else release()
+        } else if (message.kind === 'done') {
+          this.#profiles = message.profiles
+          return
+        } else if (message.kind === 'widened') {
+          ended = true
+          throw new TypesWidened(feedColumns(message.columns, this.#opened.names))
+        }
+      }
+    } finally {
+      // Only after widened types the rows are asked for once more.
+      if (!ended) await thread[Symbol.asyncDispose]()
     }
-  } finally {
-    await thread[Symbol.asyncDispose]()
+  }
+
+  profile(columns: readonly FeedColumn[]) {
+    return this.#profiles.map((profile, index) => ({ column: columns[index]!.name, ...profile }))
   }
 }
 
-function whatWasGuessed(
-  { inspection, encoding }: Extract<Message, { kind: 'inspected' }>,
-  columns: readonly FeedColumn[],
-  fileName: string,
-  headerRow: boolean,
-): string {
-  const { delimiter } = inspection
+function stored(dataType: StoredType['dataType'], precision?: number, scale?: number): StoredType {
+  return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
+}
+
+function feedColumns(columns: readonly ReadColumn[], given: readonly (string | undefined)[]): FeedColumn[] {
+  const names = identifiers(columns.map(({ label }, index) => given[index] ?? label))
+  return columns.map(({ label, dataType, precision, scale }, index) => ({
+    name: names[index]!,
+    label,
+    ...stored(dataType, precision, scale),
+  }))
+}
+
+function whatWasGuessed({ encoding, guesses }: Opened, columns: readonly FeedColumn[], fileName: string): string {
   const list = columns.map(describeColumn).join(', ')
   const shown = list.length > longestColumnList ? `${list.slice(0, longestColumnList)}…` : list
-  const header = headerRow ? 'a header row' : 'no header row'
-  return `Read ${fileName} as ${encoding}, delimiter ${delimiter}, ${header}, ${columns.length} columns: ${shown}`
+  return `Read ${fileName} as ${encoding}, ${guesses}, ${columns.length} columns: ${shown}`
 }
 
 function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {
-  return dataType === 'DECIMAL' ? `${name} DECIMAL(${precision},${scale})` : `${name} ${dataType}`
+  return precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale ?? 0})`
 }

@@ -1,70 +1,84 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { type Batch, DelimitedProblem, encode, inspect, type Tell, TextFile } from '@sluice/delimited'
+import {
+  type Batch,
+  DelimitedProblem,
+  describeGuesses,
+  detectText,
+  type Limits,
+  Reading,
+  type StoredType,
+  TextFile,
+} from '@sluice/delimited'
+import { ChunkPool } from './chunk-pool.ts'
 import type { Command, Job, Message } from './protocol.ts'
 
 const progressInterval = 250
-/** Inspecting takes about a quarter of a load's time, so a bar drawn from the bytes moves evenly. */
-const inspectionShare = 0.25
 
 if (!parentPort) throw new Error('csv-thread.ts is a worker thread, not a program')
 const port = parentPort
-const { path, fileName, dialect, limits } = workerData as Job
+const { file: path, fileName, options, limits } = workerData as Job
 
-const started = Promise.withResolvers<void>()
-/** Batches that may still be sent, and who waits for one. */
-const window: { credits: number; wake?: () => void } = { credits: limits.chunksInFlight }
+let writing = 0
+let pool = newPool(limits)
+let told = performance.now()
 
-port.on('message', (command: Command) => {
-  if (command === 'ENCODE') return started.resolve()
-  window.credits++
-  window.wake?.()
-})
+function newPool({ chunksInFlight, chunkBytes }: Limits): ChunkPool {
+  return new ChunkPool(chunksInFlight, chunkBytes)
+}
 
 function post(message: Message, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
-async function send({ copyText, rejected }: Batch): Promise<void> {
-  while (window.credits === 0) {
-    await new Promise<void>((resolve) => {
-      window.wake = resolve
-    })
-  }
-  window.credits--
-  post({ kind: 'batch', copyText, rejected }, [copyText.buffer])
-}
-
-let told = performance.now()
-
-function teller(report: (bytes: number, rows: number) => void): Tell {
-  return (bytes, rows) => {
+async function write(file: TextFile, reading: Reading, types: readonly StoredType[]): Promise<void> {
+  // Whoever gave up the last writing may keep some of its chunks.
+  writing++
+  pool = newPool(limits)
+  const tell = (bytesRead: number, rowsRead: number) =>
+    post({ kind: 'progress', totals: { bytesRead, bytesTotal: file.size, rowsRead } })
+  const rows = reading.encode(types, (bytes, count) => {
     const now = performance.now()
     if (now - told < progressInterval) return
     told = now
-    report(bytes, rows)
+    tell(bytes, count)
+  })
+  for (;;) {
+    const step = rows.next()
+    if (!step.done) await send(step.value)
+    else if ('widened' in step.value) return post({ kind: 'widened', columns: step.value.widened })
+    else {
+      tell(file.size, step.value.rows)
+      return post({ kind: 'done', profiles: step.value.profiles })
+    }
   }
 }
 
-try {
-  using file = new TextFile(path, fileName)
-  const bytesTotal = file.size
-  const progress = (bytesRead: number, rowsRead: number) =>
-    post({ kind: 'progress', totals: { bytesRead: Math.floor(bytesRead), bytesTotal, rowsRead } })
-  const inspection = inspect(
-    file,
-    dialect,
-    limits,
-    teller((bytes) => progress(bytes * inspectionShare, 0)),
-  )
-  post({ kind: 'inspected', inspection, encoding: file.encoding })
-  await started.promise
-  const tell = teller((bytes, rows) => progress(bytesTotal * inspectionShare + bytes * (1 - inspectionShare), rows))
-  const rows = await encode(file, dialect, limits, inspection, send, tell)
-  progress(bytesTotal, rows)
-  post({ kind: 'done' })
-} catch (error) {
+async function send({ tuples, rejected }: Batch): Promise<void> {
+  const { length } = tuples
+  if (length === 0 && rejected.length === 0) return
+  const memory = await pool.take(length)
+  new Uint8Array(memory).set(tuples)
+  post({ kind: 'chunk', memory, length, rejected, writing }, [memory])
+}
+
+function tellProblem(error: unknown): void {
   if (!(error instanceof DelimitedProblem)) throw error
   post({ kind: 'problem', code: error.code, message: error.message, cause: error.cause })
-} finally {
   port.close()
+}
+
+try {
+  const file = new TextFile(path, fileName)
+  const { dialect, guesses, notes } = detectText(file, options)
+  const reading = new Reading(file, dialect, limits)
+  port.on('message', (command: Command) => {
+    if (command.kind === 'ENCODE') write(file, reading, command.types).catch(tellProblem)
+    else if (command.writing === writing) pool.give(command.memory)
+  })
+  const names = dialect.columns.map((column) => column?.name)
+  const { columns } = reading
+  const opened = { columns, names, encoding: file.encoding, guesses: describeGuesses(guesses), notes, size: file.size }
+  post({ kind: 'opened', opened })
+} catch (error) {
+  tellProblem(error)
 }

@@ -1,27 +1,51 @@
-import type { DelimitedOptions, Encoding, Inspection, Limits, RejectedRow } from '@sluice/delimited'
+import type {
+  ColumnProfile,
+  DelimitedOptions,
+  Encoding,
+  Limits,
+  ReadColumn,
+  RejectedRow,
+  StoredType,
+} from '@sluice/delimited'
 
 /** What the thread is started with. */
 export interface Job {
-  path: string
+  /** A path, or the descriptor of a file that is open in this process. */
+  file: string | number
   fileName: string
-  dialect: DelimitedOptions
+  options: DelimitedOptions
   limits: Limits
 }
 
-/** What the thread was told to do next: begin the second pass, or send one batch more. */
-export type Command = 'ENCODE' | 'MORE'
+/** What the thread is told: to write all rows, from the start; or that nobody reads a chunk's memory any more. */
+export type Command =
+  | { kind: 'ENCODE'; types: readonly StoredType[] }
+  | { kind: 'FREE'; memory: ArrayBuffer; writing: number }
 
-/** Counts over both passes, ready to be reported. */
+/** Counts since the writing began, ready to be reported. */
 export interface Totals {
   bytesRead: number
   bytesTotal: number
   rowsRead: number
 }
 
-/** What the thread says. The memory of `copyText` is handed over with it. */
+/** What was guessed, before any row is written. */
+export interface Opened {
+  columns: ReadColumn[]
+  /** What the options call the columns, where they do. */
+  names: (string | undefined)[]
+  encoding: Encoding
+  /** In words: part of a sentence, and sentences. */
+  guesses: string
+  notes: string[]
+  size: number
+}
+
+/** What the thread says. The memory of a chunk is handed over with it; `writing` counts how often it was told to ENCODE. */
 export type Message =
   | { kind: 'progress'; totals: Totals }
-  | { kind: 'inspected'; inspection: Inspection; encoding: Encoding }
-  | { kind: 'batch'; copyText: Uint8Array<ArrayBuffer>; rejected: RejectedRow[] }
-  | { kind: 'done' }
+  | { kind: 'opened'; opened: Opened }
+  | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; writing: number }
+  | { kind: 'done'; profiles: ColumnProfile[] }
+  | { kind: 'widened'; columns: ReadColumn[] }
   | { kind: 'problem'; code: string; message: string; cause: unknown }

@@ -25,8 +25,8 @@ export class ThreadLink implements AsyncDisposable {
     signal.addEventListener('abort', this.#abort, { once: true })
   }
 
-  send(command: Command): void {
-    this.#worker.postMessage(command, [])
+  send(command: Command, transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage(command, transfer)
   }
 
   /** The next message in order. Throws the abort's reason, what went wrong in the thread, or the problem it reports. */

@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defaultLimits, type Limits } from '@sluice/delimited'
+import { tuplesOf } from '../../../../../../../../packages/delimited/test/tuples.ts'
 import type { Feed, FeedColumn, RejectedRow } from '../../../source.ts'
 import { type CsvConfig, readCsv } from '../csv-source.ts'
-
-export type Cell = string | null
 
 /** A folder for one test file's inputs. */
 export function inputFolder() {
@@ -36,41 +35,25 @@ export async function readThroughThread(
     startOver: async () => {},
     log: (level: string, importance: string, message: string) => logs.push(`${level} ${importance} ${message}`),
   }
-  const feeds: { table: string; columns: FeedColumn[]; rows: Cell[][] }[] = []
+  const feeds: { table: string; columns: FeedColumn[]; rows: (Buffer | null)[][] }[] = []
   const source = readCsv({ fileName: 'input.csv', ...config }, report, signal, { ...defaultLimits, ...limits })
-  for await (const { table, columns, content } of source) {
-    feeds.push({ table, columns, rows: decodeCopyText(await Array.fromAsync(chunksOf(content))) })
+  for await (const feed of source) {
+    const { table, columns } = feed
+    feeds.push({ table, columns, rows: (await Array.fromAsync(chunksOf(feed))).flatMap(tuplesOf) })
   }
   if (feeds.length !== 1) throw new Error(`${feeds.length} feeds instead of one`)
   return { ...feeds[0]!, rejected, logs, progress }
 }
 
-const escapes: Record<string, string> = { t: '\t', n: '\n', r: '\r', '\\': '\\' }
-
-/** PostgreSQL's COPY text format, read by its description; every chunk has to end with a line. */
-export function decodeCopyText(chunks: Uint8Array[]): Cell[][] {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  return chunks.flatMap((chunk) => {
-    if (chunk.length === 0) return []
-    const text = decoder.decode(chunk)
-    if (!text.endsWith('\n')) throw new Error('A chunk ends inside a line')
-    return text
-      .slice(0, -1)
-      .split('\n')
-      .map((line) => line.split('\t').map(decodeField))
-  })
-}
-
-function decodeField(field: string): Cell {
-  if (field === '\\N') return null
-  return field.replace(/\\(.?)/gs, (_, letter: string) => {
-    const character = escapes[letter]
-    if (character === undefined) throw new Error(`\\${letter} is not an escape`)
-    return character
-  })
-}
-
-export function chunksOf(content: Feed['content']): AsyncIterable<Uint8Array> {
-  if (content.format !== 'copy-text') throw new Error('Only COPY text is read here.')
-  return content.chunks
+/** All chunks of a feed's rows as they are inferred, each given back at once. */
+export async function* chunksOf({
+  columns,
+  content,
+}: Pick<Feed, 'columns' | 'content'>): AsyncGenerator<Buffer, void, void> {
+  if (content.format !== 'copy-binary') throw new Error('Only binary tuples are read here.')
+  for await (const { bytes, release } of content.rows(columns)) {
+    const copy = Buffer.from(bytes)
+    release?.()
+    yield copy
+  }
 }

@@ -1,0 +1,37 @@
+import { UNFIT } from './outcome'
+
+/** Up to five letters as one number, in lower case. A digit stays itself. */
+@inline function word(from: usize, length: usize): u64 {
+  let letters: u64 = 0
+  for (let at: usize = 0; at < length; at++) letters = (letters << 8) | <u64>(load<u8>(from + at) | 32)
+  return letters
+}
+
+const TRUE: u64 = 0x74727565
+const FALSE: u64 = 0x66616c7365
+
+/** Writes a boolean. Guessed it is from `true` and `false` alone; where it is given, the other words that PostgreSQL knows do too. */
+export function writeBoolean(out: usize, from: usize, to: usize, guessed: bool): i32 {
+  const length = to - from
+  if (length > 5) return UNFIT
+  const letters = word(from, length)
+  if (letters == TRUE || (!guessed && isYes(letters))) {
+    store<u8>(out, 1)
+    return 1
+  }
+  if (letters == FALSE || (!guessed && isNo(letters))) {
+    store<u8>(out, 0)
+    return 1
+  }
+  return UNFIT
+}
+
+/** t, y, yes, on, 1 */
+@inline function isYes(letters: u64): bool {
+  return letters == 0x74 || letters == 0x79 || letters == 0x796573 || letters == 0x6f6e || letters == 0x31
+}
+
+/** f, n, no, off, 0 */
+@inline function isNo(letters: u64): bool {
+  return letters == 0x66 || letters == 0x6e || letters == 0x6e6f || letters == 0x6f6666 || letters == 0x30
+}

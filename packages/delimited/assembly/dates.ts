@@ -1,0 +1,94 @@
+/** How a day is spelled, as bits, since a value may be read in two ways; host/column-state.ts has the same list. */
+export const YEAR_DASHES: u8 = 1
+export const YEAR_SLASHES: u8 = 2
+export const DAY_POINTS: u8 = 4
+export const DAY_SLASHES: u8 = 8
+export const MONTH_SLASHES: u8 = 16
+export const DAY_DASHES: u8 = 32
+export const MONTH_DASHES: u8 = 64
+/** `yyyymmdd` is a number, unless somebody says that it is a day. */
+export const DIGITS_ONLY: u8 = 128
+
+const DASH: u8 = 45
+const POINT: u8 = 46
+const SLASH: u8 = 47
+
+/** Above every field of a date or time, so that a range check refuses it. */
+export const NOT_DIGITS: i32 = 10_000
+
+/** Days since 2000-01-01 of the last date, and the spellings it can be meant in. */
+export let days: i32 = 0
+export let spelled: u8 = 0
+/** Bytes that it took. */
+export let dateBytes: usize = 10
+
+@inline export function twoDigits(at: usize): i32 {
+  const tens = <u32>load<u8>(at) - 48
+  const ones = <u32>load<u8>(at, 1) - 48
+  return tens <= 9 && ones <= 9 ? <i32>(tens * 10 + ones) : NOT_DIGITS
+}
+
+@inline function fourDigits(at: usize): i32 {
+  return twoDigits(at) * 100 + twoDigits(at + 2)
+}
+
+/** Are there separators where a date has them? No number has them there. */
+@inline export function looksTimed(from: usize, to: usize): bool {
+  if (to - from < 10) return false
+  const fifth = load<u8>(from, 4)
+  if (fifth == load<u8>(from, 7) && (fifth == DASH || fifth == SLASH)) return true
+  const third = load<u8>(from, 2)
+  return third == load<u8>(from, 5) && (third == POINT || third == SLASH || third == DASH)
+}
+
+/** Reads a day of the Gregorian calendar at the start of a value, in one of the spellings allowed. */
+export function readDate(from: usize, to: usize, allowed: u8): bool {
+  if (allowed == DIGITS_ONLY) {
+    dateBytes = 8
+    spelled = DIGITS_ONLY
+    return to - from >= 8 && setDays(fourDigits(from), twoDigits(from + 4), twoDigits(from + 6))
+  }
+  dateBytes = 10
+  if (to - from < 10) return false
+  const separator = load<u8>(from, 4)
+  if (separator == load<u8>(from, 7) && (separator == DASH || separator == SLASH)) {
+    spelled = (separator == DASH ? YEAR_DASHES : YEAR_SLASHES) & allowed
+    return spelled != 0 && setDays(fourDigits(from), twoDigits(from + 5), twoDigits(from + 8))
+  }
+  const between = load<u8>(from, 2)
+  if (between != load<u8>(from, 5)) return false
+  const first = twoDigits(from)
+  const second = twoDigits(from + 3)
+  const year = fourDigits(from + 6)
+  if (between == POINT) {
+    spelled = DAY_POINTS & allowed
+    return spelled != 0 && setDays(year, second, first)
+  }
+  if (between != SLASH && between != DASH) return false
+  let found: u8 = 0
+  const monthFirst = (between == SLASH ? MONTH_SLASHES : MONTH_DASHES) & allowed
+  if (monthFirst != 0 && setDays(year, first, second)) found = monthFirst
+  const dayFirst = (between == SLASH ? DAY_SLASHES : DAY_DASHES) & allowed
+  if (dayFirst != 0 && setDays(year, second, first)) found |= dayFirst
+  spelled = found
+  return found != 0
+}
+
+@inline function setDays(year: i32, month: i32, day: i32): bool {
+  if (year == 0 || year > 9999 || month > 12 || month == 0 || day == 0 || day > daysOf(month, year)) return false
+  days = daysSince2000(year, month, day)
+  return true
+}
+
+@inline function daysOf(month: i32, year: i32): i32 {
+  if (month == 2) return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+  return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31
+}
+
+/** Counts years from March, so that the leap day comes last: each month then starts after (153 m + 2) / 5 days. */
+@inline function daysSince2000(year: i32, month: i32, day: i32): i32 {
+  const years = month > 2 ? year : year - 1
+  const months = month > 2 ? month - 3 : month + 9
+  const ofYear = (153 * months + 2) / 5 + day - 1
+  return years * 365 + years / 4 - years / 100 + years / 400 + ofYear - 730_425
+}

@@ -1,0 +1,40 @@
+import { FIELD_BYTES, FIELDS } from './layout'
+
+/* A field, as the host writes it too: start i32 @0, end i32 @4 (addresses, inside the quotes where there are some), marks i32 @8. */
+
+/** The field stood in quotes: an empty one is no null. */
+export const QUOTED: i32 = 1
+/** And what is between them is not its value yet: two quotes are one. */
+export const DOUBLED: i32 = 2
+
+@inline export function fieldOf(column: i32): usize {
+  return FIELDS + <usize>column * FIELD_BYTES
+}
+
+@inline export function startOf(field: usize): usize {
+  return <usize>load<i32>(field)
+}
+
+@inline export function endOf(field: usize): usize {
+  return <usize>load<i32>(field, 4)
+}
+
+@inline export function marksOf(field: usize): i32 {
+  return load<i32>(field, 8)
+}
+
+@inline function put(column: i32, start: usize, end: usize, marks: i32): void {
+  const field = fieldOf(column)
+  store<i32>(field, <i32>start)
+  store<i32>(field, <i32>end, 4)
+  store<i32>(field, marks, 8)
+}
+
+/** Whether quotes are doubled inside is not known before it is copied. */
+@inline export function setQuoted(column: i32, start: usize, end: usize): void {
+  put(column, start, end, QUOTED | DOUBLED)
+}
+
+@inline export function setPlain(column: i32, start: usize, end: usize): void {
+  put(column, start, end, 0)
+}

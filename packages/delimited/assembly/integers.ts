@@ -1,0 +1,41 @@
+import { AS_INTEGER, AS_SMALLINT, widenDigits } from './columns'
+import { UNFIT } from './outcome'
+
+const MINUS: u8 = 45
+const PLUS: u8 = 43
+const ZERO: u8 = 48
+
+/**
+ * Writes `[+-]digits` as an integer of the type. Guessed it has no plus, no leading zero and is not `-0`, as numbers.ts says,
+ * and the column's state learns how many digits there were.
+ */
+export function writeInteger(out: usize, from: usize, to: usize, type: u8, guessed: bool, state: usize): i32 {
+  const sign = load<u8>(from)
+  const negative = sign == MINUS
+  let at = negative || sign == PLUS ? from + 1 : from
+  if (!guessed) {
+    while (to - at > 19 && load<u8>(at) == ZERO) at++
+  } else if (sign == PLUS || (load<u8>(at) == ZERO && (to - at > 1 || negative))) return UNFIT
+  if (at >= to || to - at > 19) return UNFIT
+  const digits = <i32>(to - at)
+  let value: u64 = 0
+  for (; at < to; at++) {
+    const digit = <u32>load<u8>(at) - 48
+    if (digit > 9) return UNFIT
+    value = value * 10 + <u64>digit
+  }
+  const most: u64 = (type == AS_SMALLINT ? 32767 : type == AS_INTEGER ? 2147483647 : 9223372036854775807) + (negative ? 1 : 0)
+  if (value > most) return UNFIT
+  if (guessed && value != 0) widenDigits(state, digits, 0)
+  const signed = negative ? -(<i64>value) : <i64>value
+  if (type == AS_SMALLINT) {
+    store<u16>(out, bswap<u16>(<u16>signed))
+    return 2
+  }
+  if (type == AS_INTEGER) {
+    store<i32>(out, bswap<i32>(<i32>signed))
+    return 4
+  }
+  store<i64>(out, bswap<i64>(signed))
+  return 8
+}

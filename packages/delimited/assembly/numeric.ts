@@ -1,0 +1,80 @@
+import { widenDigits } from './columns'
+import { decimal } from './numbers'
+import { UNFIT } from './outcome'
+
+/** Digits; a DECIMAL of ours has 38 at most, and what is longer is no number that anybody means. */
+const LONGEST: usize = 400
+
+@inline function isDigit(at: usize): bool {
+  return <u32>load<u8>(at) - 48 <= 9
+}
+
+@inline function put(at: usize, value: i32): void {
+  store<u16>(at, bswap<u16>(<u16>value))
+}
+
+/**
+ * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: how many digits of base 10,000, the power of the first,
+ * the sign, the scale, the digits. Answers the length, or UNFIT, also for more digits than the column is to have before the point or
+ * behind it. Guessed it is spelled as numbers.ts says, and the column's state learns how many digits there were.
+ */
+export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, state: usize): i32 {
+  if (to - from > LONGEST) return UNFIT
+  const sign = load<u8>(from)
+  let whole = sign == 45 || sign == 43 ? from + 1 : from
+  let point = whole
+  while (point < to && isDigit(point)) point++
+  let fraction = point
+  if (point < to) {
+    if (load<u8>(point) != decimal) return UNFIT
+    fraction = point + 1
+    let end = fraction
+    while (end < to && isDigit(end)) end++
+    if (end != to || end == fraction) return UNFIT
+  } else if (point == whole) return UNFIT
+  if (guessed && !isAsGuessed(sign, whole, point, to)) return UNFIT
+  while (whole < point && load<u8>(whole) == 48) whole++
+  if (<i32>(point - whole) > most || <i32>(to - fraction) > mostScale) return UNFIT
+  if (guessed) widenDigits(state, <i32>(point - whole), <i32>(to - fraction))
+
+  let at = out + 8
+  let weight = (<i32>(point - whole) + 3) / 4 - 1
+  // Groups of four from the point outwards: the first may be shorter.
+  let size = <i32>(point - whole) % 4
+  for (let group = whole; group < point; ) {
+    const end = group + <usize>(size == 0 ? 4 : size)
+    put(at, digits(group, end, point))
+    at += 2
+    group = end
+    size = 0
+  }
+  for (let group = fraction; group < to; group += 4) {
+    const value = digits(group, group + 4, to)
+    // Zeros before the first digit are told by its power alone.
+    if (value == 0 && at == out + 8) weight--
+    else {
+      put(at, value)
+      at += 2
+    }
+  }
+  while (at > out + 8 && load<u16>(at - 2) == 0) at -= 2
+  const count = <i32>(at - out - 8) / 2
+  put(out, count)
+  put(out + 2, count == 0 ? 0 : weight)
+  put(out + 4, sign == 45 && count > 0 ? 0x4000 : 0)
+  put(out + 6, <i32>(to - fraction))
+  return 8 + count * 2
+}
+
+/** No plus, no leading zero, and no `-0`, whose sign would be lost. */
+@inline function isAsGuessed(sign: u8, whole: usize, point: usize, to: usize): bool {
+  if (sign == 43) return false
+  return point == whole || load<u8>(whole) != 48 || (point - whole == 1 && (point < to || sign != 45))
+}
+
+/** Four decimal digits as a number; zeros stand for those behind `last`. */
+@inline function digits(from: usize, to: usize, last: usize): i32 {
+  let value = 0
+  for (let at = from; at < to; at++) value = value * 10 + (at < last ? <i32>load<u8>(at) - 48 : 0)
+  return value
+}

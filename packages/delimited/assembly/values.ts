@@ -1,0 +1,117 @@
+import {
+  APART, AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_REAL, AS_SMALLINT, AS_TEXT,
+  AS_TIMESTAMP, AS_VARCHAR, DATE, PROVEN, TEXT, TIMESTAMPTZ,
+  checkAt, typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, mostCharactersAt, storedAt, storedDigitsAt, storedScaleAt,
+} from './columns'
+import { writeBoolean } from './booleans'
+import { DOUBLED, endOf, marksOf, startOf } from './fields'
+import { writeDouble, writeReal } from './floats'
+import { writeInteger } from './integers'
+import { asJson } from './json'
+import { isSpelledNull } from './nulls'
+import { writeNumeric } from './numeric'
+import { NULL_LENGTH, REFUSED, UNFIT } from './outcome'
+import { copyDoubled, copyPlain, withinCharacters } from './texts'
+import { days, timeKind, timestamp } from './times'
+
+/**
+ * Writes a field's value as its column is stored and answers its length, NULL_LENGTH, UNFIT where the column's guessed type does not hold,
+ * or REFUSED where the row has to go. An empty field in quotes is the empty text in a column of text, and null where a type has none.
+ */
+@inline export function writeField(out: usize, field: usize, state: usize): i32 {
+  const from = startOf(field)
+  const to = endOf(field)
+  const stored = storedAt(state)
+  if (from == to) {
+    if (marksOf(field) == 0 || (stored != AS_TEXT && stored != AS_VARCHAR)) return NULL_LENGTH
+  } else if (isSpelledNull(from, to)) return NULL_LENGTH
+  if (stored == AS_TEXT && (checkAt(state) & APART) == 0) return writeText(out, field, from, to)
+  return writeTyped(out, field, state)
+}
+
+@inline function writeText(out: usize, field: usize, from: usize, to: usize): i32 {
+  return marksOf(field) & DOUBLED ? copyDoubled(out, from, to) : copyPlain(out, from, to)
+}
+
+function writeTyped(out: usize, field: usize, state: usize): i32 {
+  const stored = storedAt(state)
+  const check = checkAt(state)
+  const from = startOf(field)
+  const to = endOf(field)
+  if (check & APART) {
+    const proven = (check & PROVEN) != 0
+    const length = proven
+      ? writeGuessed(out, from, to, typeAt(state), state)
+      : writeGiven(out, from, to, typeAt(state), <i32>digitsLimitAt(state), <i32>scaleLimitAt(state), state)
+    if (length < 0 && from != to) return proven ? UNFIT : REFUSED
+  }
+  switch (stored) {
+    case AS_TEXT:
+      return writeText(out, field, from, to)
+    case AS_VARCHAR:
+      return withinCharacters(out, writeText(out, field, from, to), <i32>mostCharactersAt(state))
+    case AS_JSON:
+      return asJson(out, writeText(out + 1, field, from, to))
+    case AS_REAL: {
+      const length = writeReal(out, from, to)
+      return length == UNFIT ? REFUSED : length
+    }
+    default: {
+      if (check == PROVEN) return writeGuessed(out, from, to, stored, state)
+      const length = writeGiven(out, from, to, stored, <i32>storedDigitsAt(state), <i32>storedScaleAt(state), state)
+      return length == UNFIT ? REFUSED : length
+    }
+  }
+}
+
+/** Writes a value whose type is a guess: UNFIT, where the whole column would have got a wider one. */
+function writeGuessed(out: usize, from: usize, to: usize, type: u8, state: usize): i32 {
+  switch (type) {
+    case AS_SMALLINT:
+    case AS_INTEGER:
+    case AS_BIGINT:
+      return writeInteger(out, from, to, type, true, state)
+    case AS_DECIMAL:
+      return writeNumeric(out, from, to, <i32>digitsLimitAt(state), <i32>scaleLimitAt(state), true, state)
+    case AS_DOUBLE:
+      return writeDouble(out, from, to, true)
+    case AS_BOOLEAN:
+      return writeBoolean(out, from, to, true)
+    case AS_TEXT:
+      return 0
+    default:
+      return writeTime(out, from, to, type, spellingsTakenAt(state), true)
+  }
+}
+
+/** Writes a value whose type somebody chose: what it can be read as without losing anything, it is. */
+function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, scale: i32, state: usize): i32 {
+  switch (type) {
+    case AS_SMALLINT:
+    case AS_INTEGER:
+    case AS_BIGINT:
+      return writeInteger(out, from, to, type, false, state)
+    case AS_DECIMAL:
+      return writeNumeric(out, from, to, digits, scale, false, state)
+    case AS_DOUBLE:
+      return writeDouble(out, from, to, false)
+    case AS_BOOLEAN:
+      return writeBoolean(out, from, to, false)
+    default:
+      return writeTime(out, from, to, type, spellingsTakenAt(state), false)
+  }
+}
+
+/** A day is its midnight, and what has no zone is in UTC, where something wider than the guess is asked for. */
+function writeTime(out: usize, from: usize, to: usize, type: u8, spellings: u8, guessed: bool): i32 {
+  const kind = timeKind(from, to, spellings)
+  if (kind == TEXT) return UNFIT
+  if (type == AS_DATE) {
+    if (kind != DATE) return UNFIT
+    store<i32>(out, bswap<i32>(days))
+    return 4
+  }
+  if (type == AS_TIMESTAMP ? kind == TIMESTAMPTZ : guessed && kind != TIMESTAMPTZ) return UNFIT
+  store<i64>(out, bswap<i64>(timestamp()))
+  return 8
+}

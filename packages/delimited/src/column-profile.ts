@@ -1,0 +1,88 @@
+import { profileCode } from './column-state.ts'
+import type { StoredType } from './column-type.ts'
+import type { Machine } from './machine.ts'
+import { dateText, doubleText, momentText, numericText } from './value-text.ts'
+
+/** What one column holds, measured over every row that was written: `distinct` is an estimate, `min` and `max` as PostgreSQL prints them. */
+export interface ColumnProfile {
+  nulls: number
+  distinct: number
+  min?: string
+  max?: string
+  /** In characters; of texts. */
+  maxLength?: number
+}
+
+export function startProfiles({ run }: Machine, stored: readonly StoredType[]): void {
+  run.forgetProfiles(stored.length)
+  for (const [column, { dataType }] of stored.entries()) run.setProfile(column, profileCode(dataType))
+}
+
+/** What assembly/profile.ts found out since `startProfiles`. */
+export function profiles(machine: Machine, stored: readonly StoredType[]): ColumnProfile[] {
+  const { bytes, run } = machine
+  return stored.map(({ dataType }, column) => {
+    const at = run.PROFILES.value + column * run.PROFILE_BYTES.value
+    const state = bytes.subarray(at, at + run.PROFILE_BYTES.value)
+    const registers = run.REGISTERS.value + column * run.REGISTER_COUNT.value
+    const distinct = estimate(bytes.subarray(registers, registers + run.REGISTER_COUNT.value))
+    const profile: ColumnProfile = { nulls: Number(state.readBigUInt64LE(0)), distinct }
+    const kind = kindOf(dataType)
+    if (kind === 'text' && distinct > 0) profile.maxLength = state.readUInt32LE(8)
+    if (state[13] === 0 || kind === 'none') return profile
+    return { ...profile, min: extreme(state, 0, dataType), max: extreme(state, 1, dataType) }
+  })
+}
+
+function kindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | 'none' | 'key' {
+  if (dataType === 'JSONB') return 'none'
+  if (dataType === 'DECIMAL') return 'numeric'
+  const texts = ['TEXT', 'CHARACTER_11', 'VARCHAR_50', 'VARCHAR_255', 'GEOMETRY', 'GEOMETRY_POINT']
+  return texts.includes(dataType) ? 'text' : 'key'
+}
+
+const keptBytes = 64
+
+function extreme(state: Buffer, which: 0 | 1, dataType: StoredType['dataType']): string {
+  const kept = state.subarray(40 + which * keptBytes)
+  const length = Math.min(state.readUInt32LE(32 + which * 4), keptBytes)
+  const key = state.readBigInt64LE(16 + which * 8)
+  switch (dataType) {
+    case 'DECIMAL':
+      return numericText(kept.subarray(0, length))
+    case 'BOOLEAN':
+      return key === 0n ? 'false' : 'true'
+    case 'SMALLINT':
+    case 'INTEGER':
+    case 'BIGINT':
+      return String(key)
+    case 'DATE':
+      return dateText(key)
+    case 'TIMESTAMP':
+    case 'TIMESTAMPTZ':
+      return momentText(key, dataType === 'TIMESTAMPTZ')
+    case 'DOUBLE':
+    case 'FLOAT':
+      return doubleText(key, dataType === 'FLOAT')
+    default:
+      return wholeCharacters(kept.subarray(0, length))
+  }
+}
+
+/** A text that may have been cut inside a character. */
+function wholeCharacters(bytes: Buffer): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })
+}
+
+/** HyperLogLog's estimate, by counting empty registers where there are few values. */
+function estimate(registers: Uint8Array): number {
+  const count = registers.length
+  let sum = 0
+  let empty = 0
+  for (const rank of registers) {
+    sum += 2 ** -rank
+    if (rank === 0) empty++
+  }
+  const raw = ((0.7213 / (1 + 1.079 / count)) * count * count) / sum
+  return Math.round(raw <= 2.5 * count && empty > 0 ? count * Math.log(count / empty) : raw)
+}

@@ -1,0 +1,129 @@
+import type { DataType } from '@sluice/contracts'
+import type { ColumnType, StoredType } from './column-type.ts'
+import type { DateFormat } from './dialect/options.ts'
+import type { Machine } from './machine.ts'
+
+/** What a column is written as, in the order of assembly/columns.ts. */
+const codes = [
+  'TEXT',
+  'BOOLEAN',
+  'SMALLINT',
+  'INTEGER',
+  'BIGINT',
+  'DECIMAL',
+  'DOUBLE',
+  'DATE',
+  'TIMESTAMP',
+  'TIMESTAMPTZ',
+  'FLOAT',
+  'VARCHAR',
+  'JSONB',
+] as const
+type Code = (typeof codes)[number]
+
+const others: Partial<Record<DataType, Code>> = {
+  CHARACTER_11: 'VARCHAR',
+  VARCHAR_50: 'VARCHAR',
+  VARCHAR_255: 'VARCHAR',
+  GEOMETRY: 'TEXT',
+  GEOMETRY_POINT: 'TEXT',
+}
+const characters: Partial<Record<DataType, number>> = { CHARACTER_11: 11, VARCHAR_50: 50, VARCHAR_255: 255 }
+
+/** How days are written, by bit, in the order of assembly/dates.ts. */
+const spellings: readonly DateFormat[] = [
+  'YYYY-MM-DD',
+  'YYYY/MM/DD',
+  'DD.MM.YYYY',
+  'DD/MM/YYYY',
+  'MM/DD/YYYY',
+  'DD-MM-YYYY',
+  'MM-DD-YYYY',
+  'YYYYMMDD',
+]
+
+const PROVEN = 1
+const APART = 2
+
+/** All spellings that are looked for, and those that can be told apart in a single value. */
+const inferred = 0x7f
+const unmistakable = 0x07
+const maxPrecision = 38
+const anyDigits = 255
+
+function code(dataType: DataType): number {
+  return codes.indexOf(others[dataType] ?? (dataType as Code))
+}
+
+const isText = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(codes[code(dataType)]!)
+const spellingOf = (format: DateFormat) => 1 << spellings.indexOf(format)
+
+/** Bytes of the state of a column, as assembly/columns.ts has them. */
+function stateOf({ bytes, run }: Machine, column: number): Buffer {
+  const at = run.COLUMNS.value + column * run.COLUMN_BYTES.value
+  return bytes.subarray(at, at + run.COLUMN_BYTES.value)
+}
+
+/** Forgets what all columns have held. `given` types are held against rows at once; the others are to be observed. */
+export function forgetColumns(machine: Machine, given: readonly (ColumnType | undefined)[]): void {
+  machine.run.forgetColumns(given.length)
+  for (const [column, type] of given.entries()) {
+    const state = stateOf(machine, column)
+    state[4] = inferred
+    state[6] = PROVEN
+    if (type) setColumn(machine, column, type, type, false)
+  }
+}
+
+/** What a column is taken to be, whether that is a guess, and what it is stored as. What it has held stays known. */
+export function setColumn(
+  machine: Machine,
+  column: number,
+  type: ColumnType,
+  stored: StoredType,
+  guessed: boolean,
+): void {
+  const state = stateOf(machine, column)
+  const alike = code(type.dataType) === code(stored.dataType)
+  // Two lengths of text differ only in what is refused: the shorter decides.
+  const texts = isText(type.dataType) && isText(stored.dataType)
+  state[5] = code(texts ? shorter(type.dataType, stored.dataType) : stored.dataType)
+  state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART)
+  state[7] = code(type.dataType)
+  state[8] = digits(type)
+  state[9] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
+  state[10] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
+  // Where both are DECIMAL the warehouse pads what is narrower.
+  const limits = alike ? type : stored
+  state[11] = digits(limits)
+  state[12] = limits.precision === undefined ? anyDigits : (limits.scale ?? 0)
+  state.writeUInt16LE(
+    texts ? (characters[shorter(type.dataType, stored.dataType)] ?? 0) : (characters[stored.dataType] ?? 0),
+    14,
+  )
+}
+
+function digits({ precision, scale }: StoredType): number {
+  return precision === undefined ? anyDigits : precision - (scale ?? 0)
+}
+
+function shorter(one: DataType, other: DataType): DataType {
+  return (characters[one] ?? Infinity) < (characters[other] ?? Infinity) ? one : other
+}
+
+/** The narrowest type that holds all that a column has held. */
+export function seenType(machine: Machine, column: number): ColumnType {
+  const state = stateOf(machine, column)
+  const dataType = codes[machine.run.columnType(column)] as DataType
+  if (dataType === 'DECIMAL') {
+    const scale = state[3]!
+    return { dataType, precision: Math.min(Math.max(state[2]!, 1) + scale, maxPrecision), scale }
+  }
+  if (dataType === 'DATE' || dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ') {
+    return { dataType, dateFormat: spellings[31 - Math.clz32(state[4]!)]! }
+  }
+  return { dataType }
+}
+
+/** What the tuples of a stored type hold, as the profile's code. */
+export const profileCode = (dataType: DataType): number => code(dataType)

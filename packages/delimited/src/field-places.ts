@@ -1,0 +1,44 @@
+import type { Grammar } from './grammar.ts'
+import type { Machine } from './machine.ts'
+import type { Records } from './records.ts'
+import { BACKSLASHED, DOUBLED, QUOTED, unescape } from './scan.ts'
+
+const QUOTE = 34
+const wasQuoted = 1
+const stillDoubled = 2
+const numbersOfField = 4
+
+/**
+ * Tells the machine where the fields of the record at hand are. What only its grammar knows how to undo is undone in the window; answers
+ * the record as it was then, so that it can be put back to be shown.
+ */
+export function placeFields(machine: Machine, records: Records): Buffer | undefined {
+  const { fields, window } = machine
+  const { bytes, grammar, scanner } = records
+  if (bytes.buffer !== window.buffer) throw new Error('The record does not lie in the memory of the scanner')
+  const { starts, ends, marks, count } = scanner
+  let original: Buffer | undefined
+  for (let field = 0; field < count; field++) {
+    const mark = marks[field]!
+    const start = starts[field]!
+    let end = ends[field]!
+    let how = mark & QUOTED ? wasQuoted : 0
+    if (mark & (DOUBLED | BACKSLASHED)) {
+      if (grammar.quote === QUOTE && !(mark & BACKSLASHED)) how |= stillDoubled
+      else {
+        original ??= Buffer.from(bytes.subarray(records.from, records.next))
+        end = start + unescape(bytes, start, end, mark, grammar, bytes.subarray(start))
+      }
+    }
+    const at = field * numbersOfField
+    fields[at] = bytes.byteOffset + start
+    fields[at + 1] = bytes.byteOffset + end
+    fields[at + 2] = how
+  }
+  return original
+}
+
+/** Whether the machine can read records of this grammar by itself. */
+export function isPlain({ quote, escape, padded, comment }: Grammar): boolean {
+  return quote === QUOTE && escape < 0 && !padded && comment < 0
+}

@@ -1,0 +1,127 @@
+import { isPlain, placeFields } from './field-places.ts'
+import { ENCODE, IS_REFUSED, IS_UNFIT, type Machine, OBSERVE, OUT_IS_FULL, TAKEN } from './machine.ts'
+import { fieldText, rawText, type RejectedRow, rejectedRow } from './reject.ts'
+import type { Rows } from './rows.ts'
+
+/** Tuples that were written since the last batch, in the machine's memory until the next is asked for, and the rows rejected on the way. */
+export interface Batch {
+  tuples: Buffer
+  rejected: RejectedRow[]
+}
+
+/** How a pass came to its end: at the end of the text, or at a record that the guessed types do not hold for. */
+export type Ending = 'END' | 'NOT_AS_GUESSED'
+
+const rejectedInBatch = 256
+const longestValue = 100
+/** Records about as long as the limit are left to `Records`, which knows where the limit is exactly. */
+const nearly = 2
+
+/**
+ * One way through the records. The machine takes what is plainly right, a window at a time; whatever it stops at is looked
+ * at here, record by record: `Records` knows what is wrong with it, or finds that it is right after all.
+ */
+export class Pass {
+  /** Records that were taken or rejected. */
+  rows = 0
+  readonly #machine: Machine
+  readonly #rows: Rows
+  readonly #plain: boolean
+  /** What a column is said to be, in words; for rows that are refused. */
+  readonly #types: readonly string[]
+  #rejected: RejectedRow[] = []
+
+  constructor(machine: Machine, rows: Rows, types: readonly string[] = []) {
+    this.#machine = machine
+    this.#rows = rows
+    this.#types = types
+    this.#plain = isPlain(rows.records.grammar)
+    const { grammar, width, trailing } = rows.records
+    machine.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - nearly)
+    machine.run.emptyOut()
+  }
+
+  /** Widens the types of the columns by all records that begin before so many bytes were read. */
+  observe(untilBytes: number): void {
+    const { reader, records } = this.#rows
+    for (;;) {
+      this.#scan(OBSERVE)
+      if (reader.position >= untilBytes || !records.advance()) return
+      this.rows++
+      if (records.fault === undefined) this.#takeOne(OBSERVE)
+    }
+  }
+
+  /** Writes records as tuples until the text ends, or a record does not hold to the guessed types: that one is observed. */
+  *encode(): Generator<Batch, Ending, void> {
+    const { records, shape } = this.#rows
+    const { run } = this.#machine
+    for (;;) {
+      while (this.#scan(ENCODE) === OUT_IS_FULL) yield this.#batch()
+      if (!records.advance()) break
+      this.rows++
+      if (records.fault === undefined) {
+        if (!run.hasRoom(records.next - records.from)) yield this.#batch()
+        if (this.#takeOne(ENCODE)) return 'NOT_AS_GUESSED'
+      } else this.#rejected.push(rejectedRow(records, shape))
+      if (this.#rejected.length >= rejectedInBatch) yield this.#batch()
+    }
+    yield this.#batch()
+    return 'END'
+  }
+
+  #batch(): Batch {
+    const { run, bytes } = this.#machine
+    const tuples = bytes.subarray(run.OUT.value, run.outEnd.value)
+    run.profile(run.OUT.value, run.outEnd.value)
+    const rejected = this.#rejected
+    run.emptyOut()
+    this.#rejected = []
+    return { tuples, rejected }
+  }
+
+  /** Lets the machine go on as far as the text is sure to be UTF-8. Why it stopped, or 0. */
+  #scan(use: number): number {
+    const { records } = this.#rows
+    const { run, window } = this.#machine
+    if (!this.#plain) return 0
+    const end = records.cleanEnd()
+    if (end <= records.next) return 0
+    const why = run.scan(window.byteOffset + records.next, window.byteOffset + end, use)
+    this.rows += run.rows.value
+    records.passOver(run.stoppedAt.value - window.byteOffset, run.lines.value)
+    return why
+  }
+
+  /** Takes a record that `Records` found right. */
+  #takeOne(use: number): Ending | undefined {
+    const { records, shape } = this.#rows
+    const { run } = this.#machine
+    const original = placeFields(this.#machine, records)
+    const outcome = run.take(records.next - records.from, use)
+    if (outcome === TAKEN) return undefined
+    if (outcome === OUT_IS_FULL) throw new Error('A record came before there was room for it')
+    if (original) records.bytes.set(original, records.from)
+    if (outcome === IS_REFUSED) {
+      const column = run.blamed.value
+      if (use === ENCODE) this.#rejected.push(this.#refusedRow(column))
+      return undefined
+    }
+    if (outcome === IS_UNFIT) {
+      placeFields(this.#machine, records)
+      run.take(records.next - records.from, OBSERVE)
+      return 'NOT_AS_GUESSED'
+    }
+    records.fault = 'RAGGED'
+    if (use === ENCODE) this.#rejected.push(rejectedRow(records, shape))
+    return undefined
+  }
+
+  #refusedRow(index: number): RejectedRow {
+    const { records, shape } = this.#rows
+    const value = fieldText(records, index)
+    const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
+    const reason = `${JSON.stringify(shown)} is no ${this.#types[index]}`
+    return { line: records.line, column: shape.labels[index]!, reason, raw: rawText(records) }
+  }
+}

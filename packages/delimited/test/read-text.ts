@@ -1,0 +1,46 @@
+import { valueText } from '../src/dialect/cell-text.ts'
+import type { DelimitedOptions } from '../src/dialect/options.ts'
+import { describeGuesses } from '../src/dialect/words.ts'
+import { defaultLimits } from '../src/limits.ts'
+import { type RejectedRow, rejectedRow } from '../src/reject.ts'
+import { detectText, rowsOf } from '../src/rows.ts'
+import { QUOTED } from '../src/scan.ts'
+import type { TextSource } from '../src/text-file.ts'
+
+/** A text in memory as if it were a file of UTF-8. */
+export function textOf(content: string | Uint8Array): TextSource {
+  const bytes = Buffer.from(content)
+  return {
+    name: 'input.csv',
+    size: bytes.length,
+    encoding: 'UTF-8',
+    skip: 0,
+    read: (into, at, length, position) => bytes.copy(into, at, position, Math.min(bytes.length, position + length)),
+    assertUnchanged: () => {},
+  }
+}
+
+/** All rows of a text by the plain way through it, with its dialect guessed. */
+export function readText(content: string | Uint8Array, options: DelimitedOptions = {}) {
+  const text = textOf(content)
+  const { dialect, guesses, notes } = detectText(text, options)
+  const { records, shape } = rowsOf(text, dialect, defaultLimits)
+  const { scanner, grammar } = records
+  const nulls = new Set(dialect.nulls)
+  const rows: (string | null)[][] = []
+  const rejected: RejectedRow[] = []
+  while (records.advance()) {
+    if (records.fault) rejected.push(rejectedRow(records, shape))
+    else
+      rows.push(
+        dialect.labels.map((_, index) => {
+          const from = scanner.starts[index]!
+          const to = scanner.ends[index]!
+          if (from === to && scanner.marks[index]! < QUOTED) return null
+          if (nulls.has(records.bytes.toString('utf8', from, to))) return null
+          return valueText(records.bytes, from, to, scanner.marks[index]!, grammar)
+        }),
+      )
+  }
+  return { dialect, guesses, notes, says: describeGuesses(guesses), labels: dialect.labels, rows, rejected }
+}
