@@ -47,6 +47,80 @@ describe('identifiers', () => {
     expect(new Set(identifiers(Array.from({ length: 1600 }, () => 'a'))).size).toBe(1600)
   })
 
+  it('keeps apart what differs in case, accents, spaces or width only, the first one unchanged', () => {
+    expect(identifiers(['Name', 'NAME', 'name', 'ñame', 'na me', 'ｎａｍｅ'])).toEqual([
+      'name',
+      'name_2',
+      'name_3',
+      'name_4',
+      'na_me',
+      'name_5',
+    ])
+  })
+
+  it('leaves words that SQL reserves as they are, for they are quoted', () => {
+    const words = ['SELECT', 'user', 'table', 'order', 'group', 'primary', 'null']
+    expect(identifiers(words)).toEqual(words.map((word) => word.toLowerCase()))
+  })
+
+  it('gives no name that a table has already, even where a label asks for its replacement', () => {
+    expect(identifiers(['ctid', 'CTID', 'ctid value', 'tableoid'])).toEqual([
+      'ctid_value',
+      'ctid_value_2',
+      'ctid_value_3',
+      'tableoid_value',
+    ])
+  })
+
+  it('gives empty labels their place, which gives way to a label that reads like it', () => {
+    expect(identifiers(['', ' ', '\u00a0', '-', 'column_2', 'column_4_2'])).toEqual([
+      'column_1',
+      'column_2_2',
+      'column_3',
+      'column_4',
+      'column_2',
+      'column_4_2',
+    ])
+  })
+
+  it.each([
+    ['a\nb\tc', 'a_b_c'],
+    ['\ufeffid', 'id'],
+    ['a\u200db\u202ec', 'a_b_c'],
+    ['عدد السكان', 'عدد_السكان'],
+    ['จำนวนประชากร', 'จํานวนประชากร'],
+    ['人口（千人）', '人口_千人'],
+    ['Nombre d’habitants', 'nombre_d_habitants'],
+    ['% of total', 'of_total'],
+    ['Straße Nr.', 'strasse_nr'],
+    ['№ п/п', 'no_п_п'],
+    ['½ year', '_1_2_year'],
+    ['x\0y', 'x_y'],
+  ])('makes %j %j', (label, name) => {
+    expect(identifiers([label])).toEqual([name])
+  })
+
+  it('makes thousands of labels at random unique, short, and such as stay what they are', () => {
+    let state = 7
+    const below = (end: number) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+      return Math.floor((state / 2 ** 32) * end)
+    }
+    const alphabets = ['aAbB_ -1', 'äÄßŁø', 'жЖйЙ', '人口', 'हिन्दी', '😀 .,', '\u0301\u0308']
+    const letter = (alphabet: string[]) => alphabet[below(alphabet.length)]!
+    for (let table = 0; table < 300; table++) {
+      const alphabet = [...alphabets[below(alphabets.length)]!, ...alphabets[below(alphabets.length)]!]
+      const labels = Array.from({ length: 1 + below(40) }, () =>
+        Array.from({ length: below(below(5) === 0 ? 90 : 4) }, () => letter(alphabet)).join(''),
+      )
+      const names = identifiers(labels)
+      expect(new Set(names).size).toBe(labels.length)
+      expect(names.filter((name) => name === '' || Buffer.byteLength(name) > 63)).toEqual([])
+      expect(identifiers(labels)).toEqual(names)
+      expect({ labels, again: identifiers(names) }).toEqual({ labels, again: names })
+    }
+  })
+
   it('gives only lower-case identifiers that stay what they are', () => {
     const letters = Array.from({ length: 0x3000 }, (_, code) => `x${String.fromCodePoint(code)}`)
     const lasting = (name: string) => name === name.toLowerCase() && /^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name)

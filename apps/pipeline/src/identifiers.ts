@@ -24,11 +24,12 @@ const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid
  * different from all others keeps its name whatever the others are. Identifiers are meant to be quoted in SQL, so reserved words are fine.
  */
 export function identifiers(labels: readonly string[]): string[] {
-  const bases = labels.map((label, index) => baseName(label) || `column_${index + 1}`)
+  const bases = labels.map(baseName)
   const taken = new Set(bases)
   /** Which number the next label of a base may have: all below are taken. */
   const numbers = new Map<string, number>()
-  return bases.map((base) => {
+  return bases.map((base, index) => {
+    if (base === '') return place(index, taken)
     const from = numbers.get(base)
     numbers.set(base, from ?? 2)
     if (from === undefined) return base
@@ -37,6 +38,14 @@ export function identifiers(labels: readonly string[]): string[] {
     taken.add(name)
     return name
   })
+}
+
+/** A place gives way to a label that reads like it. */
+function place(index: number, taken: Set<string>): string {
+  const base = `column_${index + 1}`
+  const name = taken.has(base) ? firstFree(base, taken, 2).name : base
+  taken.add(name)
+  return name
 }
 
 function baseName(label: string): string {
