@@ -1,3 +1,4 @@
+import type { ColumnOptions } from '@sluice/delimited'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '../source.ts'
 import { lookedAt, recognise } from './recognise.ts'
@@ -6,7 +7,7 @@ import { normaliseInThread } from './spool/normalise-in-thread.ts'
 import type { Normalised } from './spool/protocol.ts'
 import { readRejects } from './spool/rejects.ts'
 import { openSpool, spoolDirectory } from './spool/spool-file.ts'
-import type { UploadOptions, WrittenDialect } from './upload.ts'
+import { addDeclared, type UploadOptions, type WrittenDialect } from './upload.ts'
 
 export interface Upload {
   /** Where the file is on this machine. */
@@ -17,9 +18,13 @@ export interface Upload {
   filesDirectory: string
   options?: UploadOptions
   limits?: UploadLimits
+  /** Where only the start is wanted, as for a preview: bytes of rows from which on nothing more is unpacked. */
+  firstBytes?: number
   /** Told while the upload is being unpacked or rewritten; never for one that is read in place. Bytes of the upload itself. */
   onProgress?: (bytesRead: number, bytesTotal: number) => void
 }
+
+export type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
 
 /** An upload ready to be read: open, and plain. Disposing it closes the file; a spool is gone then. */
 export interface OpenedUpload extends Disposable {
@@ -29,10 +34,12 @@ export interface OpenedUpload extends Disposable {
   file: { fd: number; size: number; name: string }
   /** Whether `file` is the upload itself, which others might change, or a spool that nobody else has. */
   inPlace: boolean
+  /** False where `firstBytes` left something out: the last record may be cut then. */
+  complete: boolean
   /** What was found, in a sentence for people. */
   how: string
-  /** How the text is to be read, where it was written here. */
-  dialect?: WrittenDialect
+  /** How the text is to be read, where it was written here: it goes over the options that were given, whose columns are in it. */
+  dialect?: ReadDialect
   /** Rows that were set aside on the way, with lines of the upload. It may be read again, as after `startOver`. */
   rejects(): Iterable<RejectedRow>
 }
@@ -68,6 +75,7 @@ export async function openUpload(upload: Upload, signal: AbortSignal): Promise<O
       format,
       file: { fd, size, name },
       inPlace: true,
+      complete: true,
       how,
       rejects: () => [],
       [Symbol.dispose]: once(() => closeSync(fd)),
@@ -83,7 +91,7 @@ async function openNormalised(
   size: number,
   signal: AbortSignal,
 ): Promise<OpenedUpload> {
-  const { name, filesDirectory, options = {}, limits = defaultUploadLimits, onProgress } = upload
+  const { name, filesDirectory, options = {}, limits = defaultUploadLimits, firstBytes, onProgress } = upload
   const directory = spoolDirectory(filesDirectory)
   const spool = openSpool(directory)
   let rejects: number | undefined
@@ -94,12 +102,22 @@ async function openNormalised(
   try {
     rejects = openSpool(directory)
     const before = fstatSync(source, { bigint: true })
-    const job = { name, source, size, spool, rejects, directory, options, limits }
+    const job = {
+      name,
+      source,
+      size,
+      spool,
+      rejects,
+      directory,
+      options,
+      limits,
+      ...(firstBytes !== undefined && { firstBytes }),
+    }
     const normalised = await normaliseInThread(job, signal, (bytes) => onProgress?.(bytes, size))
     const after = fstatSync(source, { bigint: true })
     if (after.size !== before.size || after.mtimeNs !== before.mtimeNs) throw changed(name)
     onProgress?.(size, size)
-    return opened(normalised, { fd: spool, name }, rejects, close)
+    return opened(normalised, upload, { spool, rejects }, close)
   } catch (error) {
     close()
     throw error
@@ -107,18 +125,19 @@ async function openNormalised(
 }
 
 function opened(
-  { format, size, found, dialect, rejected }: Normalised,
-  { fd, name }: { fd: number; name: string },
-  rejects: number,
+  { format, size, found, dialect, complete, rejected }: Normalised,
+  { name, options }: Upload,
+  { spool, rejects }: { spool: number; rejects: number },
   close: () => void,
 ): OpenedUpload {
-  const how = `${name} is ${found.join(' holding ')}.`
+  const columns = addDeclared(options?.columns ?? [], dialect?.columns ?? [])
   return {
     format,
-    file: { fd, size, name },
+    file: { fd: spool, size, name },
     inPlace: false,
-    how,
-    ...(dialect && { dialect }),
+    complete,
+    how: `${name} is ${found.join(' holding ')}.`,
+    ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
     rejects: () => (rejected === 0 ? [] : readRejects(rejects)),
     [Symbol.dispose]: close,
   }

@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import type { ColumnOptions } from '@sluice/delimited'
 
 /** What people may say about an upload beyond what its content tells. */
 export interface UploadOptions {
@@ -10,6 +11,8 @@ export interface UploadOptions {
   sheet?: string
   /** The key of a JSON document under which the rows are, where several keys hold arrays of objects. */
   rowsUnder?: string
+  /** What people say of columns; it is kept, and what the source itself says is added to it. */
+  columns?: readonly ColumnOptions[]
 }
 
 /** How the text of a spool is to be read that was written here, in the words of packages/delimited/OPTIONS.md; it wins over any guess. */
@@ -23,7 +26,29 @@ export interface WrittenDialect {
   headerLines?: 1
   skipLines?: 0
   footerLines?: 0
+  trailingDelimiters?: 0
+  trimSpaces?: false
   nullValues?: []
-  /** What the source itself says of a column, by position. */
-  columns?: { index: number; dataType: DataType }[]
+  columns?: DeclaredColumn[]
+}
+
+/** What the source itself says of a column. */
+export interface DeclaredColumn {
+  index: number
+  label: string
+  dataType: DataType
+}
+
+/** The columns as they were given, and what the source says of those that nobody gave a type. */
+export function addDeclared(given: readonly ColumnOptions[], declared: readonly DeclaredColumn[]): ColumnOptions[] {
+  const left = new Set(declared)
+  const columns = given.map((column) => {
+    const own = declared.find(({ index, label }) =>
+      column.index === undefined ? column.label === label : column.index === index,
+    )
+    if (own) left.delete(own)
+    const typed = column.dataType !== undefined || column.dateFormat !== undefined
+    return own && !typed ? { ...column, dataType: own.dataType } : column
+  })
+  return [...columns, ...[...left].map(({ index, dataType }) => ({ index, dataType }))]
 }

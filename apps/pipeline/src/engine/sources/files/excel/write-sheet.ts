@@ -14,7 +14,7 @@ import { readWorkbook, type Workbook } from './workbook.ts'
 /** Bytes of a sheet from which its columns are guessed. */
 const guessedFrom = 1024 * 1024
 
-type About = Pick<Job, 'name' | 'limits' | 'options' | 'directory'>
+type About = Pick<Job, 'name' | 'limits' | 'options' | 'directory' | 'firstBytes'>
 
 /**
  * Writes a sheet of a workbook as lines of delimited text. Rows without a value are left out. The columns run from the first to the last
@@ -24,25 +24,27 @@ export async function writeSheet(
   archive: ZipArchive,
   output: Output,
   about: About,
-): Promise<{ sheet: string; dialect: WrittenDialect }> {
-  const { name, limits, options } = about
+): Promise<{ sheet: string; dialect: WrittenDialect; complete: boolean }> {
+  const { name, limits, options, firstBytes } = about
   const workbook = await readWorkbook(archive, options.sheet)
   const context = await contextOf(archive, workbook, about)
-  const part = partOf(archive, workbook.sheet.part)
+  const whole = partOf(archive, workbook.sheet.part)
+  const part = firstBytes === undefined ? whole : cutShort(whole, firstBytes)
   let row = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
   await read(cutShort(part, guessedFrom), row, context, name).catch(unlessCut)
+  let complete = true
   for (;;) {
     if (row.tooWide) throw tooWide(name, row.width)
     output.writer.startOver()
     output.rejects.startOver()
     row = new SheetRow(row, limits.recordBytes, output)
-    await read(part, row, context, name)
+    complete = (await read(part, row, context, name).catch(unlessCut)) !== 'CUT'
     if (!row.late) break
   }
   if (row.rows === 0) {
     throw new SourceProblem('EMPTY_FILE', `The sheet ${workbook.sheet.name} of ${name} is empty; name another one.`)
   }
-  return { sheet: described(workbook), dialect }
+  return { sheet: described(workbook), dialect, complete }
 }
 
 const dialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { WrittenDialect } from '../upload.ts'
+import type { DeclaredColumn } from '../upload.ts'
 import { SourceProblem } from '../../source.ts'
 
 /** What a column was seen to hold. */
@@ -46,11 +46,11 @@ export class JsonColumns {
   }
 
   /** What the source says of its columns: texts are texts whatever they look like, but for days; objects and arrays are JSONB. */
-  declared(): NonNullable<WrittenDialect['columns']> {
-    return this.labels.flatMap((_, index): NonNullable<WrittenDialect['columns']> => {
+  declared(): DeclaredColumn[] {
+    return this.labels.flatMap((label, index): DeclaredColumn[] => {
       const seen = this.seen[index]!
-      if (seen === NESTED) return [{ index, dataType: 'JSONB' }]
-      return seen & (TEXT | NESTED) ? [{ index, dataType: 'TEXT' }] : []
+      if (seen === NESTED) return [{ index, label, dataType: 'JSONB' }]
+      return seen & (TEXT | NESTED) ? [{ index, label, dataType: 'TEXT' }] : []
     })
   }
 

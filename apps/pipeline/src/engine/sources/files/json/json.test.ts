@@ -89,6 +89,20 @@ describe('the columns', () => {
     ])
   })
 
+  it('are what people say they are, before what the source says', async () => {
+    const columns = [
+      { label: 'a', name: 'first' },
+      { index: 1, dataType: 'VARCHAR_50' as const },
+      { label: 'c', dateFormat: 'DD.MM.YYYY' as const },
+    ]
+    const opened = await folder.open('a.json', '[{"a":"1","b":"2","c":"03.04.2025","d":"4"}]', { options: { columns } })
+    expect(opened.dialect?.columns).toEqual([
+      { label: 'a', name: 'first', dataType: 'TEXT' },
+      ...columns.slice(1),
+      { index: 3, dataType: 'TEXT' },
+    ])
+  })
+
   it('are at most as many as a table holds', async () => {
     const keys = Array.from({ length: 1601 }, (_, index) => `"k${index}":1`).join()
     await expect(folder.open('a.json', `[{${keys}}]`)).rejects.toMatchObject({ code: 'TOO_MANY_COLUMNS' })

@@ -26,22 +26,23 @@ export async function writeJson(
   source: ByteSource,
   output: Output,
   about: About,
-): Promise<{ kind: string; dialect: WrittenDialect }> {
+): Promise<{ kind: string; dialect: WrittenDialect; complete: boolean }> {
   const shape = await shapeOf(source, about)
   const columns = new JsonColumns(about.name)
   await walk(cutShort(source, guessedFrom), shape, about, new JsonPass(columns)).catch(unlessCut)
+  let complete = true
   for (;;) {
     output.writer.startOver()
     output.rejects.startOver()
     writeHeader(columns, output.writer)
     const pass = new JsonPass(columns, output)
-    await walk(source, shape, about, pass)
+    complete = (await walk(source, shape, about, pass).catch(unlessCut)) !== 'CUT'
     if (!pass.late) break
   }
   if (columns.labels.length === 0) {
     throw new SourceProblem('EMPTY_FILE', `${about.name} holds no object with a key; there is no row in it.`)
   }
-  return { kind: described(shape), dialect: dialectOf(columns) }
+  return { kind: described(shape), dialect: dialectOf(columns), complete }
 }
 
 async function shapeOf(source: ByteSource, { name, limits, options }: About): Promise<JsonShape> {
@@ -91,6 +92,8 @@ function dialectOf(columns: JsonColumns): WrittenDialect {
     headerLines: 1,
     skipLines: 0,
     footerLines: 0,
+    trailingDelimiters: 0,
+    trimSpaces: false,
     nullValues: [],
     columns: columns.declared(),
   }

@@ -62,7 +62,7 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
   return Buffer.concat(parts).subarray(0, length)
 }
 
-/** The start of a source. The cut is thrown, so that whoever reads cannot take it for the end; `unlessCut` forgives it. */
+/** The start of a source. The cut is thrown, so that whoever reads cannot take it for the end; `unlessCut` answers it instead. */
 export function cutShort(source: ByteSource, length: number): ByteSource {
   return {
     async *chunks() {
@@ -78,6 +78,7 @@ export function cutShort(source: ByteSource, length: number): ByteSource {
 
 class Cut extends Error {}
 
-export function unlessCut(error: unknown): void {
-  if (!(error instanceof Cut)) throw error
+export function unlessCut(error: unknown): 'CUT' {
+  if (error instanceof Cut) return 'CUT'
+  throw error
 }

@@ -7,7 +7,7 @@ import { isWorkbook, refuseOtherDocuments } from '../excel/workbook-kind.ts'
 import { writeSheet } from '../excel/write-sheet.ts'
 import { writeJson } from '../json/write-json.ts'
 import { type Content, lookedAt, recognise } from '../recognise.ts'
-import { type ByteSource, FileBytes, startOf } from './byte-source.ts'
+import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from './byte-source.ts'
 import type { Output } from './output.ts'
 import type { Job, Normalised } from './protocol.ts'
 import { Rejects } from './rejects.ts'
@@ -42,28 +42,29 @@ async function packed(job: Job, inside: ByteSource, name: string, found: string)
   return workbook(job, archive, [found])
 }
 
-async function plain(job: Job, source: ByteSource, content: Content, found: string[]): Promise<Normalised> {
-  const { writer, rejects } = output(job)
+async function plain(job: Job, whole: ByteSource, content: Content, found: string[]): Promise<Normalised> {
+  const out = output(job)
   if (content.kind === 'PARQUET') {
-    await copy(source, writer)
-    return { format: 'PARQUET', size: writer.size, found: [...found, 'Parquet'], rejected: 0 }
+    await copy(whole, out.writer)
+    return finished('PARQUET', out, { found: [...found, 'Parquet'], complete: true })
   }
   if (!('encoding' in content)) throw nested(job.name)
+  const source = job.firstBytes === undefined ? whole : cutShort(whole, job.firstBytes)
   const text = asUtf8(source, content)
   const told = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
   if (content.kind === 'JSON') {
-    const { kind, dialect } = await writeJson(text, { writer, rejects }, job)
+    const { kind, ...rest } = await writeJson(text, out, job)
     const inside = content.encoding === 'utf-8' ? kind : `${kind} in ${told}`
-    return finished({ writer, rejects }, [...found, inside], dialect)
+    return finished('DELIMITED', out, { ...rest, found: [...found, inside] })
   }
-  await copy(text, writer)
-  return finished({ writer, rejects }, [...found, told])
+  const complete = (await copy(text, out.writer).catch(unlessCut)) !== 'CUT'
+  return finished('DELIMITED', out, { found: [...found, told], complete })
 }
 
 async function workbook(job: Job, archive: ZipArchive, found: string[]): Promise<Normalised> {
-  const { writer, rejects } = output(job)
-  const { sheet, dialect } = await writeSheet(archive, { writer, rejects }, job)
-  return finished({ writer, rejects }, [...found, `an Excel workbook, of which ${sheet} was read`], dialect)
+  const out = output(job)
+  const { sheet, ...rest } = await writeSheet(archive, out, job)
+  return finished('DELIMITED', out, { ...rest, found: [...found, `an Excel workbook, of which ${sheet} was read`] })
 }
 
 function output({ spool, rejects, limits, name }: Job): Output {
@@ -73,10 +74,14 @@ function output({ spool, rejects, limits, name }: Job): Output {
   }
 }
 
-function finished({ writer, rejects }: Output, found: string[], dialect?: Normalised['dialect']): Normalised {
+function finished(
+  format: Normalised['format'],
+  { writer, rejects }: Output,
+  rest: Omit<Normalised, 'format' | 'size' | 'rejected'>,
+): Normalised {
   writer.flush()
   rejects.flush()
-  return { format: 'DELIMITED', size: writer.size, found, rejected: rejects.count, ...(dialect && { dialect }) }
+  return { format, size: writer.size, rejected: rejects.count, ...rest }
 }
 
 async function copy(source: ByteSource, writer: SpoolWriter): Promise<void> {

@@ -13,6 +13,8 @@ export interface Job {
   /** Where the thread makes files of its own. */
   directory: string
   options: UploadOptions
+  /** Only so many bytes of the rows are needed, from the start. */
+  firstBytes?: number
   limits: UploadLimits
 }
 
@@ -24,6 +26,8 @@ export interface Normalised {
   /** What was found, outermost first, in words. */
   found: string[]
   dialect?: WrittenDialect
+  /** Whether the spool holds everything. */
+  complete: boolean
   /** Rows that were set aside. */
   rejected: number
 }

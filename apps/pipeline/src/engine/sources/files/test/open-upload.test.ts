@@ -7,6 +7,7 @@ import { openUpload } from '../open-upload.ts'
 import { defaultUploadLimits } from '../spool/limits.ts'
 import { openSpool } from '../spool/spool-file.ts'
 import { SpoolWriter } from '../spool/spool-writer.ts'
+import { makeWorkbook } from './make-workbook.ts'
 import { contentOf, uploadFolder } from './open-bytes.ts'
 
 const folder = uploadFolder()
@@ -72,6 +73,27 @@ describe('opening an upload', () => {
     expect(performance.now() - started).toBeLessThan(2000)
     expect(folder.leftovers()).toEqual([])
     await expect(openUpload(upload, AbortSignal.abort(reason))).rejects.toBe(reason)
+  })
+
+  it('unpacks no more than is wanted of the start', async () => {
+    const rows = Array.from({ length: 100_000 }, (_, index) => `{"id":${index},"text":"some text to fill it"}`)
+    const lines = rows.join('\n')
+    const sheet = Array.from({ length: 100_000 }, (_, index) => `<row><c><v>${index}</v></c></row>`).join('')
+    const uploads = [
+      ['a.gz', gzipSync(lines.replaceAll('{', '[')), 300_000],
+      ['a.json', Buffer.from(`[${rows.join()}]`), 200_000],
+      ['a.ndjson', Buffer.from(lines), 200_000],
+      ['a.xlsx', makeWorkbook({ sheets: { One: sheet } }), 100_000],
+    ] as const
+    for (const [name, bytes, most] of uploads) {
+      using opened = await openUpload({ ...file(name, bytes), firstBytes: 100_000 }, never)
+      expect(opened.complete).toBe(false)
+      expect(opened.file.size).toBeGreaterThan(10_000)
+      expect(opened.file.size).toBeLessThan(most + 300_000)
+      using whole = await openUpload({ ...file(name, bytes), firstBytes: 100_000_000 }, never)
+      expect(whole.complete).toBe(true)
+      expect(whole.file.size).toBeGreaterThan(opened.file.size)
+    }
   })
 
   it('notices that the upload changed while it was read', async () => {
