@@ -6,6 +6,7 @@ import { pipelineApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { openQueue } from '../src/engine/queue/pg-boss-queue.ts'
+import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
@@ -41,6 +42,7 @@ await main(async () => {
     identity: identityLookups(config),
     warehouses,
     queue,
+    sources: openSources({ filesDirectory: config.FILES_DIRECTORY, allowed: config.OUTGOING_ALLOWED }),
     files: { directory: config.FILES_DIRECTORY, uploadLimit: config.UPLOAD_LIMIT },
   })
   const listening = await listen(app, { port: config.PIPELINE_PORT, host: config.LISTEN_HOST })

@@ -67,7 +67,7 @@ await main(async () => {
     db,
     queue,
     warehouses,
-    sources: openSources({ filesDirectory }),
+    sources: openSources({ filesDirectory, allowed: config.OUTGOING_ALLOWED }),
     keyRing: config.SECRET_KEYS,
     clientConcurrency: config.CLIENT_CONCURRENCY,
     sourceSilence: config.SOURCE_SILENCE_SECONDS,

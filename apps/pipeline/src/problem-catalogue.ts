@@ -38,6 +38,18 @@ export const pipelineProblems: readonly KnownProblem[] = [
     title: 'There is no room for the file.',
     when: 'The disk for uploads is full: an operator has to make room.',
   },
+  {
+    code: 'source-unreadable',
+    status: 422,
+    title: 'The source cannot be read.',
+    when: 'A file is not what it should be, or a database does not let itself be asked this: `detail` says what helps.',
+  },
+  {
+    code: 'preview-needs-whole-file',
+    status: 422,
+    title: 'The beginning of this file is not enough.',
+    when: 'A workbook, an archive, a JSON document or a Parquet file of more than 4 MB was sent to be previewed: upload it to a pipeline first.',
+  },
   ...Object.entries(warehouse).map(([code, when]) => ({
     code: code.toLowerCase().replaceAll('_', '-'),
     status: 422,

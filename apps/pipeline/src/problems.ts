@@ -1,6 +1,7 @@
 import { RemoteProblem, ServiceUnavailable } from '@sluice/contracts'
 import { brokenConstraint, isUnavailable } from '@sluice/database'
 import { Problem, problems } from '@sluice/http'
+import { SourceProblem } from './engine/sources/source.ts'
 import { WarehouseProblem } from './engine/warehouses/warehouse.ts'
 
 /** What a broken constraint means to whoever sent the body: the field, and a sentence. */
@@ -20,6 +21,10 @@ export function translate(error: unknown): Problem | undefined {
   // An answer that we did not ask for, such as a refused service secret, is ours to mend, not the caller's.
   if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
     return problems.unavailable('identity service', error)
+  if (error instanceof SourceProblem) {
+    const { message: detail } = error
+    return new Problem(422, 'source-unreadable', 'The source cannot be read.', { detail, cause: error })
+  }
   if (error instanceof WarehouseProblem) {
     return error.retryable
       ? problems.unavailable('warehouse', error)

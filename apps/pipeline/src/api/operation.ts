@@ -6,6 +6,7 @@ import type { DatabaseContext } from '@sluice/records'
 import type { DB } from '../database.ts'
 import type { ClientWarehouses } from '../engine/warehouses/client-warehouses.ts'
 import type { JobQueue } from '../engine/queue/job-queue.ts'
+import type { Sources } from '../engine/sources/sources.ts'
 import type { IdentityLookups } from '../identity/lookups.ts'
 
 /** What every handler of this service is given besides its request. */
@@ -13,6 +14,7 @@ export interface PipelineContext extends DatabaseContext<DB> {
   identity: IdentityLookups
   warehouses: ClientWarehouses
   queue: JobQueue
+  sources: Sources
   files: { directory: string; uploadLimit: number }
   /** Seals the secrets of sources. */
   keyRing: KeyRing

@@ -7,6 +7,7 @@ import supertest, { type Test } from 'supertest'
 import { pipelineApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { DB } from '../../src/database.ts'
+import { openSources } from '../../src/engine/sources/sources.ts'
 import { identityLookups } from '../../src/identity/identity-service.ts'
 import { startStack } from '../engine/stack.ts'
 import { joinIdentity, type Person } from '../identity.ts'
@@ -26,6 +27,8 @@ export async function startService({ uploadLimit = 1_000_000 } = {}) {
     IDENTITY_URL: identity.url,
     IDENTITY_PUBLIC_URL: identity.url,
     SERVICE_SECRET: identity.serviceSecret,
+    // Databases beside this test are read from; others inside the network are not.
+    OUTGOING_ALLOWED: '127.0.0.1',
   }
   const identityGate = await startGate(identity.port)
   const databaseGate = await startGate(Number(new URL(environment['PIPELINE_DATABASE_URL']!).port))
@@ -58,6 +61,7 @@ export async function startService({ uploadLimit = 1_000_000 } = {}) {
       identity: identityLookups(config),
       warehouses: stack.warehouses,
       queue: stack.queue,
+      sources: openSources({ filesDirectory: config.FILES_DIRECTORY, allowed: config.OUTGOING_ALLOWED }),
       files: { directory: config.FILES_DIRECTORY, uploadLimit },
     })
     const { server, close } = await listen(app, { port: 0, host: '127.0.0.1' })

@@ -113,6 +113,15 @@ const good: Record<string, () => Promise<Good>> = {
     body: { publicAccess: 'NONE', userAccess: [], userGroupAccess: [] },
   }),
   'dataPipelines.upload': async () => ({ uid: await freshPipeline(), query: '?name=a.csv', body: 'a\n1\n' }),
+  'dataPipelines.preview': async () => ({ body: { type: 'CSV_UPLOAD', id: loaded.pipeline, rows: 1 } }),
+  'dataPipelines.previewFile': async () => ({
+    query: '?name=a.csv&delimiter=COMMA&nullValues=NA',
+    body: 'a,b\n1,NA\n',
+  }),
+  'dataPipelines.testSource': async () => ({ body: unreachable }),
+  'dataPipelines.testConnection': async () => ({
+    uid: (await owner.post('/data-pipelines').send(pipelineBody(loaded.schema, unreachable)).expect(201)).body.id,
+  }),
   'dataPipelines.run': async () => ({ uid: await withFile(), body: { mode: 'FULL' } }),
   'dataPipelines.cancel': async () => {
     const uid = await withFile()
@@ -127,6 +136,11 @@ const good: Record<string, () => Promise<Good>> = {
   'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
 }
 
+const unreachable = {
+  type: 'SQL_DATABASE_D',
+  jdbcSource: { hostname: 'db.invalid', database: 'registry', username: 'reader', password: 'not very secret' },
+  sqlQuery: 'select 1',
+}
 const replacement = async () => {
   const { body } = await owner.get(`/data-pipelines/${loaded.pipeline}`).expect(200)
   return pipelineBody(loaded.schema, { name: body.name })

@@ -2,8 +2,9 @@ import { listOf } from '../contract.ts'
 import { ResultEnvelope } from '../envelope.ts'
 import { signature } from '../operation.ts'
 import { recordSignatures, sharingSignatures } from '../record-signatures.ts'
-import { DataPipeline, DataPipelineBody } from './data-pipeline/data-pipeline.ts'
+import { DataPipeline, DataPipelineBody, SourceBody } from './data-pipeline/data-pipeline.ts'
 import { UploadedFile } from './data-pipeline/uploaded-file.ts'
+import { FilePreviewQuery, SourcePreview } from './preview.ts'
 import { UploadQuery } from './upload.ts'
 import { LogEntry, LogQuery, LogStreamQuery, PageQuery, RejectedRow, Run, RunBody } from './run.ts'
 import { Schema, SchemaBody } from './schema.ts'
@@ -49,6 +50,53 @@ export const pipelineOperations = {
       upload: 'application/octet-stream',
       query: UploadQuery,
       response: UploadedFile,
+    }),
+    preview: signature({
+      id: 'dataPipelines.preview',
+      summary: 'The first rows of a source, before anything is saved',
+      description:
+        'Of a database, what the query or table gives; of an upload, the file of the pipeline that `id` names. With `id`, an absent password means the stored one. What else a pipeline has is accepted and ignored.',
+      method: 'post',
+      path: '/data-pipelines/preview',
+      guard: manage,
+      effect: 'read',
+      body: SourceBody,
+      response: SourcePreview,
+    }),
+    previewFile: signature({
+      id: 'dataPipelines.previewFile',
+      summary: 'The first rows of a file, before anything is saved',
+      description:
+        'The body is the beginning of the file: the first 4 MB are looked at, so send no more. A workbook, an archive, a JSON document or a Parquet file that is larger has to be uploaded first.',
+      method: 'post',
+      path: '/data-pipelines/preview-file',
+      guard: manage,
+      effect: 'read',
+      upload: 'application/octet-stream',
+      query: FilePreviewQuery,
+      response: SourcePreview,
+    }),
+    testSource: signature({
+      id: 'dataPipelines.testSource',
+      summary: 'Try to reach a source, before anything is saved',
+      description:
+        'What is wrong is an answer too: status ERROR, a code and a sentence. With `id`, an absent password means the stored one.',
+      method: 'post',
+      path: '/data-pipelines/test-connection',
+      guard: manage,
+      effect: 'read',
+      body: SourceBody,
+      response: ResultEnvelope,
+    }),
+    testConnection: signature({
+      id: 'dataPipelines.testConnection',
+      summary: 'Try to reach the source of a pipeline, as it is saved',
+      description: 'What is wrong is an answer too: status ERROR, a code and a sentence.',
+      method: 'post',
+      path: '/data-pipelines/:uid/test-connection',
+      guard: manage,
+      effect: 'read',
+      response: ResultEnvelope,
     }),
     run: signature({
       id: 'dataPipelines.run',

@@ -72,7 +72,13 @@ function presentTable(pipeline: DataPipelineRow, { schema, name, columns, rowCou
   }
 }
 
-const presentColumn = ({ label, name, dataType, primaryKey, length }: WarehouseColumn): Column => ({
+export const presentColumn = ({
+  label,
+  name,
+  dataType,
+  primaryKey,
+  length,
+}: Omit<WarehouseColumn, 'precision' | 'scale'>): Column => ({
   label,
   name,
   dataType,

@@ -4,9 +4,12 @@ import { operation } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { followLogs } from './follow-logs.ts'
 import { readData, readTable } from './loaded-table.ts'
+import { previewFile } from './preview-file.ts'
+import { previewSource } from './preview.ts'
 import { dataPipelines } from './records.ts'
 import { cancelPipeline, runPipeline } from './run.ts'
 import { logs, rejectedRows, runs } from './run-history.ts'
+import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
 
@@ -14,9 +17,14 @@ const kind = { operation, records: dataPipelines, writing: dataPipelineWriting }
 const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
+  // Before those of one pipeline, as whose uid their names could be taken.
+  preview: operation(signatures.preview, previewSource),
+  previewFile: operation(signatures.previewFile, previewFile),
+  testSource: operation(signatures.testSource, testSource),
   ...recordOperations(signatures, kind),
   ...sharingOperations(signatures, kind, checkSharingTargets),
   upload: operation(signatures.upload, uploadFile),
+  testConnection: operation(signatures.testConnection, testConnection),
   run: operation(signatures.run, runPipeline),
   cancel: operation(signatures.cancel, cancelPipeline),
   runs: operation(signatures.runs, runs),

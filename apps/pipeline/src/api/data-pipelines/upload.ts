@@ -46,6 +46,11 @@ export async function uploadFile(
 
 function demandFile(headers: IncomingHttpHeaders, limit: number): void {
   if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
+  demandBytes(headers)
+}
+
+/** The file itself, neither wrapped nor packed for the way. */
+export function demandBytes(headers: IncomingHttpHeaders): void {
   const type = headers['content-type'] ?? 'text/csv'
   if (/^(application\/json|multipart\/)/i.test(type)) {
     throw problems.unsupportedMediaType(

@@ -1,4 +1,5 @@
 import type { SourceSecrets } from '../../source-secrets.ts'
+import type { SourcePreview } from './preview/source-preview.ts'
 import type { Feed, Report } from './source.ts'
 
 /** What is to be read: a pipeline's type and settings, its secrets opened, and the run's input as it was when the run was asked for. */
@@ -9,10 +10,12 @@ export interface Reading {
   input: unknown
 }
 
-/** One type of pipeline as a source. Both throw `SourceProblem` for what a person can mend. */
+/** One type of pipeline as a source. Each throws `SourceProblem` for what a person can mend. */
 export interface SourceKind {
   /** Nothing is read before the first feed is asked for. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
   /** Whether the source can be reached, signed in to, and asked. Absent where there is nothing to reach. */
   test?(reading: Reading, signal: AbortSignal): Promise<void>
+  /** The first rows; where it is absent, they are read as a load reads them. */
+  preview?(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

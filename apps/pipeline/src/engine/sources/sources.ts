@@ -1,3 +1,7 @@
+import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http'
+import { databaseQueries } from './database-queries.ts'
+import { previewFeed } from './preview/preview-feed.ts'
+import type { SourcePreview } from './preview/source-preview.ts'
 import type { Reading, SourceKind } from './reading.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
 import { uploadedFiles } from './uploaded-files.ts'
@@ -6,17 +10,25 @@ import { uploadedFiles } from './uploaded-files.ts'
 export interface Sources {
   /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
-  /** Throws `SourceProblem` when the source cannot be reached, signed in to, or asked this. */
-  test(reading: Reading, signal: AbortSignal): Promise<void>
+  /** What is wrong with the source as it is reached, signed in to and asked; undefined when nothing is. */
+  test(reading: Reading, signal: AbortSignal): Promise<{ code: string; message: string } | undefined>
+  /** The first rows, so many at most. Throws `SourceProblem`. */
+  preview(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
 
 export interface SourceParts {
   filesDirectory: string
+  /** What the operator lets be read inside the network, at addresses that users type. */
+  allowed: OutgoingAllowed
 }
 
 /** Opens nothing until it is asked. */
-export function openSources({ filesDirectory }: SourceParts): Sources {
-  const kinds: Readonly<Record<string, SourceKind>> = uploadedFiles(filesDirectory)
+export function openSources({ filesDirectory, allowed }: SourceParts): Sources {
+  const look = outgoingAddresses({ allowed })
+  const kinds: Readonly<Record<string, SourceKind>> = {
+    ...uploadedFiles(filesDirectory),
+    ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
+  }
 
   function kindOf(type: string): SourceKind {
     const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
@@ -26,6 +38,22 @@ export function openSources({ filesDirectory }: SourceParts): Sources {
 
   return {
     read: (reading, report, signal) => kindOf(reading.type).read(reading, report, signal),
-    test: async (reading, signal) => kindOf(reading.type).test?.(reading, signal),
+
+    async test(reading, signal) {
+      try {
+        await kindOf(reading.type).test?.(reading, signal)
+        return undefined
+      } catch (error) {
+        if (!(error instanceof SourceProblem)) throw error
+        return { code: error.code, message: error.message }
+      }
+    },
+
+    preview(reading, rows, signal) {
+      const kind = kindOf(reading.type)
+      return kind.preview
+        ? kind.preview(reading, rows, signal)
+        : previewFeed((report, stopping) => kind.read(reading, report, stopping), rows, signal)
+    },
   }
 }

@@ -1,16 +1,27 @@
+import type { CsvOptions } from '@sluice/contracts'
 import { uploadPath } from '../../files/upload-path.ts'
-import { type CsvConfig, csvSource } from './files/csv/csv-source.ts'
+import { parquetSource } from './files/parquet/parquet-source.ts'
+import { previewUpload } from './preview/preview-upload.ts'
+import { readUpload } from './read-upload.ts'
 import type { Reading, SourceKind } from './reading.ts'
 import { SourceProblem } from './source.ts'
 
 /** Files that people upload, by what they hold. */
-export const uploadedFiles = (filesDirectory: string) =>
-  ({
+export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PARQUET_UPLOAD', SourceKind> {
+  const uploadOf = (reading: Reading) => {
+    const { path, fileName: name } = fileOf(reading, filesDirectory)
+    return { path, name, filesDirectory }
+  }
+  return {
     CSV_UPLOAD: {
-      read: (reading, report, signal) =>
-        csvSource.read({ ...fileOf(reading, filesDirectory), ...csvOptions(reading) }, report, signal),
+      read: (reading, report, signal) => readUpload(uploadOf(reading), csvOptions(reading), report, signal),
+      preview: (reading, rows, signal) => previewUpload(uploadOf(reading), csvOptions(reading), rows, signal),
     },
-  }) satisfies Record<string, SourceKind>
+    PARQUET_UPLOAD: {
+      read: (reading, report, signal) => parquetSource.read(fileOf(reading, filesDirectory), report, signal),
+    },
+  }
+}
 
 function fileOf({ input }: Reading, filesDirectory: string): { path: string; fileName: string } {
   const { file } = input as { file?: { uid: string; name: string } }
@@ -18,5 +29,4 @@ function fileOf({ input }: Reading, filesDirectory: string): { path: string; fil
   return { path: uploadPath(filesDirectory, file.uid), fileName: file.name }
 }
 
-const csvOptions = ({ settings }: Reading) =>
-  (settings as { csvOptions?: Omit<CsvConfig, 'path' | 'fileName'> }).csvOptions
+const csvOptions = ({ settings }: Reading): CsvOptions => (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}

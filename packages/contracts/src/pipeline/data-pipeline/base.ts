@@ -1,7 +1,7 @@
 import { closed } from '../../contract.ts'
-import { Type } from 'typebox'
+import { Type, type TProperties } from 'typebox'
 import { Access, AccessPart } from '../../access.ts'
-import { authored, ignored, Line, Link, namedAndDescribed, recorded, Tags, Text, Uid } from '../../named.ts'
+import { authored, body, ignored, Line, Link, namedAndDescribed, recorded, Tags, Text, Uid } from '../../named.ts'
 import { scheduled } from '../../schedule.ts'
 import { DataPipelineStatus } from '../run.ts'
 import { ReferencedSchema } from '../schema.ts'
@@ -107,6 +107,23 @@ export const baseIgnored = [
   'dataDownload',
   'scheduleable',
 ]
+
+/**
+ * A source before anything is saved: `fields` are read, and whatever else a pipeline's body may have is accepted, so that
+ * a form can be sent as it stands. `id` names the saved pipeline whose file or secrets are meant.
+ */
+export function sourceBody<Fields extends TProperties>(fields: Fields, more: readonly string[] = []) {
+  return body(
+    {
+      ...fields,
+      id: Type.Optional(Uid),
+      rows: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many to show; 100 when absent.' }),
+      ),
+    },
+    [...Object.keys(baseFields), ...baseIgnored, ...more],
+  )
+}
 
 /** What every kind of pipeline answers. */
 export const baseResponse = {

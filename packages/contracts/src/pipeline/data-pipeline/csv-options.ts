@@ -1,7 +1,8 @@
-import { Type } from 'typebox'
+import { Type, type TProperties, type TSchema } from 'typebox'
 import { closed, type TypeOf, contract } from '../../contract.ts'
 import { dataTypes } from '../../data-type.ts'
 import { Line } from '../../named.ts'
+import { Count } from '../../numbers.ts'
 
 export const delimiters = ['PIPE', 'COMMA', 'TAB', 'SEMI_COLON'] as const
 
@@ -16,8 +17,8 @@ export const dateFormats = [
   'MM-DD-YYYY',
 ] as const
 
-/** ASCII without letters, digits, quotes, backslash, point, minus, plus, NUL and line ends. */
-const sign = String.raw`[\x01-\x09\x0b\x0c\x0e-!#-&(-*,/:-@\[\]-\x60{-~]`
+/** ASCII without letters, digits, underscore, quotes, backslash, point, minus, plus, NUL and line ends. */
+const sign = String.raw`[\x01-\x09\x0b\x0c\x0e-!#-&(-*,/:-@\[\]\^\x60{-~]`
 
 const Sign = Type.String({ minLength: 1, maxLength: 1, pattern: `^${sign}$`, examples: ['#'] })
 const Delimiter = Type.String({
@@ -46,39 +47,76 @@ const CsvColumn = Type.Object(
   { ...closed, title: 'CsvColumn' },
 )
 
+const options = {
+  delimiter: Type.Optional(Delimiter),
+  quote: Type.Optional(Type.Enum(['DOUBLE', 'SINGLE', 'NONE'])),
+  escape: Type.Optional(Type.Enum(['DOUBLED', 'BACKSLASH'])),
+  comment: Type.Optional(Sign),
+  headerRow: Type.Optional(Type.Boolean()),
+  headerLines: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
+  skipLines: Lines,
+  footerLines: Lines,
+  trailingDelimiters: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1_599, description: 'At the end of every row, where no column begins.' }),
+  ),
+  trimSpaces: Type.Optional(
+    Type.Boolean({ description: 'Whether spaces around fields and their quotes are no part of the values.' }),
+  ),
+  nullValues: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { maxItems: 20, uniqueItems: true }),
+  ),
+  decimal: Type.Optional(Type.Enum(['POINT', 'COMMA'])),
+  encoding: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 40,
+      pattern: '^[A-Za-z0-9._:-]+$',
+      examples: ['windows-1252'],
+      description: 'As the Encoding Standard calls it.',
+    }),
+  ),
+  sheet: Type.Optional({ ...Line, description: 'Of a workbook: the sheet; its first one when absent.' }),
+  entry: Type.Optional({ ...Line, description: 'Of a zip archive: the file in it, where there are several.' }),
+  rowsUnder: Type.Optional({ ...Line, description: 'Of a JSON document: the key whose value holds the rows.' }),
+}
+
 /** How a file of rows is read. Everything is guessed from the file where it is absent; what is given is never overruled. */
 export const CsvOptions = contract(
   'CsvOptions',
-  Type.Object(
-    {
-      delimiter: Type.Optional(Delimiter),
-      quote: Type.Optional(Type.Enum(['DOUBLE', 'SINGLE', 'NONE'])),
-      escape: Type.Optional(Type.Enum(['DOUBLED', 'BACKSLASH'])),
-      comment: Type.Optional(Sign),
-      headerRow: Type.Optional(Type.Boolean()),
-      headerLines: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
-      skipLines: Lines,
-      footerLines: Lines,
-      nullValues: Type.Optional(
-        Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { maxItems: 20, uniqueItems: true }),
-      ),
-      decimal: Type.Optional(Type.Enum(['POINT', 'COMMA'])),
-      encoding: Type.Optional(
-        Type.String({
-          minLength: 1,
-          maxLength: 40,
-          pattern: '^[A-Za-z0-9._:-]+$',
-          examples: ['windows-1252'],
-          description: 'As the Encoding Standard calls it.',
-        }),
-      ),
-      sheet: Type.Optional({ ...Line, description: 'Of a workbook: the sheet; its first one when absent.' }),
-      entry: Type.Optional({ ...Line, description: 'Of a zip archive: the file in it, where there are several.' }),
-      columns: Type.Optional(Type.Array(CsvColumn, { maxItems: 1_600 })),
-    },
-    closed,
-  ),
+  Type.Object({ ...options, columns: Type.Optional(Type.Array(CsvColumn, { maxItems: 1_600 })) }, closed),
 )
 export type CsvOptions = TypeOf<typeof CsvOptions>
 
 export const csvOptions = Type.Optional(CsvOptions)
+
+/** Those that fit into a query. */
+export const csvOptionsInQuery = options
+
+/** What a file looks like, and how sure that is: 1 for what was given. */
+const guessOf = <Value extends TSchema>(value: Value, more: TProperties = {}) =>
+  Type.Object({ value, given: Type.Boolean(), confidence: Type.Number({ minimum: 0, maximum: 1 }), ...more }, closed)
+
+const Spellings = Type.Array(Type.String({ maxLength: 50 }), { maxItems: 100 })
+
+export const CsvGuesses = contract(
+  'CsvGuesses',
+  Type.Object(
+    {
+      delimiter: guessOf(Type.String({ maxLength: 10 })),
+      quote: guessOf(Type.Enum(['DOUBLE', 'SINGLE', 'NONE'])),
+      escape: guessOf(Type.Enum(['DOUBLED', 'BACKSLASH'])),
+      recordEnds: guessOf(Type.Enum(['LF', 'CRLF', 'CR', 'MIXED', 'NONE'])),
+      skipLines: guessOf(Count),
+      headerRow: guessOf(Type.Boolean()),
+      headerLines: guessOf(Count),
+      trailingDelimiters: guessOf(Count),
+      trimSpaces: guessOf(Type.Boolean()),
+      footerLines: guessOf(Count),
+      decimal: guessOf(Type.Enum(['POINT', 'COMMA'])),
+      /** `suggested` look as if they meant no value; only `value` is applied. */
+      nullValues: guessOf(Spellings, { suggested: Spellings }),
+    },
+    closed,
+  ),
+)
+export type CsvGuesses = TypeOf<typeof CsvGuesses>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../../contract.ts'
 import { body } from '../../named.ts'
-import { baseFields, baseIgnored, baseResponse } from './base.ts'
+import { baseFields, baseIgnored, baseResponse, sourceBody } from './base.ts'
 import { csvOptions } from './csv-options.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
@@ -13,6 +13,8 @@ export const CsvUploadPipelineBody = contract(
   body({ ...baseFields, type, csvOptions }, [...baseIgnored, 'file']),
 )
 export type CsvUploadPipelineBody = TypeOf<typeof CsvUploadPipelineBody>
+
+export const CsvUploadSourceBody = contract('CsvUploadSourceBody', sourceBody({ type, csvOptions }, ['file']))
 
 export const CsvUploadPipeline = contract(
   'CsvUploadPipeline',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../../contract.ts'
 import { body } from '../../named.ts'
-import { baseFields, baseIgnored, baseResponse } from './base.ts'
+import { baseFields, baseIgnored, baseResponse, sourceBody } from './base.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
 const type = Type.Literal('PARQUET_UPLOAD')
@@ -12,6 +12,8 @@ export const ParquetUploadPipelineBody = contract(
   body({ ...baseFields, type }, [...baseIgnored, 'file']),
 )
 export type ParquetUploadPipelineBody = TypeOf<typeof ParquetUploadPipelineBody>
+
+export const ParquetUploadSourceBody = contract('ParquetUploadSourceBody', sourceBody({ type }, ['file']))
 
 export const ParquetUploadPipeline = contract(
   'ParquetUploadPipeline',

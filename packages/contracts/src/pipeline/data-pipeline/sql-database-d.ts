@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../../contract.ts'
 import { body } from '../../named.ts'
-import { baseFields, baseIgnored, baseResponse } from './base.ts'
+import { baseFields, baseIgnored, baseResponse, sourceBody } from './base.ts'
 import { databaseQuery, databaseQueryIgnored, databaseQueryResponse } from './database-query.ts'
 
 const type = Type.Literal('SQL_DATABASE_D')
@@ -12,6 +12,11 @@ export const SqlDatabaseDPipelineBody = contract(
   body({ ...baseFields, type, ...databaseQuery }, [...baseIgnored, ...databaseQueryIgnored]),
 )
 export type SqlDatabaseDPipelineBody = TypeOf<typeof SqlDatabaseDPipelineBody>
+
+export const SqlDatabaseDSourceBody = contract(
+  'SqlDatabaseDSourceBody',
+  sourceBody({ type, ...databaseQuery }, databaseQueryIgnored),
+)
 
 export const SqlDatabaseDPipeline = contract(
   'SqlDatabaseDPipeline',

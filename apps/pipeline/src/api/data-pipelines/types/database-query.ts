@@ -22,7 +22,11 @@ interface Dialect {
 export function databaseQuery({ defaultPort, connectionUrl }: Dialect): PipelineKind<DatabaseType, DatabaseSettings> {
   return {
     scheduleable: true,
-    check: demandOneQuestion,
+    checkConnection: demandPlainHost,
+    check(source) {
+      demandPlainHost(source)
+      demandOneQuestion(source)
+    },
     settings({ jdbcSource, sqlQuery, tables, roleIdentifier, region }) {
       const { password: _, ...server } = jdbcSource
       return { jdbcSource: server, sqlQuery, tables, roleIdentifier, region }
@@ -50,10 +54,12 @@ export function databaseQuery({ defaultPort, connectionUrl }: Dialect): Pipeline
   }
 }
 
-function demandOneQuestion({ jdbcSource, sqlQuery, tables = [] }: Body): void {
-  const { hostname } = jdbcSource
+function demandPlainHost({ jdbcSource: { hostname } }: Body): void {
   if (hostname.includes(':') && !isIPv6(hostname))
     throw problems.refused('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not behind the name.')
+}
+
+function demandOneQuestion({ sqlQuery, tables = [] }: Body): void {
   if (sqlQuery === undefined && tables.length === 0)
     throw problems.refused('/sqlQuery', 'Say what to load: a query in sqlQuery, or tables.')
   if (sqlQuery !== undefined && tables.length > 0)

@@ -16,6 +16,8 @@ export interface PipelineKind<Type extends KnownType, Settings extends object> {
   upload?: { name: string; mediaType: string }
   /** Whether it may run by a schedule. */
   scheduleable: boolean
+  /** Refuses an address that the contract takes. Absent where there is nothing to connect to. */
+  checkConnection?(source: SourceOf<Type>): void
   /** Refuses what the contract cannot say. */
   check(source: SourceOf<Type>): void
   /** What is kept of the body, without secrets. */

@@ -1,4 +1,4 @@
-import type { DataPipelineBody } from '@sluice/contracts'
+import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
 import { csvUpload } from './csv-upload.ts'
 import { parquetUpload } from './parquet-upload.ts'
 import type { KnownType, PipelineKind } from './pipeline-type.ts'
@@ -17,13 +17,21 @@ const kinds: { readonly [Type in KnownType]: PipelineKind<Type, any> } = {
   SQL_DATABASE_D: sqlDatabaseD,
 }
 
+type AnyBody = DataPipelineBody | SourceBody
+
 /** A kind as whoever knows no type in particular may use it. */
-export type AnyKind = Omit<PipelineKind<KnownType, any>, 'check' | 'settings' | 'secrets' | 'fields'> & {
-  check(body: DataPipelineBody): void
-  settings(body: DataPipelineBody): object
-  secrets(body: DataPipelineBody): Record<string, string | null | undefined>
+export type AnyKind = Omit<
+  PipelineKind<KnownType, any>,
+  'checkConnection' | 'check' | 'settings' | 'secrets' | 'fields'
+> & {
+  checkConnection?(body: AnyBody): void
+  check(body: AnyBody): void
+  settings(body: AnyBody): object
+  secrets(body: AnyBody): Record<string, string | null | undefined>
   fields(settings: unknown): object
 }
+
+export type { KnownType }
 
 /** Throws for a type that only a later version has. */
 export function kindOf(type: string): AnyKind {

@@ -1,8 +1,9 @@
+import { defaultPorts } from '@sluice/contracts'
 import { databaseQuery } from './database-query.ts'
 
 /** Microsoft SQL Server. */
 export const sqlDatabaseA = databaseQuery({
-  defaultPort: 1433,
+  defaultPort: defaultPorts.SQL_DATABASE_A,
   connectionUrl: ({ host, port, database, ssl = false, trustServerCertificate = false }) =>
     `jdbc:sqlserver://${host}:${port};databaseName=${braced(database)};encrypt=${ssl};trustServerCertificate=${trustServerCertificate}`,
 })

@@ -1,8 +1,9 @@
+import { defaultPorts } from '@sluice/contracts'
 import { databaseQuery } from './database-query.ts'
 
 /** Oracle Database; `database` is the service. */
 export const sqlDatabaseC = databaseQuery({
-  defaultPort: 1521,
+  defaultPort: defaultPorts.SQL_DATABASE_C,
   connectionUrl: ({ host, port, database, ssl }) =>
     `jdbc:oracle:thin:@${ssl ? 'tcps:' : ''}//${host}:${port}/${encodeURIComponent(database)}`,
 })

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { FilePreviewQuery, SourcePreview } from '@sluice/contracts'
+import { fewAtOnceEach, Problem, problems, type Input } from '@sluice/http'
+import { receiveFile } from '../../files/receive-file.ts'
+import type { PipelineContext } from '../operation.ts'
+import { preview } from './preview.ts'
+import { kindOf } from './types/registry.ts'
+import { demandBytes } from './upload.ts'
+
+type Asking = Input<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
+
+/** Bytes that are looked at, and milliseconds that they may take to arrive. */
+const mostBytes = 4 * 1024 * 1024
+const longest = 30_000
+
+/** Each holds its bytes in memory until they are written. */
+const receiving = fewAtOnceEach({
+  atOnce: 4,
+  waiting: 20,
+  title: 'Too many previews of your organisation are under way.',
+})
+
+/** The first rows of a file of which nothing is kept. */
+export async function previewFile(input: Asking): Promise<SourcePreview> {
+  const { query, files, request, caller } = input
+  const { type = 'CSV_UPLOAD', name = kindOf(type).upload!.name, rows, ...csvOptions } = query
+  const body = { type, csvOptions }
+  const kind = kindOf(type)
+  kind.check(body as never)
+  demandBytes(request.stream.headers)
+
+  const { bytes, cut } = await receiving(caller.client, () => beginningOf(request.stream))
+  if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')
+  const uid = randomUUID()
+  const received = await receiveFile(Readable.from([cut ? wholeLines(bytes) : bytes]), files, uid)
+  try {
+    const reading = { type, settings: kind.settings(body as never), secrets: {}, input: { file: { uid, name } } }
+    const found = await preview(input, reading, { name, rows })
+    return { ...found, size: received.size, complete: found.complete && !cut }
+  } catch (error) {
+    if (cut && !(error instanceof Problem)) throw tooLarge(error)
+    throw error
+  } finally {
+    await received.discard()
+  }
+}
+
+/** The first bytes of a body. The rest stays where it is: the answer ends the request. */
+async function beginningOf(stream: Readable): Promise<{ bytes: Buffer; cut: boolean }> {
+  const chunks: Buffer[] = []
+  let size = 0
+  const slow = setTimeout(() => stream.destroy(), longest)
+  try {
+    for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > mostBytes) return { bytes: Buffer.concat(chunks, mostBytes), cut: true }
+    }
+  } catch {
+    throw problems.unreadableBody('The file broke off before its end, or took too long.')
+  } finally {
+    clearTimeout(slow)
+  }
+  return { bytes: Buffer.concat(chunks), cut: false }
+}
+
+/** Without the half line at its end, which would look broken. */
+function wholeLines(bytes: Buffer): Buffer {
+  const end = bytes.lastIndexOf(10)
+  return end > 0 ? bytes.subarray(0, end + 1) : bytes
+}
+
+/** Text can be looked at by its beginning; other files are of one piece. */
+const tooLarge = (cause: unknown) =>
+  new Problem(422, 'preview-needs-whole-file', 'The beginning of this file is not enough.', {
+    detail: `A file of this kind is looked at whole, and it is larger than ${mostBytes / 1024 / 1024} MB: upload it to a pipeline, and preview that.`,
+    cause,
+  })

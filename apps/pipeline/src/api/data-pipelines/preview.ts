@@ -1,0 +1,87 @@
+import type { SourceBody, SourcePreview } from '@sluice/contracts'
+import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import type { Reading } from '../../engine/sources/reading.ts'
+import type { PipelineContext } from '../operation.ts'
+import { presentColumn } from './loaded-table.ts'
+import { readingOf } from './source-asked.ts'
+import { kindOf } from './types/registry.ts'
+
+type Asking = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
+
+/** Milliseconds. Whoever waits for a preview sits in front of it. */
+const longest = 30_000
+
+/** Each reads up to some megabytes, in a thread of its own or on a connection of its own. */
+const previewing = fewAtOnceEach({
+  atOnce: 2,
+  waiting: 20,
+  title: 'Too many previews of your organisation are under way.',
+})
+
+/** The first rows of a source that may not be saved yet. */
+export async function previewSource(input: Asking): Promise<SourcePreview> {
+  const { body } = input
+  const kind = kindOf(body.type)
+  kind.check(body)
+  if (kind.upload && body.id === undefined)
+    throw problems.refused(
+      '/id',
+      'Name the pipeline whose file is meant, or send the file itself to /api/v1/data-pipelines/preview-file.',
+    )
+  return preview(input, await readingOf(input), {
+    name: kind.sourceName(kind.settings(body)) ?? 'preview',
+    rows: body.rows,
+  })
+}
+
+/** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
+export async function preview(
+  { sources, caller, request }: Pick<Asking, 'sources' | 'caller' | 'request'>,
+  reading: Reading,
+  { name, rows = 100 }: { name: string; rows?: number | undefined },
+): Promise<SourcePreview> {
+  const start = new Date()
+  const left = new AbortController()
+  request.stream.socket.once('close', () => left.abort(problems.unreadableBody('Whoever asked has gone.')))
+  const signal = AbortSignal.any([left.signal, AbortSignal.timeout(longest)])
+  const found = await previewing(caller.client, () => inTime(sources.preview(reading, rows, signal), signal))
+  return {
+    schema: '',
+    name,
+    tableName: name,
+    qualifiedTableName: name,
+    size: 0,
+    sizeMb: 0,
+    sizePretty: '',
+    rowCount: found.rows.length,
+    columnCount: found.columns.length,
+    columns: found.columns.map((column) => presentColumn({ primaryKey: false, ...column })),
+    foreignKeys: [],
+    queryStartTime: start.toISOString(),
+    queryDuration: Date.now() - start.getTime(),
+    rows: found.rows,
+    height: found.rows.length,
+    width: found.columns.length,
+    complete: found.complete,
+    rejected: found.rejected.map(({ line, column, reason, raw }) => ({
+      line,
+      column,
+      reason,
+      raw: raw.slice(0, 8192),
+    })),
+    notes: found.notes.map((note) => note.slice(0, 10_000)),
+    ...(found.csvGuesses && { csvGuesses: found.csvGuesses }),
+  }
+}
+
+async function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(signal.aborted && (signal.reason as Error).name === 'TimeoutError')) throw error
+    throw problems.refused(
+      '/',
+      `The source gave too little within ${longest / 1000} seconds: ask it for less, or simply run it.`,
+    )
+  }
+}

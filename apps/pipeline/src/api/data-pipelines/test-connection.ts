@@ -1,0 +1,50 @@
+import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts'
+import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import type { Reading } from '../../engine/sources/reading.ts'
+import type { PipelineContext } from '../operation.ts'
+import { dataPipelines } from './records.ts'
+import { readingOf, savedReading } from './source-asked.ts'
+import { kindOf, type KnownType } from './types/registry.ts'
+
+type Unsaved = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
+type Saved = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>
+
+/** Milliseconds. */
+const longest = 30_000
+
+const testing = fewAtOnceEach({
+  atOnce: 4,
+  waiting: 20,
+  title: 'Too many connections of your organisation are being tried.',
+})
+
+/** Tries a source that may not be saved yet. */
+export async function testSource(input: Unsaved): Promise<ResultEnvelope> {
+  const { checkConnection } = kindOf(input.body.type)
+  if (!checkConnection) throw nothingToReach()
+  checkConnection(input.body)
+  return test(input, await readingOf(input))
+}
+
+/** Tries a pipeline's source as it is saved. Whoever may not change the pipeline does not set its password to work. */
+export async function testConnection(input: Saved): Promise<ResultEnvelope> {
+  const row = await dataPipelines.readToWrite(input.db, input.caller, input.params.uid, undefined)
+  if (!kindOf(row.type).checkConnection) throw nothingToReach()
+  return test(input, await savedReading(input, row))
+}
+
+async function test({ sources, caller }: Pick<Saved, 'sources' | 'caller'>, reading: Reading): Promise<ResultEnvelope> {
+  const system = systems[reading.type as KnownType]
+  const signal = AbortSignal.timeout(longest)
+  const wrong = await testing(caller.client, () => sources.test(reading, signal)).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+    return { code: 'CONNECTION_TIMEOUT', message: `${system} did not answer in full within ${longest / 1000} seconds.` }
+  })
+  const answered = { httpStatus: '200 OK', httpStatusCode: 200, statusCode: 200 }
+  if (!wrong)
+    return { ...answered, status: 'OK', errorCode: 'OK', message: `${system} answers, and takes these credentials.` }
+  return { ...answered, status: 'ERROR', errorCode: wrong.code, message: wrong.message.slice(0, 2000) }
+}
+
+const nothingToReach = () =>
+  problems.refused('/type', 'Such a pipeline loads a file that is uploaded: there is nothing to connect to.')

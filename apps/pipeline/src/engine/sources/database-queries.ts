@@ -1,0 +1,53 @@
+import { defaultPorts, type SqlDatabaseDPipelineBody } from '@sluice/contracts'
+import { type Connectable, type DatabaseConfig, type DatabaseKind } from './databases/database-config.ts'
+import { databaseSource, tryDatabase } from './databases/database-source.ts'
+import type { Reading, SourceKind } from './reading.ts'
+import type { Feed } from './source.ts'
+
+type DatabaseType = keyof typeof defaultPorts
+
+const systems: Readonly<Record<DatabaseType, DatabaseKind>> = {
+  SQL_DATABASE_A: 'sql-server',
+  SQL_DATABASE_B: 'mysql',
+  SQL_DATABASE_C: 'oracle',
+  SQL_DATABASE_D: 'postgres',
+}
+
+/** Databases that are asked a query, or for a table. `connectable` says where a host that somebody typed may be reached. */
+export function databaseQueries(connectable: Connectable): Record<DatabaseType, SourceKind> {
+  const source = databaseSource(connectable)
+  const kind: SourceKind = {
+    read(reading, report, signal) {
+      const config = configOf(reading)
+      const feeds = source.read(config, report, signal)
+      return config.tables?.length === 1 ? intoTarget(feeds) : feeds
+    },
+    test: (reading, signal) => tryDatabase(configOf(reading), connectable, signal),
+  }
+  return { SQL_DATABASE_A: kind, SQL_DATABASE_B: kind, SQL_DATABASE_C: kind, SQL_DATABASE_D: kind }
+}
+
+function configOf({ type, settings, secrets }: Reading): DatabaseConfig {
+  const { jdbcSource, sqlQuery, tables } = settings as Pick<
+    SqlDatabaseDPipelineBody,
+    'jdbcSource' | 'sqlQuery' | 'tables'
+  >
+  const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
+  return {
+    kind: systems[type as DatabaseType],
+    host: hostname,
+    port: port ?? defaultPorts[type as DatabaseType],
+    database,
+    username,
+    password: secrets['password'] ?? '',
+    ssl: ssl ?? false,
+    trustServerCertificate: trustServerCertificate ?? false,
+    ...(sqlQuery !== undefined && { query: sqlQuery }),
+    ...(tables && { tables }),
+  }
+}
+
+/** The one table of a pipeline becomes the pipeline's own table, whatever the source calls it. */
+async function* intoTarget(feeds: AsyncIterable<Feed>): AsyncGenerator<Feed, void, void> {
+  for await (const feed of feeds) yield { ...feed, table: '' }
+}

@@ -1,0 +1,66 @@
+import { type Feed, type FeedColumn, type RejectedRow, type Report, TypesWidened } from '../source.ts'
+import { readTuples } from './read-tuples.ts'
+import type { Cell, SourcePreview } from './source-preview.ts'
+
+const mostRejected = 100
+const mostNotes = 100
+/** Bytes of tuples after which there are rows enough, however few: one of them may be as large. */
+const mostBytes = 4_000_000
+
+/**
+ * The first rows of a source's first feed, read as a load would read them. Nothing more of the source is read than a
+ * load has in flight. Throws what the source throws.
+ */
+export async function previewFeed(
+  read: (report: Report, signal: AbortSignal) => AsyncIterable<Feed>,
+  most: number,
+  signal: AbortSignal,
+): Promise<SourcePreview> {
+  const notes: string[] = []
+  let rejected: RejectedRow[] = []
+  const report: Report = {
+    progress: () => {},
+    reject: (row) => void (rejected.length < mostRejected && rejected.push(row)),
+    async startOver() {
+      rejected = []
+    },
+    log: (_level, _importance, message) => void (notes.length < mostNotes && notes.push(message)),
+  }
+  for await (const feed of read(report, signal)) {
+    const first = await firstRows(feed, most)
+    return { ...first, rejected, notes }
+  }
+  return { columns: [], rows: [], rejected, notes, complete: true }
+}
+
+async function firstRows(
+  { columns, content }: Feed,
+  most: number,
+): Promise<Pick<SourcePreview, 'columns' | 'rows' | 'complete'>> {
+  if (content.format !== 'copy-binary') throw new Error('only binary tuples are previewed')
+  for (let known: FeedColumn[] = columns; ; ) {
+    try {
+      return { columns: known, ...(await take(content.rows(known), known, most)) }
+    } catch (error) {
+      if (!(error instanceof TypesWidened)) throw error
+      known = error.columns
+    }
+  }
+}
+
+async function take(
+  chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
+  types: FeedColumn[],
+  most: number,
+): Promise<{ rows: Cell[][]; complete: boolean }> {
+  const rows: Cell[][] = []
+  let bytes = 0
+  for await (const chunk of chunks) {
+    rows.push(...readTuples(chunk.bytes, types, most + 1 - rows.length))
+    bytes += chunk.bytes.length
+    chunk.release?.()
+    if (rows.length > most) return { rows: rows.slice(0, most), complete: false }
+    if (bytes > mostBytes) return { rows, complete: false }
+  }
+  return { rows, complete: true }
+}

@@ -1,0 +1,18 @@
+import type { CsvGuesses } from '@sluice/contracts'
+import type { FeedColumn, RejectedRow } from '../source.ts'
+
+/** Strings for what JavaScript cannot hold exactly: BIGINT, DECIMAL, days and moments. */
+export type Cell = string | number | boolean | null | object
+
+/** The first rows of a source, and how it is understood. */
+export interface SourcePreview {
+  columns: FeedColumn[]
+  rows: Cell[][]
+  /** Rows among them that would be set aside. */
+  rejected: RejectedRow[]
+  /** In sentences. */
+  notes: string[]
+  /** Whether these are all rows that there are. */
+  complete: boolean
+  csvGuesses?: CsvGuesses
+}

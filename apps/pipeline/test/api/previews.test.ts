@@ -1,0 +1,128 @@
+import { gzipSync } from 'node:zlib'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+
+let service: Service
+let owner: Asking
+let stranger: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService({ uploadLimit: 50_000_000 })
+  const { id } = await service.identity.client()
+  const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'] as const
+  owner = service.as(await service.identity.person(id, [...roles]))
+  stranger = service.as(await service.identity.person((await service.identity.client()).id, [...roles]))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(() => service?.stop())
+
+const send = (content: string | Buffer, query = '') =>
+  owner
+    .post(`/data-pipelines/preview-file${query}`)
+    .type('application/octet-stream')
+    .serialize((sent) => sent as string)
+    .send(content as string)
+const kept = async () => (await readdir(join(service.config.FILES_DIRECTORY, 'uploads')).catch(() => [])).length
+const withFile = async (content: string | Buffer, changes = {}) => {
+  const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)
+  await owner
+    .post(`/data-pipelines/${body.id}/file?name=cases.csv`)
+    .type('application/octet-stream')
+    .serialize((sent) => sent as string)
+    .send(content as string)
+    .expect(200)
+  return body.id as string
+}
+
+describe('a preview of a file', () => {
+  it('shows rows, types and guesses, and keeps nothing', async () => {
+    const before = await kept()
+    const { body } = await send('id;name;when\n1;Ä;2026-01-31\n2;;2026-02-01\n', '?name=cases.csv').expect(200)
+    expect(body).toMatchObject({
+      name: 'cases.csv',
+      columns: [
+        { name: 'id', label: 'id', dataType: 'SMALLINT' },
+        { name: 'name', label: 'name', dataType: 'TEXT' },
+        { name: 'when', label: 'when', dataType: 'DATE' },
+      ],
+      rows: [
+        ['1', 'Ä', '2026-01-31'],
+        ['2', null, '2026-02-01'],
+      ],
+      height: 2,
+      width: 3,
+      complete: true,
+      rejected: [],
+      csvGuesses: { delimiter: { value: 'SEMI_COLON', given: false }, headerRow: { value: true } },
+    })
+    expect(await kept()).toBe(before)
+  })
+
+  it('follows the options that are given', async () => {
+    const { body } = await send('1|NA\n2|x\n', '?delimiter=PIPE&headerRow=false&nullValues=NA&rows=1').expect(200)
+    expect(body).toMatchObject({
+      rows: [['1', null]],
+      csvGuesses: {
+        delimiter: { value: 'PIPE', given: true, confidence: 1 },
+        headerRow: { value: false, given: true },
+      },
+    })
+  })
+
+  it('shows what would be set aside', async () => {
+    const { body } = await send('a,b\n1,2\n3\n4,5\n').expect(200)
+    expect(body.rows).toEqual([
+      ['1', '2'],
+      ['4', '5'],
+    ])
+    expect(body.rejected).toMatchObject([{ line: 3, raw: '3' }])
+  })
+
+  it('looks at the beginning of a long text only, and shows no half row', async () => {
+    const { body } = await send(`a,b\n${'12345,some text\n'.repeat(500_000)}`, '?rows=5').expect(200)
+    expect(body).toMatchObject({ height: 5, complete: false, rejected: [] })
+  })
+
+  it('opens what is packed, and asks for the whole of it', async () => {
+    const { body } = await send(gzipSync('a,b\n1,2\n')).expect(200)
+    expect(body.rows).toEqual([['1', '2']])
+    const long = Buffer.from(Array.from({ length: 2_000_000 }, () => Math.random().toString(36)).join('\n'))
+    const refused = await send(gzipSync(long)).expect(422)
+    expect(refused.body.code).toBe('preview-needs-whole-file')
+  }, 30_000)
+
+  it('says in a sentence what is wrong with a file', async () => {
+    const { body } = await send('%PDF-1.7 and so on').expect(422)
+    expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringContaining('a PDF document') })
+    const empty = await send('').expect(422)
+    expect(empty.body.detail).toBe('The file is empty.')
+    await send('{}').type('application/json').expect(415)
+  })
+})
+
+describe('a preview of what a pipeline has', () => {
+  it('shows its uploaded file as the options of the request say', async () => {
+    const id = await withFile('a;b\n1;2\n')
+    const { body } = await owner.post('/data-pipelines/preview').send({ type: 'CSV_UPLOAD', id }).expect(200)
+    expect(body.rows).toEqual([['1', '2']])
+    const { body: pipeline } = await owner.get(`/data-pipelines/${id}`).expect(200)
+    const changed = { ...pipeline, csvOptions: { delimiter: 'COMMA' } }
+    const other = await owner.post('/data-pipelines/preview').send(changed).expect(200)
+    expect(other.body.rows).toEqual([['1;2']])
+  })
+
+  it('is for whoever may change it', async () => {
+    const id = await withFile('a\n1\n')
+    await stranger.post('/data-pipelines/preview').send({ type: 'CSV_UPLOAD', id }).expect(404)
+  })
+
+  it('needs a pipeline of that type, with a file', async () => {
+    const preview = (body: object) => owner.post('/data-pipelines/preview').send(body).expect(422)
+    expect((await preview({ type: 'CSV_UPLOAD' })).body.errors[0].pointer).toBe('/id')
+    const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema)).expect(201)
+    expect((await preview({ type: 'CSV_UPLOAD', id: body.id })).body.code).toBe('source-unreadable')
+    expect((await preview({ type: 'PARQUET_UPLOAD', id: body.id })).body.errors[0].pointer).toBe('/type')
+  })
+})
