@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals'
+import type { DirtyFile } from './dirty-file.ts'
+import { dirtyGrammars } from './dirty-grammars.ts'
+import { dirtyTables } from './dirty-tables.ts'
+import { readText } from './read-text.ts'
+
+const files = [...dirtyGrammars, ...dirtyTables]
+
+/** What came out, in the words of the table. */
+function outcome({ text, options, says, notes }: DirtyFile) {
+  const whole = readText(text, options)
+  return {
+    labels: whole.labels.join('¦'),
+    rows: whole.rows.map((row) => row.map((cell) => cell ?? '∅').join('¦')),
+    rejected: whole.rejected.map(({ line }) => line),
+    ...(says && { says: whole.says }),
+    ...(notes && { notes: whole.notes }),
+  }
+}
+
+function expected({ labels, rows, rejected = [], says, notes }: DirtyFile) {
+  return { labels, rows, rejected, ...(says && { says }), ...(notes && { notes }) }
+}
+
+describe('a file with', () => {
+  it.each(files.map((file) => [file.name, file] as const))('%s is read exactly', (_, file) => {
+    expect(outcome(file)).toEqual(expected(file))
+  })
+
+  it('dirt of any kind is among more than eighty, all different', () => {
+    expect(files.length).toBeGreaterThan(80)
+    expect(new Set(files.map(({ name }) => name)).size).toBe(files.length)
+  })
+})
+
+describe('line ends make no difference', () => {
+  it.each(['\r\n', '\r'])('%j instead of LF is read as exactly', (end) => {
+    for (const file of files) {
+      if (/\r/.test(file.text) || file.rows.some((row) => row.includes('\n'))) continue
+      const other = { ...file, text: file.text.replaceAll('\n', end) }
+      expect({ name: file.name, ...outcome(other) }).toEqual({ name: file.name, ...expected(file) })
+    }
+  })
+})
