@@ -23,7 +23,7 @@ describe('a warehouse of an older version', () => {
     await warehouse.ensureSchema('health')
     const { run } = await loadAll(warehouse, { columns: keyed }, numbered(3))
     await using superuser = await connected(superuserUrl(access.database))
-    await superuser.query(`alter table sluice.ledger_table drop mode, drop table_rows, drop cursor, drop profile;
+    await superuser.query(`alter table sluice.ledger_table drop mode, drop table_rows, drop cursor, drop profile, drop entered;
       comment on schema sluice is '2'`)
     await expect(warehouse.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
 

@@ -37,7 +37,9 @@ export async function createLedger(client: Client, load: string): Promise<void> 
       -- Rows of the whole table after this publication; absent in rows of older versions, where it is "rows".
       add column if not exists table_rows bigint,
       add column if not exists cursor jsonb,
-      add column if not exists profile jsonb;
+      add column if not exists profile jsonb,
+      -- Counted while the table is locked, so the highest is the last; times are taken before.
+      add column if not exists entered bigint generated always as identity;
     create index if not exists ledger_table_partition_ix on sluice.ledger_table (partition_name);
     create index if not exists ledger_table_name_ix on sluice.ledger_table (schema_name, table_name);
     create or replace function sluice.prune_ledger(days integer) returns bigint
@@ -53,8 +55,8 @@ export async function createLedger(client: Client, load: string): Promise<void> 
           where c.relname = t.partition_name and c.relnamespace = 'sluice'::regnamespace and c.relispartition)
         -- Increments are merged into one partition again and again: the last of them says all.
         or exists (
-          select from sluice.ledger_table u join sluice.ledger m on m.run = u.run
-          where u.partition_name = t.partition_name and m.published_at > l.published_at));
+          select from sluice.ledger_table u
+          where u.partition_name = t.partition_name and u.entered > t.entered));
       delete from sluice.ledger l
       where l.published_at < oldest and not exists (select from sluice.ledger_table t where t.run = l.run);
       get diagnostics pruned = row_count;

@@ -25,8 +25,7 @@ export interface Entry {
 export async function lastEntry(client: ClientBase, partition: string | undefined): Promise<LastEntry | undefined> {
   const { rows } = await client.query(
     `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows", t.cursor, t.profile
-     from sluice.ledger_table t join sluice.ledger l using (run)
-     where t.partition_name = $1 order by l.published_at desc limit 1`,
+     from sluice.ledger_table t where t.partition_name = $1 order by t.entered desc limit 1`,
     [partition],
   )
   return rows[0]

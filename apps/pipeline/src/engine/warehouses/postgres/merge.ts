@@ -26,6 +26,8 @@ export async function prepareMerge(pools: Pools, load: PostgresLoad, signal: Abo
       const staging = await readShape(client, 'sluice', load.stagingTable)
       if (!live?.ours || live.partition === undefined || !staging || fitsInPlace(load, live, staging)) {
         await client.query('rollback')
+        // Nobody is shown another table, so whoever is older goes on with the rows that they know.
+        if (live?.partition !== undefined) load.older = []
         return
       }
       load.carried = await carryOver(client, load, live, staging)

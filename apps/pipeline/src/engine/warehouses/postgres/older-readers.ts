@@ -10,7 +10,7 @@ export interface OlderReaders {
   horizon: string
 }
 
-/** Milliseconds between two looks, and in all. The swap is as patient with readers that hold the table itself. */
+/** Milliseconds between two looks, and in all at the least: as patient as the swap is with readers of the table itself. */
 const looks = 50
 const patience = 6_000
 
@@ -35,12 +35,18 @@ export async function olderReaders(client: ClientBase): Promise<OlderReaders> {
 
 /**
  * Until all of them are gone, or hold no snapshot from before any more. Throws WAREHOUSE_BUSY, to be tried again, when
- * one stays; the next attempt freezes its rows and waits for nobody.
+ * one stays: not before `worth` milliseconds, which is what loading again would cost. The next attempt freezes its rows,
+ * and waits for nobody unless a transformation changes them.
  */
-export async function outlast(pool: Pool, older: readonly OlderReaders[], signal: AbortSignal): Promise<void> {
+export async function outlast(
+  pool: Pool,
+  older: readonly OlderReaders[],
+  worth: number,
+  signal: AbortSignal,
+): Promise<void> {
   const horizon = older.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
   const transactions = older.flatMap((one) => one.transactions)
-  const until = performance.now() + patience
+  const until = performance.now() + Math.max(patience, worth)
   while (transactions.length > 0) {
     const left = await withClient(pool, signal, async (client) => {
       const { rows } = await client.query<{ left: number }>(
@@ -58,6 +64,6 @@ export async function outlast(pool: Pool, older: readonly OlderReaders[], signal
 
 function neverEnds(left: number): WarehouseProblem {
   const who = left === 1 ? 'A reader has' : `${left} readers have`
-  const sentence = `${who} been in a transaction since before the rows were written, and would find an empty table. The old data stays; the next try does not need to wait.`
+  const sentence = `${who} been in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

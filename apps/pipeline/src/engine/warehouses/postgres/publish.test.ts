@@ -250,6 +250,40 @@ describe('publishing', () => {
     expect(await rowsOf()).toHaveLength(5)
   })
 
+  it('gets along with views that are refreshed and readers that hold on, and nobody fails', async () => {
+    await load(numbered(500, 0))
+    await using user = await connectedAs(scratch.access, 'load')
+    await user.query(`create materialized view health.sums_${table} as select name, count(*)::int as count from health.${table} group by name;
+      create unique index on health.sums_${table} (name)`)
+    const going = { on: true }
+    const refreshing = (async () => {
+      for (let round = 0; going.on; round += 1)
+        await user.query(`refresh materialized view ${round % 2 ? 'concurrently' : ''} health.sums_${table}`)
+    })()
+    const reading = (async () => {
+      await using reader = await connectedAs(scratch.access, 'read')
+      const seen = new Set<string>()
+      while (going.on) {
+        await reader.query('begin isolation level repeatable read')
+        for (const _ of [1, 2, 3]) {
+          const { rows } = await reader.query(
+            `select count(*)::int as count, count(distinct name)::int as names from health.${table}`,
+          )
+          seen.add(`${rows[0].count} ${rows[0].names}`)
+          await sleep(20)
+        }
+        await reader.query('commit')
+      }
+      return seen
+    })()
+    for (let round = 1; round <= 6; round += 1) await load(numbered(500, round))
+    going.on = false
+    await refreshing
+    expect([...(await reading)]).toEqual(['500 1'])
+    await user.query(`refresh materialized view health.sums_${table}`)
+    expect((await user.query(`select * from health.sums_${table}`)).rows).toEqual([{ name: '6', count: 500 }])
+  }, 30_000)
+
   it('gives up on a reader that never ends, to be tried again later', async () => {
     await load(numbered(3))
     await using reader = await connectedAs(scratch.access, 'read')

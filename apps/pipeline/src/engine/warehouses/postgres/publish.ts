@@ -64,7 +64,8 @@ function readyTable({ target: { schema, table }, stagingTable: staging }: Postgr
 
 async function everyoneSees({ statements }: Pools, loads: readonly PostgresLoad[], signal: AbortSignal): Promise<void> {
   const older = loads.flatMap((load) => load.older)
-  await outlast(statements, older, signal).catch((error: unknown) => {
+  const worth = loads.reduce((sum, { took }) => sum + took, 0)
+  await outlast(statements, older, worth, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     throw warehouseProblem(error, loads[0]!.scene)
   })
