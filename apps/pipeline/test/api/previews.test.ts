@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -85,13 +86,25 @@ describe('a preview of a file', () => {
     expect(body).toMatchObject({ height: 5, complete: false, rejected: [] })
   })
 
-  it('opens what is packed, and asks for the whole of it', async () => {
+  it('opens what is packed, and asks for the whole of what cannot be read by its beginning', async () => {
     const { body } = await send(gzipSync('a,b\n1,2\n')).expect(200)
     expect(body.rows).toEqual([['1', '2']])
-    const long = Buffer.from(Array.from({ length: 2_000_000 }, () => Math.random().toString(36)).join('\n'))
-    const refused = await send(gzipSync(long)).expect(422)
+    const long = gzipSync(`number\n${Array.from({ length: 700_000 }, () => String(Math.random())).join('\n')}`)
+    expect(long.length).toBeGreaterThan(4_500_000)
+    const first = await send(long, '?rows=3').expect(200)
+    expect(first.body).toMatchObject({ height: 3, complete: false })
+    const refused = await send(Buffer.concat([Buffer.from('PK\u0003\u0004'), randomBytes(5_000_000)])).expect(422)
     expect(refused.body.code).toBe('preview-needs-whole-file')
   }, 30_000)
+
+  it('reads JSON and its like', async () => {
+    const { body } = await send('[{"id": 1, "name": "Ä"}, {"id": 2, "more": [1]}]', '?name=cases.json').expect(200)
+    expect(body.columns).toMatchObject([{ name: 'id' }, { name: 'name' }, { name: 'more', dataType: 'JSONB' }])
+    expect(body.rows).toEqual([
+      ['1', 'Ä', null],
+      ['2', null, '[1]'],
+    ])
+  })
 
   it('says in a sentence what is wrong with a file', async () => {
     const { body } = await send('%PDF-1.7 and so on').expect(422)

@@ -6,6 +6,9 @@ import { isParquet } from '../read-upload.ts'
 import { SourceProblem } from '../source.ts'
 import type { SourcePreview } from './source-preview.ts'
 
+/** Bytes of rows: more than is looked at. */
+const firstBytes = 2 * 1024 * 1024
+
 /** The first rows of an uploaded file of text, workbook or archive, with what was guessed of it. */
 export async function previewUpload(
   upload: Omit<Upload, 'options'>,
@@ -13,7 +16,7 @@ export async function previewUpload(
   most: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
-  using opened = await openUpload({ ...upload, options }, signal)
+  using opened = await openUpload({ ...upload, options, firstBytes }, signal)
   if (opened.format === 'PARQUET') throw isParquet(upload.name)
   const given = options.columns ?? []
   const { columns, rows, rejected, sample, guesses, notes, description } = looked()
@@ -27,7 +30,7 @@ export async function previewUpload(
     rows,
     rejected: [...rejected, ...[...opened.rejects()].slice(0, 100)].slice(0, 100),
     notes: [opened.how, `It is read with ${description}.`, ...notes],
-    complete: sample.complete && rows.length <= most,
+    complete: opened.complete && sample.complete && rows.length <= most,
     csvGuesses: guesses,
   }
 
