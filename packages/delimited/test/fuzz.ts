@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { expect } from '@jest/globals'
 import type { ColumnType } from '../src/column-type.ts'
-import { delimiters, type Delimiter } from '../src/dialect/options.ts'
-import { plainGrammar } from '../src/grammar.ts'
+import { grammarAtRandom, grammarOf } from './grammars.ts'
 import { TextFile } from '../src/text-file.ts'
 import { below, charactersAtRandom, pick, type Random, rowsAtRandom, seeded } from './random-files.ts'
 import { type inputFolder, readText } from './read-whole.ts'
@@ -15,7 +14,8 @@ import { readSlowly } from './slow-reader.ts'
  */
 export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>): void {
   const random = seeded(seed)
-  const delimiter = delimiters[pick(random, Object.keys(delimiters) as Delimiter[])]
+  const grammar = grammarAtRandom(random)
+  const { delimiter } = grammar
   const headerRow = random() < 0.8
   const decimal = random() < 0.9 || delimiter === ',' ? '.' : ','
   const nulls = random() < 0.8 ? [] : pick(random, [['NULL'], ['a', 'x y'], ['-12', '7', 'Ü'], ['\\N']])
@@ -23,18 +23,19 @@ export function compareOne(seed: number, folder: ReturnType<typeof inputFolder>)
   const content = Buffer.from(characters, 'latin1')
   const limits = limitsAtRandom(random)
   const given = random() < 0.8 ? [] : givenAtRandom(random)
-  const dialect = { delimiter, headerRow, decimal, nulls, given } as const
+  const trailing = random() < 0.9 ? 0 : 1 + below(random, 2)
+  const dialect = { ...grammar, headerRow, decimal, nulls, given, trailing } as const
   const slow = readSlowly(content, { ...dialect, recordBytes: limits.recordBytes })
   if ('problem' in slow) return
   const { from, line, labels } = slow
   const plain = {
-    ...plainGrammar(delimiter.charCodeAt(0)),
+    ...grammarOf(grammar),
     from,
     line,
     end: content.length,
     headerLine: headerRow ? 1 : 0,
     labels,
-    trailing: 0,
+    trailing,
     decimal: decimal.charCodeAt(0),
     nulls,
     columns: labels.map((_, column) => given[column]),

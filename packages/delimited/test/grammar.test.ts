@@ -3,19 +3,9 @@ import { valueText } from '../src/dialect/cell-text.ts'
 import type { Grammar } from '../src/grammar.ts'
 import { Records } from '../src/records.ts'
 import { rawText, reason } from '../src/reject.ts'
+import { grammarAtRandom, grammarOf } from './grammars.ts'
+import { below, pick, seeded } from './random-files.ts'
 import { isBlank, type SlowGrammar, splitRecords } from './slow-records.ts'
-
-const bytesOf = { DOUBLE: 34, SINGLE: 39, NONE: -1 } as const
-
-function grammarOf({ delimiter, quote = 'DOUBLE', escape, comment, trimSpaces = false }: SlowGrammar): Grammar {
-  return {
-    delimiter: delimiter.charCodeAt(0),
-    quote: bytesOf[quote],
-    escape: escape === 'BACKSLASH' ? 92 : -1,
-    padded: trimSpaces,
-    comment: comment === undefined ? -1 : comment.charCodeAt(0),
-  }
-}
 
 interface Read {
   line: number
@@ -104,12 +94,6 @@ describe('a field', () => {
 })
 
 describe('any grammar', () => {
-  let state = 0
-  const random = () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
-  const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!
   const pieces = [
     '"',
     '""',
@@ -134,18 +118,10 @@ describe('any grammar', () => {
 
   it('reads random text as the slow reader does, over every boundary', () => {
     for (let seed = 1; seed <= 6000; seed++) {
-      state = seed
-      for (let i = 0; i < 5; i++) random()
-      const slow: SlowGrammar = {
-        delimiter: pick([',', ';', '\t', ' ', '#', '|']),
-        quote: pick(['DOUBLE', 'SINGLE', 'NONE']),
-        escape: pick(['DOUBLED', 'BACKSLASH']),
-        ...(random() < 0.3 && { comment: pick(['%', 'a', ' ']) }),
-      }
-      slow.trimSpaces = slow.delimiter !== ' ' && random() < 0.4
-      if (slow.comment === slow.delimiter) delete slow.comment
-      const text = Array.from({ length: Math.floor(random() * 40) }, () => pick(pieces)).join('')
-      expectSame(text, slow, 8 + Math.floor(random() * 40), random() < 0.3 ? 3 + Math.floor(random() * 20) : 100_000)
+      const random = seeded(seed)
+      const text = Array.from({ length: below(random, 40) }, () => pick(random, pieces)).join('')
+      const limit = random() < 0.3 ? 3 + below(random, 20) : 100_000
+      expectSame(text, grammarAtRandom(random), 8 + below(random, 40), limit)
     }
   })
 })

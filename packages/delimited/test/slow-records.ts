@@ -38,10 +38,11 @@ export function splitRecords(
   recordBytes: number,
 ): SlowRecord[] {
   const records: SlowRecord[] = []
+  const regular = expressionsOf(grammar)
   let at = from
   let lines = line
   while (at < text.length) {
-    const { fields, reason, next, isComment } = oneRecord(text, at, patterns(grammar), recordBytes)
+    const { fields, reason, next, isComment } = oneRecord(text, at, regular, recordBytes)
     const whole = text.slice(at, next)
     if (!isComment) records.push({ line: lines, fields, reason, raw: whole.replace(/[\r\n]+$/, ''), from: at, next })
     lines += countLines(whole)
@@ -54,77 +55,86 @@ export const countLines = (text: string) => text.match(/\r\n|\r|\n/g)?.length ??
 
 const literal = (character: string) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
-function patterns({ delimiter, quote = 'DOUBLE', escape, comment, trimSpaces = false }: SlowGrammar) {
+/** Made once for each grammar: making them takes longer than reading a short text. */
+const made = new Map<string, Expressions>()
+
+function expressionsOf({ delimiter, quote, escape, comment, trimSpaces }: SlowGrammar): Expressions {
+  const key = JSON.stringify([delimiter, quote, escape, comment, trimSpaces])
+  const known = made.get(key) ?? expressions({ delimiter, quote, escape, comment, trimSpaces } as SlowGrammar)
+  made.set(key, known)
+  return known
+}
+
+type Expressions = ReturnType<typeof expressions>
+
+function expressions({ delimiter, quote = 'DOUBLE', escape, comment, trimSpaces = false }: SlowGrammar) {
   const d = literal(delimiter)
   const q = quote === 'NONE' ? '' : literal(quote === 'DOUBLE' ? '"' : "'")
   const escapable = `[${q}${d}\\r\\n\\\\]`
-  const escaped = escape === 'BACKSLASH' ? `\\\\(?:\\r\\n|${escapable})` : '(?!)'
+  const never = '(?!)'
+  const escaped = escape === 'BACKSLASH' ? `\\\\(\\r\\n|${escapable})` : `${never}()`
   const plain = escape === 'BACKSLASH' ? `[^${q}\\\\]|\\\\(?!${escapable})` : `[^${q}]`
   const pad = trimSpaces ? ' *' : ''
+  const sticky = (pattern: string) => new RegExp(pattern, 'y')
   return {
     delimiter,
     comment,
     trimSpaces,
-    pad,
-    opening: q === '' ? '(?!)' : `${pad}${q}`,
-    quoted: `${q}(?:${escaped}|${plain}|${q}${q})*${q}(?!${q})`,
-    unquoted: `(?:${escaped}|[^${d}\\r\\n])*`,
-    behindQuote: `$|\\r|\\n|${d}`,
-    escapes: new RegExp(`\\\\(\\r\\n|${escapable})`, 'g'),
-    escapesInQuotes: new RegExp(`${escape === 'BACKSLASH' ? `\\\\(\\r\\n|${escapable})` : '(?!)()'}|${q}(${q})`, 'g'),
-    hasEscapes: escape === 'BACKSLASH',
+    pad: sticky(pad),
+    opening: sticky(q === '' ? never : `${pad}${q}`),
+    quoted: sticky(`${q}(?:${escaped}|${plain}|${q}${q})*${q}(?!${q})`),
+    unquoted: sticky(`(?:${escaped}|[^${d}\\r\\n])*`),
+    behindQuote: sticky(`$|\\r|\\n|${d}`),
+    lineEnd: sticky('\\r\\n|\\r|\\n|$'),
+    line: sticky('[^\\r\\n]*'),
+    escapes: new RegExp(escaped, 'g'),
+    escapesInQuotes: new RegExp(`${escaped}|${q}(${q})`, 'g'),
   }
 }
 
-function oneRecord(text: string, from: number, grammar: ReturnType<typeof patterns>, recordBytes: number) {
+function oneRecord(text: string, from: number, regular: Expressions, recordBytes: number) {
   const limit = from + recordBytes
   const cut = limit < text.length
   const view = cut ? text.slice(0, limit) : text
   const fields: SlowField[] = []
-  const match = (pattern: string, at: number) => {
-    const sticky = new RegExp(pattern, 'y')
-    sticky.lastIndex = at
-    return sticky.exec(view)?.[0]
+  const match = (expression: RegExp, at: number) => {
+    expression.lastIndex = at
+    return expression.exec(view)?.[0]
   }
   const giveUp = (reason: RegExp, position: number) => {
     const end = /\r\n|\r|\n/g
     end.lastIndex = position
     return { fields, reason, next: end.exec(text) ? end.lastIndex : text.length, isComment: false }
   }
-  if (view[from] === grammar.comment) {
-    const line = match('[^\\r\\n]*', from)!
-    const end = match('\\r\\n|\\r|\\n', from + line.length) ?? ''
-    const next = from + line.length + end.length
-    if (cut && next === limit && end !== '\n' && end !== '\r\n') return giveUp(/^longer than/, next - 1)
+  if (view[from] === regular.comment) {
+    const behind = from + match(regular.line, from)!.length
+    const end = match(regular.lineEnd, behind)!
+    const next = behind + end.length
+    if (cut && next === limit && !end.endsWith('\n')) return giveUp(/^longer than/, next - 1)
     return { fields, reason: undefined, next, isComment: true }
   }
   for (let at = from; ; at += 1) {
-    const opening = match(grammar.opening, at)
+    const opening = match(regular.opening, at)
     if (opening === undefined) {
-      const written = match(grammar.unquoted, at)!
-      at += written.length
-      const trimmed = grammar.trimSpaces ? written.replace(/^ +| +$/g, '') : written
-      const bytes = grammar.hasEscapes ? trimmed.replace(grammar.escapes, '$1') : trimmed
-      fields.push({ bytes, written: trimmed, quoted: false })
+      const whole = match(regular.unquoted, at)!
+      at += whole.length
+      const written = regular.trimSpaces ? whole.replace(/^ +| +$/g, '') : whole
+      fields.push({ bytes: written.replace(regular.escapes, '$1'), written, quoted: false })
     } else {
       const start = at + opening.length - 1
-      const quoted = match(grammar.quoted, start)
+      const quoted = match(regular.quoted, start)
       at = start + (quoted?.length ?? 0)
       if (quoted === undefined || (cut && at === limit)) {
         return giveUp(cut ? /is not closed within/ : /is never closed/, start)
       }
       const written = quoted.slice(1, -1)
-      const bytes = written.replace(
-        grammar.escapesInQuotes,
-        (_, escaped?: string, doubled?: string) => escaped || doubled!,
-      )
-      fields.push({ bytes, written, quoted: true })
-      at += match(grammar.pad, at)!.length
-      if (match(grammar.behindQuote, at) === undefined) return giveUp(/text after a closing quote/, start)
+      fields.push({ bytes: written.replace(regular.escapesInQuotes, '$1$2'), written, quoted: true })
+      at += match(regular.pad, at)!.length
+      if (match(regular.behindQuote, at) === undefined) return giveUp(/text after a closing quote/, start)
     }
     if (cut && at === limit) return giveUp(/^longer than/, limit - 1)
-    if (view[at] === grammar.delimiter) continue
+    if (view[at] === regular.delimiter) continue
     if (cut && view[at] === '\r' && at + 1 === limit) return giveUp(/^longer than/, at)
-    return { fields, reason: undefined, next: at + match('\\r\\n|\\r|\\n|$', at)!.length, isComment: false }
+    return { fields, reason: undefined, next: at + match(regular.lineEnd, at)!.length, isComment: false }
   }
 }
