@@ -70,6 +70,12 @@ export class HybridReader {
     let bit = this.#bit
     const last = this.#at + ((bit + count * width + 7) >> 3)
     if (last > this.#end) throw new RangeError('packed values end too early')
+    if (width === 1) {
+      // Whether there is a value: what most columns ask, for every row.
+      for (let i = from; i < from + count; i++, bit++) out[i] = (bytes[this.#at + (bit >> 3)]! >> (bit & 7)) & 1
+      this.#rebase(bit)
+      return
+    }
     for (let i = from; i < from + count; i++) {
       const at = this.#at + (bit >> 3)
       const shift = bit & 7
@@ -79,7 +85,11 @@ export class HybridReader {
       out[i] = value & mask
       bit += width
     }
-    // Rebased, so that the bit position stays small however long the run is.
+    this.#rebase(bit)
+  }
+
+  /** The bit position stays small however long the run is. */
+  #rebase(bit: number): void {
     this.#at += bit >> 3
     this.#bit = bit & 7
   }

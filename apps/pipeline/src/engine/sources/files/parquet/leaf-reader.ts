@@ -9,7 +9,9 @@ import { HybridReader } from './hybrid.ts'
 import type { Limits } from './limits.ts'
 import { type DataPage, PageReader } from './pages.ts'
 import type { Leaf } from './schema.ts'
-import { NotText, readValues, type Values } from './values.ts'
+import { forget, free, NotText, readValues, type Values } from './values.ts'
+
+const nothing = new Uint8Array(0)
 
 /**
  * The values of one leaf, a batch at a time, over all row groups. At most one page and one dictionary are held, so a row
@@ -60,8 +62,11 @@ export class LeafReader implements Remarks {
       if (chunk.type !== this.leaf.type.physical) throw new RangeError('it has another type than the schema says')
       this.#pages = new PageReader(this.#file, chunk, this.leaf, this.#budget)
     })
-    this.#dictionary = undefined
     this.#drop()
+    if (this.#dictionary) forget(this.#dictionary)
+    this.#dictionary = undefined
+    this.#budget.hold(-this.#held)
+    this.#held = 0
     this.#leftInPage = 0
     this.#leftInChunk = Number(chunk.num_values)
   }
@@ -133,6 +138,8 @@ export class LeafReader implements Remarks {
     if (present > 0 && !this.#values) throw new RangeError('values are missing')
     this.#place(count, present)
     if (this.#values) this.#fill(this.#values, this.#places, count, this.vector, this)
+    // What it points to may be gone.
+    else if ('data' in this.vector) this.vector.data = nothing
   }
 
   /** Where each entry's value is among those of the page or the dictionary. */
@@ -161,6 +168,8 @@ export class LeafReader implements Remarks {
   }
 
   #drop(): void {
+    if (this.#values && this.#values !== this.#dictionary) forget(this.#values)
+    if (this.#page) free(this.#page.memory)
     this.#page = undefined
     this.#values = undefined
     this.#indices = undefined

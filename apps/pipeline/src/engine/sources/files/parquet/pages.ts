@@ -14,6 +14,8 @@ export interface DataPage {
   definitions: HybridReader | undefined
   encoding: Encoding
   body: Uint8Array
+  /** The whole of what was decompressed: body, and levels or not. Nobody else has it. */
+  memory: Uint8Array
   /** How many values the body holds, where the header says so; otherwise the levels do. */
   values?: number
 }
@@ -132,6 +134,7 @@ export class PageReader {
       definitions,
       encoding: info.encoding,
       body: page.subarray(at),
+      memory: page,
     }
   }
 
@@ -149,12 +152,14 @@ export class PageReader {
     const whole = header.uncompressed_page_size - before
     // Some writers call a page of nothing compressed.
     const plain = info.is_compressed === false || rest.length === 0
+    const body = plain ? Uint8Array.prototype.slice.call(rest) : decompress(this.#run, rest, whole)
     return {
       entries: count(info.num_values),
       repetitions: levels(this.#leaf.maxRepetition, 0, forRepetitions),
       definitions: levels(this.#leaf.maxDefinition, forRepetitions, before),
       encoding: info.encoding,
-      body: plain ? Uint8Array.prototype.slice.call(rest) : decompress(this.#run, rest, whole),
+      body,
+      memory: body,
       values: count(info.num_values) - count(info.num_nulls),
     }
   }

@@ -30,6 +30,9 @@ export class NotText extends Error {
   override readonly name = 'NotText'
 }
 
+/** Node's own pool of small buffers is not larger. */
+const smallBytes = 64 * 1024
+
 const widths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
 /** At most `most` values of a body. `longest` bounds what encodings with shared prefixes may grow to. Throws on nonsense. */
@@ -189,20 +192,30 @@ function unpackDeltas<T extends Int32Array | BigInt64Array>(
 function checked(values: ByteValues, { reading }: LeafType): ByteValues {
   if (reading.as !== 'text' && reading.as !== 'json' && reading.as !== 'text-or-hex') return values
   const { bytes, starts, lengths, count } = values
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let faults: Map<number, string> | undefined
   for (let i = 0; i < count; i++) {
     const start = starts[i]!
     const end = start + lengths[i]!
     let all = 0
     let less = 0
-    for (let at = start; at < end; at++) {
+    let at = start
+    for (; at + 4 <= end; at += 4) {
+      const word = view.getInt32(at)
+      all |= word
+      // A byte's highest bit is set where the byte is 0.
+      less |= (word - 0x01010101) & ~word
+    }
+    for (; at < end; at++) {
       const byte = bytes[at]!
       all |= byte
-      less |= byte - 1
+      less |= (byte - 1) & ~byte
     }
+    all &= 0x80808080
+    less &= 0x80808080
     let fault: string | undefined
-    if (all >= 0x80 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
-    else if (less < 0) fault = 'holds a NUL character, which text in the warehouse cannot'
+    if (all !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
+    else if (less !== 0) fault = 'holds a NUL character, which text in the warehouse cannot'
     else if (reading.as === 'json') fault = jsonFault(bytes, start, end)
     if (fault === undefined) continue
     if (reading.as === 'text-or-hex') throw new NotText()
@@ -220,4 +233,17 @@ function jsonFault(bytes: Uint8Array, start: number, end: number): string | unde
     if (error instanceof Misfit) return error.message
     throw error
   }
+}
+
+/** Gives the memory of values back at once, instead of when garbage is collected. Nothing may look at them any more. */
+export function forget(values: Values): void {
+  free(values.bytes)
+  if (!('starts' in values)) return
+  free(values.starts)
+  free(values.lengths)
+}
+
+/** Small ones may share their memory with others; they are left to the collector. */
+export function free({ buffer, byteLength }: Uint8Array | Uint32Array): void {
+  if (byteLength > smallBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
