@@ -33,9 +33,17 @@ function settings(access: WarehouseAccess, login: Login): ClientConfig {
   }
 }
 
+/**
+ * SQL of users runs as `load`, and a role may change what its own sessions begin with (ALTER ROLE … SET). What ours rely
+ * on they say themselves, which goes before that.
+ */
+const reliedOn =
+  '-c search_path=pg_catalog -c default_transaction_read_only=off -c default_transaction_isolation=read\\ committed'
+
 /** Connections of role `load`, opened when first needed and closed after ten idle seconds. */
 export function loadPool(access: WarehouseAccess, max: number): Pool {
-  const pool = new Pool({ ...settings(access, access.load), max, idleTimeoutMillis: 10_000, allowExitOnIdle: true })
+  const login = { ...settings(access, access.load), options: reliedOn }
+  const pool = new Pool({ ...login, max, idleTimeoutMillis: 10_000, allowExitOnIdle: true })
   // A connection that dies while idle is replaced by the next caller; without a listener it would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))

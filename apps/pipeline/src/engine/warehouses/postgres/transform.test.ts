@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
@@ -136,6 +137,19 @@ describe('transforming rows before they are published', () => {
       `update ${table} set name = 'x'`,
     ])
     expect(await rowsOf()).toEqual(numberedWith(4, 'x'))
+  })
+
+  it('cannot change what later loads begin with', async () => {
+    await transformed([
+      'alter role current_user set default_transaction_read_only = on',
+      'alter role current_user set search_path = health',
+      `create function health.pg_has_role(oid, text) returns boolean language sql as 'select false'`,
+    ])
+    await using fresh = openPostgresWarehouse(scratch.access)
+    await loadAll(fresh, { table, columns: two }, numbered(2))
+    expect(await rowsOf()).toHaveLength(2)
+    await using user = await connectedAs(scratch.access, 'load')
+    await user.query(`begin read write; drop function health.pg_has_role; alter role current_user reset all; commit`)
   })
 
   it('can be cancelled at any moment, and leaves nothing', async () => {
