@@ -12,7 +12,7 @@ import { completePlatforms, type LockFile } from './lock-file.ts'
 const run = promisify(execFile)
 
 /** A committed file that is made from others: its path in the repository, and what it has to hold. */
-export type Artefact = { file: string; content: string }
+export type Artefact = { file: string; content: string | Buffer }
 
 /** An app's OpenAPI document, printed by its own bin/describe.ts. */
 export const openapiOf = async (app: string): Promise<Artefact> => {
@@ -49,6 +49,23 @@ export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<A
     ]
     await run(join(root, 'node_modules/.bin/kysely-codegen'), flags, { cwd: folder })
     return { file: `apps/${app}/src/database.ts`, content: await readFile(file, 'utf8') }
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+/** The scanner of delimited text, compiled from its AssemblyScript. The same sources give the same bytes. */
+export const scanner = async (): Promise<Artefact> => {
+  const file = 'packages/delimited/generated/scan.wasm'
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-scanner-'))
+  try {
+    const out = join(folder, 'scan.wasm')
+    const flags = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert', '--initialMemory', '900']
+    const entry = 'packages/delimited/assembly/index.ts'
+    await run(process.execPath, [join(root, 'node_modules/assemblyscript/bin/asc.js'), entry, '-o', out, ...flags], {
+      cwd: root,
+    })
+    return { file, content: await readFile(out) }
   } finally {
     await rm(folder, { recursive: true })
   }

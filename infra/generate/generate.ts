@@ -4,12 +4,13 @@ import pc from 'picocolors'
 import { root } from '../paths.ts'
 import { Refusal, refuse } from '../refusal.ts'
 import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
-import { type Artefact, databaseTypesOf, lockFile, openapiOf } from './artefacts.ts'
+import { type Artefact, databaseTypesOf, lockFile, openapiOf, scanner } from './artefacts.ts'
 import { problemsPage } from './problems-page.ts'
 import { rolesPage } from './roles-page.ts'
 
 /**
- * `npm run generate`: writes the OpenAPI documents, the database types, the pages of problems and roles, and the lock file's platforms anew. With --check
+ * `npm run generate`: writes the OpenAPI documents, the database types, the pages of problems and roles, the compiled
+ * scanner, and the lock file's platforms anew. With --check
  * nothing is written; files that differ are named and the exit code is 1.
  */
 
@@ -19,6 +20,7 @@ const artefacts = async (): Promise<Artefact[]> => {
   await using postgres = await throwAwayPostgres()
   const outcomes = await Promise.allSettled([
     lockFile(),
+    scanner(),
     Promise.try(problemsPage),
     Promise.try(rolesPage),
     ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
@@ -33,7 +35,8 @@ const artefacts = async (): Promise<Artefact[]> => {
 const generate = async (onlyCheck: boolean): Promise<void> => {
   const differing: string[] = []
   for (const { file, content } of await artefacts()) {
-    if ((await readFile(join(root, file), 'utf8').catch(() => undefined)) === content) continue
+    const committed = await readFile(join(root, file)).catch(() => undefined)
+    if (committed?.equals(Buffer.from(content))) continue
     differing.push(file)
     if (!onlyCheck) await writeFile(join(root, file), content)
   }

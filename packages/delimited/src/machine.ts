@@ -79,7 +79,9 @@ export interface Machine {
 /** Blocks of 64 bytes are read at once, over the end of the text. */
 const slack = 64
 
-export function startMachine(): Machine {
+export function startMachine(
+  code: Uint8Array = readFileSync(new URL('../generated/scan.wasm', import.meta.url)),
+): Machine {
   const text = (from: number, length: number) => bytes.toString('latin1', from, from + length).replace(',', '.')
   const host = {
     exponentFits: (from: number, length: number) => (fitsDouble(text(from, length)) ? 1 : 0),
@@ -89,7 +91,6 @@ export function startMachine(): Machine {
   const abort = () => {
     throw new Error('The scanner gave up')
   }
-  const code = readFileSync(new URL('../generated/scan.wasm', import.meta.url))
   const { exports: run } = new WebAssembly.Instance(new WebAssembly.Module(code), { host, env: { abort } })
   const bytes = Buffer.from(run.memory.buffer)
   bytes.set(new Uint8Array(powersOfFive().buffer), run.POWERS.value)
