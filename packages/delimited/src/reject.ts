@@ -35,18 +35,18 @@ export function reason(records: Records, { labels, headerRow, recordBytes }: Sha
   const { scanner } = records
   const opened = scanner.openQuote < 0 ? '' : `the quote opened in line ${records.lineOf(scanner.openQuote)}`
   switch (records.fault) {
-    case 'RAGGED': {
-      const fields = `${scanner.count} ${scanner.count === 1 ? 'field' : 'fields'}`
-      return `${fields} where the ${headerRow ? 'header' : 'first row'} has ${labels.length}`
+    case 'RAGGED':
+      return raggedReason(records, labels.length, headerRow ? 'header' : 'first row')
+    case 'NOT_UTF8': {
+      const byte = badByte(records.bytes, records.from, records.next)
+      return `a character cannot be read (${byte} is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding`
     }
-    case 'NOT_UTF8':
-      return `not valid UTF-8 (${badByte(records.bytes, records.from, records.next)}); save the file as UTF-8, in Excel as "CSV UTF-8"`
     case 'NUL_BYTE':
-      return 'holds a NUL byte, which no text column can store'
+      return 'holds a NUL byte, which no text has: the file is damaged'
     case 'UNCLOSED_QUOTE':
-      return `${opened} is never closed`
+      return `${opened} is never closed: close it, or double it if it is part of the text`
     case 'TEXT_AFTER_QUOTE':
-      return 'text after a closing quote; a quote inside a quoted field has to be doubled'
+      return 'text after a closing quote: a quote that is part of the text has to be doubled'
     case 'TOO_LONG': {
       const limit = recordBytes >= 1024 * 1024 ? `${Math.floor(recordBytes / 1024 / 1024)} MB` : `${recordBytes} bytes`
       return opened ? `${opened} is not closed within ${limit}` : `longer than ${limit}`
@@ -54,6 +54,19 @@ export function reason(records: Records, { labels, headerRow, recordBytes }: Sha
     case undefined:
       throw new Error('A record without a fault has no reason to be rejected')
   }
+}
+
+/** What was found, what was expected, and what is probably wrong. */
+function raggedReason({ scanner, trailing, grammar }: Records, columns: number, measure: string): string {
+  const { count } = scanner
+  if (trailing > 0 && count === columns + trailing) return 'text behind the last column, where every other row has none'
+  if (trailing > 0 && count === columns) {
+    return 'the delimiter behind the last column is missing, so a value may be missing too'
+  }
+  const found = `${count} ${count === 1 ? 'value' : 'values'} where the ${measure} has ${columns}`
+  if (count < columns) return `${found}: something is missing, or the row was broken into two lines`
+  const delimiter = grammar.delimiter === 9 ? 'a tab' : `"${String.fromCharCode(grammar.delimiter)}"`
+  return `${found}: a value that holds ${delimiter} has to stand in quotes`
 }
 
 /** Index of the field to blame, or -1 where it is the record as a whole. */

@@ -96,7 +96,13 @@ describe('rows', () => {
       ['column_2', 'TEXT'],
     ])
     expect(whole.rows).toEqual([['1', 'x']])
-    expect(whole.rejected).toEqual([{ line: 3, reason: '3 fields where the first row has 2', raw: '2,y,z' }])
+    expect(whole.rejected).toEqual([
+      {
+        line: 3,
+        reason: '3 values where the first row has 2: a value that holds "," has to stand in quotes',
+        raw: '2,y,z',
+      },
+    ])
   })
 
   it('come as chunks that end with a row, a longer row in a chunk of its own', async () => {
@@ -112,12 +118,40 @@ describe('rows', () => {
 
 describe('a rejected row', () => {
   it.each<[string, string | Uint8Array, { line: number; column?: string; reason: string; raw: string }[], number]>([
-    ['too few fields', 'a,b\n1\n2,3\n', [{ line: 2, reason: '1 field where the header has 2', raw: '1' }], 1],
-    ['too many fields', 'a,b\n1,2,\n3,4\n', [{ line: 2, reason: '3 fields where the header has 2', raw: '1,2,' }], 1],
+    [
+      'too few fields',
+      'a,b\n1\n2,3\n',
+      [
+        {
+          line: 2,
+          reason: '1 value where the header has 2: something is missing, or the row was broken into two lines',
+          raw: '1',
+        },
+      ],
+      1,
+    ],
+    [
+      'too many fields',
+      'a,b\n1,2,\n3,4\n',
+      [
+        {
+          line: 2,
+          reason: '3 values where the header has 2: a value that holds "," has to stand in quotes',
+          raw: '1,2,',
+        },
+      ],
+      1,
+    ],
     [
       'a line number that an editor shows',
       'a,b\r\n"x\ny\r\nz\rw",1\r\r\n\n2\r\n',
-      [{ line: 8, reason: '1 field where the header has 2', raw: '2' }],
+      [
+        {
+          line: 8,
+          reason: '1 value where the header has 2: something is missing, or the row was broken into two lines',
+          raw: '2',
+        },
+      ],
       1,
     ],
     [
@@ -127,7 +161,7 @@ describe('a rejected row', () => {
         {
           line: 2,
           column: 'a',
-          reason: 'text after a closing quote; a quote inside a quoted field has to be doubled',
+          reason: 'text after a closing quote: a quote that is part of the text has to be doubled',
           raw: '"x"y,1',
         },
       ],
@@ -140,7 +174,7 @@ describe('a rejected row', () => {
         {
           line: 2,
           column: 'b',
-          reason: 'text after a closing quote; a quote inside a quoted field has to be doubled',
+          reason: 'text after a closing quote: a quote that is part of the text has to be doubled',
           raw: '1,"x',
         },
       ],
@@ -149,7 +183,14 @@ describe('a rejected row', () => {
     [
       'a quote that is never closed',
       'a,b\n1,2\n"x\ny","z\n3,4\n5,6',
-      [{ line: 3, column: 'b', reason: 'the quote opened in line 4 is never closed', raw: '"x\ny","z' }],
+      [
+        {
+          line: 3,
+          column: 'b',
+          reason: 'the quote opened in line 4 is never closed: close it, or double it if it is part of the text',
+          raw: '"x\ny","z',
+        },
+      ],
       3,
     ],
     [
@@ -159,7 +200,8 @@ describe('a rejected row', () => {
         {
           line: 2,
           column: 'b',
-          reason: 'not valid UTF-8 (byte 0xE9); save the file as UTF-8, in Excel as "CSV UTF-8"',
+          reason:
+            'a character cannot be read (byte 0xE9 is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding',
           raw: '1,caf\ufffd',
         },
       ],
@@ -172,7 +214,8 @@ describe('a rejected row', () => {
         {
           line: 2,
           column: 'a',
-          reason: 'not valid UTF-8 (byte 0xED); save the file as UTF-8, in Excel as "CSV UTF-8"',
+          reason:
+            'a character cannot be read (byte 0xED is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding',
           raw: '\ufffd\ufffd\ufffd,1',
         },
       ],
@@ -181,7 +224,7 @@ describe('a rejected row', () => {
     [
       'a NUL byte',
       'a,b\n1,x\0y\n2,z\n',
-      [{ line: 2, column: 'b', reason: 'holds a NUL byte, which no text column can store', raw: '1,x␀y' }],
+      [{ line: 2, column: 'b', reason: 'holds a NUL byte, which no text has: the file is damaged', raw: '1,x␀y' }],
       1,
     ],
   ])('is one for %s', async (_, content, rejected, rows) => {

@@ -43,7 +43,9 @@ export function readSlowly(
   if (whyBad(measure)) return { problem: 'HEADER_NOT_READABLE' }
   const width = Math.max(1, measure.fields.length - trailing)
   const data = records.slice(headerRow ? first + 1 : 0).filter((record) => width + trailing === 1 || !isBlank(record))
-  const ragged = new RegExp(`^\\d+ fields? where the ${headerRow ? 'header' : 'first row'} has ${width}\\b`)
+  const ragged = new RegExp(
+    `^\\d+ values? where the ${headerRow ? 'header' : 'first row'} has ${width}: |behind the last column`,
+  )
   const isNull = (field: SlowField) => field.bytes === '' || nulls.includes(decode({ ...field, bytes: field.written }))
   const fits = ({ fields }: SlowRecord) =>
     fields.length === width + trailing && fields.slice(width).every(({ written, quoted }) => written === '' && !quoted)
@@ -85,6 +87,6 @@ function whyBad({ reason, raw }: SlowRecord): RegExp | undefined {
     new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(raw, 'latin1'))
     return undefined
   } catch {
-    return /^not valid UTF-8 \(byte 0x[0-9A-F]{2}\)/
+    return /^a character cannot be read \(byte 0x[0-9A-F]{2} is not UTF-8\)/
   }
 }

@@ -37,7 +37,13 @@ describe('the CSV source', () => {
       ['0001', '000200000000000200011d4c', '00002279'],
       ['0002', null, '0000227a'],
     ])
-    expect(rejected).toEqual([{ line: 3, reason: '1 field where the header has 3', raw: 'x' }])
+    expect(rejected).toEqual([
+      {
+        line: 3,
+        reason: '1 value where the header has 3: something is missing, or the row was broken into two lines',
+        raw: 'x',
+      },
+    ])
     expect(logs).toEqual([
       'INFO LOW Read input.csv as UTF-8, delimiter ;, header in line 1, 3 columns: id SMALLINT, grosse_m DECIMAL(3,2), seen DATE',
     ])
