@@ -32,21 +32,26 @@ export class FileBytes implements ByteSource {
     return new FileBytes(this.descriptor, from, to, this.#chunkBytes, this.#tell)
   }
 
-  /** `taken` is told how many bytes were handed out. Each chunk has memory of its own: a decompressor may still hold it. */
+  /** `taken` is told how many bytes were handed out. Each piece has memory of its own: a decompressor may still hold it. */
   *pieces(taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
+    yield* this.#read(() => Buffer.allocUnsafeSlow(this.#chunkBytes), taken)
+  }
+
+  async *chunks(): AsyncGenerator<Buffer, void, void> {
+    const memory = Buffer.allocUnsafeSlow(this.#chunkBytes)
+    yield* this.#read(() => memory)
+  }
+
+  *#read(memory: () => Buffer, taken: (bytes: number) => void = () => {}): Generator<Buffer, void, void> {
     for (let at = this.from; at < this.to; ) {
-      const chunk = Buffer.allocUnsafeSlow(Math.min(this.#chunkBytes, this.to - at))
-      const read = readSync(this.descriptor, chunk, 0, chunk.length, at)
+      const chunk = memory()
+      const read = readSync(this.descriptor, chunk, 0, Math.min(chunk.length, this.to - at), at)
       if (read === 0) return
       at += read
       taken(at - this.from)
       this.#tell(at)
       yield chunk.subarray(0, read)
     }
-  }
-
-  async *chunks(): AsyncGenerator<Buffer, void, void> {
-    yield* this.pieces()
   }
 }
 
