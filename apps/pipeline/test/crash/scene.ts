@@ -20,8 +20,8 @@ export function numbered(run: number, rows = 20_000): string {
 }
 
 /** Pipelines of one client whose tables hold two rows of run 1 each, loaded by a worker that has gone again. */
-export async function loadedPipelines(stack: Stack, many: number, environment = stack.environment): Promise<Loaded[]> {
-  await using _worker = await spawnWorker({ ...environment, CLIENT_CONCURRENCY: '8', WORKER_CONCURRENCY: '4' })
+export async function loadedPipelines(stack: Stack, many: number): Promise<Loaded[]> {
+  await using _worker = await spawnWorker({ ...stack.environment, CLIENT_CONCURRENCY: '8', WORKER_CONCURRENCY: '4' })
   const first = await stack.pipeline()
   const others = Array.from({ length: many - 1 }, () => stack.pipeline(first.client))
   const pipelines = [first, ...(await Promise.all(others))]

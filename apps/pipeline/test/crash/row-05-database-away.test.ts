@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { startGate } from '../api/gate.ts'
+import { finished, stagingTables } from '../engine/large-load.ts'
+import { startStack, type Stack } from '../engine/stack.ts'
+import { until } from '../engine/worker-process.ts'
+import { ask, loadedPipelines, numbered, seen, sprung, takenBy, trapped } from './scene.ts'
+
+/** Where a worker is when the service's own database goes away. The API's side of it is in test/api/operating. */
+const points = ['in-copy', 'before-swap', 'in-publication', 'before-status'] as const
+
+let stack: Stack
+const back = new Map<string, { away: Awaited<ReturnType<typeof seen>>; atLast: Awaited<ReturnType<typeof seen>> }>()
+
+/** All at once. The database is away for four seconds here, and for as long as it likes elsewhere: nothing counts them. */
+beforeAll(async () => {
+  stack = await startStack()
+  const scenes = await loadedPipelines(stack, points.length)
+  const url = new URL(stack.environment['PIPELINE_DATABASE_URL']!)
+  const gate = await startGate(Number(url.port))
+  const throughGate = Object.assign(new URL(url), { port: String(gate.port) }).href
+  await using workers = new AsyncDisposableStack()
+  const first = await Promise.all(
+    points.map(async (point) =>
+      workers.use(await trapped(stack, `${point}:stop`, { PIPELINE_DATABASE_URL: throughGate })),
+    ),
+  )
+  const asked = await Promise.all(
+    scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
+  )
+  await Promise.all(points.map((point, index) => sprung(first[index]!, point)))
+  await gate.shut()
+  for (const worker of first) worker.signal('SIGCONT')
+  await sleep(4_000)
+  const runs = first.map((worker) => asked.find(({ run }) => run.uid === takenBy(worker)[0])!)
+  const away = await Promise.all(runs.map(({ scene, run }) => seen(stack, scene, run)))
+  await gate.open()
+  await Promise.all(
+    runs.map(async ({ scene, run }, index) => {
+      await finished(stack, run)
+      await until(async () => (await seen(stack, scene, run)).jobs === 0)
+      await until(async () => (await stagingTables(scene.client, run)) === 0)
+      back.set(points[index]!, { away: away[index]!, atLast: await seen(stack, scene, run) })
+      await scene.client.end()
+    }),
+  )
+  await Promise.all(first.map((worker) => worker[Symbol.asyncDispose]()))
+  await gate.shut()
+}, 120_000)
+afterAll(() => stack?.[Symbol.asyncDispose]())
+
+describe('a run whose worker cannot reach the service’s own database', () => {
+  it.each(['in-copy', 'before-swap'])('does not publish while nobody can say whether it may: %s', (point) => {
+    expect(back.get(point)!.away).toMatchObject({ state: 'RUNNING', holds: [1], publications: 0 })
+  })
+
+  it.each(['in-publication', 'before-status'])('is published once it was allowed: %s', (point) => {
+    expect(back.get(point)!.away).toMatchObject({ state: 'RUNNING', holds: [2], publications: 1 })
+  })
+
+  it.each(points)('is OK, and published once, when the database is back: %s', (point) => {
+    const right = { state: 'OK', holds: [2], rows: 20_000, rows_written: 20_000, publications: 1, staging: 0, jobs: 0 }
+    expect(back.get(point)!.atLast).toMatchObject(right)
+  })
+})

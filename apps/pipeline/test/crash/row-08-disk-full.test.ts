@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process'
+import { chownSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { unprivilegedUser } from '../../../../infra/postgres/os-user.ts'
+import { finished } from '../engine/large-load.ts'
+import { startStack, type Stack } from '../engine/stack.ts'
+import { spawnWorker, until } from '../engine/worker-process.ts'
+import { connected } from '../scratch-warehouse.ts'
+import { on, type OwnWarehouse, startOwnWarehouse } from './own-warehouse.ts'
+import { ask, type Loaded, loadedPipelines, numbered, seen } from './scene.ts'
+
+/** A disk of 8 MB, for PostgreSQL's user. Undefined where we may not mount one. */
+async function smallDisk(): Promise<string | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-small-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=755', 'none', folder], { stdio: 'ignore' })
+  } catch {
+    await rm(folder, { recursive: true })
+    return undefined
+  }
+  const user = unprivilegedUser()
+  if (user) chownSync(folder, user.uid, user.gid)
+  return folder
+}
+
+const disk = await smallDisk()
+if (!disk) console.warn('A full disk is not tested: mounting a small one takes root and the right to mount.')
+
+const when = disk ? describe : describe.skip
+when('a warehouse whose disk is full', () => {
+  let plain: Stack
+  let own: OwnWarehouse
+  let stack: Stack
+  let scene: Loaded
+  beforeAll(async () => {
+    own = await startOwnWarehouse()
+    plain = await startStack()
+    stack = on(own, plain)
+    scene = (await loadedPipelines(stack, 1))[0]!
+    const { rows } = await scene.client.query('select current_database() as name')
+    await using superuser = await connected(own.url('postgres'))
+    await superuser.query(`create tablespace small location '${disk}'`)
+    await superuser.query('grant create on tablespace small to public')
+    await superuser.query(`alter database ${rows[0].name} set default_tablespace = 'small'`)
+  })
+  afterAll(async () => {
+    await scene?.client.end()
+    await plain?.[Symbol.asyncDispose]()
+    await own?.[Symbol.asyncDispose]()
+    execFileSync('umount', [disk!])
+    await rm(disk!, { recursive: true })
+  })
+
+  it('fails the run with a sentence, leaves no staging table, and loads again what fits', async () => {
+    await using _worker = await spawnWorker(stack.environment)
+    const run = await ask(stack, scene.pipeline, numbered(2, 500_000))
+    await finished(stack, run)
+    await until(async () => (await seen(stack, scene, run)).jobs === 0)
+    const failed = { state: 'FAILED', error_code: 'DISK_FULL', holds: [1], rows: 2, publications: 0, staging: 0 }
+    expect(await seen(stack, scene, run)).toMatchObject(failed)
+    expect((await stack.state(run)).message).toMatch(/no room left/)
+    const next = await ask(stack, scene.pipeline, numbered(3, 1_000))
+    expect(await finished(stack, next)).toMatchObject({ state: 'OK', rows_written: 1_000 })
+  })
+})
