@@ -144,6 +144,30 @@ describe('a pipeline from PostgreSQL', () => {
   })
 })
 
+describe('a look-up', () => {
+  it('lists the tables that can be read, before and after the pipeline is saved', async () => {
+    const tables = [
+      { id: 'public.cases', code: 'public', name: 'cases' },
+      { id: 'public.many', code: 'public', name: 'many' },
+    ]
+    const { body: unsaved } = await owner.post('/lookups/SQL_DATABASE_D/tables').send({ jdbcSource }).expect(200)
+    expect(unsaved).toEqual(tables)
+    const uid = await create({ sqlQuery: 'select 1' })
+    const saved = (asked: object) => owner.post(`/data-pipelines/${uid}/lookups/tables`).send(asked).expect(200)
+    expect((await saved({})).body).toEqual(tables)
+    const { password: _, ...known } = jdbcSource
+    expect((await saved({ jdbcSource: known, query: 'MAN' })).body).toEqual(tables.slice(1))
+  })
+
+  it('says what is wrong in a sentence, and knows no other kinds', async () => {
+    const wrong = { jdbcSource: { ...jdbcSource, password: 'wrong password' } }
+    const { body: refused } = await owner.post('/lookups/SQL_DATABASE_D/tables').send(wrong).expect(422)
+    expect(refused).toMatchObject({ code: 'source-unreadable', detail: expect.stringContaining(username) })
+    for (const path of ['SQL_DATABASE_D/forms', 'CSV_UPLOAD/tables', 'FAX/tables'])
+      await owner.post(`/lookups/${path}`).send({ jdbcSource }).expect(404)
+  })
+})
+
 describe('a connection test', () => {
   const test = async (changes: object) =>
     (await owner.post('/data-pipelines/test-connection').send(body(changes)).expect(200)).body

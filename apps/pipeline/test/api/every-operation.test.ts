@@ -118,6 +118,16 @@ const good: Record<string, () => Promise<Good>> = {
     query: '?name=a.csv&delimiter=COMMA&nullValues=NA',
     body: 'a,b\n1,NA\n',
   }),
+  'dataPipelines.lookup': async () => ({ body: { jdbcSource: atHome() } }),
+  'dataPipelines.lookupSaved': async () => ({
+    uid: (
+      await owner
+        .post('/data-pipelines')
+        .send(pipelineBody(loaded.schema, { ...unreachable, jdbcSource: atHome() }))
+        .expect(201)
+    ).body.id,
+    body: { query: 'nothing is called that' },
+  }),
   'dataPipelines.testSource': async () => ({ body: unreachable }),
   'dataPipelines.testConnection': async () => ({
     uid: (await owner.post('/data-pipelines').send(pipelineBody(loaded.schema, unreachable)).expect(201)).body.id,
@@ -145,7 +155,15 @@ const replacement = async () => {
   const { body } = await owner.get(`/data-pipelines/${loaded.pipeline}`).expect(200)
   return pipelineBody(loaded.schema, { name: body.name })
 }
-const at = ({ path }: Signature, uid: string = randomUUID()) => path.replace(':uid', uid).replace(':taskId', loaded.run)
+/** A database that is there: the service's own, read as a source. */
+const atHome = () => {
+  const { hostname, port, pathname, username, password } = new URL(service.environment['PIPELINE_DATABASE_URL']!)
+  const database = pathname.slice(1)
+  return { hostname, port: Number(port), database, username, ...(password && { password }) }
+}
+const parameters = () => ({ taskId: loaded.run, type: 'SQL_DATABASE_D', kind: 'tables' })
+const at = ({ path }: Signature, uid: string = randomUUID()) =>
+  Object.entries({ uid, ...parameters() }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
 const asked = (caller: Asking, signature: Signature, { uid, query = '', body }: Good) => {
   const request = caller[signature.method](`${at(signature, uid)}${query}`)
   return signature.upload ? request.type(signature.upload).send(body ?? 'a\n1\n') : request.send(body)

@@ -4,6 +4,7 @@ import { signature } from '../operation.ts'
 import { recordSignatures, sharingSignatures } from '../record-signatures.ts'
 import { DataPipeline, DataPipelineBody, SourceBody } from './data-pipeline/data-pipeline.ts'
 import { UploadedFile } from './data-pipeline/uploaded-file.ts'
+import { LookedUp, SourceLookupBody } from './lookup.ts'
 import { FilePreviewQuery, SourcePreview } from './preview.ts'
 import { UploadQuery } from './upload.ts'
 import { LogEntry, LogQuery, LogStreamQuery, PageQuery, RejectedRow, Run, RunBody } from './run.ts'
@@ -97,6 +98,28 @@ export const pipelineOperations = {
       guard: manage,
       effect: 'read',
       response: ResultEnvelope,
+    }),
+    lookup: signature({
+      id: 'dataPipelines.lookup',
+      summary: 'What a source has to choose from, before anything is saved',
+      description: 'Of databases, the kind `tables`: what can be read, a thousand at most; `query` narrows it.',
+      method: 'post',
+      path: '/lookups/:type/:kind',
+      guard: manage,
+      effect: 'read',
+      body: SourceLookupBody,
+      response: listOf(LookedUp),
+    }),
+    lookupSaved: signature({
+      id: 'dataPipelines.lookupSaved',
+      summary: 'What the source of a pipeline has to choose from',
+      description: 'An absent jdbcSource means the saved one, and an absent password the stored one.',
+      method: 'post',
+      path: '/data-pipelines/:uid/lookups/:kind',
+      guard: manage,
+      effect: 'read',
+      body: SourceLookupBody,
+      response: listOf(LookedUp),
     }),
     run: signature({
       id: 'dataPipelines.run',

@@ -4,6 +4,7 @@ import { operation } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { followLogs } from './follow-logs.ts'
 import { readData, readTable } from './loaded-table.ts'
+import { lookUp, lookUpSaved } from './lookup.ts'
 import { previewFile } from './preview-file.ts'
 import { previewSource } from './preview.ts'
 import { dataPipelines } from './records.ts'
@@ -20,11 +21,13 @@ export const dataPipelineOperations = {
   // Before those of one pipeline, as whose uid their names could be taken.
   preview: operation(signatures.preview, previewSource),
   previewFile: operation(signatures.previewFile, previewFile),
+  lookup: operation(signatures.lookup, lookUp),
   testSource: operation(signatures.testSource, testSource),
   ...recordOperations(signatures, kind),
   ...sharingOperations(signatures, kind, checkSharingTargets),
   upload: operation(signatures.upload, uploadFile),
   testConnection: operation(signatures.testConnection, testConnection),
+  lookupSaved: operation(signatures.lookupSaved, lookUpSaved),
   run: operation(signatures.run, runPipeline),
   cancel: operation(signatures.cancel, cancelPipeline),
   runs: operation(signatures.runs, runs),

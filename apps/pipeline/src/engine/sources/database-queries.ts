@@ -1,8 +1,13 @@
 import { defaultPorts, type SqlDatabaseDPipelineBody } from '@sluice/contracts'
 import { type Connectable, type DatabaseConfig, type DatabaseKind } from './databases/database-config.ts'
 import { databaseSource, tryDatabase } from './databases/database-source.ts'
+import { type SourceTable, tableQueries } from './database-tables.ts'
+import { previewFeed } from './preview/preview-feed.ts'
 import type { Reading, SourceKind } from './reading.ts'
 import type { Feed } from './source.ts'
+
+/** Looked through. What is answered is one page of them. */
+const mostTables = 50_000
 
 type DatabaseType = keyof typeof defaultPorts
 
@@ -22,8 +27,16 @@ export function databaseQueries(connectable: Connectable): Record<DatabaseType, 
       const feeds = source.read(config, report, signal)
       return config.tables?.length === 1 ? intoTarget(feeds) : feeds
     },
+    lookup: (what, reading, signal) => (what === 'tables' ? tablesOf(reading, signal) : undefined),
     test: (reading, signal) => tryDatabase(configOf(reading), connectable, signal),
   }
+  async function tablesOf(reading: Reading, signal: AbortSignal): Promise<SourceTable[]> {
+    const { tables: _, ...server } = configOf(reading)
+    const config = { ...server, query: tableQueries[server.kind] }
+    const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), mostTables, signal)
+    return rows.map(([schema, name]) => ({ schema: String(schema), name: String(name) }))
+  }
+
   return { SQL_DATABASE_A: kind, SQL_DATABASE_B: kind, SQL_DATABASE_C: kind, SQL_DATABASE_D: kind }
 }
 

@@ -1,4 +1,5 @@
 import type { SourceSecrets } from '../../source-secrets.ts'
+import type { SourceTable } from './database-tables.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import type { Feed, Report } from './source.ts'
 
@@ -16,6 +17,8 @@ export interface SourceKind {
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
   /** Whether the source can be reached, signed in to, and asked. Absent where there is nothing to reach. */
   test?(reading: Reading, signal: AbortSignal): Promise<void>
+  /** What there is to choose from, by kind. Absent, or undefined, where there is no such kind. */
+  lookup?(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceTable[]> | undefined
   /** The first rows; where it is absent, they are read as a load reads them. */
   preview?(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

@@ -1,5 +1,6 @@
 import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http'
 import { databaseQueries } from './database-queries.ts'
+import type { SourceTable } from './database-tables.ts'
 import { previewFeed } from './preview/preview-feed.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import type { Reading, SourceKind } from './reading.ts'
@@ -12,6 +13,8 @@ export interface Sources {
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
   /** What is wrong with the source as it is reached, signed in to and asked; undefined when nothing is. */
   test(reading: Reading, signal: AbortSignal): Promise<{ code: string; message: string } | undefined>
+  /** What there is to choose from; undefined where there is no such kind of thing. Throws `SourceProblem`. */
+  lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceTable[]> | undefined
   /** The first rows, so many at most. Throws `SourceProblem`. */
   preview(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
@@ -48,6 +51,8 @@ export function openSources({ filesDirectory, allowed }: SourceParts): Sources {
         return { code: error.code, message: error.message }
       }
     },
+
+    lookup: (what, reading, signal) => kindOf(reading.type).lookup?.(what, reading, signal),
 
     preview(reading, rows, signal) {
       const kind = kindOf(reading.type)

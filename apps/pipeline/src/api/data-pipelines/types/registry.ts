@@ -33,9 +33,14 @@ export type AnyKind = Omit<
 
 export type { KnownType }
 
+/** Undefined for a type that this version has not. */
+export function findKind(type: string): AnyKind | undefined {
+  return Object.hasOwn(kinds, type) ? (kinds[type as KnownType] as unknown as AnyKind) : undefined
+}
+
 /** Throws for a type that only a later version has. */
 export function kindOf(type: string): AnyKind {
-  const kind = Object.hasOwn(kinds, type) ? kinds[type as KnownType] : undefined
+  const kind = findKind(type)
   if (!kind) throw new Error(`This version has no data pipelines of type ${type}.`)
-  return kind as unknown as AnyKind
+  return kind
 }

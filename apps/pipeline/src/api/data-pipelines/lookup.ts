@@ -1,0 +1,76 @@
+import type { LookedUp, SourceLookupBody } from '@sluice/contracts'
+import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import type { Reading } from '../../engine/sources/reading.ts'
+import type { PipelineContext } from '../operation.ts'
+import { dataPipelines } from './records.ts'
+import { keptSecrets, withValues } from './source-columns.ts'
+import { savedReading } from './source-asked.ts'
+import { findKind } from './types/registry.ts'
+
+type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
+type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
+
+/** Milliseconds, and what fits on a page. */
+const longest = 30_000
+const mostAnswered = 1_000
+
+const looking = fewAtOnceEach({
+  atOnce: 2,
+  waiting: 20,
+  title: 'Too many things are being looked up for your organisation.',
+})
+
+/** What a source has to choose from that may not be saved yet. */
+export async function lookUp(input: Unsaved): Promise<LookedUp[]> {
+  const { type, kind } = input.params
+  const found = findKind(type)
+  if (!found?.checkConnection) throw problems.notFound('look-up')
+  const body = asked(input.body)
+  found.checkConnection(body)
+  return answer(input, kind, {
+    type,
+    settings: found.settings(body),
+    secrets: withValues(found.secrets(body)),
+    input: {},
+  })
+}
+
+/** The same for a pipeline; what is absent is what it has stored. That takes a right to change it. */
+export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
+  const { db, caller, params, body, keyRing } = input
+  const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
+  const kind = findKind(row.type)
+  if (!kind?.checkConnection) throw problems.notFound('look-up')
+  if (!body.jdbcSource) return answer(input, params.kind, await savedReading(input, row))
+  const source = asked(body)
+  kind.checkConnection(source)
+  const settings = kind.settings(source)
+  const secrets = keptSecrets(kind, row, settings, kind.secrets(source), keyRing)
+  return answer(input, params.kind, { type: row.type, settings, secrets, input: {} })
+}
+
+function asked({ jdbcSource }: SourceLookupBody) {
+  if (!jdbcSource) throw problems.refused('/jdbcSource', 'Say where the database is, and who asks it.')
+  return { type: 'SQL_DATABASE_D' as const, jdbcSource }
+}
+
+async function answer(
+  { sources, caller, body }: Pick<Saved, 'sources' | 'caller' | 'body'>,
+  kind: string,
+  reading: Reading,
+): Promise<LookedUp[]> {
+  const signal = AbortSignal.timeout(longest)
+  const found = await looking(caller.client, async () => sources.lookup(kind, reading, signal)).catch(
+    (error: unknown) => {
+      if (!signal.aborted) throw error
+      throw problems.refused('/', `The source did not answer in full within ${longest / 1000} seconds.`)
+    },
+  )
+  if (!found) throw problems.notFound('look-up')
+  const wanted = body.query?.trim().toLowerCase() ?? ''
+  return found
+    .map(({ schema, name }) => ({ id: `${schema}.${name}`, code: schema, name }))
+    .filter(({ id }) => id.toLowerCase().includes(wanted))
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    .slice(0, mostAnswered)
+}

@@ -1,0 +1,31 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line } from '../named.ts'
+import { databaseQuery } from './data-pipeline/database-query.ts'
+
+/** What is asked to look something up: where the source is. Which fields are needed depends on its type. */
+export const SourceLookupBody = contract(
+  'SourceLookupBody',
+  Type.Object(
+    {
+      jdbcSource: Type.Optional(databaseQuery.jdbcSource),
+      query: Type.Optional({ ...Line, description: 'Only what has this in its name.' }),
+    },
+    closed,
+  ),
+)
+export type SourceLookupBody = TypeOf<typeof SourceLookupBody>
+
+/** Something that a source has, to be chosen. Of a table, the code is its schema. */
+export const LookedUp = contract(
+  'LookedUp',
+  Type.Object(
+    {
+      id: Type.String({ maxLength: 600 }),
+      code: Type.String({ maxLength: 300 }),
+      name: Type.String({ maxLength: 300 }),
+    },
+    closed,
+  ),
+)
+export type LookedUp = TypeOf<typeof LookedUp>
