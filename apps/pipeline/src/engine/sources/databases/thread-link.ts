@@ -18,6 +18,7 @@ export class ThreadLink implements AsyncDisposable {
     this.#worker = new Worker(new URL('./database-thread.ts', import.meta.url), {
       name: job.config.kind,
       workerData: job,
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
     })
     this.#worker.on('message', (message: Message) => {
       this.#messages.push(message)

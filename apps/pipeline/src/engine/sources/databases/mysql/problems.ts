@@ -37,6 +37,11 @@ const byCode: Record<string, ProblemCode> = {
 export function explainMysql(error: unknown, { username }: DatabaseConfig): Explained | undefined {
   if (error instanceof NotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
   const message = messageOf(error)
+  if (codes(error).includes('HANDSHAKE_SSL_ERROR'))
+    return {
+      code: /cert|signed|altname/i.test(message) ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL',
+      detail: message,
+    }
   const code = codes(error)
     .map((each) => byCode[each])
     .find((each) => each !== undefined)

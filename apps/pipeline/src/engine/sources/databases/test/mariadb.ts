@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,8 +18,11 @@ export interface Mariadb extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A MariaDB of its own on a loopback port, fast instead of durable, gone when it is disposed of. Its root has no password. */
-export async function startMariadb(options: readonly string[] = []): Promise<Mariadb> {
+/**
+ * A MariaDB of its own on a loopback port, fast instead of durable, gone when it is disposed of. Its root has no password. With a
+ * certificate it offers encrypted connections.
+ */
+export async function startMariadb(certificate?: { key: string; cert: string }): Promise<Mariadb> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-mariadb-'))
   const owner = unprivileged()
   if (owner) chownSync(folder, owner.uid, owner.gid)
@@ -40,7 +43,11 @@ export async function startMariadb(options: readonly string[] = []): Promise<Mar
     'skip-name-resolve': 'on',
   }
   const settings = Object.entries(own).map(([name, value]) => `--${name}=${value}`)
-  const child = spawn(server, ['--no-defaults', ...settings, ...options], { cwd: folder, stdio: 'ignore', ...owner })
+  for (const [name, text] of Object.entries(certificate ?? {})) {
+    await writeFile(join(folder, name), text)
+    settings.push(`--ssl-${name}=${join(folder, name)}`)
+  }
+  const child = spawn(server, ['--no-defaults', ...settings], { cwd: folder, stdio: 'ignore', ...owner })
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const stop = async () => {
     child.kill('SIGKILL')

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { spawnSync } from 'node:child_process'
+import { afterAll, describe, expect, it } from '@jest/globals'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { databaseLimits, type DatabaseConfig, type DatabaseKind } from '../database-config.ts'
 import { tryDatabase } from '../database-source.ts'
+import { selfSigned } from './certificate.ts'
 import { here } from './reading.ts'
 
 const never = new AbortController().signal
@@ -86,23 +86,7 @@ describe('a database that cannot be reached', () => {
   })
 
   describe('with a certificate that nobody signed', () => {
-    let certificate: { key: Buffer; cert: Buffer } | undefined
-
-    beforeAll(() => {
-      const options = [
-        'req',
-        '-x509',
-        '-newkey',
-        'ec',
-        '-pkeyopt',
-        'ec_paramgen_curve:prime256v1',
-        '-nodes',
-        '-days',
-        '2',
-      ]
-      const made = spawnSync('openssl', [...options, '-subj', '/CN=other.example', '-keyout', '-', '-out', '-'])
-      if (made.status === 0) certificate = { key: made.stdout, cert: made.stdout }
-    })
+    const certificate = selfSigned()
 
     it('is not trusted by PostgreSQL’s driver', async () => {
       if (!certificate) return console.warn('openssl is not installed')
