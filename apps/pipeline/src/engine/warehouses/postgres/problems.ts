@@ -30,7 +30,8 @@ const denied: Verdict = [
 ]
 const busy: Verdict = [
   'TABLE_BUSY',
-  ({ place }) => `${place} is being read by a long query, so it could not be replaced yet. The old data stays.`,
+  ({ place }) =>
+    `${place} is in use by a long query or by maintenance, so it could not be replaced yet. The old data stays.`,
   'retryable',
 ]
 

@@ -123,6 +123,28 @@ describe('publishing', () => {
     expect(Math.max(...waits)).toBeLessThan(250)
   })
 
+  it('waits for the maintenance of the old rows without keeping readers waiting', async () => {
+    await load(numbered(3))
+    const { rows } = await scratch.superuser.query(
+      `select inhrelid::regclass::text as partition from pg_inherits where inhparent = 'health.${table}'::regclass`,
+    )
+    await using vacuum = await connectedAs(scratch.access, 'load')
+    await vacuum.query(`begin; lock table only ${rows[0].partition} in share update exclusive mode`)
+    await using reader = await connectedAs(scratch.access, 'read')
+    const { milliseconds } = await longestWait(reader, `select id from health.${table}`, async () => {
+      const publishing = load(numbered(5))
+      await sleep(3_000)
+      await vacuum.query('rollback')
+      await publishing
+    })
+    expect(await rowsOf()).toHaveLength(5)
+    expect(milliseconds).toBeLessThan(500)
+    const { rows: settings } = await scratch.superuser.query(
+      `select reloptions from pg_class c join pg_inherits on inhrelid = c.oid where inhparent = 'health.${table}'::regclass`,
+    )
+    expect(settings).toEqual([{ reloptions: null }])
+  }, 15_000)
+
   it('keeps views over the table working', async () => {
     await load(numbered(3))
     await using user = await connectedAs(scratch.access, 'load')

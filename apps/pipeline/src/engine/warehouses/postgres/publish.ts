@@ -10,6 +10,7 @@ import type { Pools, PostgresLoad } from './load.ts'
 import { mergeModeOf, prepareMerge } from './merge.ts'
 import { outlast } from './older-readers.ts'
 import { unflushed, untilDurable } from './durable.ts'
+import { interruptMaintenance } from './maintenance.ts'
 import { analyzeParent, prepare } from './prepare.ts'
 import { warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
@@ -41,7 +42,7 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
   const loads = publishing.loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
   for (const load of loads) {
     if (mergeModeOf(load, options) === 'MERGE') await prepareMerge(pools, load, signal)
-    await prepare(pools, load, signal)
+    await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
   }
   await options.gate?.(loads.map(readyTable), signal)
   await everyoneSees(pools, loads, signal)
@@ -81,7 +82,7 @@ async function swapAll({ pools, loads, read, stillOurs, options }: Publishing, w
     )
     if (!rows[0]) return { publication: await alreadyThere(client, run), swaps: [] }
     const swaps: Swap[] = []
-    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read))
+    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
     for (const swap of swaps) await enterLedger(client, entryOf(run, swap, options))
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`

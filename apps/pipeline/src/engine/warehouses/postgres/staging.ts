@@ -41,7 +41,8 @@ export async function createStaging(
   const staging = qualified('sluice', name)
   await client.query(
     [
-      `create table ${staging} (${columnList(columns)})`,
+      // It would be analysed in the middle of the load, and locked when it is to be published. Then this is undone.
+      `create table ${staging} (${columnList(columns)}) with (autovacuum_enabled = off)`,
       `comment on table ${staging} is ${escapeLiteral(JSON.stringify(origin))}`,
       ...columnComments(staging, columns),
     ].join(';'),

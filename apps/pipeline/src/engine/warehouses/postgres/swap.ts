@@ -4,6 +4,7 @@ import { dependentViews, type DependentView } from './dependent-views.ts'
 import { createTable, evolve, type Evolution, rebuiltColumns } from './evolve.ts'
 import { type LastEntry, lastEntry } from './ledger.ts'
 import { gone, notOurs, type PostgresLoad } from './load.ts'
+import { keepMaintenanceOut } from './maintenance.ts'
 import { changedMeanwhile, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualified } from './names.ts'
 import { readShape, type Shape } from './shape.ts'
@@ -32,6 +33,7 @@ export async function planSwap(
   load: PostgresLoad,
   mode: 'REPLACE' | 'MERGE',
   read: string,
+  wait: number,
 ): Promise<Swap> {
   const { schema, table } = load.target
   const names = { table: qualified(schema, table), staging: qualified('sluice', load.stagingTable) }
@@ -41,6 +43,9 @@ export async function planSwap(
   const { rows, bytes } = load.written!
   const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published }
+  await client.query(
+    `${keepMaintenanceOut(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`,
+  )
 
   const before = await readShape(client, schema, table)
   if (!before) {
@@ -54,6 +59,7 @@ export async function planSwap(
   const current = await readShape(client, schema, table)
   if (!current?.ours) throw notOurs(load.scene)
 
+  if (current.partition) await client.query(keepMaintenanceOut(qualified('sluice', current.partition), wait))
   const last = await lastEntry(client, current.partition)
   const fed = load.target.columns.map(({ name }) => name)
   const evolution = evolve(names, current, staging, fed, last?.fedColumns ?? [])
