@@ -46,9 +46,15 @@ export async function startInstallation(folder: string): Promise<Installation> {
     OUTGOING_ALLOWED: '127.0.0.1',
   }
   const services: Service[] = []
-  started.defer(async () => void (await Promise.all(services.map((service) => service.stop()))))
+  const stop = async () => void (await Promise.all(services.splice(0).map((service) => service.stop())))
+  started.defer(stop)
   const stopped = new AbortController().signal
-  await bringUp({ settings, env, superuserUrl: postgres.url('postgres'), say: console.warn, stopped }, services)
+  const up = () =>
+    bringUp({ settings, env, superuserUrl: postgres.url('postgres'), say: console.warn, stopped }, services)
+  await up()
+  // Again: the first start takes the types out of the sources, which the images have behind them.
+  await stop()
+  await up()
   const session = started.use(await signIn(`http://127.0.0.1:${IDENTITY_PORT}`, 'admin', password))
   const pipelineUrl = `http://127.0.0.1:${PIPELINE_PORT}`
   const token = () => session.token()

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
-import { hostNames, outgoingAllowed } from '@sluice/http'
+import { hostNames, outgoingAllowed } from '@sluice/http/outgoing'
 import {
   databaseUrl,
   integer,

@@ -104,9 +104,10 @@ const groupsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceIn
   ).values(),
 ]
 
-function headerParameters({ versioned, effect, method, response, ifMatch }: Signature): Json[] {
+function headerParameters({ versioned, effect, method, response, ifMatch, events }: Signature): Json[] {
   const takesIfMatch = ifMatch ?? (versioned && effect === 'write' && method !== 'post')
   return [
+    ...(events ? [header('Last-Event-ID', 'Go on behind the event that has this id.')] : []),
     ...(takesIfMatch ? [header('If-Match', 'The ETag that was read. A newer version answers 412.')] : []),
     ...(response && effect === 'read' ? [header('Accept-Language', 'For display names that have translations.')] : []),
   ]
@@ -136,12 +137,19 @@ function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
   }))
 }
 
+/** Which variant each value of the discriminator means: without this, OpenAPI takes the values for names of schemas. */
+function mappingOf(schema: Json, lifted: Json): Record<string, string> {
+  const values = schema.oneOf.map((variant: Json) => variant.properties[schema.discriminator.propertyName].const)
+  return Object.fromEntries(values.map((value: string, index: number) => [value, lifted.oneOf[index].$ref]))
+}
+
 /** Replaces every titled schema by a reference and files it under its title. */
 function lift(schema: Json, found: Record<string, Json>): Json {
   if (Array.isArray(schema)) return schema.map((item) => lift(item, found))
   if (schema === null || typeof schema !== 'object') return schema
   const { title, ...rest } = schema
   const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, lift(value, found)]))
+  if (lifted.discriminator) lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(rest, lifted) }
   if (typeof title !== 'string') return lifted
   found[title] ??= lifted
   if (JSON.stringify(found[title]) !== JSON.stringify(lifted)) throw new Error(`Two contracts have the title ${title}`)

@@ -107,7 +107,7 @@ export function brokenRoomRules(root: string): string[] {
 function astray(file: string, to: string, typeOnly: boolean): string[] {
   const workspace = file.split('/').slice(0, 2).join('/')
   const refused = [`${file}: may not import ${to}`]
-  if (to.startsWith('@sluice/')) return packages[workspace]?.includes(to.slice('@sluice/'.length)) ? [] : refused
+  if (to.startsWith('@sluice/')) return packages[workspace]?.includes(to.split('/')[1]!) ? [] : refused
   if (!to.startsWith('.')) {
     const name = to
       .split('/')

@@ -1,4 +1,4 @@
-import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http'
+import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
 import { databaseQueries } from './database-queries.ts'
 import type { SourceTable } from './database-tables.ts'
 import { previewFeed } from './preview/preview-feed.ts'

@@ -1,4 +1,5 @@
-import { healthRoutes, listen, type Listening, type Part } from '@sluice/http'
+import { healthRoutes, type Part } from '@sluice/http/health'
+import { listen, type Listening } from '@sluice/http/listen'
 import type { Registry } from '@sluice/process'
 import express from 'express'
 
