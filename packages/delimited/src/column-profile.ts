@@ -21,7 +21,8 @@ export function startProfiles({ run }: Machine, stored: readonly StoredType[]): 
 /** What assembly/profile.ts found out since `startProfiles`. */
 export function profiles(machine: Machine, stored: readonly StoredType[]): ColumnProfile[] {
   const { bytes, run } = machine
-  return stored.map(({ dataType }, column) => {
+  return stored.map((type, column) => {
+    const { dataType } = type
     const at = run.PROFILES.value + column * run.PROFILE_BYTES.value
     const state = bytes.subarray(at, at + run.PROFILE_BYTES.value)
     const registers = run.REGISTERS.value + column * run.REGISTER_COUNT.value
@@ -30,7 +31,7 @@ export function profiles(machine: Machine, stored: readonly StoredType[]): Colum
     const kind = kindOf(dataType)
     if (kind === 'text' && distinct > 0) profile.maxLength = state.readUInt32LE(8)
     if (state[13] === 0 || kind === 'none') return profile
-    return { ...profile, min: extreme(state, 0, dataType), max: extreme(state, 1, dataType) }
+    return { ...profile, min: extreme(state, 0, type), max: extreme(state, 1, type) }
   })
 }
 
@@ -43,13 +44,13 @@ function kindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | 'none' |
 
 const keptBytes = 64
 
-function extreme(state: Buffer, which: 0 | 1, dataType: StoredType['dataType']): string {
+function extreme(state: Buffer, which: 0 | 1, { dataType, scale }: StoredType): string {
   const kept = state.subarray(40 + which * keptBytes)
   const length = Math.min(state.readUInt32LE(32 + which * 4), keptBytes)
   const key = state.readBigInt64LE(16 + which * 8)
   switch (dataType) {
     case 'DECIMAL':
-      return numericText(kept.subarray(0, length))
+      return numericText(kept.subarray(0, length), scale)
     case 'BOOLEAN':
       return key === 0n ? 'false' : 'true'
     case 'SMALLINT':

@@ -1,17 +1,26 @@
 const dayMilliseconds = 86_400_000
 const epoch = Date.UTC(2000, 0, 1)
 
-/** Days since 2000-01-01, of the years 0001 to 9999, as `yyyy-mm-dd`. */
+/** Days since 2000-01-01 as `yyyy-mm-dd`. */
 export function dateText(days: bigint): string {
-  return new Date(epoch + Number(days) * dayMilliseconds).toISOString().slice(0, 10)
+  const { day, era } = dayOf(new Date(epoch + Number(days) * dayMilliseconds))
+  return day + era
 }
 
 /** Microseconds since 2000-01-01 as `yyyy-mm-dd hh:mm:ss[.ffffff]`, with `+00` where it is a moment. */
 export function momentText(microseconds: bigint, zoned: boolean): string {
   const second = (microseconds - modulo(microseconds, 1_000_000n)) / 1_000_000n
   const fraction = String(modulo(microseconds, 1_000_000n)).padStart(6, '0').replace(/0+$/, '')
-  const text = new Date(epoch + Number(second) * 1000).toISOString().slice(0, 19).replace('T', ' ')
-  return `${text}${fraction && `.${fraction}`}${zoned ? '+00' : ''}`
+  const date = new Date(epoch + Number(second) * 1000)
+  const { day, era } = dayOf(date)
+  return `${day} ${date.toISOString().slice(-13, -5)}${fraction && `.${fraction}`}${zoned ? '+00' : ''}${era}`
+}
+
+/** An offset may take the first and the last years out of those of four digits. */
+function dayOf(date: Date): { day: string; era: string } {
+  const year = date.getUTCFullYear()
+  const shown = String(year > 0 ? year : 1 - year).padStart(4, '0')
+  return { day: shown + date.toISOString().slice(-20, -14), era: year > 0 ? '' : ' BC' }
 }
 
 const modulo = (value: bigint, by: bigint) => ((value % by) + by) % by
@@ -49,11 +58,11 @@ function plain(mantissa: string, power: number): string {
   return `${sign}${whole}${fraction && `.${fraction}`}`
 }
 
-/** PostgreSQL's binary numeric as digits. */
-export function numericText(bytes: Buffer): string {
+/** PostgreSQL's binary numeric as digits, with the scale of its column where that has one. */
+export function numericText(bytes: Buffer, columnScale?: number): string {
   const count = bytes.readUInt16BE(0)
   const weight = bytes.readInt16BE(2)
-  const scale = bytes.readUInt16BE(6)
+  const scale = columnScale ?? bytes.readUInt16BE(6)
   const group = (power: number) => {
     const index = weight - power
     const there = index >= 0 && index < count && 10 + index * 2 <= bytes.length
