@@ -66,7 +66,8 @@ describe('a JSON body', () => {
       )
       let answer = ''
       socket.on('data', (data) => (answer += data)).on('error', () => {})
-      const closed = once(socket, 'close')
+      // A connection that is reset is closed as well.
+      const closed = new Promise((resolve) => socket.once('close', resolve))
       for (const letter of '1234') {
         await sleep(50)
         socket.write(letter)

@@ -34,7 +34,8 @@ export function databaseQueries(connectable: Connectable): Record<DatabaseType, 
     const { tables: _, ...server } = configOf(reading)
     const config = { ...server, query: tableQueries[server.kind] }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), mostTables, signal)
-    return rows.map(([schema, name]) => ({ schema: String(schema), name: String(name) }))
+    // Both are names, and names are text in every database.
+    return (rows as [string, string][]).map(([schema, name]) => ({ schema, name }))
   }
 
   return { SQL_DATABASE_A: kind, SQL_DATABASE_B: kind, SQL_DATABASE_C: kind, SQL_DATABASE_D: kind }
