@@ -29,7 +29,7 @@ export async function read(game: Game): Promise<void> {
   while (!game.over) {
     for (const target of game.targets) {
       game.wrong.push(...(await wrongForReaders(game.seats.get(target.pipeline.client)!.reader, target)))
-      await sleep(10)
+      await sleep(40)
     }
   }
 }

@@ -37,12 +37,12 @@ export async function makeTargets(stack: Stack, all: Dice, { clients = 3, each =
   return targets
 }
 
-/** Asks for the next run of a target: 500 to 30,000 rows, a tenth of the runs bad, some with a column more. */
+/** Asks for the next run of a target: 500 to 12,500 rows, a tenth of the runs bad, some with a column more. */
 export async function askNext(stack: Stack, target: Target): Promise<Asked> {
   const { pipeline, asked } = target
   const number = asked.length + 1
   const dice = target.dice.branch(`run ${number}`)
-  const rows = dice.pick([500, 5_000, 30_000]) + dice.between(0, 499)
+  const rows = dice.pick([500, 3_000, 12_000]) + dice.between(0, 499)
   const bad = dice.chance(0.1)
   const rejected = bad ? rows : dice.chance(0.1) ? 1 : 0
   const file = await stack.upload(pipeline, content({ number, rows, rejected, more: dice.chance(0.3) }))

@@ -1,0 +1,50 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { readConfig } from '../config.ts'
+import { failpoint, failpointNames, parseFailpoints } from './failpoints.ts'
+
+const environment = {
+  PIPELINE_DATABASE_URL: 'postgres://a:b@c/d',
+  WAREHOUSE_DATABASE_URL: 'postgres://a:b@c/d',
+  SECRET_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+  SERVICE_SECRET: 'x'.repeat(24),
+  FILES_DIRECTORY: '/tmp',
+}
+
+describe('failpoints', () => {
+  it('are each at one place of the program', () => {
+    const sources = globSync('**/*.ts', { cwd: import.meta.dirname })
+      .filter((file) => !file.endsWith('.test.ts'))
+      .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'))
+      .join('\n')
+    const places = failpointNames.map((name) => [name, sources.split(`await failpoint('${name}')`).length - 1])
+    expect(places).toEqual(failpointNames.map((name) => [name, 1]))
+  })
+
+  it('are nothing where no setting names them', () => {
+    expect(failpointNames.map((name) => failpoint(name))).toEqual(failpointNames.map(() => undefined))
+    expect(readConfig(environment).FAILPOINTS).toEqual([])
+  })
+
+  it('are spelled point, action, milliseconds and passage', () => {
+    expect(parseFailpoints('in-copy:exit@3, before-swap:sleep:500,claimed:hang')).toEqual([
+      { point: 'in-copy', action: 'exit', passage: 3 },
+      { point: 'before-swap', action: 'sleep', milliseconds: 500 },
+      { point: 'claimed', action: 'hang' },
+    ])
+  })
+
+  it.each(['nowhere:exit', 'in-copy:explode', 'in-copy', 'in-copy:sleep', 'in-copy:exit:5', ''])(
+    'are refused when nobody knows them: %s',
+    (text) => {
+      expect(() => parseFailpoints(text)).toThrow(/no failpoint/)
+    },
+  )
+
+  it('are refused in production', () => {
+    const armed = { ...environment, FAILPOINTS: 'in-copy:exit' }
+    expect(readConfig(armed).FAILPOINTS).toHaveLength(1)
+    expect(() => readConfig({ ...armed, NODE_ENV: 'production' })).toThrow(/refused in production/)
+  })
+})
