@@ -206,6 +206,12 @@ export const dirtyTables: DirtyFile[] = [
     rows: ['1¦Ama', '2¦Kofi', '3¦Yaa'],
   },
   {
+    name: 'a delimiter at the end of the header only',
+    text: 'id,name,\n1,Ama\n2,Kofi\n',
+    labels: 'id¦name',
+    rows: ['1¦Ama', '2¦Kofi'],
+  },
+  {
     name: 'several at the end of every line',
     text: 'id,name,,,\n1,Ama,,,\n2,Kofi,,,\n',
     labels: 'id¦name',

@@ -21,10 +21,10 @@ export function textOf(content: string | Uint8Array): TextSource {
 }
 
 /** All rows of a text by the plain way through it, with its dialect guessed. */
-export function readText(content: string | Uint8Array, options: DelimitedOptions = {}) {
+export function readText(content: string | Uint8Array, options: DelimitedOptions = {}, limits = defaultLimits) {
   const text = textOf(content)
   const { dialect, guesses, notes } = detectText(text, options)
-  const { records, shape } = rowsOf(text, dialect, defaultLimits)
+  const { records, shape } = rowsOf(text, dialect, limits)
   const { scanner, grammar } = records
   const nulls = new Set(dialect.nulls)
   const rows: (string | null)[][] = []

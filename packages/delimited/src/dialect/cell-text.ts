@@ -20,5 +20,5 @@ export function cellText(
 }
 
 export function cellTexts(sample: Uint8Array, record: SampleRecord, grammar: Grammar): string[] {
-  return record.kinds.map((_, index) => cellText(sample, record, index, grammar))
+  return Array.from(record.kinds, (_, index) => cellText(sample, record, index, grammar))
 }

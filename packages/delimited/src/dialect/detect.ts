@@ -14,7 +14,7 @@ import { findTable, type Table } from './table.ts'
 import { guessDecimal, suggestNulls } from './values.ts'
 import { notesOf } from './words.ts'
 
-const parsedRecords = 4000
+const parsedRecords = { records: 2000, cells: 20_000 }
 /** The most that is read before a file is understood: one record may be that long. */
 export const longestSample = 16 * 1024 * 1024
 const valuesSeen = 1000
@@ -94,7 +94,7 @@ function footerOf(
   const fields = table.width + table.trailing
   const fitting = body.filter(({ count }) => count === fields)
   const firstKind = steadyKind(fitting.map(({ kinds }) => kinds[0]!))
-  const hasGaps = blankLines.some((line) => line > body[0]!.line && line < (fitting.at(-1)?.line ?? 0))
+  const hasGaps = blankLines.some((line) => line > (body[0]?.line ?? 0) && line < (fitting.at(-1)?.line ?? 0))
   return findFooter(sample, file.size, grammar, { fields, rowsFrom, firstKind, hasGaps })
 }
 

@@ -1,8 +1,6 @@
 import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cells.ts'
 import type { SampleRecord } from './parse.ts'
 
-/** Rows that a header is compared with. */
-const compared = 200
 /** Share of a column's values that have to be numbers or times for the column to speak. */
 const clearly = 0.9
 
@@ -18,7 +16,7 @@ export interface HeaderCandidate {
  */
 export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
   // Where files were put one behind the other their headers stand among the rows, and speak for themselves.
-  const sample = rows.slice(0, compared).filter((row) => row.texts.some((text, index) => text !== texts[index]))
+  const sample = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
   if (areYears(texts, record.kinds)) return 1
   let votes = 0
   for (const [index, kind] of record.kinds.entries()) {
@@ -53,7 +51,7 @@ function dominant(column: readonly { kind: number }[]): number | undefined {
 }
 
 /** `country, 2019, 2020, 2021`: numbers that count up by one are labels of years, not values. */
-function areYears(texts: readonly string[], kinds: readonly number[]): boolean {
+function areYears(texts: readonly string[], kinds: Uint8Array): boolean {
   const years = texts.filter((_, index) => kinds[index] === NUMBER)
   if (years.length < 2 || !years.every((year) => /^(19|20)\d\d$/.test(year))) return false
   const steps = years.slice(1).map((year, index) => Number(year) - Number(years[index]))

@@ -11,7 +11,13 @@ import { parseSample, type SampleRecord } from './parse.ts'
 export function mendedHeader(record: SampleRecord, sample: Uint8Array, grammar: Grammar, wide: number): SampleRecord {
   const after = afterLineEnd(sample, record.from, sample.length, true)
   const line = sample.subarray(0, after < 0 ? sample.length : after)
-  const [mended] = parseSample(line, record.from, true, { ...grammar, quote: -1, escape: -1 }, 1).records
+  const [mended] = parseSample(
+    line,
+    record.from,
+    true,
+    { ...grammar, quote: -1, escape: -1 },
+    { records: 1, cells: 0 },
+  ).records
   if (!mended || mended.count !== wide || !mended.kinds.every((kind) => kind === EMPTY || isText(kind))) return record
   const { starts, ends } = mended
   for (let index = 0; index < mended.count; index++) {

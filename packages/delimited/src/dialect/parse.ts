@@ -15,10 +15,10 @@ export interface SampleRecord {
   mended?: boolean
   fault?: 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE'
   /** The kinds of its cells (cells.ts); where each begins and ends, and its marks. */
-  kinds: number[]
-  starts: number[]
-  ends: number[]
-  marks: number[]
+  kinds: Uint8Array
+  starts: Int32Array
+  ends: Int32Array
+  marks: Uint8Array
 }
 
 export interface ParsedSample {
@@ -34,13 +34,21 @@ export interface ParsedSample {
 const longQuote = 32 * 1024
 const strayQuotes = 3
 
-/** The first records of a sample: at most `most`, and none that begins behind `until`. */
+/** Records and cells that are looked at, at most; a few records however many cells they have. */
+export interface Looked {
+  records: number
+  cells: number
+}
+
+const fewRecords = 20
+
+/** The first records of a sample; none that begins behind `until`. */
 export function parseSample(
   bytes: Uint8Array,
   from: number,
   complete: boolean,
   grammar: Grammar,
-  most: number,
+  most: Looked,
   until = bytes.length,
 ): ParsedSample {
   const scanner = new RecordScanner(grammar)
@@ -50,7 +58,9 @@ export function parseSample(
   let line = 1
   let at = from
   let strays = 0
-  while (at < end && at < until && records.length < most) {
+  let cells = 0
+  while (at < end && at < until && records.length < most.records) {
+    if (cells > most.cells && records.length >= fewRecords) break
     let outcome = scanner.scan(bytes, at, end, complete)
     if (outcome === MORE && scanner.openQuote >= 0 && end - scanner.openQuote > longQuote) {
       if (++strays > strayQuotes) break
@@ -63,6 +73,7 @@ export function parseSample(
     const isBlank = whole && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < QUOTED
     if (isBlank) blankLines.push(line)
     else if (outcome !== COMMENT) records.push(describe(scanner, { from: at, next, line }, outcome, bytes))
+    cells += scanner.count
     line += whole ? scanner.lines : countLineEnds(bytes, at, next)
     at = next
   }
@@ -77,15 +88,20 @@ function describe(
 ): SampleRecord {
   if (outcome !== RECORD) {
     const fault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
-    return { ...place, count: 0, fault, kinds: [], starts: [], ends: [], marks: [] }
+    return { ...place, count: 0, fault, kinds: nothing, starts: noPlaces, ends: noPlaces, marks: nothing }
   }
   const seen = Math.min(count, starts.length)
+  const kinds = new Uint8Array(seen)
+  for (let i = 0; i < seen; i++) kinds[i] = cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & QUOTED) !== 0)
   return {
     ...place,
     count,
-    kinds: Array.from({ length: seen }, (_, i) => cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & QUOTED) !== 0)),
-    starts: Array.from(starts.subarray(0, seen)),
-    ends: Array.from(ends.subarray(0, seen)),
-    marks: Array.from(marks.subarray(0, seen)),
+    kinds,
+    starts: starts.slice(0, seen),
+    ends: ends.slice(0, seen),
+    marks: marks.slice(0, seen),
   }
 }
+
+const nothing = new Uint8Array(0)
+const noPlaces = new Int32Array(0)

@@ -34,8 +34,9 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
     candidates.set(index, candidate)
     return candidate
   }
-  const rowsFrom = (index: number) => records.slice(index, index + 200).map((_, offset) => at(index + offset))
   const wide = usualWidth(records)
+  const compared = Math.max(20, Math.min(200, Math.floor(5_000 / wide)))
+  const rowsFrom = (index: number) => records.slice(index, index + compared).map((_, offset) => at(index + offset))
   // A line with broken quotes is a title only where no delimiter says that it should have been something else.
   const isBroken = ({ count, from, next }: SampleRecord) =>
     count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
@@ -67,6 +68,10 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   const body = records.slice(start + headerLines)
   const trailing = given.trailingDelimiters ?? trailingBehind(labels, body, wide)
   if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
+  // A delimiter at the end of the header alone begins no column either.
+  if (body.length > 0 && given.trailingDelimiters === undefined) {
+    while (labels.length > wide && labels.at(-1) === '') labels.pop()
+  }
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
   // Labels are only looked at as far as a table can have columns.
   const width = first.record.count > maxColumns ? first.record.count : labels.length
