@@ -14,7 +14,7 @@ const back = new Map<string, { away: Awaited<ReturnType<typeof seen>>; atLast: A
 
 /** All at once. The database is away for four seconds here, and for as long as it likes elsewhere: nothing counts them. */
 beforeAll(async () => {
-  stack = await startStack()
+  stack = await startStack({ heartbeatSeconds: 10 })
   const scenes = await loadedPipelines(stack, points.length)
   const url = new URL(stack.environment['PIPELINE_DATABASE_URL']!)
   const gate = await startGate(Number(url.port))
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await using workers = new AsyncDisposableStack()
   const first = await Promise.all(
     points.map(async (point) =>
-      workers.use(await trapped(stack, `${point}:stop`, { PIPELINE_DATABASE_URL: throughGate })),
+      workers.use(await trapped(stack, `${point}:stop@1`, { PIPELINE_DATABASE_URL: throughGate })),
     ),
   )
   const asked = await Promise.all(

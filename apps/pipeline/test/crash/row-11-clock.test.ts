@@ -1,0 +1,58 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { finished, stagingTables } from '../engine/large-load.ts'
+import { startStack, type Stack } from '../engine/stack.ts'
+import { until } from '../engine/worker-process.ts'
+import { ask, loadedPipelines, numbered, seen, takenBy, trapped } from './scene.ts'
+
+/** Debian's libfaketime. Undefined where it is not installed. */
+const library = readdirSync('/usr/lib')
+  .map((folder) => `/usr/lib/${folder}/faketime/libfaketime.so.1`)
+  .find((path) => existsSync(path))
+if (!library) console.warn('Clocks that jump are not tested: install the Debian package libfaketime.')
+
+const when = library ? describe : describe.skip
+when('a worker whose clock is wrong', () => {
+  let stack: Stack
+  let folder: string
+  beforeAll(async () => {
+    stack = await startStack({ heartbeatSeconds: 10 })
+    folder = await mkdtemp(join(tmpdir(), 'sluice-clock-'))
+  })
+  afterAll(async () => {
+    await rm(folder, { recursive: true })
+    await stack?.[Symbol.asyncDispose]()
+  })
+
+  it.each([
+    ['forward', '+2h', '+4h'],
+    ['back', '-2h', '-4h'],
+  ])('and jumps two hours %s in the middle of a load, loses no run and loads none twice', async (_, first, then) => {
+    const [scene] = await loadedPipelines(stack, 1)
+    const clock = join(folder, `clock${first}`)
+    await writeFile(clock, first)
+    const faked = {
+      LD_PRELOAD: library!,
+      FAKETIME_TIMESTAMP_FILE: clock,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    }
+    await using wrong = await trapped(stack, 'in-copy:sleep:700', faked)
+    const run = await ask(stack, scene!.pipeline, numbered(2))
+    await until(async () => (await seen(stack, scene!, run)).staging === 1)
+    await using _right = await trapped(stack, 'in-copy:sleep:100')
+    await writeFile(clock, then)
+    await finished(stack, run)
+    expect(takenBy(wrong)).toEqual([run.uid])
+    await until(async () => (await seen(stack, scene!, run)).jobs === 0)
+    await until(async () => (await stagingTables(scene!.client, run)) === 0)
+    expect(await seen(stack, scene!, run)).toMatchObject({ state: 'OK', attempt: 1, holds: [2], publications: 1 })
+    const later = await ask(stack, scene!.pipeline, numbered(3))
+    await finished(stack, later)
+    expect(await seen(stack, scene!, later)).toMatchObject({ state: 'OK', attempt: 1, holds: [3], publications: 1 })
+    await scene!.client.end()
+  })
+})
