@@ -42,7 +42,8 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
     count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
   const start = given.skipLines !== undefined ? 0 : tableStart(parsed, wide, at, rowsFrom, isBroken)
   const broken = records[start]!
-  if (broken.count === 0 && given.headerRow !== false) {
+  // What is given about quotes holds for the header too.
+  if (broken.count === 0 && given.headerRow !== false && given.quote === undefined) {
     records[start] = mendedHeader(broken, sample, grammar, wide)
     candidates.delete(start)
   }

@@ -1,0 +1,80 @@
+import { closeSync, openSync } from 'node:fs'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import type { DelimitedOptions } from '../src/dialect/options.ts'
+import { previewRows } from '../src/preview.ts'
+import { inputFolder } from './read-whole.ts'
+
+const folder = inputFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const preview = (content: string | Uint8Array, options: DelimitedOptions = {}, rows?: number) =>
+  previewRows({ path: folder.write(content), name: 'cases.csv' }, options, rows === undefined ? {} : { rows })
+
+describe('a preview', () => {
+  const text = 'Cases 2024\n\nid;name;share;"seen, last"\n1;Ama;0,5;2024-01-31\n2;;NA;\nx\n3;"";1,25;2024-02-29\n'
+
+  it('shows what was guessed, the columns with their types, the first rows and those that do not fit', () => {
+    const { description, notes, columns, rows, rejected, sample } = preview(text)
+    expect(description).toBe('delimiter ;, header in line 3, 2 lines above it skipped')
+    expect(notes).toEqual([
+      'NA may stand for no value; they are kept as text unless the options list them as null values.',
+    ])
+    expect(columns).toEqual([
+      { label: 'id', dataType: 'SMALLINT' },
+      { label: 'name', dataType: 'TEXT' },
+      { label: 'share', dataType: 'TEXT' },
+      { label: 'seen, last', dataType: 'DATE', dateFormat: 'YYYY-MM-DD' },
+    ])
+    expect(rows).toEqual([
+      ['1', 'Ama', '0,5', '2024-01-31'],
+      ['2', null, 'NA', null],
+      ['3', '', '1,25', '2024-02-29'],
+    ])
+    expect(rejected).toEqual([
+      {
+        line: 6,
+        reason: '1 value where the header has 4: something is missing, or the row was broken into two lines',
+        raw: 'x',
+      },
+    ])
+    expect(sample).toEqual({ rows: 4, complete: true })
+  })
+
+  it('shows what becomes of it under other options', () => {
+    const { columns, rows } = preview(text, { nullValues: ['NA'], decimal: 'COMMA' })
+    expect(columns[2]).toEqual({ label: 'share', dataType: 'DECIMAL', precision: 3, scale: 2 })
+    expect(rows.map((row) => row[2])).toEqual(['0,5', null, '1,25'])
+  })
+
+  it('shows as many rows as are asked for, and says that there are more', () => {
+    const many = preview(`id\n${Array.from({ length: 20_000 }, (_, index) => index).join('\n')}\n`, {}, 3)
+    expect(many.rows).toEqual([['0'], ['1'], ['2']])
+    expect(many.sample).toEqual({ rows: 5000, complete: false })
+    expect(many.columns).toEqual([{ label: 'id', dataType: 'SMALLINT' }])
+    expect(preview('id\n1\n2\n').rows).toHaveLength(2)
+  })
+
+  it('shows no more than a hundred rows that do not fit', () => {
+    const { rejected, sample } = preview(`a,b\n1,2\n${'x\n'.repeat(500)}3,4\n`, { delimiter: 'COMMA', footerLines: 0 })
+    expect(rejected).toHaveLength(100)
+    expect(sample).toEqual({ rows: 502, complete: true })
+  })
+
+  it('reads a file that is open, and leaves it open', () => {
+    const fd = openSync(folder.write('id,name\n1,Ama\n'), 'r')
+    for (let time = 0; time < 2; time++) {
+      expect(previewRows({ fd, name: 'cases.csv' }, {}).rows).toEqual([['1', 'Ama']])
+    }
+    closeSync(fd)
+  })
+
+  it('says in a sentence why there is nothing to show', () => {
+    expect(() => preview('')).toThrow('cases.csv is empty; upload a file with at least a header row.')
+    expect(() => preview('a,b\n', { columns: [{ label: 'c' }] })).toThrow(
+      /the column "c", which the file does not have/,
+    )
+    expect(() => preview('id,"x" y,z\n1,2,3\n4,5,6\n', { quote: 'DOUBLE' })).toThrow(
+      'The header of cases.csv in line 1 cannot be read: it has text after a closing quote; a quote inside a quoted field has to be doubled. If it has no header row, say so in the options.',
+    )
+  })
+})
