@@ -5,7 +5,7 @@ import { inputFolder } from './read-whole.ts'
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
 
-const cases = Number(process.env['SLUICE_FUZZ_CASES'] ?? 50_000)
+const cases = Number(process.env['SLUICE_FUZZ_CASES'] ?? 100_000)
 const firstSeed = Number(process.env['SLUICE_FUZZ_SEED'] ?? 1)
 
 it(`reads what a slow reader reads, from ${cases} random files as of seed ${firstSeed}`, () => {
