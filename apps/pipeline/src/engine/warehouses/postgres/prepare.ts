@@ -5,9 +5,12 @@ import { qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { readShape, type Shape } from './shape.ts'
 
-/** Bytes from which statistics are first taken from a smaller sample: 9,000 pages, not 30,000, to be read and dirtied. */
+/**
+ * Bytes from which statistics are taken from smaller samples, 300 pages for each unit of this setting, for all pages are
+ * to be read and dirtied: few from the rows, which autovacuum looks at again soon, more from the table, which it does not.
+ */
 const large = 64 * 1024 * 1024
-const briefly = 'set local default_statistics_target = 30'
+const sample = (target: number) => `set local default_statistics_target = ${target}`
 
 /** What takes long happens before anyone is kept waiting: the key's index, and the numbers the planner needs. */
 export async function prepare({ copies }: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
@@ -43,7 +46,7 @@ async function analyze(client: ClientBase, { written }: PostgresLoad, staging: s
   if (written!.bytes < large) await client.query(`analyze ${staging}`)
   else {
     const columns = shape.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    await client.query(`begin; ${briefly}; analyze ${staging} (${columns}); commit`)
+    await client.query(`begin; ${sample(10)}; analyze ${staging} (${columns}); commit`)
   }
 }
 
@@ -53,10 +56,10 @@ async function analyze(client: ClientBase, { written }: PostgresLoad, staging: s
  */
 export async function analyzeParent({ statements }: Pools, { target, written }: PostgresLoad): Promise<void> {
   const table = qualified(target.schema, target.table)
-  const sample = written!.bytes < large ? '' : `${briefly}; `
+  const smaller = written!.bytes < large ? '' : `${sample(30)}; `
   const run = (only: string) =>
     withClient(statements, undefined, (client) =>
-      client.query(`begin; ${sample}analyze (skip_locked) ${only}${table}; commit`),
+      client.query(`begin; ${smaller}analyze (skip_locked) ${only}${table}; commit`),
     )
   await run('only ')
     .catch((error: { code?: string }) => (error.code === '42601' ? run('') : undefined))
