@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
+import { defaultLimits } from '../src/limits.ts'
 import type { DirtyFile } from './dirty-file.ts'
 import { dirtyGrammars } from './dirty-grammars.ts'
 import { dirtyTables } from './dirty-tables.ts'
-import { readText } from './read-text.ts'
+import { readText, textOf } from './read-text.ts'
+import { readText as load } from './read-whole.ts'
 
 const files = [...dirtyGrammars, ...dirtyTables]
 
@@ -30,6 +32,24 @@ describe('a file with', () => {
   it('dirt of any kind is among more than eighty, all different', () => {
     expect(files.length).toBeGreaterThan(80)
     expect(new Set(files.map(({ name }) => name)).size).toBe(files.length)
+  })
+})
+
+describe('a load', () => {
+  it('brings every cell of all of them, in small windows and large ones, and rejects the same rows', () => {
+    const exact = files.filter((file) => {
+      const { dialect } = readText(file.text, file.options)
+      const loaded = [100, defaultLimits.readBytes].map((readBytes) =>
+        load(textOf(file.text), dialect, { ...defaultLimits, readBytes }),
+      )
+      return loaded.every(({ rows, rejected }) => {
+        const cells = rows.map((row) => row.map((cell) => cell ?? '∅').join('¦'))
+        const lines = rejected.map(({ line }) => line)
+        return `${cells.join('\n')}${lines}` === `${file.rows.join('\n')}${file.rejected ?? []}`
+      })
+    })
+    // The share of files that are read exactly, which is how readers are compared.
+    expect(exact.length / files.length).toBe(1)
   })
 })
 
