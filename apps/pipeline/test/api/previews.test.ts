@@ -65,6 +65,7 @@ describe('a preview of a file', () => {
     const { body } = await send('1|NA\n2|x\n', '?delimiter=PIPE&headerRow=false&nullValues=NA&rows=1').expect(200)
     expect(body).toMatchObject({
       rows: [['1', null]],
+      complete: false,
       csvGuesses: {
         delimiter: { value: 'PIPE', given: true, confidence: 1 },
         headerRow: { value: false, given: true },
@@ -112,6 +113,29 @@ describe('a preview of a file', () => {
     const empty = await send('').expect(422)
     expect(empty.body.detail).toBe('The file is empty.')
     await send('{}').type('application/json').expect(415)
+  })
+})
+
+describe('columns that are given', () => {
+  it('are shown by their names and types', async () => {
+    const id = await withFile('Code,When\n007,01/02/2026\n')
+    const columns = [
+      { label: 'Code', name: 'code_of_case', dataType: 'INTEGER' },
+      { index: 1, dateFormat: 'DD/MM/YYYY' },
+    ]
+    const asked = { type: 'CSV_UPLOAD', id, csvOptions: { columns } }
+    const { body } = await owner.post('/data-pipelines/preview').send(asked).expect(200)
+    expect(body.columns).toMatchObject([
+      { name: 'code_of_case', label: 'Code', dataType: 'INTEGER' },
+      { name: 'when', dataType: 'DATE' },
+    ])
+  })
+
+  it('have to be there', async () => {
+    const id = await withFile('a\n1\n')
+    const asked = { type: 'CSV_UPLOAD', id, csvOptions: { columns: [{ label: 'b', dataType: 'TEXT' }] } }
+    const { body } = await owner.post('/data-pipelines/preview').send(asked).expect(422)
+    expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringContaining('b') })
   })
 })
 

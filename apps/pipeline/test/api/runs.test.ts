@@ -42,6 +42,25 @@ describe('a run', () => {
     expect(read.body.status).toMatchObject({ lastRunStatus: 'QUEUED', taskId: body[0].taskId, tables: [] })
   })
 
+  it('tells how far it is, also in the status of its pipeline, while it lasts', async () => {
+    const one = await uploaded()
+    const { body } = await owner.post(`${one}/run`).expect(202)
+    const change = (values: object) =>
+      service.stack.db.updateTable('runs').set(values).where('uid', '=', body.data.taskId).execute()
+    const status = async () => (await owner.get(one).expect(200)).body.status
+    expect(await status()).not.toHaveProperty('progress')
+    const soon = new Date(Date.now() + 60_000)
+    const far = { bytes_read: 500, bytes_total: 1_000, rows_read: 50, percentage: 50, bytes_per_second: 10.4 }
+    await change({ ...far, state: 'RUNNING', started_at: new Date(), rows_per_second: 1.2, estimated_end: soon })
+    const progress = { bytesRead: 500, bytesTotal: 1_000, rowsRead: 50, rowsRejected: 0, percentage: 50 }
+    const rates = { rowsPerSecond: 1, bytesPerSecond: 10, estimatedEnd: soon.toISOString() }
+    expect((await status()).progress).toEqual({ ...progress, ...rates })
+    expect((await owner.get(`${one}/runs`).expect(200)).body[0].progress).toEqual({ ...progress, ...rates })
+    await change({ state: 'FAILED', finished_at: new Date() })
+    expect(await status()).not.toHaveProperty('progress')
+    expect((await owner.get(`${one}/runs`).expect(200)).body[0].progress).not.toHaveProperty('estimatedEnd')
+  })
+
   it('is cancelled at once, and then another can be asked for', async () => {
     const one = await uploaded()
     const { body: first } = await owner.post(`${one}/run`).expect(202)

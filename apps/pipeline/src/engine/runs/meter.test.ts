@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { openMeter } from './meter.ts'
-import { whereItIs } from './progress-lines.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { tellProgress, whereItIs } from './progress-lines.ts'
 
 /** A meter whose clock is moved by hand, in seconds. */
 function metered() {
@@ -80,6 +81,21 @@ describe('a meter', () => {
 })
 
 describe('a line of progress', () => {
+  it('is written now and then, until the load is over', async () => {
+    const lines: string[] = []
+    const { meter, read } = metered()
+    const write = (...[level, importance, message]: string[]) => void lines.push(`${level} ${importance} ${message}`)
+    {
+      using _telling = tellProgress(meter, { write }, 5)
+      read(1_000_000)
+      while (lines.length < 3) await sleep(5)
+    }
+    const told = lines.length
+    await sleep(30)
+    expect(lines).toHaveLength(told)
+    expect(lines[0]).toMatch(/^INFO LOW Read 1 MB, 100,000 rows: /)
+  })
+
   it('is for people', () => {
     const none = { rowsRejected: 0, percentage: null, bytesTotal: null, secondsLeft: null }
     const known = { bytesRead: 512_400_000, rowsRead: 3_800_000, rowsPerSecond: 950_000, bytesPerSecond: 128_000_000 }

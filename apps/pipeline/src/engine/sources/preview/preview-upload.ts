@@ -1,13 +1,14 @@
-import { DelimitedProblem, previewRows, type DelimitedOptions } from '@sluice/delimited'
+import type { DelimitedOptions } from '@sluice/delimited'
 import { identifiers } from '../../../identifiers.ts'
 import { openUpload, type Upload } from '../files/open-upload.ts'
 import type { UploadOptions } from '../files/upload.ts'
 import { isParquet } from '../read-upload.ts'
-import { SourceProblem } from '../source.ts'
+import { previewInThread } from './preview-in-thread.ts'
 import type { SourcePreview } from './source-preview.ts'
 
 /** Bytes of rows: more than is looked at. */
 const firstBytes = 2 * 1024 * 1024
+const mostRejected = 100
 
 /** The first rows of an uploaded file of text, workbook or archive, with what was guessed of it. */
 export async function previewUpload(
@@ -18,28 +19,21 @@ export async function previewUpload(
 ): Promise<SourcePreview> {
   using opened = await openUpload({ ...upload, options, firstBytes }, signal)
   if (opened.format === 'PARQUET') throw isParquet(upload.name)
+  const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: most }
+  const { columns, rows, rejected, sample, guesses, notes, description } = await previewInThread(job, signal)
   const given = options.columns ?? []
-  const { columns, rows, rejected, sample, guesses, notes, description } = looked()
-  const named = identifiers(columns.map(({ label }) => label))
+  const names = identifiers(
+    columns.map(({ label }, index) => given.find((one) => one.index === index || one.label === label)?.name ?? label),
+  )
   return {
     columns: columns.map(({ label, dataType, precision, scale }, index) => {
-      const own = given.find((one) => one.index === index || one.label === label)
       const decimal = precision === undefined ? {} : { precision, scale: scale ?? 0 }
-      return { label, dataType, ...decimal, name: own?.name ?? named[index]! }
+      return { name: names[index]!, label, dataType, ...decimal }
     }),
     rows,
-    rejected: [...rejected, ...[...opened.rejects()].slice(0, 100)].slice(0, 100),
+    rejected: [...rejected, ...[...opened.rejects()].slice(0, mostRejected)].slice(0, mostRejected),
     notes: [opened.how, `It is read with ${description}.`, ...notes],
-    complete: opened.complete && sample.complete && rows.length <= most,
+    complete: opened.complete && sample.complete && sample.rows - rejected.length <= rows.length,
     csvGuesses: guesses,
-  }
-
-  function looked() {
-    try {
-      return previewRows(opened.file, { ...options, ...opened.dialect }, { rows: most })
-    } catch (error) {
-      if (error instanceof DelimitedProblem) throw new SourceProblem(error.code, error.message, { cause: error })
-      throw error
-    }
   }
 }
