@@ -3,6 +3,7 @@ import type { RejectedRow, StoredType } from '../../source.ts'
 import type { ChunkPool } from './chunk-pool.ts'
 import type { ParquetFile } from './footer.ts'
 import type { Limits } from './limits.ts'
+import { Measure } from './measure.ts'
 import type { Message } from './protocol.ts'
 import { type Batch, RowGroups } from './row-groups.ts'
 import { isFlat, type ParquetColumn } from './schema.ts'
@@ -26,16 +27,16 @@ export async function encodeRows(
     kinds.map((kind, index) => ({ kind, dataType: types[index]! })),
     pool,
   )
-  const nulls = columns.map(() => 0)
+  const measures = kinds.map((kind) => new Measure(kind))
   let rows = 0
   let told = performance.now()
   const progress = (bytesRead: number) =>
     post({ kind: 'progress', totals: { bytesRead, bytesTotal: file.size, rowsRead: rows } })
   for (const batch of groups.batches()) {
     rows += batch.rows
-    countNulls(batch, nulls)
     const rejected: RejectedRow[] = []
     for (const [from, to] of between(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
+      for (const [column, vector] of batch.vectors.entries()) measures[column]!.observe(vector, from, to)
       for (const _ of encoder.encode(batch.vectors, from, to)) await pool.room()
     }
     if (rejected.length > 0) post({ kind: 'rejected', rows: rejected })
@@ -47,7 +48,11 @@ export async function encodeRows(
   encoder.flush()
   progress(file.size)
   const cuts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
-  return { kind: 'done', cuts: cuts.filter(({ values }) => values > 0), nulls }
+  return {
+    kind: 'done',
+    cuts: cuts.filter(({ values }) => values > 0),
+    measured: measures.map((measure) => measure.result()),
+  }
 }
 
 /** The stretches of rows without fault. */
@@ -61,14 +66,6 @@ function* between({ rows, faults }: Batch, reject: (row: number) => void): Gener
     }
   }
   if (from < rows) yield [from, rows]
-}
-
-function countNulls({ vectors, rows }: Batch, counts: number[]): void {
-  for (const [column, { nulls }] of vectors.entries()) {
-    let count = 0
-    for (let row = 0; row < rows; row++) count += nulls[row]!
-    counts[column]! += count
-  }
 }
 
 /** A Parquet file has no lines: the row's number stands for it. */

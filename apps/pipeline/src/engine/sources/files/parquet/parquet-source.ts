@@ -9,6 +9,7 @@ import {
 } from '../../source.ts'
 import type { StoredType } from '../../source.ts'
 import { defaultLimits, type Limits } from './limits.ts'
+import type { Measured } from './measure.ts'
 import type { Inspected } from './protocol.ts'
 import { ThreadLink } from './thread-link.ts'
 
@@ -43,11 +44,11 @@ export async function* readParquet(
   if (inspected.kind !== 'inspected') throw new Error(`${inspected.kind} came before the schema`)
   report.log('INFO', 'LOW', whatWasFound(inspected, fileName))
   const { columns, size } = inspected
-  let nulls: number[] = []
-  const profile = (): ColumnProfile[] => columns.map(({ name }, index) => ({ column: name, nulls: nulls[index] ?? 0 }))
+  let measured: Measured[] = []
+  const profile = (): ColumnProfile[] => measured.map((each, index) => ({ column: columns[index]!.name, ...each }))
   const rows = (types: readonly StoredType[]) =>
-    tuples(thread, columns, types, fileName, report, (counted) => {
-      nulls = counted
+    tuples(thread, columns, types, fileName, report, (all) => {
+      measured = all
     })
   yield { table: '', columns, content: { format: 'copy-binary', rows, size, profile } }
 }
@@ -58,7 +59,7 @@ async function* tuples(
   types: readonly StoredType[],
   fileName: string,
   report: Report,
-  count: (nulls: number[]) => void,
+  keep: (measured: Measured[]) => void,
 ): AsyncGenerator<TupleChunk, void, void> {
   thread.send({ kind: 'encode', types })
   for (;;) {
@@ -75,7 +76,7 @@ async function* tuples(
       throw new TypesWidened(columns)
     }
     if (message.kind === 'done') {
-      count(message.nulls)
+      keep(message.measured)
       for (const { label, values } of message.cuts) {
         report.log('WARN', 'MEDIUM', `${values} times in column "${label}" of ${fileName} were cut to microseconds.`)
       }

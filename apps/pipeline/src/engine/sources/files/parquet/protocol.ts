@@ -1,5 +1,6 @@
 import type { FeedColumn, RejectedRow, StoredType } from '../../source.ts'
 import type { Limits } from './limits.ts'
+import type { Measured } from './measure.ts'
 
 /** What the thread is started with. */
 export interface Job {
@@ -39,6 +40,6 @@ export type Message =
   | { kind: 'rejected'; rows: RejectedRow[] }
   /** All is to be read anew: this column holds bytes that are no text, and comes in hex from now on. */
   | { kind: 'widened'; label: string }
-  /** Columns in which digits finer than a microsecond were cut off, and in how many values. */
-  | { kind: 'done'; cuts: { label: string; values: number }[]; nulls: number[] }
+  /** Columns in which digits finer than a microsecond were cut off, in how many values; and what each column holds. */
+  | { kind: 'done'; cuts: { label: string; values: number }[]; measured: Measured[] }
   | { kind: 'problem'; code: string; message: string; cause: unknown }

@@ -1,7 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type FeedColumn, type RejectedRow, type StoredType, TypesWidened } from '../../../source.ts'
+import {
+  type ColumnProfile,
+  type FeedColumn,
+  type RejectedRow,
+  type StoredType,
+  TypesWidened,
+} from '../../../source.ts'
 import { defaultLimits, type Limits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { type Cell, decodeTuples } from './tuples.ts'
@@ -12,7 +18,7 @@ export interface Whole {
   rejected: RejectedRow[]
   logs: string[]
   progress: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }[]
-  nulls: number[]
+  profile: ColumnProfile[]
   /** How often the reading began anew. */
   startedOver: number
 }
@@ -38,7 +44,7 @@ export async function readWhole(
   stored: Record<string, StoredType> = {},
   signal = new AbortController().signal,
 ): Promise<Whole> {
-  const whole: Whole = { columns: [], rows: [], rejected: [], logs: [], progress: [], nulls: [], startedOver: 0 }
+  const whole: Whole = { columns: [], rows: [], rejected: [], logs: [], progress: [], profile: [], startedOver: 0 }
   const report = {
     progress: (totals: Whole['progress'][number]) => whole.progress.push(totals),
     reject: (row: RejectedRow) => whole.rejected.push(row),
@@ -55,7 +61,7 @@ export async function readWhole(
       chunks,
       types.map(({ dataType }) => dataType),
     )
-    whole.nulls = content.profile?.().map(({ nulls }) => nulls) ?? []
+    whole.profile = content.profile?.() ?? []
   }
   return whole
 }

@@ -38,9 +38,9 @@ describe('types of Parquet', () => {
     'are the same in files of %s, from dictionaries and many pages',
     async (codec) => {
       const columns = repeat(withNulls(allTypes), 50)
-      const { rows, nulls } = await read(columns, { codec, pageSize: 300, rowGroupSize: 90 })
+      const { rows, profile } = await read(columns, { codec, pageSize: 300, rowGroupSize: 90 })
       expect(rows).toEqual(rowsOf(columns))
-      expect(nulls).toEqual(Object.keys(columns).map(() => 50))
+      expect(profile.map(({ nulls }) => nulls)).toEqual(Object.keys(columns).map(() => 50))
     },
   )
 
