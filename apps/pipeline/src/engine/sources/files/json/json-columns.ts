@@ -9,6 +9,7 @@ export const NESTED = 2
 export const DAY = 4
 export const TEXT = 8
 
+const QUOTE = 34
 /** PostgreSQL's own limit of columns in a table. */
 const maxColumns = 1600
 /** Spellings of keys that are remembered: a key can be escaped in endlessly many ways. */
@@ -29,12 +30,23 @@ export class JsonColumns {
   }
 
   /**
-   * The column of the key that is spelled in these bytes, a new one where there is none; -1 where it is no UTF-8.
-   * `expected` is tried first: objects mostly have their keys in one order. Throws SourceProblem TOO_MANY_COLUMNS or JSON_BROKEN.
+   * The place behind the closing quote of the key that is opened at `from`, if it is spelled like that of this column, or 0. Objects
+   * mostly have their keys in one order, so that the next one can be told without being walked over.
    */
-  indexOf(bytes: Buffer, from: number, to: number, expected: number): number {
-    const likely = this.#spellings[expected]
-    if (likely?.length === to - from && same(bytes, from, likely)) return expected
+  endOf(column: number, bytes: Uint8Array, from: number, end: number): number {
+    const spelling = this.#spellings[column]
+    if (spelling === undefined) return 0
+    const closing = from + spelling.length + 1
+    if (closing >= end || bytes[closing] !== QUOTE) return 0
+    for (let i = 0; i < spelling.length; i++) if (bytes[from + 1 + i] !== spelling[i]) return 0
+    return closing + 1
+  }
+
+  /**
+   * The column of the key that is spelled in these bytes, a new one where there is none; -1 where it is no UTF-8.
+   * Throws SourceProblem TOO_MANY_COLUMNS or JSON_BROKEN.
+   */
+  indexOf(bytes: Buffer, from: number, to: number): number {
     const spelling = bytes.toString('latin1', from, to)
     const known = this.#bySpelling.get(spelling)
     if (known !== undefined) return known
@@ -71,9 +83,4 @@ export class JsonColumns {
     this.#byLabel.set(label, this.labels.length)
     return this.labels.push(label) - 1
   }
-}
-
-function same(bytes: Uint8Array, from: number, other: Uint8Array): boolean {
-  for (let i = 0; i < other.length; i++) if (bytes[from + i] !== other[i]) return false
-  return true
 }

@@ -43,12 +43,16 @@ export class JsonRecord {
     for (;;) {
       if (at >= end) return MORE
       if (bytes[at] !== QUOTE) return scanner.broken('a key in double quotes is expected', at)
-      const closed = scanner.string(bytes, at, end)
-      if (closed < 0) return closed
+      let closed = columns.endOf(expected, bytes, at, end)
+      let column = expected
+      if (closed === 0) {
+        closed = scanner.string(bytes, at, end)
+        if (closed < 0) return closed
+        column = columns.indexOf(bytes, at + 1, closed - 1)
+        if (column < 0) return scanner.broken('a key is not valid UTF-8', at)
+      }
       const valueAt = scanner.colon(bytes, closed, end)
       if (valueAt < 0) return valueAt
-      const column = columns.indexOf(bytes, at + 1, closed - 1, expected)
-      if (column < 0) return scanner.broken('a key is not valid UTF-8', at)
       expected = column + 1
       at = this.#value(bytes, afterSpace(bytes, valueAt, end), end, column)
       if (at < 0) return at
@@ -95,9 +99,9 @@ export class JsonRecord {
     const { scanner } = this
     if (from >= end) return MORE
     scanner.marks = 0
-    const to = scanner.value(bytes, from, end)
-    if (to < 0) return to
     const byte = bytes[from]!
+    const to = byte === QUOTE ? scanner.string(bytes, from, end) : scanner.value(bytes, from, end)
+    if (to < 0) return to
     const quoted = byte === QUOTE ? 1 : 0
     this.#starts[column] = from + quoted
     this.#ends[column] = to - quoted

@@ -133,7 +133,7 @@ describe('the values', () => {
           rows.map((one) => [String(one.id), asCell(one.value), JSON.stringify(one.nested)].map(normalised)),
         )
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     )
   })
 })
