@@ -36,20 +36,13 @@ export class Measure {
 
   observe(vector: ColumnVector, from: number, to: number): void {
     const { nulls } = vector
+    for (let row = from; row < to; row++) if (nulls[row]) this.#nulls++
+    if (vector.kind === 'json') return
     const compare = comparisons[vector.kind] as Compare
-    let smallest = -1
-    let largest = -1
-    for (let row = from; row < to; row++) {
-      if (nulls[row]) {
-        this.#nulls++
-        continue
-      }
-      if (smallest === -1) smallest = largest = row
-      else if (compare(vector, row, vector, smallest) < 0) smallest = row
-      else if (compare(vector, row, vector, largest) > 0) largest = row
-    }
+    const found = extremes(vector, from, to, compare)
     if (vector.kind === 'text') this.#length(vector, from, to)
-    if (smallest === -1 || this.#kind === 'json') return
+    if (!found) return
+    const [smallest, largest] = found
     if (!this.#smallest || compare(vector, smallest, this.#smallest, 0) < 0) this.#smallest = only(vector, smallest)
     if (!this.#largest || compare(vector, largest, this.#largest, 0) > 0) this.#largest = only(vector, largest)
   }
@@ -122,8 +115,55 @@ const comparisons = {
   timestamp: halves,
   timestamptz: halves,
   text,
-  // Objects have no order that means anything.
-  json: () => 0,
+}
+
+/** The rows of the smallest and largest value; undefined where all are null. Numbers, which are most, without a call for each. */
+function extremes(vector: ColumnVector, from: number, to: number, compare: Compare): [number, number] | undefined {
+  const { nulls } = vector
+  let first = from
+  while (first < to && nulls[first]) first++
+  if (first === to) return undefined
+  if ('low' in vector && !(vector.kind === 'decimal' && vector.big?.size)) return ofHalves(vector, nulls, first, to)
+  if ('days' in vector) return ofNumbers(vector.days, nulls, first, to)
+  let smallest = first
+  let largest = first
+  for (let row = first + 1; row < to; row++) {
+    if (nulls[row]) continue
+    if (compare(vector, row, vector, smallest) < 0) smallest = row
+    else if (compare(vector, row, vector, largest) > 0) largest = row
+  }
+  return [smallest, largest]
+}
+
+function ofHalves({ low, high }: Halved, nulls: Uint8Array, first: number, to: number): [number, number] {
+  let [smallest, largest] = [first, first]
+  let [lowestHigh, lowestLow] = [high[first]!, low[first]! >>> 0]
+  let [highestHigh, highestLow] = [lowestHigh, lowestLow]
+  for (let row = first + 1; row < to; row++) {
+    if (nulls[row]) continue
+    const upper = high[row]!
+    const lower = low[row]! >>> 0
+    if (upper < lowestHigh || (upper === lowestHigh && lower < lowestLow)) {
+      smallest = row
+      lowestHigh = upper
+      lowestLow = lower
+    } else if (upper > highestHigh || (upper === highestHigh && lower > highestLow)) {
+      largest = row
+      highestHigh = upper
+      highestLow = lower
+    }
+  }
+  return [smallest, largest]
+}
+
+function ofNumbers(values: Int32Array, nulls: Uint8Array, first: number, to: number): [number, number] {
+  let [smallest, largest] = [first, first]
+  for (let row = first + 1; row < to; row++) {
+    if (nulls[row]) continue
+    if (values[row]! < values[smallest]!) smallest = row
+    else if (values[row]! > values[largest]!) largest = row
+  }
+  return [smallest, largest]
 }
 
 /** A vector of one value, which stays when the other is used again. */
