@@ -9,9 +9,10 @@ const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 it(
   `${kills} workers are killed, and every table is one whole run all the while`,
   async () => {
-    process.stdout.write(`random kills: SLUICE_SEED=${seed}\n`)
-    const { wrong, ...story } = await killAtRandom({ kills, seed })
-    process.stdout.write(`random kills: ${JSON.stringify(story)}\n`)
+    const tell = (line: string) => void process.stdout.write(`random kills: ${line}\n`)
+    tell(`SLUICE_SEED=${seed}`)
+    const { wrong, ...story } = await killAtRandom({ kills, seed, tell })
+    tell(JSON.stringify(story))
     expect({ seed, wrong }).toEqual({ seed, wrong: [] })
     expect(story.kills).toBeGreaterThanOrEqual(kills)
   },

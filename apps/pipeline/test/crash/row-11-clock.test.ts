@@ -43,6 +43,8 @@ when('a worker whose clock is wrong', () => {
     await using wrong = await trapped(stack, 'in-copy:sleep:700', faked)
     const run = await ask(stack, scene!.pipeline, numbered(2))
     await until(async () => (await seen(stack, scene!, run)).staging === 1)
+    const said = new Date(/"time":"([^"]+)"/.exec(wrong.output())![1]!)
+    expect(Math.abs(said.getTime() - Date.now())).toBeGreaterThan(3_600_000)
     await using _right = await trapped(stack, 'in-copy:sleep:100')
     await writeFile(clock, then)
     await finished(stack, run)

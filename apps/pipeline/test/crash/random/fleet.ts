@@ -27,17 +27,29 @@ export interface Death extends Plan {
 const oldAge = 2_500
 
 /** Some come by more often, or have more to break: these are more likely. */
-const points = [...failpointNames, 'in-copy', 'in-publication', 'in-publication', 'published', 'published'] as const
+const points: [Failpoint, ...Failpoint[]] = [
+  'in-copy',
+  'in-publication',
+  'in-publication',
+  'published',
+  'published',
+  ...failpointNames,
+]
+/** Where a worker that is stopped and woken could do what is not its to do any more. */
+const pauses: [Failpoint, ...Failpoint[]] = [
+  'in-copy',
+  'copied',
+  'before-swap',
+  'before-swap',
+  'in-publication',
+  'published',
+]
 
 export function makePlan(dice: Dice): Plan {
-  const death = dice.pick<Plan['death']>(['point', 'point', 'point', 'point', 'moment', 'moment', 'moment', 'stopped'])
-  const point = dice.pick(points as unknown as [Failpoint, ...Failpoint[]])
-  return {
-    death,
-    point,
-    passage: point === 'in-copy' ? dice.between(1, 4) : dice.between(1, 2),
-    after: dice.between(0, 1_200),
-  }
+  const death = dice.pick<Plan['death']>(['point', 'point', 'point', 'moment', 'moment', 'stopped'])
+  const point = dice.pick<Failpoint>(death === 'stopped' ? pauses : points)
+  const most = point === 'in-copy' ? 3 : 1
+  return { death, point, passage: dice.between(1, dice.chance(0.2) ? 2 : most), after: dice.between(0, 1_200) }
 }
 
 /** A worker as production starts it, from its start to its death. Undefined when it did not come up at all. */

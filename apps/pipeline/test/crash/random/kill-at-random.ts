@@ -12,7 +12,7 @@ import { age, type Death, liveAndDie, makePlan, spawn } from './fleet.ts'
 import { type Game, lookAt, runsUnderWay } from './game.ts'
 import { wrongAtLast } from './judge.ts'
 import { askAndHurry, cutConnections, read, sweep, takeAway } from './surroundings.ts'
-import { makeTargets } from './targets.ts'
+import { cancel, makeTargets, type Target } from './targets.ts'
 
 export interface Story {
   seed: string
@@ -26,13 +26,21 @@ export interface Story {
   wrong: string[]
 }
 
+interface Wish {
+  kills: number
+  seed: string
+  /** How many at once. */
+  workers?: number
+  /** Is told now and then how far it is, and at once what is wrong. */
+  tell(line: string): void
+}
+
 /**
  * Loads into a few tables while workers are killed, as often as asked. After every death the tables it touched have to be
  * one whole run each, and at the end runs, ledgers, tables and queue have to agree. The seed decides who dies where and
  * what is loaded; when exactly, the machine decides as well.
  */
-export async function killAtRandom(given: { kills: number; seed: string; workers?: number }): Promise<Story> {
-  const { kills, seed, workers = 5 } = given
+export async function killAtRandom({ kills, seed, workers = 5, tell }: Wish): Promise<Story> {
   const began = Date.now()
   const all = dice(seed)
   await using stack = await startStack({ heartbeatSeconds: 10 })
@@ -46,7 +54,12 @@ export async function killAtRandom(given: { kills: number; seed: string; workers
     }
     let births = 0
     const slot = async () => {
-      while (game.kills < kills && game.wrong.length === 0) await oneDeath(game, all.branch(`worker ${(births += 1)}`))
+      while (game.kills < kills && game.wrong.length === 0) {
+        await oneDeath(game, all.branch(`worker ${(births += 1)}`))
+        if (game.wrong.length > 0) tell(game.wrong[0]!.split('\n')[0]!)
+        else if (game.kills % 25 === 0)
+          tell(`${game.kills} of ${kills} kills, ${Math.round((Date.now() - began) / 1000)} s`)
+      }
     }
     const around = Promise.all([askAndHurry(game), read(game), sweep(game)]).finally(() => (game.over = true))
     around.catch(() => {})
@@ -88,6 +101,7 @@ async function oneDeath(game: Game, dice: Dice): Promise<void> {
   const { stack } = game
   const death = await liveAndDie(stack, makePlan(dice), async (runs) => {
     await age(stack, runs)
+    if (dice.chance(0.5)) for (const target of targetsOf(game, runs)) await cancel(stack, target)
     await sleep(dice.between(0, 4_000))
   })
   game.kills += 1
@@ -96,11 +110,14 @@ async function oneDeath(game: Game, dice: Dice): Promise<void> {
   await age(stack, death.runs)
   if (dice.chance(0.04)) await cutConnections(game, dice)
   if (dice.chance(0.05)) await takeAway(game, dice)
-  const touched = game.targets.filter(({ asked }) => asked.some(({ uid }) => death.runs.includes(uid)))
-  for (const target of touched) {
+  for (const target of targetsOf(game, death.runs)) {
     const wrong = await lookAt(game, target)
     game.wrong.push(...wrong.map((sentence) => `${sentence}; after kill ${game.kills}, ${place}:\n${death.output}`))
   }
+}
+
+function targetsOf({ targets }: Game, runs: readonly string[]): Target[] {
+  return targets.filter(({ asked }) => asked.some(({ uid }) => runs.includes(uid)))
 }
 
 function placeOf({ death, point, asPlanned }: Death): string {
