@@ -219,6 +219,22 @@ export const dirtyGrammars: DirtyFile[] = [
     rows: ['Good, but late', 'Fine', 'Too far, too dear, too slow'],
   },
   {
+    name: 'prose with semicolons in one column',
+    text: 'comment\nhello; world\ngood; bad\nhere; there\n',
+    labels: 'comment',
+    rows: ['hello; world', 'good; bad', 'here; there'],
+  },
+  {
+    name: 'lines of a log',
+    text: '10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a" 200\n10.0.0.1 - - [10/Oct/2000:13:55:37 -0700] "GET /b" 200\n',
+    options: { headerRow: false },
+    labels: 'column_1',
+    rows: [
+      '10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a" 200',
+      '10.0.0.1 - - [10/Oct/2000:13:55:37 -0700] "GET /b" 200',
+    ],
+  },
+  {
     name: 'web addresses in one column',
     text: 'address\nhttps://a.example/x\nhttps://b.example/y\nhttps://c.example/z\n',
     labels: 'address',

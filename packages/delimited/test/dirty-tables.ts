@@ -83,6 +83,27 @@ export const dirtyTables: DirtyFile[] = [
     rows: ['1¦0.5', '2¦0.25', '3¦0.75'],
   },
   {
+    name: 'dashes under the header, as a database prints them',
+    text: 'id,name\n-----------,----------\n1,Ama\n2,Kofi\n\n(2 rows affected)\n',
+    labels: 'id¦name',
+    rows: ['1¦Ama', '2¦Kofi'],
+  },
+  {
+    name: 'humanitarian tags under the header',
+    text: 'Province,Cases,Seen\n#adm1+name,#affected,\nNorth,5,x\nSouth,6,y\n',
+    labels: 'Province¦Cases¦Seen',
+    rows: ['North¦5¦x', 'South¦6¦y'],
+    says: 'delimiter ,, header of 2 lines from line 1 on',
+  },
+  {
+    name: 'a statement of account',
+    text: 'Konto:;123456\nZeitraum:;01.01.2024 - 31.01.2024\n\nTag;Betrag;Text\n01.01.2024;-12,50;"Miete; Januar"\n02.01.2024;1200,00;Lohn\n\nSaldo;1187,50\n',
+    labels: 'Tag¦Betrag¦Text',
+    rows: ['01.01.2024¦-12,50¦Miete; Januar', '02.01.2024¦1200,00¦Lohn'],
+    rejected: [8],
+    says: 'delimiter ;, header in line 4, 3 lines above it skipped, decimal comma',
+  },
+  {
     name: 'a title',
     text: 'Cases by district\nid,name,cases\n1,Accra,30\n2,Tamale,40\n',
     labels: 'id¦name¦cases',

@@ -4,7 +4,7 @@ export const NUMBER = 1
 /** A date, a time, or both. */
 export const TIME = 2
 export const TEXT = 3
-/** Text that looks as if it had been cut at the wrong places: a stray quote at its edge, other delimiters inside. */
+/** Text that looks as if it had been cut at the wrong places: a stray quote at its edge, a bracket without the other, other delimiters inside. */
 export const DEBRIS = 4
 /** Text that begins with a space. */
 export const INDENTED = 5
@@ -128,9 +128,18 @@ function isDebris(bytes: Uint8Array, from: number, to: number): boolean {
   if (first === 34 || (first === 39 && (last === 39 || to - from === 1))) return true
   // 5" is five inches.
   if (last === 34 && (to - from < 2 || classes[bytes[to - 2]!] !== DIGIT)) return true
+  let open = 0
   for (let at = from; at < to; at++) {
-    const kind = classes[bytes[at]!]
+    const byte = bytes[at]!
+    const kind = classes[byte]
+    if (kind === OTHER) open += bracket(byte)
     if ((kind === DELIMITER || kind === COMMA) && at + 1 < to && bytes[at + 1] !== 32) return true
   }
-  return false
+  return open !== 0
+}
+
+/** 1 for a bracket that opens, -1 for one that closes. */
+function bracket(byte: number): number {
+  if (byte === 40 || byte === 91 || byte === 123) return 1
+  return byte === 41 || byte === 93 || byte === 125 ? -1 : 0
 }

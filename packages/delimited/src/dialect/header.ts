@@ -66,6 +66,13 @@ export function lookLikeLabels({ record }: HeaderCandidate): boolean {
   return filled.length > 0 && filled.every(isText)
 }
 
+/** A line under the header that is neither labels nor values: dashes, as databases print them, or the tags of the Humanitarian Exchange Language. */
+export function isRule({ texts }: HeaderCandidate): boolean {
+  const filled = texts.filter((text) => text.trim() !== '')
+  const areAll = (pattern: RegExp) => filled.every((text) => pattern.test(text.trim()))
+  return filled.length > 0 && (areAll(/^[-=]{2,}$/) || areAll(/^#[a-z][\w]*(\s*\+\s*\w+)*$/i))
+}
+
 /** Whether no label is there twice. */
 export function areDistinct({ texts }: HeaderCandidate): boolean {
   const filled = texts.filter((text) => text !== '')

@@ -13,7 +13,7 @@ export interface Score {
 const worth: Record<number, number> = { [NUMBER]: 1, [TIME]: 1, [TEXT]: 0.8, [INDENTED]: 0.6, [DEBRIS]: 0.35 }
 
 /** Characters that stand inside of values more often than between them. */
-const trust: Record<string, number> = { ':': 0.55, '^': 0.95, '~': 0.9, ' ': 0.5 }
+const trust: Record<string, number> = { ':': 0.44, '^': 0.95, '~': 0.9, ' ': 0.5 }
 
 /** What one column is worth beside several: it is always consistent, so that says nothing. */
 const singleColumn = 0.4
@@ -22,7 +22,7 @@ const severalFields = 0.4
 /** Lines at the end that may be notes. */
 const mostNotes = 5
 /** A file usually begins with its table; a reading under which it does not has to be much better otherwise. */
-const lateStart = 0.5
+const lateStart = 0.45
 
 export function score(parsed: ParsedSample): Score {
   const { records, grammar } = parsed

@@ -2,7 +2,7 @@ import { maxColumns } from '../limits.ts'
 import { QUOTED } from '../scan.ts'
 import { EMPTY } from './cells.ts'
 import { cellTexts } from './cell-text.ts'
-import { areDistinct, type HeaderCandidate, headerVotes, isText, joinLabels, lookLikeLabels } from './header.ts'
+import { areDistinct, type HeaderCandidate, isRule, headerVotes, isText, joinLabels, lookLikeLabels } from './header.ts'
 import { mendedHeader } from './mend.ts'
 import type { DelimitedOptions } from './options.ts'
 import type { ParsedSample, SampleRecord } from './parse.ts'
@@ -48,7 +48,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
     candidates.delete(start)
   }
   const first = at(start)
-  const rows = rowsFrom(start + 1).filter(({ record }) => record.count === wide)
+  const rows = rowsFrom(start + 1).filter((row) => row.record.count === wide && !isRule(row))
   const votes = headerVotes(first, rows)
   const guess = votes > 0 || (votes === 0 && lookLikeLabels(first) && areDistinct(first)) || first.record.count === 0
   const headerRow = given.headerRow ?? guess
@@ -64,8 +64,9 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
     return { start, headerLines: 0, labels, trailing, width, confidence }
   }
   const headerLines = Math.min(given.headerLines ?? depth(start, rows.length, at, rowsFrom), records.length - start)
-  const lines = Array.from({ length: headerLines }, (_, index) => at(start + index).texts)
-  const labels = headerLines === 1 ? [...lines[0]!] : joinLabels(lines)
+  const lines = Array.from({ length: headerLines }, (_, index) => at(start + index))
+  const named = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
+  const labels = named.length === 1 ? [...named[0]!] : joinLabels(named)
   const body = records.slice(start + headerLines)
   const trailing = given.trailingDelimiters ?? trailingBehind(labels, body, wide)
   if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
@@ -181,6 +182,7 @@ function depth(
   let lines = 1
   while (lines < deepestHeader && rows > lines + 1) {
     const next = at(start + lines)
+    if (isRule(next)) break
     if (
       next.record.count !== at(start).record.count ||
       !next.record.kinds.every((kind) => kind === EMPTY || isText(kind))
@@ -190,5 +192,6 @@ function depth(
     if (headerVotes(next, below) < 1.5 || headerVotes(at(start), below) < 1) break
     lines++
   }
-  return lines
+  const below = rowsFrom(start + lines)[0]
+  return below && below.record.count === at(start).record.count && isRule(below) ? lines + 1 : lines
 }
