@@ -6,11 +6,14 @@ import { warehouseProblem } from './problems.ts'
 import { readShape, type Shape } from './shape.ts'
 
 /**
- * Bytes from which statistics are taken from smaller samples, 300 pages for each unit of this setting, for all pages are
- * to be read and dirtied: few from the rows, which autovacuum looks at again soon, more from the table, which it does not.
+ * Statistics are taken from 300 rows for each unit of this setting. Of 100, as usual, they would take longer than to copy
+ * 10 MB, and dirty 30,000 pages of a large table. So there are few from the rows, which autovacuum looks at again soon,
+ * and more from the table, which it never does.
  */
-const large = 64 * 1024 * 1024
 const sample = (target: number) => `set local default_statistics_target = ${target}`
+
+/** Rows up to which a sample is all of them. */
+const few = 3_000
 
 /** What takes long happens before anyone is kept waiting: the key's index, and the numbers the planner needs. */
 export async function prepare({ copies }: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
@@ -42,21 +45,25 @@ function missingKey({ keys }: PostgresLoad, { columns }: Shape): string[] {
  * With a list of columns PostgreSQL does not count the table as analysed, so its own autovacuum comes by later for the
  * full statistics.
  */
-async function analyze(client: ClientBase, { written }: PostgresLoad, staging: string, shape: Shape): Promise<void> {
-  if (written!.bytes < large) await client.query(`analyze ${staging}`)
+async function analyze(client: ClientBase, load: PostgresLoad, staging: string, shape: Shape): Promise<void> {
+  if (rowsOf(load) <= few) await client.query(`analyze ${staging}`)
   else {
     const columns = shape.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
     await client.query(`begin; ${sample(10)}; analyze ${staging} (${columns}); commit`)
   }
 }
 
+function rowsOf({ written, carried }: PostgresLoad): number {
+  return written!.rows + (carried?.rows ?? 0)
+}
+
 /**
  * Statistics of the table itself, which joins need and autovacuum never takes, once its rows are public. Never throws:
  * missing ones come with the next load. Before PostgreSQL 18 the partition cannot be left out.
  */
-export async function analyzeParent({ statements }: Pools, { target, written }: PostgresLoad): Promise<void> {
-  const table = qualified(target.schema, target.table)
-  const smaller = written!.bytes < large ? '' : `${sample(30)}; `
+export async function analyzeParent({ statements }: Pools, load: PostgresLoad): Promise<void> {
+  const table = qualified(load.target.schema, load.target.table)
+  const smaller = rowsOf(load) <= few ? '' : `${sample(30)}; `
   const run = (only: string) =>
     withClient(statements, undefined, (client) =>
       client.query(`begin; ${smaller}analyze (skip_locked) ${only}${table}; commit`),
