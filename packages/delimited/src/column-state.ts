@@ -49,6 +49,7 @@ const APART = 2
 const inferred = 0x7f
 const unmistakable = 0x07
 const maxPrecision = 38
+const everyKind = 0xff
 const anyDigits = 255
 
 function code(dataType: DataType): number {
@@ -123,6 +124,16 @@ export function seenType(machine: Machine, column: number): ColumnType {
     return { dataType, dateFormat: spellings[31 - Math.clz32(state[4]!)]! }
   }
   return { dataType }
+}
+
+/** Lets a column not be looked at, as if it could only be TEXT, until what is answered is called. */
+export function closeColumn(machine: Machine, column: number): () => void {
+  const state = stateOf(machine, column)
+  const kinds = state[0]!
+  state[0] = everyKind
+  return () => {
+    state[0] = kinds
+  }
 }
 
 /** What the tuples of a stored type hold, as the profile's code. */
