@@ -179,6 +179,7 @@ export const dirtyGrammars: DirtyFile[] = [
     text: 'id,"name,age\n1,Ama,30\n2,Kofi,40\n',
     labels: 'id¦name¦age',
     rows: ['1¦Ama¦30', '2¦Kofi¦40'],
+    notes: ['The quotes of the header are broken; its labels were read without them.'],
   },
   {
     name: 'quotes in the middle',

@@ -17,6 +17,8 @@ export interface Table {
   /** Empty fields behind the last column in every row. */
   trailing: number
   width: number
+  /** Whether the header's quotes are broken, and its labels were read without them. */
+  isMended: boolean
   confidence: { start: number; header: number }
 }
 
@@ -61,7 +63,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
     const trailing = Math.min(given.trailingDelimiters ?? emptyAtEnd(records.slice(start), wide), wide - 1)
     const width = wide - trailing
     const labels = Array.from({ length: width }, (_, index) => `column_${index + 1}`)
-    return { start, headerLines: 0, labels, trailing, width, confidence }
+    return { start, headerLines: 0, labels, trailing, width, isMended: false, confidence }
   }
   const headerLines = Math.min(given.headerLines ?? depth(start, rows.length, at, rowsFrom), records.length - start)
   const lines = Array.from({ length: headerLines }, (_, index) => at(start + index))
@@ -77,7 +79,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
   // Labels are only looked at as far as a table can have columns.
   const width = first.record.count > maxColumns ? first.record.count : labels.length
-  return { start, headerLines, labels, trailing, width, confidence }
+  return { start, headerLines, labels, trailing, width, isMended: first.record.mended === true, confidence }
 }
 
 /**

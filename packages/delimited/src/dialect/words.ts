@@ -35,11 +35,12 @@ function headerWords(line: number, lines: number): string {
 }
 
 /** What else a reader of the log should know, as whole sentences. */
-export function notesOf(guesses: Guesses, footer: string): string[] {
+export function notesOf(guesses: Guesses, footer: string, isMended: boolean): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
   const trailing = times(trailingDelimiters.value, 'delimiter')
   const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
   return [
+    isMended ? 'The quotes of the header are broken; its labels were read without them.' : '',
     trailingDelimiters.value === 0 ? '' : `Every row ends with ${trailing} behind the last column; they are left out.`,
     footerLines.value === 0 || footer === '' ? '' : `Skipped at the end: ${footer}`,
     suggested.length === 0
