@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { SourceBody, SourcePreview } from '@sluice/contracts'
 import { fewAtOnceEach, problems, type Input } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
@@ -41,10 +42,9 @@ export async function preview(
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
-  const left = new AbortController()
-  request.stream.socket.once('close', () => left.abort(problems.unreadableBody('Whoever asked has gone.')))
-  const signal = AbortSignal.any([left.signal, AbortSignal.timeout(longest)])
-  const found = await previewing(caller.client, () => inTime(sources.preview(reading, rows, signal), signal))
+  const found = await whileAsked(request.stream.socket, (signal) =>
+    previewing(caller.client, () => inTime(sources.preview(reading, rows, signal), signal)),
+  )
   return {
     schema: '',
     name,
@@ -71,6 +71,19 @@ export async function preview(
     })),
     notes: found.notes.map((note) => note.slice(0, 10_000)),
     ...(found.csvGuesses && { csvGuesses: found.csvGuesses }),
+  }
+}
+
+/** Work that ends with the connection of whoever asked, and after half a minute. */
+async function whileAsked<T>(socket: Socket, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const left = new AbortController()
+  const leave = () => left.abort(problems.unreadableBody('Whoever asked has gone.'))
+  socket.once('close', leave)
+  try {
+    return await work(AbortSignal.any([left.signal, AbortSignal.timeout(longest)]))
+  } finally {
+    // The connection lives on for other requests.
+    socket.off('close', leave)
   }
 }
 
