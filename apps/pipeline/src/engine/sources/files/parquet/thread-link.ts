@@ -5,7 +5,7 @@ import type { Command, Job, Message } from './protocol.ts'
 type Answer = Exclude<Message, { kind: 'problem' }>
 
 /** What one thread may have for objects; pages and chunks are outside of it and bounded by `limits`. */
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 }
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 4 }
 
 /** The thread that reads one file, seen from the event loop. Aborting or disposing ends it at once, wherever it is. */
 export class ThreadLink implements AsyncDisposable {

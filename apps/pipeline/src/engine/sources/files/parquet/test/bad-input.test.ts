@@ -137,6 +137,17 @@ describe('a bad Parquet file', () => {
     )
   })
 
+  it('whose footer becomes too large in memory ends its thread and nothing else', async () => {
+    // A schema of twelve million elements, each of them one byte that says it is over.
+    const elements = Buffer.concat([Buffer.from([0x15, 2, 0x19, 0xfc, 0x80, 0xb6, 0xdc, 5]), Buffer.alloc(12_000_000)])
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(elements.length)
+    const content = Buffer.concat([Buffer.from('PAR1'), elements, length, Buffer.from('PAR1')])
+    expect(await problemOf(content)).toBe(
+      'FILE_TOO_DENSE: input.parquet needs more memory than a file may take. Write it with smaller row groups or fewer columns.',
+    )
+  })
+
   it('that says nothing for too long is given up', async () => {
     expect(await problemOf(good, { silence: 0 })).toMatch(/^FILE_DAMAGED: input.parquet could not be read any further/)
   })
