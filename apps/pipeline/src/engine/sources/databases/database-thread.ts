@@ -6,7 +6,7 @@ import { databaseProblem, explained } from './problems.ts'
 import type { Command, Job, Message } from './protocol.ts'
 import type { Session } from './session.ts'
 import { TupleSink } from './tuple-sink.ts'
-import { watch } from './watch.ts'
+import { beforeRows, watch } from './watch.ts'
 
 if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 const port = parentPort
@@ -43,7 +43,7 @@ async function readAll(session: Session): Promise<void> {
   post({ kind: 'connected', notes: session.notes })
   let before = 0
   for (const statement of statements) {
-    const described = await session.describe(statement)
+    const described = await watched(session, beforeRows, () => session.describe(statement))
     const names = identifiers(described.columns.map(({ label }) => label))
     const columns = described.columns.map((column, index): FeedColumn => ({ name: names[index]!, ...column }))
     post({ kind: 'described', columns, notes: described.notes })
@@ -55,16 +55,21 @@ async function readAll(session: Session): Promise<void> {
         tuples.buffer,
       ]),
     )
-    using _watching = watch(session, sink, limits, () =>
-      end(databaseProblem({ code: 'SOURCE_SILENT' }, config, engine.name)),
-    )
-    const notes = await session.read(command.types, sink)
+    const notes = await watched(session, sink, () => session.read(command.types, sink!))
     sink.flush()
     before += sink.rows
     post({ kind: 'done', notes })
     await nextCommand()
   }
   post({ kind: 'finished' })
+}
+
+/** What a session does, unless it takes too long without a sign of life. */
+async function watched<T>(session: Session, what: Parameters<typeof watch>[1], act: () => Promise<T>): Promise<T> {
+  using _watching = watch(session, what, limits, () =>
+    end(databaseProblem({ code: 'SOURCE_SILENT' }, config, engine.name)),
+  )
+  return await act()
 }
 
 /** The first problem counts: what breaks when the thread is taken down afterwards is not heard. */

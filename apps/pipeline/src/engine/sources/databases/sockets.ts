@@ -1,17 +1,26 @@
 import { connect, type Socket } from 'node:net'
 import type { Access } from './session.ts'
 
-const keepAlive = 30_000
+const keepAliveInitialDelay = 30_000
+
+/** Begins to connect to an address. */
+type Connecting = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
 
 /**
  * An open socket to the first of the addresses that answers. Throws the system's error of the last one that did not; its code is
  * ETIMEDOUT when it took too long.
  */
-export async function openSocket({ addresses, config, limits }: Access): Promise<Socket> {
+export async function openSocket(
+  { addresses, config, limits }: Access,
+  connecting: Connecting = connectPlainly,
+): Promise<Socket> {
   let failure: unknown
   for (const { address, family } of addresses) {
     try {
-      return await reach(address, family, config.port, limits.connect)
+      return await reach(
+        connecting({ host: address, family, port: config.port, keepAliveInitialDelay }),
+        limits.connect,
+      )
     } catch (error) {
       failure = error
     }
@@ -19,9 +28,10 @@ export async function openSocket({ addresses, config, limits }: Access): Promise
   throw failure ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
 }
 
-function reach(host: string, family: number, port: number, timeLimit: number): Promise<Socket> {
+const connectPlainly: Connecting = (options) => connect({ ...options, noDelay: true, keepAlive: true })
+
+function reach(socket: Socket, timeLimit: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, family, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAlive })
     const timer = setTimeout(() => {
       socket.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }))
     }, timeLimit)

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Connection, Submittable } from 'pg'
 import { Misfit } from '@sluice/tuples'
 import type { TupleSink } from '../tuple-sink.ts'
+import { takeDirectly } from './direct-socket.ts'
 
 type Listener = (bytes: Buffer) => void
 
@@ -44,8 +45,10 @@ export class CopyOut implements Submittable {
     if (listeners.length !== 1) throw new Error(`pg has ${listeners.length} listeners where one was expected`)
     this.#socket = socket
     this.#driver = listeners[0]!
-    socket.removeListener('data', this.#driver)
-    socket.on('data', this.#read)
+    if (!takeDirectly(socket, this.#read)) {
+      socket.removeListener('data', this.#driver)
+      socket.on('data', this.#read)
+    }
     connection.query(this.#text)
   }
 
@@ -62,6 +65,7 @@ export class CopyOut implements Submittable {
   handleCommandComplete(): void {}
 
   #detach(): void {
+    if (takeDirectly(this.#socket, undefined)) return
     this.#socket.removeListener('data', this.#read)
     if (!this.#socket.listeners('data').includes(this.#driver)) this.#socket.on('data', this.#driver)
   }
@@ -92,7 +96,7 @@ export class CopyOut implements Submittable {
       if (bytes[at] !== copyData) {
         const to = Math.min(end, at + length)
         this.#driverLeft = at + length - to
-        this.#driver(bytes.subarray(at, to))
+        this.#driver(Buffer.from(bytes.subarray(at, to)))
         at = to
       } else if (this.#begun) at = this.#row(bytes, at + messageHeader, at + length)
       else if (end - at < Math.min(length, messageHeader + formatHeader + 4)) {
@@ -111,7 +115,7 @@ export class CopyOut implements Submittable {
     if (this.#driverLeft > 0) {
       const to = Math.min(bytes.length, this.#driverLeft)
       this.#driverLeft -= to
-      this.#driver(bytes.subarray(0, to))
+      this.#driver(Buffer.from(bytes.subarray(0, to)))
       return to
     }
     if (this.#skipLeft > 0) {

@@ -8,6 +8,7 @@ import type { TupleSink } from '../tuple-sink.ts'
 import { CopyOut } from './copy-out.ts'
 import { columnOf, type Field, readExpression, type TypeInfo } from './columns.ts'
 import { Describe } from './describe.ts'
+import { connectDirectly } from './direct-socket.ts'
 import { embedded, NotAllowed, statementText } from './statements.ts'
 import { explainPostgres } from './problems.ts'
 
@@ -32,7 +33,7 @@ const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
 async function open(access: Access): Promise<Session> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
-  const socket = await openSocket(access)
+  const socket = await (ssl ? openSocket(access) : openSocket(access, connectDirectly))
   const client = new Client({
     host,
     port,
