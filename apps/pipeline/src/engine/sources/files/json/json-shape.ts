@@ -15,6 +15,7 @@ export type JsonShape =
 const OPEN_ARRAY = 91
 const LF = 10
 const linesLookedAt = 20
+const linesBytes = 64 * 1024
 
 interface Look {
   window: ByteWindow
@@ -37,6 +38,7 @@ export async function jsonShape(look: Look): Promise<JsonShape> {
   for (;;) {
     const after = scanner.value(window.bytes, start, window.end)
     if (after === BROKEN) {
+      while (window.end < linesBytes && (await window.grow()));
       if (someLineIsAnObject(window)) return { kind: 'LINES' }
       throw brokenJson(name, scanner.fault, window.place(scanner.faultAt))
     }

@@ -192,6 +192,11 @@ describe('what does not fit', () => {
     expect(rejected[0]?.raw).toBe('{"a":2')
   })
 
+  it('may be the first line', async () => {
+    const { text, rejected } = await open('{"a":01}\n{"a":2}\n{"a":3}\n')
+    expect([text, rejected.map(({ line }) => line)]).toEqual(['"a"\n2\n3\n', [1]])
+  })
+
   it('is rejected where it is not UTF-8, and is never guessed at', async () => {
     const bytes = Buffer.concat([Buffer.from('{"a":"x"}\n{"a":"'), Buffer.of(0xe4), Buffer.from('"}\n{"a":"ä"}\n')])
     const { text, rejected } = await open(bytes)
