@@ -62,15 +62,18 @@ describe('a database loaded into a warehouse', () => {
     await source.query(
       `insert into visits select g, repeat('x', 200), 0 from generate_series(1, 200000) g; insert into places values (2)`,
     )
-    let over = false
-    const dying = load(['places', 'visits']).finally(() => {
-      over = true
-    })
-    dying.catch(() => {})
-    while (!over)
+    const dying = load(['places', 'visits'])
+    const over = dying.then(
+      () => true,
+      () => true,
+    )
+    const kill = async () => {
       await source.query(
         `select pg_terminate_backend(pid) from pg_stat_activity where query like 'copy (%visits%' and pid <> pg_backend_pid()`,
       )
+      return false
+    }
+    while (!(await Promise.race([over, kill()])));
     await expect(dying).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
     await source.query('begin; lock table visits in access exclusive mode')
     await expect(load(['places', 'visits'], { ...databaseLimits, silence: 300 })).rejects.toMatchObject({
