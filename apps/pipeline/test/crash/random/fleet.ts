@@ -24,7 +24,7 @@ export interface Death extends Plan {
 }
 
 /** Milliseconds that a worker lives when it does not come to where it is to die. */
-const oldAge = 2_500
+const oldAge = 4_000
 
 /** Some come by more often, or have more to break: these are more likely. */
 const points: [Failpoint, ...Failpoint[]] = [

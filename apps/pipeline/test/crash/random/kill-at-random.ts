@@ -40,7 +40,7 @@ interface Wish {
  * one whole run each, and at the end runs, ledgers, tables and queue have to agree. The seed decides who dies where and
  * what is loaded; when exactly, the machine decides as well.
  */
-export async function killAtRandom({ kills, seed, workers = 5, tell }: Wish): Promise<Story> {
+export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Promise<Story> {
   const began = Date.now()
   const all = dice(seed)
   await using stack = await startStack({ heartbeatSeconds: 10 })
@@ -137,8 +137,8 @@ async function settle(game: Game): Promise<void> {
       const { runs, jobs } = await left()
       return runs.length === 0 && jobs.length === 0
     }
-    await until(settled, { within: 60_000, every: 100 }).catch(async () => {
-      game.wrong.push(`not settled within a minute: ${JSON.stringify(await left())}`)
+    await until(settled, { within: 120_000, every: 100 }).catch(async () => {
+      game.wrong.push(`not settled within two minutes: ${JSON.stringify(await left())}`)
     })
   } finally {
     await Promise.all(workers.map(({ program }) => program.stop('SIGTERM')))
