@@ -46,6 +46,18 @@ export const dirtyTables: DirtyFile[] = [
     rows: ['Ghana¦12.5¦13.1¦14', 'Togo¦9¦9.5¦10.2'],
   },
   {
+    name: 'months as labels',
+    text: 'facility,202411,202412,202501\nA,1,2,3\nB,4,5,6\n',
+    labels: 'facility¦202411¦202412¦202501',
+    rows: ['A¦1¦2¦3', 'B¦4¦5¦6'],
+  },
+  {
+    name: 'days as labels',
+    text: 'facility,2024-01-31,2024-02-29\nA,1,2\nB,4,5\n',
+    labels: 'facility¦2024-01-31¦2024-02-29',
+    rows: ['A¦1¦2', 'B¦4¦5'],
+  },
+  {
     name: 'labels twice',
     text: 'id,value,value\n1,2,3\n4,5,6\n',
     labels: 'id¦value¦value',

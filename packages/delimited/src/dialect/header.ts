@@ -17,7 +17,7 @@ export interface HeaderCandidate {
 export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
   // Where files were put one behind the other their headers stand among the rows, and speak for themselves.
   const sample = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
-  if (areYears(texts, record.kinds)) return 1
+  if (countsUp({ record, texts }) && !sample.some(countsUp)) return 1
   let votes = 0
   for (const [index, kind] of record.kinds.entries()) {
     const column = sample.filter((row) => row.record.kinds[index] !== undefined && row.record.kinds[index] !== EMPTY)
@@ -33,7 +33,9 @@ export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly H
 
 function vote(kind: number, label: string, column: readonly { kind: number; text: string }[]): number {
   const typed = dominant(column)
-  if (typed !== undefined) return kind === typed || isBare(kind) ? -1 : 1
+  // A date over numbers is a label too.
+  if (typed === NUMBER && kind === TIME) return 1
+  if (typed !== undefined) return isBare(kind) ? -1 : 1
   if (isBare(kind)) return 0
   if (column.some(({ text }) => text === label)) return -1
   const [first] = column
@@ -50,12 +52,20 @@ function dominant(column: readonly { kind: number }[]): number | undefined {
   return undefined
 }
 
-/** `country, 2019, 2020, 2021`: numbers that count up by one are labels of years, not values. */
-function areYears(texts: readonly string[], kinds: Uint8Array): boolean {
-  const years = texts.filter((_, index) => kinds[index] === NUMBER)
-  if (years.length < 2 || !years.every((year) => /^(19|20)\d\d$/.test(year))) return false
-  const steps = years.slice(1).map((year, index) => Number(year) - Number(years[index]))
-  return Math.abs(steps[0]!) === 1 && steps.every((step) => step === steps[0]) && isText(kinds[0]!)
+/**
+ * `country, 2019, 2020, 2021`, `unit, 202411, 202412, 202501` or `unit, 1, 2, 3, 4`: numbers that count up behind a text are
+ * labels of years, months or weeks, not values.
+ */
+function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
+  const numbers = texts.filter((_, index) => kinds[index] === NUMBER)
+  if (!isText(kinds[0]!) || numbers.length < 2) return false
+  const areYears = numbers.every((one) => /^(19|20)\d\d$/.test(one))
+  const areMonths = numbers.every((one) => /^(19|20)\d\d(0[1-9]|1[0-2])$/.test(one))
+  const areCounted = numbers.length > 3 && (numbers[0] === '1' || numbers[0] === '0')
+  if (!areYears && !areMonths && !areCounted) return false
+  const places = numbers.map((one) => (areMonths ? Number(one.slice(0, 4)) * 12 + Number(one.slice(4)) : Number(one)))
+  const steps = places.slice(1).map((place, index) => place - places[index]!)
+  return Math.abs(steps[0]!) === 1 && steps.every((step) => step === steps[0])
 }
 
 export const isText = (kind: number) => kind === TEXT || kind === INDENTED || kind === DEBRIS

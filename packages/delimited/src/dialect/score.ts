@@ -23,6 +23,7 @@ const severalFields = 0.4
 const mostNotes = 5
 /** A file usually begins with its table; a reading under which it does not has to be much better otherwise. */
 const lateStart = 0.45
+const labelledStart = 0.75
 
 export function score(parsed: ParsedSample): Score {
   const { records, grammar } = parsed
@@ -37,7 +38,7 @@ export function score(parsed: ParsedSample): Score {
     return { total: (worthOfOne * quality * alike.length) / records.length, width }
   }
   const table = withoutTitles(records)
-  const start = startsWithTable(records, width) ? 1 : lateStart
+  const start = startsWithTable(records, width) ? 1 : startsWithLabels(table, width) ? labelledStart : lateStart
   const total = consistency(table, width) * quality * (width / (width + 0.5)) * start
   return { total: total * (trust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
 }
@@ -74,6 +75,13 @@ export function usualWidth(records: readonly SampleRecord[]): number {
 /** The first record may lack or have a field: a header without a name for row numbers, or with a delimiter at its end. */
 function startsWithTable([first]: readonly SampleRecord[], width: number): boolean {
   return first !== undefined && (first.count === width || (first.count > 1 && Math.abs(first.count - width) === 1))
+}
+
+/** Behind titles a table that begins with text over numbers is one for sure. */
+function startsWithLabels([first, second]: readonly SampleRecord[], width: number): boolean {
+  if (first?.count !== width || second?.count !== width) return false
+  const isTyped = (kind: number) => kind === NUMBER || kind === TIME
+  return first.kinds.every((kind) => kind === TEXT || kind === INDENTED) && second.kinds.some(isTyped)
 }
 
 function cellQuality(records: readonly SampleRecord[], width: number): number {

@@ -23,6 +23,7 @@ export interface Table {
 }
 
 const longestPreamble = 100
+const longestTitles = 12
 const deepestHeader = 3
 
 /** Finds the table in a parsed sample of at least one record. */
@@ -140,7 +141,7 @@ function tableStart(
   return behindBlock(start, limit, records, blankLines, isHeader)
 }
 
-/** Titles may be padded with delimiters, as spreadsheets write them: one filled cell, or none, above a header with several. */
+/** Titles may be padded with delimiters, as spreadsheets write them: lines of few filled cells, above a header with more. */
 function behindTitles(
   start: number,
   limit: number,
@@ -148,14 +149,17 @@ function behindTitles(
   isHeader: (index: number) => boolean,
 ): number {
   const filled = (index: number) => at(index).record.kinds.filter((kind) => kind !== EMPTY)
-  let next = start
-  while (next < limit && filled(next).length <= 1) next++
-  if (next === start || next >= limit - 1) return start
-  const empties = Array.from({ length: next - start }, (_, index) => filled(start + index)).filter(
-    (cells) => cells.length === 0,
-  )
-  const convincing = at(next).record.count === at(start).record.count && (isHeader(next) || empties.length > 0)
-  return convincing && filled(next).every(isText) ? next : start
+  let most = filled(start).length
+  if (most > 1) return start
+  let wasEmpty = most === 0
+  for (let next = start + 1; next < Math.min(limit - 1, start + longestTitles); next++) {
+    const cells = filled(next)
+    const hasMore = cells.length > most && at(next).record.count === at(start).record.count
+    if (hasMore && cells.every(isText) && (isHeader(next) || (wasEmpty && cells.length > 1))) return next
+    most = Math.max(most, cells.length)
+    wasEmpty = cells.length === 0
+  }
+  return start
 }
 
 /** A block of lines above an empty line, such as names and values, is no table when a header stands below the line. */
