@@ -1,5 +1,4 @@
-import { Worker } from 'node:worker_threads'
-import { SourceProblem } from '../../source.ts'
+import { ReadingThread } from '../../reading-thread.ts'
 import type { Job, Message, Normalised } from './protocol.ts'
 
 /** Megabytes of objects that the thread may hold; what it reads and writes is buffers beside them. */
@@ -15,27 +14,15 @@ export async function normaliseInThread(
   onProgress: (bytes: number) => void,
 ): Promise<Normalised> {
   signal.throwIfAborted()
-  const { promise, resolve, reject } = Promise.withResolvers<Normalised>()
-  const worker = new Worker(new URL('./normalise-thread.ts', import.meta.url), {
-    name: 'spool',
-    workerData: job,
-    resourceLimits: { maxOldGenerationSizeMb: heap },
-  })
-  const failed = (cause: unknown) => reject(new Error(`Reading ${job.name} failed`, { cause }))
-  worker.on('message', (message: Message) => {
-    if (message.kind === 'progress') onProgress(message.bytes)
-    else if (message.kind === 'done') resolve(message.normalised)
-    else reject(new SourceProblem(message.code, message.message, { cause: message.cause }))
-  })
-  worker.on('error', failed)
-  worker.on('messageerror', failed)
-  worker.on('exit', () => reject(new Error(`The thread that unpacks ${job.name} has ended`)))
-  const abort = () => reject(signal.reason as Error)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await promise
-  } finally {
-    signal.removeEventListener('abort', abort)
-    await worker.terminate()
+  const program = new URL('./normalise-thread.ts', import.meta.url)
+  const resourceLimits = { maxOldGenerationSizeMb: heap }
+  await using thread = new ReadingThread<Message>(
+    { program, name: 'spool', job, reading: job.name, resourceLimits },
+    signal,
+  )
+  for (;;) {
+    const message = await thread.receive()
+    if (message.kind === 'done') return message.normalised
+    onProgress(message.bytes)
   }
 }

@@ -1,3 +1,4 @@
+import type { ProblemMessage } from '../../reading-thread.ts'
 import type { UploadOptions, WrittenDialect } from '../upload.ts'
 import type { UploadLimits } from './limits.ts'
 
@@ -32,7 +33,4 @@ export interface Normalised {
   rejected: number
 }
 
-export type Message =
-  | { kind: 'progress'; bytes: number }
-  | { kind: 'done'; normalised: Normalised }
-  | { kind: 'problem'; code: string; message: string; cause: unknown }
+export type Message = { kind: 'progress'; bytes: number } | { kind: 'done'; normalised: Normalised } | ProblemMessage

@@ -1,0 +1,112 @@
+import { type ResourceLimits, Worker } from 'node:worker_threads'
+import { SourceProblem } from './source.ts'
+
+/** What a thread reports when a person can mend what is wrong. */
+export interface ProblemMessage {
+  kind: 'problem'
+  code: string
+  message: string
+  cause?: unknown
+}
+
+export interface Reader {
+  /** The thread's own file; it is started with `job` as its `workerData`. */
+  program: URL
+  /** For debuggers and process lists. */
+  name: string
+  job: object
+  /** What is read, for messages: `cases.csv`. */
+  reading: string
+  /** What the thread may have for objects; buffers are beside that. */
+  resourceLimits?: ResourceLimits
+  /** What is wrong with a source that its reader needs more memory for than it may have. */
+  tooDense?: SourceProblem
+  /** What is wrong with a source whose reader says nothing for so many milliseconds. */
+  silence?: { milliseconds: number; problem: SourceProblem }
+}
+
+/** A thread that reads one source, seen from the event loop. Aborting or disposing ends it at once, wherever it is. */
+export class ReadingThread<Message extends { kind: string }, Command = never> implements AsyncDisposable {
+  readonly #worker: Worker
+  readonly #reader: Reader
+  readonly #signal: AbortSignal
+  readonly #messages: (Message | ProblemMessage)[] = []
+  #failure: unknown
+  #wake: (() => void) | undefined
+
+  constructor(reader: Reader, signal: AbortSignal) {
+    const { program, name, job, reading, resourceLimits } = reader
+    this.#reader = reader
+    this.#signal = signal
+    this.#worker = new Worker(program, { name, workerData: job, ...(resourceLimits && { resourceLimits }) })
+    this.#worker.on('message', (message: Message | ProblemMessage) => {
+      this.#messages.push(message)
+      this.#wake?.()
+    })
+    this.#worker.on('error', (cause) => this.#fail(this.#explained(cause)))
+    this.#worker.on('messageerror', (cause) => this.#fail(this.#explained(cause)))
+    this.#worker.on('exit', () => this.#fail(new Error(`The thread that reads ${reading} has ended`)))
+    signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  send(command: Command, transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage(command, transfer)
+  }
+
+  /** The next message in order. Throws the abort's reason, what went wrong in the thread, or the problem it reports. */
+  async receive(): Promise<Exclude<Message, ProblemMessage>> {
+    for (;;) {
+      this.#signal.throwIfAborted()
+      const message = this.#messages.shift()
+      if (message && isProblem(message)) throw problemOf(message)
+      if (message) return message as Exclude<Message, ProblemMessage>
+      if (this.#failure !== undefined) throw this.#failure
+      await this.#something()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#signal.removeEventListener('abort', this.#abort)
+    this.#messages.length = 0
+    await this.#worker.terminate()
+  }
+
+  /** Waits for anything to happen: a message, a failure, the abort, or too long a silence. */
+  async #something(): Promise<void> {
+    const { silence } = this.#reader
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wake = resolve
+    const patience =
+      silence &&
+      setTimeout(() => {
+        this.#fail(silence.problem)
+        void this.#worker.terminate()
+      }, silence.milliseconds)
+    await promise
+    clearTimeout(patience)
+  }
+
+  readonly #abort = () => {
+    void this.#worker.terminate()
+    this.#wake?.()
+  }
+
+  /** The first failure is the cause; that the thread then ends is not. */
+  #fail(failure: Error): void {
+    this.#failure ??= failure
+    this.#wake?.()
+  }
+
+  #explained(cause: Error): Error {
+    const { reading, tooDense } = this.#reader
+    const outOfMemory = (cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
+    return (outOfMemory && tooDense) || new Error(`Reading ${reading} failed`, { cause })
+  }
+}
+
+function isProblem(message: { kind: string }): message is ProblemMessage {
+  return message.kind === 'problem'
+}
+
+const problemOf = ({ code, message, cause }: ProblemMessage): SourceProblem =>
+  new SourceProblem(code, message, cause === undefined ? {} : { cause })
