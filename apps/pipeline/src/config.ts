@@ -46,8 +46,8 @@ const shape = {
   CLIENT_CONCURRENCY: integer({ min: 1, max: 64, fallback: 2 }),
   /** A worker that is silent for so many seconds is taken for dead, and its runs go to others. */
   WORKER_HEARTBEAT_SECONDS: integer({ min: 10, max: 300, fallback: 30 }),
-  /** Seconds without a sign of life after which a source is given up. */
-  SOURCE_SILENCE_SECONDS: integer({ min: 5, max: 86_400, fallback: 1_800 }),
+  /** Seconds without a sign of life after which a source is given up. Databases have limits of their own, up to an hour. */
+  SOURCE_SILENCE_SECONDS: integer({ min: 5, max: 86_400, fallback: 3_900 }),
   /** Days that finished runs, their logs and their rejected rows are kept. */
   RUN_RETENTION_DAYS: integer({ min: 1, max: 3650, fallback: 90 }),
   /** Hosts that requests may name besides the public address's: by which the other service calls this one. */
