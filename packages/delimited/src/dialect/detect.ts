@@ -65,7 +65,7 @@ function detectIn(
   }
   const found = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
   const guesses = guessesOf(found, parsed, options)
-  return { dialect, guesses, notes: notesOf(guesses, footer.text, table.isMended) }
+  return { dialect, guesses, notes: notesOf(guesses, footer, table.isMended) }
 }
 
 const signs = { POINT: 46, COMMA: 44 } as const

@@ -9,6 +9,8 @@ export interface Footer {
   from: number
   lines: number
   text: string
+  /** A last row that may be a total, though it is none of the footer. */
+  doubt?: string
 }
 
 /** What footers are looked for by. */
@@ -58,6 +60,8 @@ export function findFooter(sample: Sample, size: number, grammar: Grammar, shape
     const filled = line.kinds.filter((kind) => kind !== EMPTY).length
     if (filled > 0 && isRow(line, filled, shape)) {
       clear = true
+      const isLast = lines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY))
+      if (isLast && totals.test(line.fields.find((field) => field !== '')!)) return { ...none, doubt: cut(line.text) }
       break
     }
     lines.unshift(line)
@@ -70,8 +74,10 @@ export function findFooter(sample: Sample, size: number, grammar: Grammar, shape
   const count = countLineEnds(sample.tail, told[0]!.from, sample.tail.length)
   const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
   const text = told.map((line) => line.text).join(' / ')
-  return { from, lines: count + open, text: text.length > shownText ? `${text.slice(0, shownText)}…` : text }
+  return { from, lines: count + open, text: cut(text) }
 }
+
+const cut = (text: string) => (text.length > shownText ? `${text.slice(0, shownText)}…` : text)
 
 const isTelling = ({ fields }: Line) => {
   const first = fields.find((field) => field !== '')!

@@ -1,4 +1,5 @@
 import type { Guesses } from './dialect.ts'
+import type { Footer } from './footer.ts'
 
 const shownDelimiters: Record<string, string> = {
   COMMA: ',',
@@ -35,14 +36,17 @@ function headerWords(line: number, lines: number): string {
 }
 
 /** What else a reader of the log should know, as whole sentences. */
-export function notesOf(guesses: Guesses, footer: string, isMended: boolean): string[] {
+export function notesOf(guesses: Guesses, footer: Footer, isMended: boolean): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
   const trailing = times(trailingDelimiters.value, 'delimiter')
   const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
   return [
     isMended ? 'The quotes of the header are broken; its labels were read without them.' : '',
     trailingDelimiters.value === 0 ? '' : `Every row ends with ${trailing} behind the last column; they are left out.`,
-    footerLines.value === 0 || footer === '' ? '' : `Skipped at the end: ${footer}`,
+    footerLines.value === 0 || footer.text === '' ? '' : `Skipped at the end: ${footer.text}`,
+    footer.doubt === undefined
+      ? ''
+      : `The last row may be a total: ${footer.doubt}. It is kept as a row unless the options say that it is one of the lines at the end.`,
     suggested.length === 0
       ? ''
       : `${suggested.join(', ')} may stand for no value; they are kept as text unless the options list them as null values.`,
