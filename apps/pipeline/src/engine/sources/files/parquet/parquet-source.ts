@@ -11,7 +11,7 @@ import type { StoredType } from '../../source.ts'
 import { defaultLimits, type Limits } from './limits.ts'
 import type { Measured } from './measure.ts'
 import type { Inspected } from './protocol.ts'
-import { ThreadLink } from './thread-link.ts'
+import { startReading } from './parquet-in-thread.ts'
 
 export interface ParquetConfig {
   /** Where the file is on this machine. */
@@ -39,7 +39,7 @@ export async function* readParquet(
   limits: Limits,
 ): AsyncGenerator<Feed, void, void> {
   signal.throwIfAborted()
-  await using thread = new ThreadLink({ path, fileName, limits }, signal)
+  await using thread = startReading({ path, fileName, limits }, signal)
   const inspected = await thread.receive()
   if (inspected.kind !== 'inspected') throw new Error(`${inspected.kind} came before the schema`)
   report.log('INFO', 'LOW', whatWasFound(inspected, fileName))
@@ -54,7 +54,7 @@ export async function* readParquet(
 }
 
 async function* tuples(
-  thread: ThreadLink,
+  thread: ReturnType<typeof startReading>,
   columns: FeedColumn[],
   types: readonly StoredType[],
   fileName: string,

@@ -1,3 +1,4 @@
+import type { ProblemMessage } from '../../reading-thread.ts'
 import type { FeedColumn, RejectedRow, StoredType } from '../../source.ts'
 import type { Limits } from './limits.ts'
 import type { Measured } from './measure.ts'
@@ -42,4 +43,4 @@ export type Message =
   | { kind: 'widened'; label: string }
   /** Columns in which digits finer than a microsecond were cut off, in how many values; and what each column holds. */
   | { kind: 'done'; cuts: { label: string; values: number }[]; measured: Measured[] }
-  | { kind: 'problem'; code: string; message: string; cause: unknown }
+  | ProblemMessage
