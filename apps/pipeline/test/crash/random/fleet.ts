@@ -65,7 +65,7 @@ export async function liveAndDie(
   if (plan.death === 'stopped' && asPlanned) {
     await whenStopped(worker.runs())
     worker.program.signal('SIGCONT')
-    await Promise.race([sleep(plan.after), worker.program.ended])
+    await Promise.race([sleep(plan.after + 800), worker.program.ended])
   }
   await worker.program.stop('SIGKILL')
   return { ...plan, asPlanned, runs: worker.runs(), output: worker.program.output() }

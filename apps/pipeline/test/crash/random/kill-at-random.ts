@@ -101,8 +101,10 @@ async function oneDeath(game: Game, dice: Dice): Promise<void> {
   const { stack } = game
   const death = await liveAndDie(stack, makePlan(dice), async (runs) => {
     await age(stack, runs)
-    if (dice.chance(0.5)) for (const target of targetsOf(game, runs)) await cancel(stack, target)
-    await sleep(dice.between(0, 4_000))
+    const cancelled = dice.chance(0.5)
+    if (cancelled) for (const target of targetsOf(game, runs)) await cancel(stack, target)
+    // Soon after a cancellation its staging table is still there to be published.
+    await sleep(dice.between(0, cancelled ? 200 : 4_000))
   })
   game.kills += 1
   const place = placeOf(death)
