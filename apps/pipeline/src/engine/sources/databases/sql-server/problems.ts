@@ -30,8 +30,8 @@ const byMessage: [RegExp, ProblemCode][] = [
   [/ENOTFOUND|EAI_AGAIN/, 'HOST_UNKNOWN'],
   [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
   [/ETIMEDOUT|Failed to connect.*in \d+ms/, 'CONNECTION_TIMEOUT'],
-  [/Server does not support encryption|EENCRYPT/, 'TLS_NOT_OFFERED'],
-  [/requires encryption/, 'TLS_REQUIRED'],
+  [/no encryption is offered/, 'TLS_NOT_OFFERED'],
+  [/requires encryption|EENCRYPT/, 'TLS_REQUIRED'],
   [/unexpected message|unknown type|token|packet/i, 'OTHER_PROTOCOL'],
   [/Connection lost|socket hang up|ECONNRESET|Connection is closed|closed/i, 'CONNECTION_LOST'],
 ]
@@ -46,9 +46,11 @@ export function explainSqlServer(error: unknown, _config: DatabaseConfig): Expla
     return /^(STATEMENT|PERMISSION|TABLE)/.test(code) ? { code, detail: message } : { code }
   }
   const all = codes(error)
+  // Of a refused sign-in the driver keeps the words and forgets the number.
+  if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
   if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
   if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
-  if (!all.some((code) => /^(ESOCKET|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code))) return undefined
+  if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code))) return undefined
   const code = byMessage.find(([pattern]) => pattern.test([message, ...all].join(' ')))?.[1] ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
 }

@@ -8,6 +8,7 @@ import { openSocket } from '../sockets.ts'
 import type { TupleSink } from '../tuple-sink.ts'
 import { writeRow } from '../write-row.ts'
 import { columnOf, type ServerField, readExpression } from './columns.ts'
+import { encryptedOnly } from './encrypted-only.ts'
 import { explainSqlServer } from './problems.ts'
 import { demandQuery, embedded, NotAllowed, statementText } from './statements.ts'
 
@@ -38,7 +39,7 @@ async function open(access: Access): Promise<Session> {
       connector: async () => {
         const socket = await openSocket(access)
         sockets.push(socket)
-        return socket
+        return ssl ? encryptedOnly(socket) : socket
       },
     },
   })
