@@ -64,12 +64,6 @@ const rooms: Record<string, string[]> = {
 
 /** Drivers that only their own rooms may name. */
 const drivers: Record<string, string | string[]> = {
-  'pg-copy-streams': [
-    'apps/pipeline/src/engine/warehouses/postgres/',
-    'apps/pipeline/src/engine/sources/databases/postgres/',
-  ],
-  typebox: 'packages/contracts/',
-  'pg-boss': 'apps/pipeline/src/engine/queue/',
   mysql2: 'apps/pipeline/src/engine/sources/databases/mysql/',
   mssql: 'apps/pipeline/src/engine/sources/databases/sql-server/',
   oracledb: 'apps/pipeline/src/engine/sources/databases/oracle/',

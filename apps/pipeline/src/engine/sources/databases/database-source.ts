@@ -10,7 +10,7 @@ import {
 import { type Connectable, type DatabaseConfig, databaseLimits, type DatabaseLimits } from './database-config.ts'
 import { codes, databaseProblem, messageOf } from './problems.ts'
 import type { Job, Note, Statement } from './protocol.ts'
-import { ThreadLink } from './thread-link.ts'
+import { startReading } from './database-in-thread.ts'
 
 const longestColumnList = 1000
 
@@ -36,7 +36,7 @@ export async function tryDatabase(
 ): Promise<void> {
   const addresses = await resolved(config, connectable)
   const statements = config.query || config.tables?.length ? statementsOf(config) : []
-  await using thread = new ThreadLink({ config, addresses, statements, limits }, signal)
+  await using thread = startReading({ config, addresses, statements, limits }, signal)
   for (;;) {
     const { kind } = await thread.receive()
     if (kind === 'finished') return
@@ -90,12 +90,12 @@ function list(columns: readonly FeedColumn[]): string {
 /** The statements of one thread, one after another. */
 class Reading implements AsyncDisposable {
   readonly #report: Report
-  readonly #thread: ThreadLink
+  readonly #thread: ReturnType<typeof startReading>
   #asked = false
 
   constructor(job: Job, report: Report, signal: AbortSignal) {
     this.#report = report
-    this.#thread = new ThreadLink(job, signal)
+    this.#thread = startReading(job, signal)
   }
 
   async describe(): Promise<Feed['columns']> {

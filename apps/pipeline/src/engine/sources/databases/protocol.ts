@@ -1,3 +1,4 @@
+import type { ProblemMessage } from '../reading-thread.ts'
 import type { FeedColumn, RejectedRow, StoredType } from '../source.ts'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 
@@ -37,4 +38,4 @@ export type Message =
   | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: Totals }
   | { kind: 'done'; notes: Note[] }
   | { kind: 'finished' }
-  | { kind: 'problem'; code: string; message: string }
+  | ProblemMessage

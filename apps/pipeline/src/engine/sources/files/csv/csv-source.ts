@@ -16,7 +16,7 @@ import {
   TypesWidened,
 } from '../../source.ts'
 import type { Opened } from './protocol.ts'
-import { ThreadLink } from './thread-link.ts'
+import { startReading } from './csv-in-thread.ts'
 
 /** What is absent of the options is guessed: packages/delimited/OPTIONS.md. */
 export interface CsvConfig extends DelimitedOptions {
@@ -46,7 +46,7 @@ export async function* readCsv(
   limits: Limits,
 ): AsyncGenerator<Feed, void, void> {
   signal.throwIfAborted()
-  await using thread = new ThreadLink({ file: path, fileName, options, limits }, signal)
+  await using thread = startReading({ file: path, fileName, options, limits }, signal)
   const first = await thread.receive()
   if (first.kind !== 'opened') throw new Error(`The thread said ${first.kind} before it had opened ${fileName}`)
   const { opened } = first
@@ -65,13 +65,13 @@ export async function* readCsv(
 
 /** The rows of one file, written as often as they are asked for. */
 class CsvRows {
-  readonly #thread: ThreadLink
+  readonly #thread: ReturnType<typeof startReading>
   readonly #opened: Opened
   readonly #report: Report
   #begun = false
   #profiles: ColumnProfile[] = []
 
-  constructor(thread: ThreadLink, opened: Opened, report: Report) {
+  constructor(thread: ReturnType<typeof startReading>, opened: Opened, report: Report) {
     this.#thread = thread
     this.#opened = opened
     this.#report = report

@@ -1,3 +1,4 @@
+import type { ProblemMessage } from '../../reading-thread.ts'
 import type {
   ColumnProfile,
   DelimitedOptions,
@@ -48,4 +49,4 @@ export type Message =
   | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; writing: number }
   | { kind: 'done'; profiles: ColumnProfile[] }
   | { kind: 'widened'; columns: ReadColumn[] }
-  | { kind: 'problem'; code: string; message: string; cause: unknown }
+  | ProblemMessage
