@@ -1,7 +1,9 @@
 import preset from '../../jest.preset.js'
 
+/** Many of its tests wait, for workers to be missed and taken over: two at a time leave the machine to others, too. */
 export default {
   ...preset,
+  maxWorkers: '100%',
   globalSetup: '<rootDir>/test/shared-identity/start.ts',
   globalTeardown: '<rootDir>/test/shared-identity/stop.ts',
 }

@@ -14,6 +14,7 @@ export const testPackages = [
   'libapache2-mod-auth-openidc',
   'chromium',
   'mariadb-server',
+  'libfaketime',
 ]
 
 const apt = ['-qq', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Acquire::Retries=2']

@@ -39,7 +39,7 @@ const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<b
 
 const test = async (): Promise<void> => {
   const { packages, infra, jest } = selection(process.argv.slice(2), workspaces())
-  if (packages.includes('@sluice/identity')) await demandPackages()
+  if (packages.some((name) => ['@sluice/identity', '@sluice/pipeline'].includes(name))) await demandPackages()
   const counts = await mkdtemp(join(tmpdir(), 'sluice-test-'))
   await using postgres = await throwAwayPostgres()
   const env: NodeJS.ProcessEnv = {
