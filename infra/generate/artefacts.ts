@@ -61,7 +61,7 @@ export const scanner = async (): Promise<Artefact> => {
   try {
     const out = join(folder, 'scan.wasm')
     const flags = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert', '--initialMemory', '900']
-    const entry = 'packages/delimited/assembly/index.ts'
+    const entry = 'packages/delimited/assembly/scanner.ts'
     await run(process.execPath, [join(root, 'node_modules/assemblyscript/bin/asc.js'), entry, '-o', out, ...flags], {
       cwd: root,
     })

@@ -21,7 +21,7 @@ export async function* mariadb(parts: Parts, megabytes: number): AsyncGenerator<
   const missing = mariadbMissing() ?? (has('pgloader') ? undefined : 'Debian’s pgloader is not installed')
   if (missing) return console.log(`MariaDB is not measured: ${missing}.`)
   const file = await makeFile(parts.folder, 'wide', megabytes)
-  await using server = await startMariadb(['--local-infile=1'])
+  await using server = await startMariadb()
   await server.admin.query(
     "create database bench; use bench; create user bench@localhost identified by 'bench'; grant all on bench.* to bench@localhost",
   )

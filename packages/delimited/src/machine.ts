@@ -17,7 +17,7 @@ interface Global {
   readonly value: number
 }
 
-/** What assembly/index.ts exports. Places are addresses in its memory. */
+/** What assembly/scanner.ts exports. Places are addresses in its memory. */
 export interface MachineExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: Global

@@ -61,7 +61,12 @@ function endless(head: string, letters: number, tail: string): TextSource {
 describe('memory stays within its bounds', () => {
   it.each([
     ['a line of 400 MB', 'a,b\n1,2\n', ',3\n4,5\n', 'longer than 16 MB'],
-    ['a field of 400 MB in quotes', 'a,b\n1,2\n"', '",3\n4,5\n', 'the quote opened in line 3 is not closed within 16 MB'],
+    [
+      'a field of 400 MB in quotes',
+      'a,b\n1,2\n"',
+      '",3\n4,5\n',
+      'the quote opened in line 3 is not closed within 16 MB',
+    ],
   ])('over %s, which is rejected', (_, head, tail, reason) => {
     const text = endless(head, 4e8, tail)
     const before = process.memoryUsage.rss()
