@@ -39,6 +39,9 @@ export async function sendEvents(
   const ended = new AbortController()
   const end = () => ended.abort()
   response.once('close', end)
+  // Whoever asked may have gone while the answer was prepared. The stream is begun all the same: it gives back what it
+  // holds where it ends, which is at once.
+  if (response.destroyed) end()
   response.status(200).set({
     'Content-Type': 'text/event-stream; charset=utf-8',
     // No proxy in between should collect what is meant to be seen at once.

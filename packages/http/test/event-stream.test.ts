@@ -75,6 +75,33 @@ describe('a stream of events', () => {
     await over
   })
 
+  it('ends at once, and gives back what it holds, when its listener left before it began', async () => {
+    const begun = Promise.withResolvers<boolean>()
+    const over = Promise.withResolvers<void>()
+    async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+      begun.resolve(signal.aborted)
+      try {
+        while (!signal.aborted) await sleep(10)
+      } finally {
+        over.resolve()
+      }
+    }
+    const asked = Promise.withResolvers<void>()
+    const app = express().get('/', async (_request, response) => {
+      asked.resolve()
+      await once(response, 'close')
+      await sendEvents(response, new EventStream(events), { isStopping: () => false, logger })
+    })
+    server = createServer(app).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const request = get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }).on('error', () => {})
+    await asked.promise
+    request.destroy()
+    expect(await begun.promise).toBe(true)
+    await over.promise
+    expect(warnings).toEqual([])
+  })
+
   it('ends when the service stops', async () => {
     const { events, over } = endless()
     const response = await listen(events)
