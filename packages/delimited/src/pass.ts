@@ -1,6 +1,6 @@
 import { isPlain, placeFields } from './field-places.ts'
 import { ENCODE, IS_REFUSED, IS_UNFIT, type Machine, OBSERVE, OUT_IS_FULL, TAKEN } from './machine.ts'
-import { fieldText, rawText, type RejectedRow, rejectedRow } from './reject.ts'
+import { refusedRow, type RejectedRow, rejectedRow } from './reject.ts'
 import type { Rows } from './rows.ts'
 
 /** Tuples that were written since the last batch, in the machine's memory until the next is asked for, and the rows rejected on the way. */
@@ -13,7 +13,6 @@ export interface Batch {
 export type Ending = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
-const longestValue = 100
 /** Records about as long as the limit are left to `Records`, which knows where the limit is exactly. */
 const nearly = 2
 
@@ -104,7 +103,7 @@ export class Pass {
     if (original) records.bytes.set(original, records.from)
     if (outcome === IS_REFUSED) {
       const column = run.blamed.value
-      if (use === ENCODE) this.#rejected.push(this.#refusedRow(column))
+      if (use === ENCODE) this.#rejected.push(refusedRow(records, shape, column, this.#types[column]!))
       return undefined
     }
     if (outcome === IS_UNFIT) {
@@ -115,13 +114,5 @@ export class Pass {
     records.fault = 'RAGGED'
     if (use === ENCODE) this.#rejected.push(rejectedRow(records, shape))
     return undefined
-  }
-
-  #refusedRow(index: number): RejectedRow {
-    const { records, shape } = this.#rows
-    const value = fieldText(records, index)
-    const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
-    const reason = `${JSON.stringify(shown)} is no ${this.#types[index]}`
-    return { line: records.line, column: shape.labels[index]!, reason, raw: rawText(records) }
   }
 }

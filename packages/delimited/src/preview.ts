@@ -3,9 +3,11 @@ import type { DelimitedOptions } from './dialect/options.ts'
 import { valueText } from './dialect/cell-text.ts'
 import { describeGuesses } from './dialect/words.ts'
 import type { ColumnType } from './column-type.ts'
+import { GivenTypes } from './given-types.ts'
 import { defaultLimits } from './limits.ts'
+import { type Machine, startMachine } from './machine.ts'
 import type { Records } from './records.ts'
-import { type RejectedRow, rejectedRow } from './reject.ts'
+import { refusedRow, type RejectedRow, rejectedRow } from './reject.ts'
 import { detectText, rowsOf } from './rows.ts'
 import { QUOTED } from './scan.ts'
 import { Reading } from './reading.ts'
@@ -46,8 +48,10 @@ const mostRejected = 100
 export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): Preview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
   const { dialect, guesses, notes } = detectText(text, options)
-  const { columns } = new Reading(text, dialect, defaultLimits)
-  const { cells, ...sample } = firstRows(text, dialect, most)
+  const machine = startMachine()
+  const { columns } = new Reading(text, dialect, defaultLimits, machine)
+  const types = columns.map(({ dataType }) => dataType)
+  const { cells, ...sample } = firstRows(machine, text, dialect, types, most)
   // An empty field in quotes is a text only where the column is one.
   const rows = cells.map((row) =>
     row.map((value, i) => (value === '' && columns[i]!.dataType !== 'TEXT' ? null : value)),
@@ -55,8 +59,10 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   return { guesses, description: describeGuesses(guesses), notes, columns, rows, ...sample }
 }
 
-function firstRows(text: TextFile, dialect: Dialect, most: number) {
-  const { records, shape } = rowsOf(text, dialect, defaultLimits)
+/** `types`: those of the columns, in words. */
+function firstRows(machine: Machine, text: TextFile, dialect: Dialect, types: readonly string[], most: number) {
+  const given = new GivenTypes(machine, dialect)
+  const { records, shape } = rowsOf(text, dialect, defaultLimits, machine.window)
   const nulls = new Set(dialect.nulls)
   const cells: (string | null)[][] = []
   const rejected: RejectedRow[] = []
@@ -67,9 +73,14 @@ function firstRows(text: TextFile, dialect: Dialect, most: number) {
     complete = !records.advance()
     if (complete) break
     bytes += records.next - records.from
-    if (records.fault === undefined) {
+    const refusing = records.fault === undefined ? given.refuses(records) : undefined
+    if (records.fault === undefined && refusing === undefined) {
       if (cells.length < most) cells.push(dialect.labels.map((_, index) => cell(records, index, nulls)))
-    } else if (rejected.length < mostRejected) rejected.push(rejectedRow(records, shape))
+    } else if (rejected.length < mostRejected) {
+      rejected.push(
+        refusing === undefined ? rejectedRow(records, shape) : refusedRow(records, shape, refusing, types[refusing]!),
+      )
+    }
   }
   return { cells, rejected, sample: { rows, complete } }
 }

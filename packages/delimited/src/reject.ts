@@ -4,6 +4,7 @@ import { DOUBLED } from './scan.ts'
 import { badByte } from './utf8.ts'
 
 const rawBytes = 4096
+const longestValue = 100
 
 /** A row that does not fit, kept for people to look at. */
 export interface RejectedRow {
@@ -29,6 +30,14 @@ export function rejectedRow(records: Records, shape: Shape): RejectedRow {
   const row = { line: records.line, reason: reason(records, shape), raw: rawText(records) }
   const column = labels[blamedField(records)]
   return column === undefined ? row : { ...row, column }
+}
+
+/** A record without a fault that the given type of one column refuses; `type` is that in words. */
+export function refusedRow(records: Records, { labels }: Shape, column: number, type: string): RejectedRow {
+  const value = fieldText(records, column)
+  const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
+  const reason = `${JSON.stringify(shown)} is no ${type}`
+  return { line: records.line, column: labels[column]!, reason, raw: rawText(records) }
 }
 
 export function reason(records: Records, { labels, headerRow, recordBytes }: Shape): string {

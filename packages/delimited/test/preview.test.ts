@@ -1,8 +1,9 @@
 import { closeSync, openSync } from 'node:fs'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import type { DelimitedOptions } from '../src/dialect/options.ts'
+import { defaultLimits } from '../src/limits.ts'
 import { previewRows } from '../src/preview.ts'
-import { inputFolder } from './read-whole.ts'
+import { inputFolder, readInPlace } from './read-whole.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -58,6 +59,49 @@ describe('a preview', () => {
     const { rejected, sample } = preview(`a,b\n1,2\n${'x\n'.repeat(500)}3,4\n`, { delimiter: 'COMMA', footerLines: 0 })
     expect(rejected).toHaveLength(100)
     expect(sample).toEqual({ rows: 502, complete: true })
+  })
+
+  it('sets aside what a given type refuses, with the words of a load', () => {
+    const refused =
+      'id;name;on\n1;Ama;2024-01-31\nabc;Bo;2024-02-01\n3;"C;""o""";soon\n;Di;\n99999999999;Eve;2024-02-02\n'
+    const options: DelimitedOptions = {
+      columns: [
+        { label: 'id', dataType: 'INTEGER' },
+        { label: 'name', dataType: 'CHARACTER_11' },
+        { label: 'on', dataType: 'DATE' },
+      ],
+    }
+    const { rows, rejected, sample } = preview(refused, options)
+    expect(rows).toEqual([
+      ['1', 'Ama', '2024-01-31'],
+      [null, 'Di', null],
+    ])
+    expect(rejected).toEqual([
+      { line: 3, column: 'id', reason: '"abc" is no INTEGER', raw: 'abc;Bo;2024-02-01' },
+      { line: 4, column: 'on', reason: '"soon" is no DATE', raw: '3;"C;""o""";soon' },
+      { line: 6, column: 'id', reason: '"99999999999" is no INTEGER', raw: '99999999999;Eve;2024-02-02' },
+    ])
+    expect(sample).toEqual({ rows: 5, complete: true })
+    expect(readInPlace(folder.write(refused), options, defaultLimits)).toMatchObject({ rejected })
+  })
+
+  it('holds values against given types without their escapes, and shows rows as they stood', () => {
+    const escaped = "name,id\n'O\\'Reilly,Tom',1\n'O\\'Brien,Tom',2\nJo,x\n"
+    const options: DelimitedOptions = {
+      quote: 'SINGLE',
+      escape: 'BACKSLASH',
+      columns: [
+        { label: 'name', dataType: 'CHARACTER_11' },
+        { label: 'id', dataType: 'SMALLINT' },
+      ],
+    }
+    const { rows, rejected } = preview(escaped, options)
+    expect(rows).toEqual([["O'Brien,Tom", '2']])
+    expect(rejected).toMatchObject([
+      { line: 2, column: 'name', raw: "'O\\'Reilly,Tom',1" },
+      { line: 4, column: 'id', reason: '"x" is no SMALLINT', raw: 'Jo,x' },
+    ])
+    expect(readInPlace(folder.write(escaped), options, defaultLimits)).toMatchObject({ rejected })
   })
 
   it('reads a file that is open, and leaves it open', () => {
