@@ -68,6 +68,10 @@ export interface Borrowed extends Disposable {
   client: PoolClient
   /** Nothing of a failed transaction is left on it. */
   sound(): void
+  /** From now on an abort lets it be. */
+  spare(): void
+  /** False once it was spared. */
+  readonly cuttable: boolean
 }
 
 /** Cut when `signal` aborts, until it is disposed of. Disposing twice is harmless. */
@@ -75,10 +79,18 @@ export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed
   signal?.throwIfAborted()
   const client = await pool.connect()
   const abort = () => cut(client)
-  let [failed, back] = [true, false]
+  let [failed, back, cuttable] = [true, false, true]
+  const spare = () => {
+    signal?.removeEventListener('abort', abort)
+    cuttable = false
+  }
   const borrowed: Borrowed = {
     client,
     sound: () => (failed = false),
+    spare,
+    get cuttable() {
+      return cuttable
+    },
     [Symbol.dispose]() {
       signal?.removeEventListener('abort', abort)
       if (!back) client.release(failed)
@@ -92,21 +104,22 @@ export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed
 }
 
 /**
- * Runs `work` on a connection of its own, which is cut when `signal` aborts: the signal's reason comes out.
+ * Runs `work` on a connection of its own, which is cut when `signal` aborts, unless it is spared: the signal's reason
+ * comes out.
  * After any error the connection is closed, so nothing of a failed transaction reaches the next caller.
  */
 export async function withClient<T>(
   pool: Pool,
   signal: AbortSignal | undefined,
-  work: (client: PoolClient) => Promise<T>,
+  work: (client: PoolClient, borrowed: Borrowed) => Promise<T>,
 ): Promise<T> {
   using borrowed = await borrow(pool, signal)
   try {
-    const result = await work(borrowed.client)
+    const result = await work(borrowed.client, borrowed)
     borrowed.sound()
     return result
   } catch (error) {
-    signal?.throwIfAborted()
+    if (borrowed.cuttable) signal?.throwIfAborted()
     throw error
   }
 }

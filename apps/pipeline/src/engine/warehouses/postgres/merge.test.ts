@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
@@ -31,12 +32,13 @@ describe('merging increments', () => {
       mode?: 'REPLACE' | 'MERGE'
       cursor?: unknown
       ours?: boolean
+      signal?: AbortSignal
     } = {},
   ) {
-    const { shape = two, run = word('run'), attempt = 1, mode = 'MERGE', cursor, ours = true } = more
+    const { shape = two, run = word('run'), attempt = 1, mode = 'MERGE', cursor, ours = true, signal = never } = more
     await using load = await stage(scratch.warehouse, { table, columns: shape, run, attempt }, rows)
     const options = { mode, ...(cursor !== undefined && { cursors: { [table]: cursor } }) }
-    return await scratch.warehouse.publish([load], async () => ours, never, options)
+    return await scratch.warehouse.publish([load], async () => ours, signal, options)
   }
   const rowsOf = async () =>
     (await scratch.warehouse.readTable('health', table, { limit: 1000, offset: 0 })).rows.toSorted((a, b) =>
@@ -46,7 +48,7 @@ describe('merging increments', () => {
   const partition = async () =>
     (
       await scratch.superuser.query(
-        `select inhrelid::int from pg_inherits where inhparent = 'health.${table}'::regclass`,
+        `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'health.${table}'::regclass`,
       )
     ).rows
   const leftovers = async () =>
@@ -210,6 +212,63 @@ describe('merging increments', () => {
     await publish([['a']], { shape: columns({ name: 'TEXT' }), mode: 'REPLACE' })
     await expect(publish(numbered(1))).rejects.toMatchObject({ code: 'NO_PRIMARY_KEY' })
     expect(await leftovers()).toBe(0)
+  })
+
+  it('can be cancelled in the middle, and leaves the old rows', async () => {
+    await publish(numbered(3, 'old'))
+    const [live] = await partition()
+    await scratch.superuser.query(`
+      create function sluice.dawdle() returns trigger language plpgsql as 'begin perform pg_sleep(600); return new; end';
+      create trigger dawdle before update on ${live!.name}
+        for each row execute function sluice.dawdle()`)
+    const merging = async () =>
+      (
+        await scratch.superuser.query(
+          `select from pg_stat_activity where usename = $1 and state = 'active' and query like '%update%came%'`,
+          [scratch.access.load.user],
+        )
+      ).rowCount
+    const cancel = new AbortController()
+    const run = word('run')
+    const publishing = publish(numbered(3, 'new'), { run, signal: cancel.signal })
+    const refused = expect(publishing).rejects.toThrow('by hand')
+    while (!(await merging())) await sleep(20)
+    const start = performance.now()
+    cancel.abort(new Error('by hand'))
+    await refused
+    while (await merging()) await sleep(20)
+    expect(performance.now() - start).toBeLessThan(3_000)
+    expect([await scratch.warehouse.findPublication(run), await rowsOf(), await leftovers()]).toEqual([
+      undefined,
+      [...numbered(3, 'old')],
+      0,
+    ])
+    await scratch.superuser.query('drop function sluice.dawdle() cascade')
+    await publish(numbered(3, 'new'), { run, attempt: 2 })
+    expect(await rowsOf()).toEqual([...numbered(3, 'new')])
+  }, 20_000)
+
+  it('hears an abort that comes once the swap has begun when it is over', async () => {
+    await publish(numbered(3, 'old'))
+    await using reader = await connectedAs(scratch.access, 'read')
+    const cancel = new AbortController()
+    await reader.query(`begin; select from health.${table}`)
+    const publishing = publish(numbered(2, 'new'), { mode: 'REPLACE', signal: cancel.signal })
+    const swapping = async () =>
+      (
+        await scratch.superuser.query(
+          `select from pg_stat_activity where usename = $1 and wait_event_type = 'Lock' and query like '%detach%'
+             and clock_timestamp() - query_start < interval '50 ms'`,
+          [scratch.access.load.user],
+        )
+      ).rowCount
+    // By then it waits for half a second and more, of which enough is left.
+    await sleep(1_000)
+    while (!(await swapping())) await sleep(1)
+    cancel.abort(new Error('by hand'))
+    await reader.query('rollback')
+    expect((await publishing).rows).toBe(2)
+    expect(await rowsOf()).toEqual([...numbered(2, 'new')])
   })
 
   it('shows readers all of an increment or nothing of it, even where the shape changes', async () => {

@@ -34,7 +34,10 @@ interface Publishing {
   options: PublishOptions
 }
 
-/** See `Warehouse.publish`. Once the swap has begun, an abort waits for its end, a few milliseconds or a lock time-out. */
+/**
+ * See `Warehouse.publish`. An abort rolls back whatever is under way, a long merge too; once the swap has begun it waits
+ * for its end, a few milliseconds or a lock time-out.
+ */
 export async function publish(publishing: Publishing, signal: AbortSignal): Promise<Publication> {
   const { pools, options } = publishing
   const [first] = publishing.loads
@@ -50,7 +53,7 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
   for (let tries = 0; ; tries += 1) {
     signal.throwIfAborted()
     try {
-      return await swapAll({ ...publishing, loads }, patience[tries]!)
+      return await swapAll({ ...publishing, loads }, patience[tries]!, signal)
     } catch (error) {
       const again = worthAnotherTry.has((error as { code?: string }).code ?? '') && tries + 1 < patience.length
       if (!again) throw viewsDepend(error, first) ?? warehouseProblem(error, first.scene)
@@ -72,9 +75,13 @@ async function everyoneSees({ statements }: Pools, loads: readonly PostgresLoad[
   })
 }
 
-async function swapAll({ pools, loads, read, stillOurs, options }: Publishing, wait: number): Promise<Publication> {
+async function swapAll(
+  { pools, loads, read, stillOurs, options }: Publishing,
+  wait: number,
+  signal: AbortSignal,
+): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
-  const { publication, swaps } = await withClient(pools.copies, undefined, async (client) => {
+  const { publication, swaps } = await withClient(pools.copies, signal, async (client, borrowed) => {
     await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${notForLong}`)
     const { rows } = await client.query(
       'insert into sluice.ledger (run, attempt) values ($1, $2) on conflict (run) do nothing returning published_at',
@@ -87,6 +94,8 @@ async function swapAll({ pools, loads, read, stillOurs, options }: Publishing, w
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
     await failpoint('in-publication')
+    signal.throwIfAborted()
+    borrowed.spare()
     // One message, so the exclusive locks are held for no round trip: from the first DETACH to COMMIT.
     const statements = [settings, ...swaps.flatMap((swap) => swap.statements), 'commit'].join(';')
     await client.query(statements).catch((error: unknown) => {
