@@ -83,6 +83,8 @@ export class Pour implements Disposable {
   }
 
   #settled<T>(promise: Promise<T>): Promise<T> {
+    // When all is broken already nobody listens to it any more.
+    promise.catch(() => {})
     return this.#unlessBroken<T>((resolve, reject) => void promise.then(resolve, reject))
   }
 
