@@ -1,4 +1,4 @@
-import { profileCode } from './column-state.ts'
+import { isText, profileCode } from './column-state.ts'
 import type { StoredType } from './column-type.ts'
 import type { Machine } from './machine.ts'
 import { dateText, doubleText, momentText, numericText } from './value-text.ts'
@@ -38,8 +38,7 @@ export function profiles(machine: Machine, stored: readonly StoredType[]): Colum
 function kindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | 'none' | 'key' {
   if (dataType === 'JSONB') return 'none'
   if (dataType === 'DECIMAL') return 'numeric'
-  const texts = ['TEXT', 'CHARACTER_11', 'VARCHAR_50', 'VARCHAR_255', 'GEOMETRY', 'GEOMETRY_POINT']
-  return texts.includes(dataType) ? 'text' : 'key'
+  return isText(dataType) ? 'text' : 'key'
 }
 
 const keptBytes = 64

@@ -56,7 +56,8 @@ function code(dataType: DataType): number {
   return codes.indexOf(others[dataType] ?? (dataType as Code))
 }
 
-const isText = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(codes[code(dataType)]!)
+/** Whether columns of this type hold texts, so that an empty field in quotes is the empty text; it is null in every other. */
+export const isText = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(codes[code(dataType)]!)
 const spellingOf = (format: DateFormat) => 1 << spellings.indexOf(format)
 
 /** Bytes of the state of a column, as assembly/columns.ts has them. */

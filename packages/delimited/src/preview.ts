@@ -2,6 +2,7 @@ import type { Dialect, Guesses } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/options.ts'
 import { valueText } from './dialect/cell-text.ts'
 import { describeGuesses } from './dialect/words.ts'
+import { isText } from './column-state.ts'
 import type { ColumnType } from './column-type.ts'
 import { GivenTypes } from './given-types.ts'
 import { defaultLimits } from './limits.ts'
@@ -52,10 +53,8 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   const { columns } = new Reading(text, dialect, defaultLimits, machine)
   const types = columns.map(({ dataType }) => dataType)
   const { cells, ...sample } = firstRows(machine, text, dialect, types, most)
-  // An empty field in quotes is a text only where the column is one.
-  const rows = cells.map((row) =>
-    row.map((value, i) => (value === '' && columns[i]!.dataType !== 'TEXT' ? null : value)),
-  )
+  const texts = columns.map(({ dataType }) => isText(dataType))
+  const rows = cells.map((row) => row.map((value, column) => (value === '' && !texts[column] ? null : value)))
   return { guesses, description: describeGuesses(guesses), notes, columns, rows, ...sample }
 }
 

@@ -1,9 +1,14 @@
 import { closeSync, openSync } from 'node:fs'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import type { DelimitedOptions } from '../src/dialect/options.ts'
+import type { ColumnOptions, DelimitedOptions } from '../src/dialect/options.ts'
 import { defaultLimits } from '../src/limits.ts'
+import type { Batch } from '../src/pass.ts'
 import { previewRows } from '../src/preview.ts'
+import { Reading } from '../src/reading.ts'
+import { detectText } from '../src/rows.ts'
+import { TextFile } from '../src/text-file.ts'
 import { inputFolder, readInPlace } from './read-whole.ts'
+import { tuplesOf } from './tuples.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -102,6 +107,30 @@ describe('a preview', () => {
       { line: 4, column: 'id', reason: '"x" is no SMALLINT', raw: 'Jo,x' },
     ])
     expect(readInPlace(folder.write(escaped), options, defaultLimits)).toMatchObject({ rejected })
+  })
+
+  it.each<[NonNullable<ColumnOptions['dataType']>, string | null]>([
+    ['TEXT', ''],
+    ['VARCHAR_50', ''],
+    ['VARCHAR_255', ''],
+    ['CHARACTER_11', ''],
+    ['GEOMETRY', ''],
+    ['GEOMETRY_POINT', ''],
+    ['JSONB', null],
+    ['INTEGER', null],
+    ['DATE', null],
+    ['BOOLEAN', null],
+  ])('shows an empty field in quotes in a %s column as what a load makes of it', (dataType, expected) => {
+    const quoted = 'id,value\n1,""\n2,\n'
+    const options = { columns: [{ label: 'value', dataType }] }
+    expect(preview(quoted, options).rows).toEqual([
+      ['1', expected],
+      ['2', null],
+    ])
+    using file = new TextFile(folder.write(quoted), 'cases.csv')
+    const reading = new Reading(file, detectText(file, options).dialect, defaultLimits)
+    const batch = reading.encode(reading.columns).next().value as Batch
+    expect(tuplesOf(batch.tuples).map(([, value]) => value?.toString() ?? null)).toEqual([expected, null])
   })
 
   it('reads a file that is open, and leaves it open', () => {

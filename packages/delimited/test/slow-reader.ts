@@ -61,7 +61,7 @@ export function readSlowly(
     const values = good.map(({ fields }) => fields[column]!).filter((field) => !isNull(field))
     return given[column]?.dataType ?? slowType(values.map(decode), decimal)
   })
-  const isText = (type: string) => /^(TEXT|VARCHAR_\d+)$/.test(type)
+  const isText = (type: string) => /^(TEXT|CHARACTER_11|VARCHAR_\d+|GEOMETRY(_POINT)?)$/.test(type)
   return {
     from: headerRow ? records[first]!.next : 0,
     line: headerRow ? records[first]!.line + countLines(text.slice(records[first]!.from, records[first]!.next)) : 1,
