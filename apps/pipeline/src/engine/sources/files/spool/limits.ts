@@ -15,6 +15,8 @@ export interface UploadLimits {
   textBytes: number
   /** Texts that a workbook may share among its cells. */
   texts: number
+  /** Megabytes of objects that the thread may hold; what it reads and writes is buffers beside them. */
+  heapMegabytes: number
 }
 
 export const defaultUploadLimits: UploadLimits = {
@@ -26,4 +28,5 @@ export const defaultUploadLimits: UploadLimits = {
   chunkBytes: 256 * 1024,
   textBytes: 24 * 1024 * 1024,
   texts: 8_000_000,
+  heapMegabytes: 96,
 }

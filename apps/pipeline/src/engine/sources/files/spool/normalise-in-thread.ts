@@ -1,8 +1,6 @@
 import { ReadingThread } from '../../reading-thread.ts'
+import { SourceProblem } from '../../source.ts'
 import type { Job, Message, Normalised } from './protocol.ts'
-
-/** Megabytes of objects that the thread may hold; what it reads and writes is buffers beside them. */
-const heap = 96
 
 /**
  * Normalises an upload in a thread of its own. Aborting ends the thread before this rejects, so the descriptors may be closed then.
@@ -15,9 +13,12 @@ export async function normaliseInThread(
 ): Promise<Normalised> {
   signal.throwIfAborted()
   const program = new URL('./normalise-thread.ts', import.meta.url)
-  const resourceLimits = { maxOldGenerationSizeMb: heap }
+  const { name: reading, limits } = job
+  const resourceLimits = { maxOldGenerationSizeMb: limits.heapMegabytes }
+  const dense = `${reading} needs more memory than a file may take. Save it as CSV and upload that, or upload it in parts.`
+  const tooDense = new SourceProblem('FILE_TOO_DENSE', dense)
   await using thread = new ReadingThread<Message>(
-    { program, name: 'spool', job, reading: job.name, resourceLimits },
+    { program, name: 'spool', job, reading, resourceLimits, tooDense },
     signal,
   )
   for (;;) {

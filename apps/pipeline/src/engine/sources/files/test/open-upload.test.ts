@@ -117,6 +117,19 @@ describe('opening an upload', () => {
     }
   })
 
+  it('says so when an upload needs more memory than it may take', async () => {
+    const keys = Array.from({ length: 1000 }, (_, index) => `"${'k'.repeat(14_000)}${index}":1`)
+    const limits = { heapMegabytes: 20 }
+    expect(await folder.open('small.json', '[{"k":1}]', { limits })).toMatchObject({ text: '"k"\n1\n' })
+    const opening = folder.open('wide.json', `[{${keys.join()}}]`, { limits })
+    await expect(opening).rejects.toMatchObject({
+      name: 'SourceProblem',
+      code: 'FILE_TOO_DENSE',
+      message: expect.stringMatching(/^wide\.json needs more memory/),
+    })
+    expect(folder.leftovers()).toEqual([])
+  })
+
   it.each([
     ['%PDF-1.7', 'PDF'],
     ['7z\xbc\xaf\x27\x1c', '7z'],
