@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, copyText, never, numbered } from '../../../test/rows.ts'
-import { type ScratchWarehouse, scratchWarehouse, word } from '../../../test/scratch-warehouse.ts'
-import { binary, numberedTuples } from '../../../test/tuples.ts'
-import type { BinaryContent, Feed } from '../sources/source.ts'
+import {
+  connected,
+  type ScratchWarehouse,
+  scratchWarehouse,
+  superuserUrl,
+  word,
+} from '../../../test/scratch-warehouse.ts'
+import { binary, numberedTuples, tuple } from '../../../test/tuples.ts'
+import { type BinaryContent, type Feed, TypesWidened } from '../sources/source.ts'
 import { LostRun } from '../lost-run.ts'
 import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
@@ -135,6 +141,31 @@ describe('loading feeds', () => {
       0,
       undefined,
     ])
+  })
+
+  it('goes on with wider types while somebody still reads the rows of the narrower', async () => {
+    await using reader = await connected(superuserUrl(scratch.access.database))
+    const offered: string[] = []
+    const content: BinaryContent = {
+      format: 'copy-binary',
+      // As large as this it is not frozen, so its staging table can be read meanwhile.
+      size: 1 << 30,
+      async *rows([id]) {
+        offered.push(id!.dataType)
+        if (offered.length === 1) {
+          const { rows } = await reader.query(`select relname from pg_class where relname like 'run\\_${job.run}\\_%'`)
+          await reader.query(`begin; lock table sluice."${rows[0].relname}" in access share mode`)
+          throw new TypesWidened(columns({ id: 'TEXT', name: 'TEXT' }))
+        }
+        yield { bytes: tuple(['one', 'a']) }
+      },
+    }
+    await loadFeeds({ ...job, feeds: feeds({ table: '', columns: two, content }) })
+    expect([offered, await rowsOf(), await leftovers()]).toEqual([['INTEGER', 'TEXT'], 1, 1])
+    await reader.query('rollback')
+    expect(await scratch.warehouse.sweepStaging(async () => new Set([job.run]))).toBe(0)
+    expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(1)
+    expect([await rowsOf(), await leftovers()]).toEqual([1, 0])
   })
 
   it('transforms, asks the gate, merges, and keeps cursor and profile', async () => {

@@ -1,5 +1,6 @@
 import { failpoint } from '../failpoints.ts'
 import { type Feed, TypesWidened } from '../sources/source.ts'
+import { tooManyRejected } from '../tolerated-rejects.ts'
 import type {
   Load,
   PublishedTable,
@@ -42,9 +43,6 @@ export class LoadProblem extends Error {
   }
 }
 
-/** One in a hundred, once there are a hundred rows; of fewer, at least one has to fit. */
-const tolerated = { share: 0.01, fromRows: 100 }
-
 /**
  * Carries every feed of a run into the warehouse and publishes all of them at once, or nothing. A run that was
  * published before (by an attempt that died before it could say so) is answered from the ledger, without reading.
@@ -64,14 +62,15 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     const table = feed.table || target.table
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
-    const { load, written } = await stage(feed, signal, (columns) =>
-      warehouse.beginLoad({ schema: target.schema, table, columns, run, attempt }, signal),
+    const { load, written } = await stage(feed, signal, (columns, staging) =>
+      warehouse.beginLoad({ schema: target.schema, table, columns, run, attempt, staging }, signal),
     )
     loads.set(table, stack.use(load))
     rows += written.rows
     if (feed.cursor) cursors[table] = feed.cursor()
   }
-  refuseTooManyRejected(rows, job.rejected())
+  const tooMany = tooManyRejected(rows, job.rejected())
+  if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
   const { transformation = [], mode = 'REPLACE', gate } = job
   const all = [...loads.values()]
@@ -80,14 +79,18 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   return (await warehouse.publish(all, job.stillOurs, signal, options)).tables
 }
 
-/** Writes a feed to a staging table; to a new one, when its columns turn out to be wider than they looked. */
+/**
+ * Writes a feed to a staging table; to a new one, when its columns turn out to be wider than they looked. It has a name
+ * of its own, as the old one may still be there: who reads it keeps it from being dropped.
+ */
 async function stage(
   { columns, content }: Feed,
   signal: AbortSignal,
-  begin: (columns: Feed['columns']) => Promise<Load>,
+  begin: (columns: Feed['columns'], staging: number) => Promise<Load>,
 ) {
-  for (let known = columns; ; ) {
-    const load = await begin(known)
+  let known = columns
+  for (let staging = 1; ; staging += 1) {
+    const load = await begin(known, staging)
     try {
       await failpoint('staging-made')
       const written = await load.write(content, signal)
@@ -99,16 +102,4 @@ async function stage(
       known = error.columns
     }
   }
-}
-
-function refuseTooManyRejected(loaded: number, { count: rejected, first }: ReturnType<FeedsToLoad['rejected']>): void {
-  const total = loaded + rejected
-  const fits = total < tolerated.fromRows ? loaded > 0 : rejected <= total * tolerated.share
-  if (fits || rejected === 0) return
-  throw new LoadProblem(
-    'TOO_MANY_REJECTED_ROWS',
-    `${rejected} of ${total} rows do not fit; of ${tolerated.fromRows} rows and more, ${tolerated.share * 100} % may be set aside. ` +
-      `The old data stays. ${first ? `The first is in ${first}. ` : ''}` +
-      'The run’s rejected rows say what is wrong with each; correct them in the source and run again.',
-  )
 }

@@ -10,13 +10,15 @@ export interface TargetColumn {
   primaryKey?: boolean
 }
 
-/** What is being loaded, where to, and on whose behalf. `run` and `attempt` name the staging table. */
+/** What is being loaded, where to, and on whose behalf. `run`, `attempt` and `staging` name the staging table. */
 export interface LoadTarget {
   schema: string
   table: string
   columns: readonly TargetColumn[]
   run: string
   attempt: number
+  /** Which staging table of this attempt for this table it is, from 1, the default. */
+  staging?: number
 }
 
 /** How a table's shape had to move for what came in. `from` and `to` are the warehouse's own type names. */

@@ -80,7 +80,7 @@ export class PostgresLoad implements Load {
   }
 }
 
-/** Makes the staging table. Throws `LostRun` when this very attempt has one already. */
+/** Makes the staging table. Throws `LostRun` when this very attempt has that one already. */
 export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortSignal): Promise<PostgresLoad> {
   checkSchemaName(target.schema)
   checkTableName(target.table)

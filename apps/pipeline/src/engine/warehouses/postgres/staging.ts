@@ -22,10 +22,9 @@ export interface StagingColumn {
 }
 
 /** At most 63 bytes, the same for the same load; starts with run and attempt for people who look. */
-export function stagingName(origin: Origin): string {
-  const { run, attempt, schema, table } = origin
+export function stagingName({ run, attempt, schema, table, staging = 1 }: Origin & { staging?: number }): string {
   const hash = createHash('sha256')
-    .update(JSON.stringify([run, attempt, schema, table]))
+    .update(JSON.stringify([run, attempt, schema, table, staging]))
     .digest('hex')
     .slice(0, 12)
   return `run_${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`.slice(0, 63)
