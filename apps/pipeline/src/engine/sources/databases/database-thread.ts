@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { identifiers } from '../../../identifiers.ts'
 import type { FeedColumn, SourceProblem } from '../source.ts'
 import { engines } from './engines.ts'
-import { databaseProblem, explained } from './problems.ts'
+import { databaseProblem, explained, toldAsBug } from './problems.ts'
 import type { Command, Job, Message } from './protocol.ts'
 import type { Session } from './session.ts'
 import { TupleSink } from './tuple-sink.ts'
@@ -86,5 +86,8 @@ try {
   await readAll(session)
   port.close()
 } catch (error) {
-  end(explained(error, config, engine, signedIn))
+  const problem = explained(error, config, engine, signedIn)
+  // What nobody can mend by changing the source ends the thread, and is logged where that is noticed.
+  if (!problem) throw toldAsBug(error, config)
+  end(problem)
 }

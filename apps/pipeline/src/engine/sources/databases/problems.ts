@@ -52,12 +52,32 @@ export function databaseProblem(
   return new SourceProblem(code, withoutPassword(message, config), options)
 }
 
-/** What an error means. One that nobody knows is told in the database's own words. */
-export function explained(error: unknown, config: DatabaseConfig, engine: Engine, signedIn: boolean): SourceProblem {
+/** What an error means; undefined when it comes neither from the database, nor its driver, nor the network: then it is a bug. */
+export function explained(
+  error: unknown,
+  config: DatabaseConfig,
+  engine: Engine,
+  signedIn: boolean,
+): SourceProblem | undefined {
   if (error instanceof SourceProblem) return error
+  if (isBug(error)) return undefined
   const known = engine.explain(error, config) ?? ofTls(error) ?? ofNetwork(error)
   if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'
-  return databaseProblem(known ?? { code: 'STATEMENT_FAILED', detail: messageOf(error) }, config, engine.name)
+  return known && databaseProblem(known, config, engine.name)
+}
+
+/** A bug as it is told to whoever runs the service: with its stack, and without the password. */
+export function toldAsBug(error: unknown, config: DatabaseConfig): Error {
+  const told = new Error(withoutPassword(messageOf(error), config))
+  if (error instanceof Error) told.stack = withoutPassword(error.stack ?? '', config)
+  return told
+}
+
+/** Also where a driver has wrapped it as one of its own errors. */
+function isBug(error: unknown): boolean {
+  return chain(error).some((each) =>
+    [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => each instanceof kind),
+  )
 }
 
 const ofSystem: Record<string, ProblemCode> = {
@@ -71,6 +91,11 @@ const ofSystem: Record<string, ProblemCode> = {
   ECONNRESET: 'CONNECTION_LOST',
   EPIPE: 'CONNECTION_LOST',
   ECONNABORTED: 'CONNECTION_LOST',
+  EHOSTDOWN: 'CONNECTION_TIMEOUT',
+  ENETDOWN: 'CONNECTION_TIMEOUT',
+  // What a firewall on this side says.
+  EACCES: 'CONNECTION_REFUSED',
+  EPERM: 'CONNECTION_REFUSED',
 }
 
 function ofNetwork(error: unknown): Explained | undefined {
@@ -92,9 +117,12 @@ function ofTls(error: unknown): Explained | undefined {
 
 /** The codes of an error and of its causes. */
 export function codes(error: unknown): string[] {
-  const found: string[] = []
-  for (let cause = error; cause instanceof Error && found.length < 10; cause = originOf(cause))
-    found.push(codeOf(cause))
+  return chain(error).map(codeOf)
+}
+
+function chain(error: unknown): Error[] {
+  const found: Error[] = []
+  for (let cause = error; cause instanceof Error && found.length < 10; cause = originOf(cause)) found.push(cause)
   return found
 }
 

@@ -30,7 +30,10 @@ export interface Engine {
   /** As people call it. */
   name: string
   open(access: Access): Promise<Session>
-  /** What an error means to whoever configured the source; undefined when it means nothing to this engine. */
+  /**
+   * What an error means to whoever configured the source. What the database or its driver says and nobody here knows is
+   * STATEMENT_FAILED in its own words; undefined when it comes from neither.
+   */
   explain(error: unknown, config: DatabaseConfig): Explained | undefined
 }
 

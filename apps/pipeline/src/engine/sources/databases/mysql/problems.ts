@@ -34,6 +34,11 @@ const byCode: Record<string, ProblemCode> = {
   PROTOCOL_UNEXPECTED_PACKET: 'OTHER_PROTOCOL',
 }
 
+const wordsOnly: [RegExp, ProblemCode][] = [
+  [/in closed state$/, 'CONNECTION_LOST'],
+  [/AuthMoreData|AuthPluginMoreData|unknown plugin/, 'AUTHENTICATION_FAILED'],
+]
+
 export function explainMysql(error: unknown, { username }: DatabaseConfig): Explained | undefined {
   if (error instanceof NotAllowed) return { code: 'STATEMENT_NOT_ALLOWED' }
   const message = messageOf(error)
@@ -42,11 +47,20 @@ export function explainMysql(error: unknown, { username }: DatabaseConfig): Expl
       code: /cert|signed|altname/i.test(message) ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL',
       detail: message,
     }
-  const code = codes(error)
-    .map((each) => byCode[each])
-    .find((each) => each !== undefined)
+  const code =
+    codes(error)
+      .map((each) => byCode[each])
+      .find((each) => each !== undefined) ?? wordsOnly.find(([pattern]) => pattern.test(message))?.[1]
+  if (code === undefined && isDrivers(error)) return { code: 'STATEMENT_FAILED', detail: message }
   // MariaDB tells a user of another database that they have none of this name: the same words for both.
   if (code === undefined || !/^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION|TABLE)/.test(code))
     return code && { code }
   return { code, detail: message.replace(`'${username}'`, 'this user') }
+}
+
+/** The server's errors have a number, whether the driver has a name for it or not; most of the driver's own have a name. */
+function isDrivers(error: unknown): boolean {
+  const { errno, sqlMessage } = error as { errno?: unknown; sqlMessage?: unknown }
+  if (typeof sqlMessage === 'string' && typeof errno === 'number') return true
+  return codes(error).some((code) => /^(ER|PROTOCOL|HANDSHAKE|AUTH|MYSQL)_/.test(code))
 }

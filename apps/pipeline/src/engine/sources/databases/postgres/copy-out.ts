@@ -4,6 +4,11 @@ import { Misfit } from '@sluice/tuples'
 import type { TupleSink } from '../tuple-sink.ts'
 import { takeDirectly } from './direct-socket.ts'
 
+/** The server's COPY is not PostgreSQL's. */
+export class OtherFormat extends Error {
+  override readonly name = 'OtherFormat'
+}
+
 type Listener = (bytes: Buffer) => void
 
 const copyData = 0x64
@@ -149,7 +154,7 @@ export class CopyOut implements Submittable {
       return until
     }
     if (until - from >= 2 && bytes.readInt16BE(from) !== this.#fields)
-      throw new Error(`a row has ${bytes.readInt16BE(from)} fields where ${this.#fields} were expected`)
+      throw new OtherFormat(`a row has ${bytes.readInt16BE(from)} fields where ${this.#fields} were expected`)
     this.#copy(bytes, from, until)
     this.#rowLeft = to - until
     if (this.#rowLeft === 0) this.#sink.rowDone()
@@ -172,6 +177,6 @@ export class CopyOut implements Submittable {
 
 function afterFormatHeader(bytes: Buffer, from: number): number {
   if (bytes.compare(signature, 0, signature.length, from, from + signature.length) !== 0)
-    throw new Error('the server does not send the binary format')
+    throw new OtherFormat('the server does not send the binary format')
   return from + formatHeader + bytes.readUInt32BE(from + formatHeader - 4)
 }

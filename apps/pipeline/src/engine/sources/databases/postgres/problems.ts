@@ -1,6 +1,7 @@
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
 import type { Explained, ProblemCode } from '../session.ts'
+import { OtherFormat } from './copy-out.ts'
 import { NotAllowed } from './statements.ts'
 
 const byState: Record<string, ProblemCode> = {
@@ -24,7 +25,8 @@ const byMessage: [RegExp, ProblemCode][] = [
   [/error establishing an SSL connection|not its protocol/, 'OTHER_PROTOCOL'],
   [/timeout expired|due to connection timeout/, 'CONNECTION_TIMEOUT'],
   [/SASL|password must be a string|unsupported authentication/i, 'AUTHENTICATION_FAILED'],
-  [/Connection terminated/, 'CONNECTION_LOST'],
+  [/Connection terminated|(closed and|connection error and) is not queryable/, 'CONNECTION_LOST'],
+  [/^Received unexpected \w+ message|^received invalid response|^Unknown authenticationOk/, 'OTHER_PROTOCOL'],
 ]
 
 export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): Explained | undefined {
@@ -33,6 +35,7 @@ export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): Explai
   const state = codes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
     const code = byMessage.find(([pattern]) => pattern.test(message))?.[1]
+    if (code === undefined && error instanceof OtherFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
   // pg_hba.conf speaks of "no encryption" or "SSL off", and gives the same state for every reason.

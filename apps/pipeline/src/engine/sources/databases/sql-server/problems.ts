@@ -1,3 +1,4 @@
+import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
 import type { Explained, ProblemCode } from '../session.ts'
@@ -50,9 +51,17 @@ export function explainSqlServer(error: unknown, _config: DatabaseConfig): Expla
   if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
   if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
   if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
-  if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code))) return undefined
+  if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
+    return isDrivers(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
   const code = byMessage.find(([pattern]) => pattern.test([message, ...all].join(' ')))?.[1] ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
+}
+
+/** What the driver throws is of its own class; what the server says of a description has the code and a number. */
+function isDrivers(error: unknown): boolean {
+  return (
+    error instanceof mssql.MSSQLError || (codes(error).includes('EREQUEST') && numbers(error).some((each) => each > 0))
+  )
 }
 
 /** The server’s numbers of an error and of what it was made from. */

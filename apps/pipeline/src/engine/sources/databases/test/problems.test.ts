@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import mssql from 'mssql'
+import { DatabaseError } from 'pg'
+import { type DatabaseConfig, databaseLimits, type DatabaseKind } from '../database-config.ts'
+import { databaseSource } from '../database-source.ts'
+import { engines } from '../engines.ts'
+import { explained, toldAsBug } from '../problems.ts'
+import { here, listener, postgresConfig, superuser, word } from './reading.ts'
+
+const config: DatabaseConfig = {
+  kind: 'postgres',
+  host: 'source.example',
+  port: 1,
+  database: 'shop',
+  username: 'reader',
+  password: 'a-password-of-somebody',
+  ssl: false,
+  trustServerCertificate: false,
+  query: 'select 1',
+}
+const kinds: DatabaseKind[] = ['postgres', 'mysql', 'sql-server', 'oracle']
+const explain = async (kind: DatabaseKind, error: unknown) => explained(error, config, await engines[kind](), true)
+
+describe('an error while a database is read', () => {
+  it.each(kinds)('is nobody’s but ours where no driver, database or network made it (%s)', async (kind) => {
+    expect(await explain(kind, new TypeError("Cannot read properties of undefined (reading 'packet')"))).toBeUndefined()
+    expect(await explain(kind, new RangeError('offset is out of bounds'))).toBeUndefined()
+    expect(await explain(kind, new Error('a packet is closed, and its certificate too'))).toBeUndefined()
+    expect(await explain(kind, 'thrown text')).toBeUndefined()
+  })
+
+  it('is ours also where a driver wrapped it', async () => {
+    const wrapped = new mssql.RequestError(new TypeError('x is not a function'), 'EREQUEST')
+    expect(await explain('sql-server', wrapped)).toBeUndefined()
+  })
+
+  it.each<[DatabaseKind, Error]>([
+    ['postgres', Object.assign(new DatabaseError('division by zero', 0, 'error'), { code: '22012' })],
+    ['mysql', Object.assign(new Error('division by zero'), { code: 'ER_DIVISION_BY_ZERO', errno: 1365 })],
+    ['mysql', Object.assign(new Error('division by zero'), { errno: 4999, sqlMessage: 'division by zero' })],
+    ['sql-server', Object.assign(new mssql.RequestError('division by zero', 'EREQUEST'), { number: 8134 })],
+    ['sql-server', Object.assign(new Error('division by zero'), { code: 'EREQUEST', number: 8134 })],
+    ['oracle', Object.assign(new Error('ORA-01476: division by zero'), { code: 'ORA-01476' })],
+    ['oracle', Object.assign(new Error('NJS-999: division by zero'), { code: 'NJS-999' })],
+  ])('is told in its own words where the database or driver made it, if nobody knows it (%s)', async (kind, error) => {
+    const message = expect.stringContaining('division by zero')
+    expect(await explain(kind, error)).toMatchObject({ code: 'STATEMENT_FAILED', message })
+  })
+
+  it.each(kinds)('is the network’s by its code (%s)', async (kind) => {
+    const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+    expect(await explain(kind, reset)).toMatchObject({ code: 'CONNECTION_LOST' })
+    const refused = Object.assign(new Error('connect EPERM'), { code: 'EPERM', syscall: 'connect' })
+    expect(await explain(kind, refused)).toMatchObject({ code: 'CONNECTION_REFUSED' })
+  })
+
+  it('is told as a bug with its stack, and without the password', () => {
+    const told = toldAsBug(new TypeError(`no a-password-of-somebody`), config)
+    expect(told.stack).toContain('problems.test')
+    expect(told.message + told.stack).not.toContain(config.password)
+  })
+})
+
+describe('a bug in the thread that reads', () => {
+  const database = word('bugs')
+  let admin: Awaited<ReturnType<typeof superuser>>
+  beforeAll(async () => {
+    admin = await superuser()
+    await admin.query(`create database ${database}`)
+  })
+  afterAll(async () => {
+    await admin.query(`drop database ${database} with (force)`)
+    await admin.end()
+  })
+
+  it('is no problem of whoever configured the source', async () => {
+    const { report } = listener()
+    const signal = new AbortController().signal
+    const read = async () => {
+      const asked = postgresConfig(database, { query: 'select 1 as id' })
+      for await (const { content } of databaseSource(here, databaseLimits).read(asked, report, signal)) {
+        if (content.format === 'copy-binary') await Array.fromAsync(content.rows(undefined as never))
+      }
+    }
+    const error = await read().catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({
+      name: 'Error',
+      message: expect.stringMatching(/^Reading .* failed$/),
+      cause: { message: expect.stringContaining('undefined') },
+    })
+  })
+})
