@@ -81,7 +81,7 @@ describe('a stream of events', () => {
     async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
       begun.resolve(signal.aborted)
       try {
-        while (!signal.aborted) await sleep(10)
+        while (!signal.aborted) yield { event: 'tick', data: await sleep(10) }
       } finally {
         over.resolve()
       }
