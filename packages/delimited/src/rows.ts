@@ -2,7 +2,8 @@ import { detectDialect, longestSample } from './dialect/detect.ts'
 import type { Detected, Dialect } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/options.ts'
 import type { ReadableFile } from './dialect/sample.ts'
-import type { Limits } from './limits.ts'
+import { type Limits, maxColumns } from './limits.ts'
+import { DelimitedProblem } from './problem.ts'
 import { Records } from './records.ts'
 import type { Shape } from './reject.ts'
 import type { TextSource } from './text-file.ts'
@@ -22,6 +23,7 @@ export function detectText(file: TextSource, options: DelimitedOptions): Detecte
 
 /** Opens the rows of a file whose dialect is known, once for each pass. The window lies in `memory` where that is given. */
 export function rowsOf(file: TextSource, dialect: Dialect, limits: Limits, memory?: Buffer): Rows {
+  demandRoom(dialect)
   const reader = file.encoding === 'UTF-8' ? new RowsReader(file, dialect) : new DecodedRowsReader(file, dialect)
   const records = new Records(reader, dialect, limits, memory)
   const { labels, headerLine, trailing } = dialect
@@ -29,6 +31,16 @@ export function rowsOf(file: TextSource, dialect: Dialect, limits: Limits, memor
   records.width = labels.length
   records.trailing = trailing
   return { records, reader, shape: { labels, headerRow: headerLine > 0, recordBytes: limits.recordBytes } }
+}
+
+/** Throws TOO_MANY_COLUMNS: the scanner has room for so many fields, those behind the last column included. */
+function demandRoom({ labels, trailing }: Dialect): void {
+  if (labels.length + trailing <= maxColumns) return
+  const fields = `${labels.length} columns and ${trailing} trailing delimiters`
+  throw new DelimitedProblem(
+    'TOO_MANY_COLUMNS',
+    `${fields} are more than ${maxColumns} fields: lower trailingDelimiters.`,
+  )
 }
 
 /** The bytes between the first row and the footer. */

@@ -269,6 +269,11 @@ describe('a file is refused', () => {
     ['EMPTY_FILE', '', { headerRow: false }],
     ['TOO_MANY_COLUMNS', `${'a,'.repeat(1600)}a\n1,2\n`],
     ['TOO_MANY_COLUMNS', `${'a,'.repeat(9999)}a\n`, { delimiter: 'COMMA', headerRow: false }],
+    [
+      'TOO_MANY_COLUMNS',
+      `${'1,'.repeat(899)}1${','.repeat(800)}\n`.repeat(3),
+      { delimiter: 'COMMA', headerRow: false, trailingDelimiters: 800 },
+    ],
     ['HEADER_NOT_READABLE', 'a,"b\n1,2,3\n'],
     ['HEADER_NOT_READABLE', 'a,"b"c\n1,2,3\n'],
     ['HEADER_NOT_READABLE', bytes('a,', 0xe9, '\n')],
