@@ -1,6 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { RejectedRow } from '../sources/source.ts'
+import { mostKeptRejects } from '../tolerated-rejects.ts'
 import { batches } from './batches.ts'
 import type { Claim } from './claim.ts'
 import { storable } from './storable.ts'
@@ -10,12 +11,18 @@ export interface RejectedRows extends AsyncDisposable {
   /** All of them, kept or not. */
   readonly count: number
   add(row: RejectedRow): void
+  /** Counts rows that are not kept. */
+  addMore(rows: number): void
   /** Forgets those of this attempt: its reading begins anew. */
   startOver(): Promise<void>
 }
 
 /** Keeps the first `most` rows of this attempt, and clears away those of the attempts before it. */
-export async function openRejectedRows(db: Kysely<DB>, claim: Claim, { most = 10_000 } = {}): Promise<RejectedRows> {
+export async function openRejectedRows(
+  db: Kysely<DB>,
+  claim: Claim,
+  { most = mostKeptRejects } = {},
+): Promise<RejectedRows> {
   await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()
   const kept = batches<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: most })
   let count = 0
@@ -33,6 +40,9 @@ export async function openRejectedRows(db: Kysely<DB>, claim: Claim, { most = 10
         reason: storable(reason, 1_000),
         raw: storable(raw, 8_000),
       })
+    },
+    addMore(rows) {
+      count += rows
     },
     async startOver() {
       count = 0

@@ -1,6 +1,7 @@
 import type { CsvOptions } from '@sluice/contracts'
 import { csvSource } from './files/csv/csv-source.ts'
 import { openUpload, type Upload } from './files/open-upload.ts'
+import { tooManyRejected } from '../tolerated-rejects.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
 
 /** An uploaded file of rows, whatever it is written as: opened as plain text, then read like any delimited file. */
@@ -21,8 +22,16 @@ export async function* readUpload(
   const { fd, size, name } = opened.file
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
 
-  const tellRejects = () => {
-    for (const row of opened.rejects()) report.reject(row)
+  let first: string | undefined
+  const tellRejects = async () => {
+    let kept = 0
+    for await (const rows of opened.rejects()) {
+      first ??= `line ${rows[0]!.line}: ${rows[0]!.reason}`
+      for (const row of rows) report.reject(row)
+      kept += rows.length
+      signal.throwIfAborted()
+    }
+    if (opened.rejected > kept) report.rejectMore(opened.rejected - kept)
   }
   const told: Report = {
     ...report,
@@ -33,10 +42,13 @@ export async function* readUpload(
     },
     async startOver() {
       await report.startOver()
-      tellRejects()
+      await tellRejects()
     },
   }
-  tellRejects()
+  await tellRejects()
+  // What was written is all that can still fit: what is too much already need not be loaded first.
+  const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
+  if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   yield* csvSource.read({ ...options, ...opened.dialect, path: fd, fileName: name }, told, signal)
 }
 

@@ -93,6 +93,8 @@ export interface RejectedRow {
 export interface Report {
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   reject(row: RejectedRow): void
+  /** So many rows more were set aside, behind as many that were given as are kept (`mostKeptRejects`). */
+  rejectMore(count: number): void
   /** What was counted and set aside so far counts no more: the reading begins anew. */
   startOver(): Promise<void>
   log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void

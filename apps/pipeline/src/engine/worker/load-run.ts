@@ -97,6 +97,10 @@ async function load(
       rejected.add(row)
       meter.rejected(rejected.count)
     },
+    rejectMore(rows) {
+      rejected.addMore(rows)
+      meter.rejected(rejected.count)
+    },
     async startOver() {
       source.sign()
       meter.startOver()

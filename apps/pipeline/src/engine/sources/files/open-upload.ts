@@ -40,8 +40,12 @@ export interface OpenedUpload extends Disposable {
   how: string
   /** How the text is to be read, where it was written here: it goes over the options that were given, whose columns are in it. */
   dialect?: ReadDialect
-  /** Rows that were set aside on the way, with lines of the upload. It may be read again, as after `startOver`. */
-  rejects(): Iterable<RejectedRow>
+  /** Rows that were set aside on the way. */
+  rejected: number
+  /** The first of them, as many as are kept, with lines of the upload. They may be read again, as after `startOver`. */
+  rejects(): AsyncIterable<RejectedRow[]>
+  /** Rows in the spool, its header perhaps among them, where they were counted. */
+  written?: number
 }
 
 const unreadable: Record<string, string> = {
@@ -77,7 +81,8 @@ export async function openUpload(upload: Upload, signal: AbortSignal): Promise<O
       inPlace: true,
       complete: true,
       how,
-      rejects: () => [],
+      rejected: 0,
+      rejects: none,
       [Symbol.dispose]: once(() => closeSync(fd)),
     }
   } finally {
@@ -125,7 +130,7 @@ async function openNormalised(
 }
 
 function opened(
-  { format, size, found, dialect, complete, rejected }: Normalised,
+  { format, size, found, dialect, complete, rejected, written }: Normalised,
   { name, options }: Upload,
   { spool, rejects }: { spool: number; rejects: number },
   close: () => void,
@@ -138,7 +143,9 @@ function opened(
     complete,
     how: `${name} is ${found.join(' holding ')}.`,
     ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
-    rejects: () => (rejected === 0 ? [] : readRejects(rejects)),
+    rejected,
+    rejects: () => (rejected === 0 ? none() : readRejects(rejects)),
+    ...(written !== undefined && { written }),
     [Symbol.dispose]: close,
   }
 }
@@ -155,6 +162,8 @@ function openFile(path: string, name: string): number {
     throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, { cause })
   }
 }
+
+async function* none(): AsyncGenerator<RejectedRow[], void, void> {}
 
 const changed = (name: string) =>
   new SourceProblem('FILE_CHANGED', `${name} changed while it was being read; run the load again.`)

@@ -1,8 +1,9 @@
 import type { DelimitedOptions } from '@sluice/delimited'
 import { identifiers } from '../../../identifiers.ts'
-import { openUpload, type Upload } from '../files/open-upload.ts'
+import { type OpenedUpload, openUpload, type Upload } from '../files/open-upload.ts'
 import type { UploadOptions } from '../files/upload.ts'
 import { isParquet } from '../read-upload.ts'
+import type { RejectedRow } from '../source.ts'
 import { previewInThread } from './preview-in-thread.ts'
 import type { SourcePreview } from './source-preview.ts'
 
@@ -31,9 +32,20 @@ export async function previewUpload(
       return { name: names[index]!, label, dataType, ...decimal }
     }),
     rows,
-    rejected: [...rejected, ...[...opened.rejects()].slice(0, mostRejected)].slice(0, mostRejected),
+    rejected: await firstRejected(rejected, opened),
     notes: [opened.how, `It is read with ${description}.`, ...notes],
     complete: opened.complete && sample.complete && sample.rows - rejected.length <= rows.length,
     csvGuesses: guesses,
   }
+}
+
+/** Those that were found in the rows, then those that were set aside before, up to as many as are shown. */
+async function firstRejected(found: readonly RejectedRow[], opened: OpenedUpload): Promise<RejectedRow[]> {
+  const first = found.slice(0, mostRejected)
+  if (first.length === mostRejected) return first
+  for await (const rows of opened.rejects()) {
+    first.push(...rows.slice(0, mostRejected - first.length))
+    if (first.length === mostRejected) break
+  }
+  return first
 }

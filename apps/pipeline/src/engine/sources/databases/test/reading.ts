@@ -26,6 +26,7 @@ export function listener() {
   const report: Report = {
     progress: (totals) => void Object.assign(heard.totals, totals),
     reject: (row) => void heard.rejected.push(row),
+    rejectMore: () => {},
     startOver: async () => {},
     log: (_level, _importance, message) => void heard.logs.push(message),
   }

@@ -24,7 +24,7 @@ export async function writeSheet(
   archive: ZipArchive,
   output: Output,
   about: About,
-): Promise<{ sheet: string; dialect: WrittenDialect; complete: boolean }> {
+): Promise<{ sheet: string; dialect: WrittenDialect; complete: boolean; written: number }> {
   const { name, limits, options, firstBytes } = about
   const workbook = await readWorkbook(archive, options.sheet)
   const context = await contextOf(archive, workbook, about)
@@ -44,7 +44,7 @@ export async function writeSheet(
   if (row.rows === 0) {
     throw new SourceProblem('EMPTY_FILE', `The sheet ${workbook.sheet.name} of ${name} is empty; name another one.`)
   }
-  return { sheet: described(workbook), dialect, complete }
+  return { sheet: described(workbook), dialect, complete, written: row.rows - output.rejects.count }
 }
 
 const dialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }

@@ -11,6 +11,8 @@ export class JsonPass {
   readonly record: JsonRecord
   late = false
   rows = 0
+  /** Of them, those that were written. */
+  written = 0
   readonly #output: Output | undefined
   readonly #width: number
 
@@ -36,7 +38,10 @@ export class JsonPass {
     } else if (record.unfit) {
       const { reason, column } = record.unfit
       this.reject(window, from, to, line(), reason, column)
-    } else record.write(window.bytes, this.#output!.writer, to - from)
+    } else {
+      record.write(window.bytes, this.#output!.writer, to - from)
+      this.written++
+    }
   }
 
   reject(window: ByteWindow, from: number, to: number, line: number, reason: string, column?: string): void {

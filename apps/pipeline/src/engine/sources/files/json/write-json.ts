@@ -26,23 +26,25 @@ export async function writeJson(
   source: ByteSource,
   output: Output,
   about: About,
-): Promise<{ kind: string; dialect: WrittenDialect; complete: boolean }> {
+): Promise<{ kind: string; dialect: WrittenDialect; complete: boolean; written: number }> {
   const shape = await shapeOf(source, about)
   const columns = new JsonColumns(about.name)
   await walk(cutShort(source, guessedFrom), shape, about, new JsonPass(columns)).catch(unlessCut)
   let complete = true
+  let written = 0
   for (;;) {
     output.writer.startOver()
     output.rejects.startOver()
     writeHeader(columns, output.writer)
     const pass = new JsonPass(columns, output)
     complete = (await walk(source, shape, about, pass).catch(unlessCut)) !== 'CUT'
+    written = pass.written
     if (!pass.late) break
   }
   if (columns.labels.length === 0) {
     throw new SourceProblem('EMPTY_FILE', `${about.name} holds no object with a key; there is no row in it.`)
   }
-  return { kind: described(shape), dialect: dialectOf(columns), complete }
+  return { kind: described(shape), dialect: dialectOf(columns), complete, written }
 }
 
 async function shapeOf(source: ByteSource, { name, limits, options }: About): Promise<JsonShape> {

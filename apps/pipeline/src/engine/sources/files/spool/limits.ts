@@ -1,3 +1,5 @@
+import { mostKeptRejects } from '../../../tolerated-rejects.ts'
+
 /** Sizes that reading an upload stays within, whatever it holds. Tests make them tiny. */
 export interface UploadLimits {
   /** Bytes that an upload may come to once it is unpacked or rewritten. */
@@ -15,6 +17,8 @@ export interface UploadLimits {
   textBytes: number
   /** Texts that a workbook may share among its cells. */
   texts: number
+  /** Rejected rows that are written down; further ones are counted. */
+  keptRejects: number
   /** Megabytes of objects that the thread may hold; what it reads and writes is buffers beside them. */
   heapMegabytes: number
 }
@@ -28,5 +32,6 @@ export const defaultUploadLimits: UploadLimits = {
   chunkBytes: 256 * 1024,
   textBytes: 24 * 1024 * 1024,
   texts: 8_000_000,
+  keptRejects: mostKeptRejects,
   heapMegabytes: 96,
 }

@@ -70,7 +70,7 @@ async function workbook(job: Job, archive: ZipArchive, found: string[]): Promise
 function output({ spool, rejects, limits, name }: Job): Output {
   return {
     writer: new SpoolWriter(spool, limits.spoolBytes, name),
-    rejects: new Rejects(new SpoolWriter(rejects, limits.spoolBytes, name)),
+    rejects: new Rejects(new SpoolWriter(rejects, limits.spoolBytes, name), limits.keptRejects),
   }
 }
 

@@ -9,7 +9,7 @@ export interface Job {
   source: number
   size: number
   spool: number
-  /** Where rejected rows go, one JSON text a line. */
+  /** Where the first rejected rows go, one JSON text a line. */
   rejects: number
   /** Where the thread makes files of its own. */
   directory: string
@@ -29,8 +29,10 @@ export interface Normalised {
   dialect?: WrittenDialect
   /** Whether the spool holds everything. */
   complete: boolean
-  /** Rows that were set aside. */
+  /** Rows that were set aside, whether or not they are kept. */
   rejected: number
+  /** Rows in the spool, its header perhaps among them, where they were counted. */
+  written?: number
 }
 
 export type Message = { kind: 'progress'; bytes: number } | { kind: 'done'; normalised: Normalised } | ProblemMessage

@@ -1,24 +1,30 @@
-import { readSync } from 'node:fs'
+import { read } from 'node:fs'
+import { promisify } from 'node:util'
 import type { RejectedRow } from '../../source.ts'
 import type { SpoolWriter } from './spool-writer.ts'
 
 const rawBytes = 4096
 const readBytes = 64 * 1024
 const LF = 10
+const readAt = promisify(read)
 
-/** Rows that were set aside while a spool was written, in a file beside it: there may be millions. */
+/** Rows that were set aside while a spool was written: the first of them in a file beside it, and how many there are. */
 export class Rejects {
   count = 0
   readonly #writer: SpoolWriter
+  readonly #kept: number
 
-  constructor(writer: SpoolWriter) {
+  /** `kept` are written down at most; all are counted. */
+  constructor(writer: SpoolWriter, kept: number) {
     this.#writer = writer
+    this.#kept = kept
   }
 
   /** `raw` is cut to 4 KB, and its NULs are shown, since a report has to be storable as text. */
   add(line: number, reason: string, raw: Uint8Array, column?: string): void {
-    const row: RejectedRow = { line, reason, raw: shown(raw), ...(column !== undefined && { column }) }
     this.count++
+    if (this.count > this.#kept) return
+    const row: RejectedRow = { line, reason, raw: shown(raw), ...(column !== undefined && { column }) }
     this.#writer.put(Buffer.from(`${JSON.stringify(row)}\n`))
   }
 
@@ -42,20 +48,22 @@ function shown(raw: Uint8Array): string {
   return Buffer.from(raw.buffer, raw.byteOffset, end).toString('utf8').replaceAll('\0', '␀')
 }
 
-/** The rows of such a file, read from its start. */
-export function* readRejects(descriptor: number): Generator<RejectedRow, void, void> {
+/** The rows of such a file from its start, some at a time: between two batches the event loop is free. The file stays open for its owner to close. */
+export async function* readRejects(descriptor: number): AsyncGenerator<RejectedRow[], void, void> {
   const chunk = Buffer.allocUnsafe(readBytes)
   let held = Buffer.alloc(0)
   for (let position = 0; ; ) {
-    const read = readSync(descriptor, chunk, 0, chunk.length, position)
-    if (read === 0) return
-    position += read
-    const bytes = Buffer.concat([held, chunk.subarray(0, read)])
+    const { bytesRead } = await readAt(descriptor, chunk, 0, chunk.length, position)
+    if (bytesRead === 0) return
+    position += bytesRead
+    const bytes = Buffer.concat([held, chunk.subarray(0, bytesRead)])
+    const rows: RejectedRow[] = []
     let from = 0
     for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
-      yield JSON.parse(bytes.toString('utf8', from, end)) as RejectedRow
+      rows.push(JSON.parse(bytes.toString('utf8', from, end)) as RejectedRow)
       from = end + 1
     }
     held = Buffer.from(bytes.subarray(from))
+    if (rows.length > 0) yield rows
   }
 }

@@ -43,7 +43,7 @@ export function uploadFolder(): UploadFolder {
       return {
         text: content.toString(),
         bytes: content,
-        rejected: [...opened.rejects()],
+        rejected: (await Array.fromAsync(opened.rejects())).flat(),
         how,
         format,
         inPlace,

@@ -106,13 +106,17 @@ describe('opening an upload', () => {
     await expect(opening).rejects.toMatchObject({ code: expect.stringMatching(/^(FILE_CHANGED|ARCHIVE_DAMAGED)$/) })
   })
 
-  it('reads rejected rows as often as they are asked for, however many they are', async () => {
+  it('keeps the first rejected rows, counts all, and reads them some at a time as often as they are asked for', async () => {
     using opened = await openUpload(file('bad.ndjson', `{"a":1}\n${'broken "ä"\n'.repeat(50_000)}`), never)
+    expect(opened).toMatchObject({ rejected: 50_000, written: 1 })
     for (const _ of [1, 2]) {
-      const rejected = [...opened.rejects()]
-      expect([rejected.length, rejected.at(-1)]).toEqual([
-        50_000,
-        { line: 50_001, reason: 'is not a JSON object', raw: 'broken "ä"' },
+      const batches = await Array.fromAsync(opened.rejects())
+      const kept = batches.flat()
+      expect(batches.length).toBeGreaterThan(5)
+      expect([kept.length, kept[0], kept.at(-1)]).toEqual([
+        10_000,
+        { line: 2, reason: 'is not a JSON object', raw: 'broken "ä"' },
+        { line: 10_001, reason: 'is not a JSON object', raw: 'broken "ä"' },
       ])
     }
   })

@@ -10,7 +10,13 @@ import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
 
-const silent: Report = { progress: () => {}, reject: () => {}, startOver: async () => {}, log: () => {} }
+const silent: Report = {
+  progress: () => {},
+  reject: () => {},
+  rejectMore: () => {},
+  startOver: async () => {},
+  log: () => {},
+}
 const never = new AbortController().signal
 const threads = () => process.getActiveResourcesInfo().filter((resource) => resource === 'MessagePort').length
 

@@ -32,6 +32,7 @@ export async function readThroughThread(
   const report = {
     progress: (totals: (typeof progress)[number]) => progress.push(totals),
     reject: (row: RejectedRow) => rejected.push(row),
+    rejectMore: () => {},
     startOver: async () => {},
     log: (level: string, importance: string, message: string) => logs.push(`${level} ${importance} ${message}`),
   }

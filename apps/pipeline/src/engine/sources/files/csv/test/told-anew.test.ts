@@ -28,6 +28,7 @@ describe('a CSV file whose types were guessed too narrow', () => {
     const report: Report = {
       progress: () => {},
       reject: (row: RejectedRow) => heard.push(`rejected ${row.line}`),
+      rejectMore: () => {},
       startOver: async () => void heard.push('anew'),
       log: () => {},
     }

@@ -10,7 +10,7 @@ import { written } from './files.ts'
 import { inputFolder } from './read-whole.ts'
 
 const folder = inputFolder()
-const report = { progress: () => {}, reject: () => {}, startOver: async () => {}, log: () => {} }
+const report = { progress: () => {}, reject: () => {}, rejectMore: () => {}, startOver: async () => {}, log: () => {} }
 
 describe('a Parquet file on its way into PostgreSQL', () => {
   let scratch: ScratchWarehouse

@@ -16,7 +16,7 @@ const many = folder.write(
     name: { element: { type: 'BYTE_ARRAY', converted_type: 'UTF8' }, data: numbers.map((number) => `name ${number}`) },
   }),
 )
-const quiet = { progress: () => {}, reject: () => {}, startOver: async () => {}, log: () => {} }
+const quiet = { progress: () => {}, reject: () => {}, rejectMore: () => {}, startOver: async () => {}, log: () => {} }
 const config = { path: many, fileName: 'many.parquet' }
 const feedOf = async (signal: AbortSignal, limits = {}) => {
   const feeds = readParquet(config, quiet, signal, { ...defaultLimits, chunkBytes: 10_000, ...limits })

@@ -48,6 +48,7 @@ export async function readWhole(
   const report = {
     progress: (totals: Whole['progress'][number]) => whole.progress.push(totals),
     reject: (row: RejectedRow) => whole.rejected.push(row),
+    rejectMore: () => {},
     startOver: async () => void whole.startedOver++,
     log: (level: string, importance: string, message: string) => whole.logs.push(`${level} ${importance} ${message}`),
   }
