@@ -2,55 +2,30 @@ import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../source.ts'
 import type { Cell } from './source-preview.ts'
 
-export interface ReadRows {
-  rows: Cell[][]
-  /** About what the rows are long as JSON; above what was wanted by less than a row of short values. */
-  characters: number
-}
-
-/** The shortest that a value is cut to, however little room is left for it. */
-const shortest = 1000
-/** For the quotes, the comma, and `null`. */
-const perCell = 5
-
-/**
- * The rows of a chunk of binary COPY as values: `most` of them at most, and none after the one that fills `room`, in
- * characters. Bytes say little of that: ten of them are a number of a hundred thousand digits. A text, or document, that
- * is longer than the room that is left is cut, and ends in `…`.
- */
-export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number, room: number): ReadRows {
+/** The rows of a chunk of binary COPY as values, `most` of them at most. */
+export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number): Cell[][] {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const rows: Cell[][] = []
-  let characters = 0
   let at = 0
-  while (at < bytes.length && rows.length < most && characters <= room) {
+  while (at < bytes.length && rows.length < most) {
     at += 2
     rows.push(
       types.map(({ dataType }) => {
         const length = bytes.readInt32BE(at)
         at += 4
-        characters += perCell
         if (length < 0) return null
         const value = bytes.subarray(at, at + length)
         at += length
-        const cell = (readers[dataType] ?? text)(value, Math.max(shortest, room - characters))
-        characters += typeof cell === 'string' ? cell.length : length
-        return cell
+        return (readers[dataType] ?? text)(value)
       }),
     )
   }
-  return { rows, characters }
+  return rows
 }
 
-type Read = (value: Buffer, room: number) => Cell
+type Read = (value: Buffer) => Cell
 
-const text: Read = (value, room) => {
-  if (value.length <= room) return value.toString('utf8')
-  let end = room
-  // Not in the middle of a character.
-  while (end > 0 && (value[end]! & 0xc0) === 0x80) end--
-  return `${value.toString('utf8', 0, end)}…`
-}
+const text: Read = (value) => value.toString('utf8')
 
 const readers: Partial<Record<DataType, Read>> = {
   SMALLINT: (value) => value.readInt16BE(),
@@ -64,8 +39,7 @@ const readers: Partial<Record<DataType, Read>> = {
   DATE: (value) => day(value.readInt32BE()),
   TIMESTAMP: (value) => moment(value.readBigInt64BE()),
   TIMESTAMPTZ: (value) => moment(value.readBigInt64BE(), '+00'),
-  JSONB: (value, room) =>
-    value.length <= room ? (JSON.parse(value.toString('utf8', 1)) as Cell) : text(value.subarray(1), room),
+  JSONB: (value) => JSON.parse(value.toString('utf8', 1)) as Cell,
 }
 
 const nameable = (value: number): Cell => (Number.isFinite(value) ? value : String(value))
@@ -108,9 +82,6 @@ function moment(microseconds: bigint, zone = ''): string {
 
 const special: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 
-/** Characters of a number that is written out; longer ones are given as `1.5e+2000`, with so many digits at most. */
-const longestNumber = 1000
-
 /** Base 10000: the number of digits, the weight of the first, sign, and digits after the point. */
 function numeric(value: Buffer): string {
   const [count, weight, sign, scale] = [
@@ -127,18 +98,7 @@ function numeric(value: Buffer): string {
     for (let index = from; index <= to; index++) digits += digit(index)
     return digits
   }
-  const minus = sign === 0x4000 ? '-' : ''
-  if (Math.max(0, weight + 1) * 4 + scale > longestNumber) {
-    const shown = Math.min(count, longestNumber / 4)
-    const padded = groups(0, shown - 1)
-    const first = padded.search(/[1-9]/)
-    if (first < 0) return '0'
-    const digits = padded.slice(first).replace(/0+$/, '')
-    const exponent = weight * 4 + 3 - first
-    const more = digits.slice(1) + (shown < count ? '…' : '')
-    return `${minus}${digits[0]}${more && `.${more}`}e${exponent < 0 ? '' : '+'}${exponent}`
-  }
   const whole = groups(0, weight).replace(/^0+(?=\d)/, '') || '0'
   const fraction = groups(weight + 1, weight + Math.ceil(scale / 4)).slice(0, scale)
-  return `${minus}${whole}${fraction && `.${fraction}`}`
+  return `${sign === 0x4000 ? '-' : ''}${whole}${fraction && `.${fraction}`}`
 }
