@@ -4,17 +4,14 @@ import type { StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
 import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
 import type { TupleSink } from '../tuple-sink.ts'
-import { writeRow } from '../write-row.ts'
-import { columnOf, convertValue, fetchAs, type OracleField } from './columns.ts'
+import { columnOf, fetchAs, type OracleField } from './columns.ts'
 import { connectString } from './connect-string.ts'
 import { pinNetwork } from './pinned-network.ts'
 import { explainOracle } from './problems.ts'
+import { readRows, rowsAtOnce } from './read-rows.ts'
 import { NotAllowed, statementText } from './statements.ts'
 
 export const oracle: Engine = { name: 'Oracle', open, explain: explainOracle }
-
-/** Rows that come in one answer, and are objects at the same time. */
-const fetchSize = 1000
 
 /** Dates come as text: the driver's own would lose what is finer than a millisecond. The year has a sign, since there is one before 1. */
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
@@ -65,25 +62,17 @@ class OracleSession implements Session {
   async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
     const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
-    const converts = this.#columns.map(convertValue)
+    const atOnce = rowsAtOnce(this.#columns)
     const { resultSet } = await this.#connection.execute<unknown[]>(this.#text, [], {
       resultSet: true,
       outFormat: oracledb.OUT_FORMAT_ARRAY,
-      fetchArraySize: fetchSize,
-      prefetchRows: fetchSize,
+      fetchArraySize: atOnce,
+      prefetchRows: atOnce,
       fetchTypeHandler: fetchAs,
     })
-    for (;;) {
-      const rows = await resultSet!.getRows(fetchSize)
-      if (rows.length === 0) return []
-      for (const row of rows) {
-        for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
-        writeRow(encoder, sink, row)
-      }
-      // The driver keeps its socket to itself, so what counts as received are rows.
-      this.#received += rows.length
-      await sink.drained()
-    }
+    // The driver keeps its socket to itself, so what counts as received are rows.
+    await readRows(resultSet!, this.#columns, encoder, sink, (rows) => (this.#received += rows))
+    return []
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
