@@ -1,4 +1,4 @@
-import type { LookedUp, SourceLookupBody } from '@sluice/contracts'
+import type { defaultPorts, LookedUp, SourceBody, SourceLookupBody } from '@sluice/contracts'
 import { fewAtOnceEach, problems, type Input } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -6,6 +6,7 @@ import { dataPipelines } from './records.ts'
 import { keptSecrets, withValues } from './source-columns.ts'
 import { savedReading } from './source-asked.ts'
 import { findKind } from './types/registry.ts'
+import { whileAsked } from './while-asked.ts'
 
 type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
 type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
@@ -25,7 +26,7 @@ export async function lookUp(input: Unsaved): Promise<LookedUp[]> {
   const { type, kind } = input.params
   const found = findKind(type)
   if (!found?.checkConnection) throw problems.notFound('look-up')
-  const body = asked(input.body)
+  const body = asked(type, input.body)
   found.checkConnection(body)
   return answer(input, kind, {
     type,
@@ -42,29 +43,30 @@ export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
   const kind = findKind(row.type)
   if (!kind?.checkConnection) throw problems.notFound('look-up')
   if (!body.jdbcSource) return answer(input, params.kind, await savedReading(input, row))
-  const source = asked(body)
+  const source = asked(row.type, body)
   kind.checkConnection(source)
   const settings = kind.settings(source)
   const secrets = keptSecrets(kind, row, settings, kind.secrets(source), keyRing)
   return answer(input, params.kind, { type: row.type, settings, secrets, input: {} })
 }
 
-function asked({ jdbcSource }: SourceLookupBody) {
+/** What can be connected to is a database so far: the type is one of theirs. */
+function asked(type: string, { jdbcSource }: SourceLookupBody) {
   if (!jdbcSource) throw problems.refused('/jdbcSource', 'Say where the database is, and who asks it.')
-  return { type: 'SQL_DATABASE_D' as const, jdbcSource }
+  return { type, jdbcSource } as Extract<SourceBody, { type: keyof typeof defaultPorts }>
 }
 
 async function answer(
-  { sources, caller, body }: Pick<Saved, 'sources' | 'caller' | 'body'>,
+  { sources, caller, body, request }: Pick<Saved, 'sources' | 'caller' | 'body' | 'request'>,
   kind: string,
   reading: Reading,
 ): Promise<LookedUp[]> {
-  const signal = AbortSignal.timeout(longest)
-  const found = await looking(caller.client, async () => sources.lookup(kind, reading, signal)).catch(
-    (error: unknown) => {
-      if (!signal.aborted) throw error
-      throw problems.refused('/', `The source did not answer in full within ${longest / 1000} seconds.`)
-    },
+  const late = () => {
+    throw problems.refused('/', `The source did not answer in full within ${longest / 1000} seconds.`)
+  }
+  const found = await whileAsked(
+    { socket: request.stream.socket, queue: (work) => looking(caller.client, work), longest, late },
+    async (signal) => sources.lookup(kind, reading, signal),
   )
   if (!found) throw problems.notFound('look-up')
   const wanted = body.query?.trim().toLowerCase() ?? ''

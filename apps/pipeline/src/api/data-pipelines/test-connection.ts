@@ -5,6 +5,7 @@ import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import { readingOf, savedReading } from './source-asked.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
+import { whileAsked } from './while-asked.ts'
 
 type Unsaved = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
 type Saved = Input<PipelineContext, '/data-pipelines/:uid/test-connection', undefined, undefined>
@@ -33,13 +34,19 @@ export async function testConnection(input: Saved): Promise<ResultEnvelope> {
   return test(input, await savedReading(input, row))
 }
 
-async function test({ sources, caller }: Pick<Saved, 'sources' | 'caller'>, reading: Reading): Promise<ResultEnvelope> {
+async function test(
+  { sources, caller, request }: Pick<Saved, 'sources' | 'caller' | 'request'>,
+  reading: Reading,
+): Promise<ResultEnvelope> {
   const system = systems[reading.type as KnownType]
-  const signal = AbortSignal.timeout(longest)
-  const wrong = await testing(caller.client, () => sources.test(reading, signal)).catch((error: unknown) => {
-    if (!signal.aborted) throw error
-    return { code: 'CONNECTION_TIMEOUT', message: `${system} did not answer in full within ${longest / 1000} seconds.` }
+  const late = () => ({
+    code: 'CONNECTION_TIMEOUT',
+    message: `${system} did not answer in full within ${longest / 1000} seconds.`,
   })
+  const wrong = await whileAsked(
+    { socket: request.stream.socket, queue: (work) => testing(caller.client, work), longest, late },
+    (signal) => sources.test(reading, signal),
+  )
   const answered = { httpStatus: '200 OK', httpStatusCode: 200, statusCode: 200 }
   if (!wrong)
     return { ...answered, status: 'OK', errorCode: 'OK', message: `${system} answers, and takes these credentials.` }
