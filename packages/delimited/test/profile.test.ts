@@ -1,0 +1,66 @@
+import { afterAll, describe, expect, it } from '@jest/globals'
+import type { ColumnProfile } from '../src/column-profile.ts'
+import { defaultLimits } from '../src/limits.ts'
+import { Reading } from '../src/reading.ts'
+import { detectText } from '../src/rows.ts'
+import { TextFile } from '../src/text-file.ts'
+import { inputFolder } from './read-whole.ts'
+
+const folder = inputFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+function profilesOf(content: string): ColumnProfile[] {
+  using file = new TextFile(folder.write(content), 'cases.csv')
+  const reading = new Reading(file, detectText(file, {}).dialect, defaultLimits)
+  const pass = reading.encode(reading.columns)
+  for (;;) {
+    const step = pass.next()
+    if (!step.done) continue
+    if ('widened' in step.value) throw new Error('The types did not hold')
+    return step.value.profiles
+  }
+}
+
+const tolerated = 0.15
+
+describe('the profile of a column', () => {
+  const rows = 60_000
+  const line = (row: number) =>
+    [
+      row,
+      `name ${row}`,
+      row % 500,
+      row % 3 === 0 ? '' : `word ${row % 7000}`,
+      (row / 4).toFixed(2),
+      row % 2 === 0,
+      new Date(Date.UTC(2020, 0, 1 + (row % 900))).toISOString().slice(0, 10),
+    ].join(',')
+  const header = 'id,name,few,word,price,flag,day\n'
+  const profiles = profilesOf(header + Array.from({ length: rows }, (_, row) => `${line(row)}\n`).join(''))
+
+  it.each([
+    ['id', rows],
+    ['name', rows],
+    ['few', 500],
+    // Every third row is null, but 3 and 7,000 share no factor: each word occurs.
+    ['word', 7000],
+    ['price', rows],
+    ['flag', 2],
+    ['day', 900],
+  ])('estimates the different values of %s within 15 %%', (label, different) => {
+    const { distinct } = profiles[header.trim().split(',').indexOf(label)]!
+    expect(Math.abs(distinct / different - 1)).toBeLessThan(tolerated)
+  })
+
+  it('counts nulls and knows the extremes and the longest text exactly', () => {
+    expect(profiles.map(({ nulls, min, max, maxLength }) => [nulls, min, max, maxLength])).toEqual([
+      [0, '0', '59999', undefined],
+      [0, 'name 0', 'name 9999', 10],
+      [0, '0', '499', undefined],
+      [20_000, 'word 0', 'word 999', 9],
+      [0, '0.00', '14999.75', undefined],
+      [0, 'false', 'true', undefined],
+      [0, '2020-01-01', '2022-06-18', undefined],
+    ])
+  })
+})
