@@ -4,8 +4,8 @@ import type { Cell, SourcePreview } from './source-preview.ts'
 
 const mostRejected = 100
 const mostNotes = 100
-/** Bytes of tuples after which there are rows enough, however few: one of them may be as large. */
-const mostBytes = 4_000_000
+/** Of what is answered, after which there are rows enough, however few. */
+const mostCharacters = 4_000_000
 
 /**
  * The first rows of a source's first feed, read as a load would read them. Nothing more of the source is read than a
@@ -55,13 +55,14 @@ async function take(
   most: number,
 ): Promise<{ rows: Cell[][]; complete: boolean }> {
   const rows: Cell[][] = []
-  let bytes = 0
+  let left = mostCharacters
   for await (const chunk of chunks) {
-    rows.push(...readTuples(chunk.bytes, types, most + 1 - rows.length))
-    bytes += chunk.bytes.length
+    const read = readTuples(chunk.bytes, types, most + 1 - rows.length, left)
+    for (const row of read.rows) rows.push(row)
+    left -= read.characters
     chunk.release?.()
     if (rows.length > most) return { rows: rows.slice(0, most), complete: false }
-    if (bytes > mostBytes) return { rows, complete: false }
+    if (left < 0) return { rows, complete: false }
   }
   return { rows, complete: true }
 }

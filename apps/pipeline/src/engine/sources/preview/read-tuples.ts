@@ -2,30 +2,56 @@ import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../source.ts'
 import type { Cell } from './source-preview.ts'
 
-/** The rows of a chunk of binary COPY as values, `most` of them at most. */
-export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number): Cell[][] {
+export interface ReadRows {
+  rows: Cell[][]
+  /** About what the rows are long as JSON; above what was wanted by less than a row of short values. */
+  characters: number
+}
+
+/** The shortest that a value is cut to, however little room is left for it. */
+const shortest = 1000
+/** For the quotes, the comma, and `null`. */
+const perCell = 5
+
+/**
+ * The rows of a chunk of binary COPY as values: `most` of them at most, and none after the one that fills `room`, in
+ * characters. Bytes say little of that: ten of them are a number of a hundred thousand digits. A text, or document, that
+ * is longer than the room that is left is cut, and ends in `…`.
+ */
+export function readTuples(chunk: Uint8Array, types: readonly StoredType[], most: number, room: number): ReadRows {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const rows: Cell[][] = []
+  let characters = 0
   let at = 0
   while (at < bytes.length && rows.length < most) {
+    if (characters > room) break
     at += 2
     rows.push(
       types.map(({ dataType }) => {
         const length = bytes.readInt32BE(at)
         at += 4
+        characters += perCell
         if (length < 0) return null
         const value = bytes.subarray(at, at + length)
         at += length
-        return (readers[dataType] ?? text)(value)
+        const cell = (readers[dataType] ?? text)(value, Math.max(shortest, room - characters))
+        characters += typeof cell === 'string' ? cell.length : length
+        return cell
       }),
     )
   }
-  return rows
+  return { rows, characters }
 }
 
-type Read = (value: Buffer) => Cell
+type Read = (value: Buffer, room: number) => Cell
 
-const text: Read = (value) => value.toString('utf8')
+const text: Read = (value, room) => {
+  if (value.length <= room) return value.toString('utf8')
+  let end = room
+  // Not in the middle of a character.
+  while (end > 0 && (value[end]! & 0xc0) === 0x80) end--
+  return `${value.toString('utf8', 0, end)}…`
+}
 
 const readers: Partial<Record<DataType, Read>> = {
   SMALLINT: (value) => value.readInt16BE(),
@@ -39,7 +65,8 @@ const readers: Partial<Record<DataType, Read>> = {
   DATE: (value) => day(value.readInt32BE()),
   TIMESTAMP: (value) => moment(value.readBigInt64BE()),
   TIMESTAMPTZ: (value) => moment(value.readBigInt64BE(), '+00'),
-  JSONB: (value) => JSON.parse(value.toString('utf8', 1)) as Cell,
+  JSONB: (value, room) =>
+    value.length <= room ? (JSON.parse(value.toString('utf8', 1)) as Cell) : text(value.subarray(1), room),
 }
 
 const nameable = (value: number): Cell => (Number.isFinite(value) ? value : String(value))
@@ -82,6 +109,9 @@ function moment(microseconds: bigint, zone = ''): string {
 
 const special: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 
+/** Characters of a number that is written out; longer ones are given as `1.5e+2000`, with so many digits at most. */
+const longestNumber = 1000
+
 /** Base 10000: the number of digits, the weight of the first, sign, and digits after the point. */
 function numeric(value: Buffer): string {
   const [count, weight, sign, scale] = [
@@ -91,14 +121,27 @@ function numeric(value: Buffer): string {
     value.readInt16BE(6),
   ]
   if (special[sign]) return special[sign]
-  const digit = (index: number) =>
-    String(index >= 0 && index < count ? value.readInt16BE(8 + index * 2) : 0).padStart(4, '0')
+  const zeros = (groups: number) => '0000'.repeat(Math.max(0, groups))
+  // Where there are none before the first, or behind the last, they are zeros.
   const groups = (from: number, to: number) => {
-    let digits = ''
-    for (let index = from; index <= to; index++) digits += digit(index)
-    return digits
+    let digits = zeros(Math.min(0, to + 1) - from)
+    const end = Math.min(count - 1, to)
+    for (let index = Math.max(0, from); index <= end; index++)
+      digits += String(value.readInt16BE(8 + index * 2)).padStart(4, '0')
+    return digits + zeros(to - Math.max(end, from - 1))
+  }
+  const minus = sign === 0x4000 ? '-' : ''
+  if (Math.max(0, weight + 1) * 4 + scale > longestNumber) {
+    const shown = Math.min(count, longestNumber / 4)
+    const padded = groups(0, shown - 1)
+    const first = padded.search(/[1-9]/)
+    if (first < 0) return '0'
+    const digits = padded.slice(first).replace(/0+$/, '')
+    const exponent = weight * 4 + 3 - first
+    const more = digits.slice(1) + (shown < count ? '…' : '')
+    return `${minus}${digits[0]}${more && `.${more}`}e${exponent < 0 ? '' : '+'}${exponent}`
   }
   const whole = groups(0, weight).replace(/^0+(?=\d)/, '') || '0'
   const fraction = groups(weight + 1, weight + Math.ceil(scale / 4)).slice(0, scale)
-  return `${sign === 0x4000 ? '-' : ''}${whole}${fraction && `.${fraction}`}`
+  return `${minus}${whole}${fraction && `.${fraction}`}`
 }
