@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import type { TupleChunk } from '../warehouse.ts'
 import type { Lane } from './lane.ts'
@@ -58,6 +59,8 @@ export class Pour implements Disposable {
 
   async #next(): Promise<IteratorResult<TupleChunk>> {
     await failpoint('in-copy')
+    // Where the socket takes all bytes at once and the giver has more at once, no timer would go off and no cancel be heard.
+    await turn()
     return this.#giver.next()
   }
 
@@ -74,7 +77,10 @@ export class Pour implements Disposable {
 
   async #leastLoaded(lanes: readonly Lane[]): Promise<Lane> {
     for (;;) {
-      const lane = lanes.reduce((least, other) => (other.pending < least.pending ? other : least))
+      // Of lanes that wait alike, the one with less to do: the first would get all of a slow giver's.
+      const lane = lanes.reduce((least, other) =>
+        (other.pending - least.pending || other.bytes - least.bytes) < 0 ? other : least,
+      )
       if (lane.pending < inFlight) return lane
       await this.#unlessBroken<void>((resolve) => {
         this.#wake = resolve
