@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { RowEncoder, TupleBuffer } from '@sluice/tuples'
 import type {
   Load,
   LoadContent,
   LoadTarget,
   Publication,
+  StoredType,
   TargetColumn,
+  TupleChunk,
   Warehouse,
 } from '../src/engine/warehouses/warehouse.ts'
 
@@ -19,32 +22,38 @@ export function columns(types: Record<string, string>): TargetColumn[] {
   })
 }
 
-export async function* copyText(rows: Iterable<readonly (string | number | null)[]>): AsyncGenerator<Uint8Array> {
-  let batch = ''
-  for (const row of rows) {
-    batch += `${row.map((cell) => (cell === null ? '\\N' : String(cell))).join('\t')}\n`
-    if (batch.length < 65_536) continue
-    yield Buffer.from(batch)
-    batch = ''
-  }
-  if (batch) yield Buffer.from(batch)
-}
+type Rows = Iterable<readonly (string | number | null)[]>
 
-/** What copyText gives, as a load takes it. */
-export const text = (chunks: AsyncIterable<Uint8Array>): LoadContent => ({ format: 'copy-text', chunks })
+/** Rows as a load takes them, encoded as what their columns are stored as; texts may stand for values of every type. */
+export const given = (rows: Rows): LoadContent => ({
+  format: 'copy-binary',
+  rows: (types) => encoded(rows, types),
+})
+
+async function* encoded(rows: Rows, types: readonly StoredType[]): AsyncGenerator<TupleChunk> {
+  const buffer = new TupleBuffer()
+  const encoder = new RowEncoder(
+    types.map((type, index) => ({ ...type, label: `${index + 1}` })),
+    buffer,
+  )
+  for (const row of rows) {
+    if (!encoder.write(row)) throw new Error(`Column ${encoder.fault!.column} of a test’s row ${encoder.fault!.reason}`)
+    if (buffer.full) yield { bytes: buffer.take() }
+  }
+  if (buffer.at > 0) yield { bytes: buffer.take() }
+}
 
 export function numbered(count: number, value: string | number = 'x'): Iterable<[number, string | number]> {
   return Array.from({ length: count }, (_, index): [number, string | number] => [index + 1, value])
 }
 
-type Rows = Iterable<readonly (string | number | null)[]>
 type Target = Partial<LoadTarget> & Pick<LoadTarget, 'columns'>
 
 export async function stage(warehouse: Warehouse, target: Target, rows: Rows): Promise<Load> {
   const whole = { schema: 'health', table: 'cases', run: randomUUID(), attempt: 1, ...target }
   const load = await warehouse.beginLoad(whole, never)
   try {
-    await load.write(text(copyText(rows)), never)
+    await load.write(given(rows), never)
   } catch (error) {
     await load[Symbol.asyncDispose]()
     throw error

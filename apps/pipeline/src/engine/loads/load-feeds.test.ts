@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { columns, copyText, never, numbered } from '../../../test/rows.ts'
+import { columns, given, never, numbered } from '../../../test/rows.ts'
 import {
   connected,
   type ScratchWarehouse,
@@ -14,8 +14,8 @@ import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-function feed(rows: Parameters<typeof copyText>[0], table = ''): Feed {
-  return { table, columns: two, content: { format: 'copy-text', chunks: copyText(rows) } }
+function feed(rows: Parameters<typeof given>[0], table = ''): Feed {
+  return { table, columns: two, content: given(rows) }
 }
 
 async function* feeds(...all: Feed[]): AsyncGenerator<Feed> {
@@ -55,7 +55,7 @@ describe('loading feeds', () => {
 
   it('carries one feed into the target, and a new run replaces it', async () => {
     expect(await loadFeeds({ ...job, feeds: feeds(feed(numbered(200_000))) })).toEqual([
-      { schema: 'health', table, rows: 200_000, bytes: 1_688_895, changes: [] },
+      { schema: 'health', table, rows: 200_000, bytes: 3_000_000, changes: [] },
     ])
     await loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([])) })
     expect([await rowsOf(), await leftovers()]).toEqual([0, 0])
@@ -117,23 +117,23 @@ describe('loading feeds', () => {
     ).rejects.toBeInstanceOf(LostRun)
     const failure = new Error('the file ended early')
     async function* cutShort() {
-      yield* copyText(numbered(10))
+      yield* numberedTuples(10)
       throw failure
     }
-    await expect(
-      loadFeeds({ ...again, feeds: feeds({ ...feed([]), content: { format: 'copy-text', chunks: cutShort() } }) }),
-    ).rejects.toBe(failure)
+    await expect(loadFeeds({ ...again, feeds: feeds({ ...feed([]), content: binary(cutShort) }) })).rejects.toBe(
+      failure,
+    )
     const cancel = new AbortController()
     async function* cancelling() {
-      yield* copyText(numbered(10))
+      yield* numberedTuples(10)
       cancel.abort(new Error('cancelled'))
-      yield* copyText(numbered(10))
+      yield* numberedTuples(10)
     }
     await expect(
       loadFeeds({
         ...again,
         signal: cancel.signal,
-        feeds: feeds({ ...feed([]), content: { format: 'copy-text', chunks: cancelling() } }),
+        feeds: feeds({ ...feed([]), content: binary(cancelling) }),
       }),
     ).rejects.toThrow('cancelled')
     expect([await rowsOf(), await leftovers(), await scratch.warehouse.findPublication(again.run)]).toEqual([
@@ -174,7 +174,7 @@ describe('loading feeds', () => {
       table: '',
       columns: keyed,
       content: {
-        ...(binary(() => numberedTuples(3, `from ${from}`)) as BinaryContent),
+        ...binary(() => numberedTuples(3, `from ${from}`)),
         profile: () => [{ column: 'id', nulls: 0, distinct: 3, min: '1', max: '3' }],
       },
       cursor: () => cursor,

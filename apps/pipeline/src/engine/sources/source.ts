@@ -51,15 +51,12 @@ export interface BinaryContent {
   profile?(): ColumnProfile[]
 }
 
-/**
- * One table of a source: its shape, then its rows as bytes that a warehouse can take.
- * `copy-text` is PostgreSQL's COPY text format (UTF-8, tab, `\N`, backslash escapes).
- */
+/** One table of a source: its shape, then its rows as bytes that a warehouse can take. */
 export interface Feed {
   /** Empty for a source that has a single table; then the pipeline's own target table is meant. */
   table: string
   columns: FeedColumn[]
-  content: BinaryContent | { format: 'copy-text'; chunks: AsyncIterable<Uint8Array> }
+  content: BinaryContent
   /** Where the next increment begins, as JSON. Asked once all rows are through; kept with them, or not at all. */
   cursor?(): unknown
 }

@@ -3,6 +3,7 @@ import { connect, isUnavailable, type KeyRing } from '@sluice/database'
 import type { Logger, Redaction } from '@sluice/process'
 import { sql, type Kysely, type Selectable } from 'kysely'
 import type { DB, Warehouses } from '../../database.ts'
+import { ledgerKey } from './postgres/access.ts'
 import { openPostgresWarehouse } from './postgres/postgres-warehouse.ts'
 import { provisionWarehouse, warehouseAccess } from './postgres/provision.ts'
 import { type Warehouse, WarehouseProblem } from './warehouse.ts'
@@ -34,7 +35,7 @@ interface Parts {
 const idle = 600_000
 
 /** What making the warehouse again mends. */
-const mendable = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED'])
+const mendable = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED', 'QUERY_TIMEOUT'])
 
 export function clientWarehouses(parts: Parts): ClientWarehouses {
   const { db, adminUrl, logger } = parts
@@ -133,6 +134,6 @@ async function insertRow({ db, keyRing }: Parts, client: string): Promise<Row> {
 function credentialsOf({ keyRing, redaction }: Parts, { client, key, load_password, read_password }: Row) {
   const loadPassword = keyRing.open(load_password, purpose(client, 'load'))
   const readPassword = keyRing.open(read_password, purpose(client, 'read'))
-  redaction.add(loadPassword, readPassword)
+  redaction.add(loadPassword, readPassword, ledgerKey(loadPassword))
   return { key, loadPassword, readPassword }
 }

@@ -68,16 +68,14 @@ export interface ColumnProfile {
 }
 
 /** What is written to a load. Structurally what a source's feed offers, so neither room imports the other. */
-export type LoadContent =
-  | {
-      format: 'copy-binary'
-      rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
-      /** Bytes of the source behind it, where they are known: what decides how it is copied. */
-      size?: number
-      /** Asked once the rows are through. */
-      profile?(): ColumnProfile[]
-    }
-  | { format: 'copy-text'; chunks: AsyncIterable<Uint8Array> }
+export interface LoadContent {
+  format: 'copy-binary'
+  rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
+  /** Bytes of the source behind it, where they are known: what decides how it is copied. */
+  size?: number
+  /** Asked once the rows are through. */
+  profile?(): ColumnProfile[]
+}
 
 /** A staging table being filled. Nobody sees the rows until it is published; disposing an unpublished one drops it. */
 export interface Load extends AsyncDisposable {

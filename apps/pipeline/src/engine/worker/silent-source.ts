@@ -55,14 +55,18 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
 
   function withContent(feed: Feed): Feed {
     const { table, columns, content } = feed
-    const same = { table, columns, ...(feed.cursor && { cursor: () => feed.cursor!() }) }
-    if (content.format === 'copy-text') return { ...same, content: { ...content, chunks: watched(content.chunks) } }
     const { format, size } = content
-    const measured = {
-      ...(size !== undefined && { size }),
-      ...(content.profile && { profile: () => content.profile!() }),
+    return {
+      table,
+      columns,
+      ...(feed.cursor && { cursor: () => feed.cursor!() }),
+      content: {
+        format,
+        rows: (types) => watched(content.rows(types)),
+        ...(size !== undefined && { size }),
+        ...(content.profile && { profile: () => content.profile!() }),
+      },
     }
-    return { ...same, content: { format, ...measured, rows: (types) => watched(content.rows(types)) } }
   }
 
   return {

@@ -1,4 +1,6 @@
+import { createHmac } from 'node:crypto'
 import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
+import { loadOptions, readOptions } from './role-settings.ts'
 
 interface Login {
   user: string
@@ -34,15 +36,16 @@ function settings(access: WarehouseAccess, login: Login): ClientConfig {
 }
 
 /**
- * SQL of users runs as `load`, and a role may change what its own sessions begin with (ALTER ROLE … SET). What ours rely
- * on they say themselves, which goes before that.
+ * What the ledger is written with. SQL of users runs as `load` too, in sessions that never see this: it is only ever sent
+ * as a parameter.
  */
-const reliedOn =
-  '-c search_path=pg_catalog -c default_transaction_read_only=off -c default_transaction_isolation=read\\ committed'
+export function ledgerKey(loadPassword: string): string {
+  return createHmac('sha256', loadPassword).update('sluice ledger').digest('base64url')
+}
 
 /** Connections of role `load`, opened when first needed and closed after ten idle seconds. */
 export function loadPool(access: WarehouseAccess, max: number): Pool {
-  const login = { ...settings(access, access.load), options: reliedOn }
+  const login = { ...settings(access, access.load), options: loadOptions }
   const pool = new Pool({ ...login, max, idleTimeoutMillis: 10_000, allowExitOnIdle: true })
   // A connection that dies while idle is replaced by the next caller; without a listener it would end the process.
   pool.on('error', () => {})
@@ -52,7 +55,7 @@ export function loadPool(access: WarehouseAccess, max: number): Pool {
 
 /** One connection of role `read`, to be thrown away after use. */
 export function readClient(access: WarehouseAccess): Client {
-  const client = new Client(settings(access, access.read))
+  const client = new Client({ ...settings(access, access.read), options: readOptions })
   client.on('error', () => {})
   return client
 }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { LoadContent, StoredType, TupleChunk } from '../warehouse.ts'
+import type { LoadContent, StoredType } from '../warehouse.ts'
 import { openLanes } from './lane.ts'
 import { qualified } from './names.ts'
 import { GiverFailed, Pour } from './pour.ts'
@@ -31,15 +31,8 @@ const worthTwo = 64 * 1024 * 1024
  */
 export async function copyInto(pool: Pool, copying: Copying, scene: Scene, signal: AbortSignal): Promise<Copied> {
   const { columns, types, content } = copying
-  const binary = content.format === 'copy-binary'
-  // Chunks of text may end in the middle of a row.
-  const alone = copying.frozen || !binary
-  const statement = {
-    table: qualified('sluice', copying.staging),
-    columns,
-    format: binary ? 'binary' : 'text',
-  } as const
-  using pour = new Pour(chunksOf(content, types), signal)
+  const statement = { table: qualified('sluice', copying.staging), columns }
+  using pour = new Pour(content.rows(types), signal)
   const through = async (freeze: boolean, most?: number) => {
     using stack = new DisposableStack()
     const lanes = await openLanes(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)
@@ -48,19 +41,14 @@ export async function copyInto(pool: Pool, copying: Copying, scene: Scene, signa
     return { whole, rows: await pour.finish(lanes) }
   }
   try {
-    const large = binary && (content.size ?? 0) >= worthTwo
-    const first = alone || !large ? await through(true, alone ? Infinity : worthTwo) : { whole: false, rows: 0 }
+    const most = copying.frozen ? Infinity : worthTwo
+    const large = (content.size ?? 0) >= most
+    const first = large ? { whole: false, rows: 0 } : await through(true, most)
     const rest = first.whole ? 0 : (await through(false)).rows
     return { rows: first.rows + rest, bytes: pour.bytes, frozen: first.whole }
   } catch (error) {
     if (error instanceof GiverFailed) throw error.cause
     signal.throwIfAborted()
-    // What the server calls a line is a row of one connection, which tells nobody anything.
-    throw warehouseProblem(error, binary ? { ...scene, lines: false } : scene)
+    throw warehouseProblem(error, scene)
   }
-}
-
-async function* chunksOf(content: LoadContent, types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
-  if (content.format === 'copy-binary') yield* content.rows(types)
-  else for await (const bytes of content.chunks) yield { bytes }
 }

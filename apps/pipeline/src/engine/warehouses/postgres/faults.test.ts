@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { columns, copyText, loadAll, never, numbered, stage, text } from '../../../../test/rows.ts'
+import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { binary, numberedTuples, tuple } from '../../../../test/tuples.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 import { warehouseProblem } from './problems.ts'
 
@@ -72,9 +73,9 @@ describe('a warehouse in trouble', () => {
     const cancel = new AbortController()
     const load = await begin()
     async function* endless() {
-      for (;;) yield Buffer.from('7\tseven\n'.repeat(10_000))
+      for (;;) yield* numberedTuples(10_000)
     }
-    const writing = load.write(text(endless()), cancel.signal)
+    const writing = load.write(binary(endless), cancel.signal)
     setTimeout(() => cancel.abort(new Error('cancelled by hand')), 400)
     const start = performance.now()
     await expect(writing).rejects.toThrow('cancelled by hand')
@@ -88,10 +89,10 @@ describe('a warehouse in trouble', () => {
     const cancel = new AbortController()
     await using load = await begin()
     async function* stuck() {
-      yield* copyText([[1, 'a']])
+      yield* numberedTuples(1)
       await new Promise(() => {})
     }
-    const writing = load.write(text(stuck()), cancel.signal)
+    const writing = load.write(binary(stuck), cancel.signal)
     setTimeout(() => cancel.abort(), 100)
     await expect(writing).rejects.toMatchObject({ name: 'AbortError' })
   })
@@ -102,14 +103,14 @@ describe('a warehouse in trouble', () => {
       const run = word('run')
       const load = await begin(run)
       async function* rows() {
-        yield* copyText(numbered(1000))
+        yield* numberedTuples(1000)
         if (source === 'hangs') await new Promise(() => {})
         for (;;) {
-          yield Buffer.from('7\tseven\n')
+          yield { bytes: tuple([7, 'seven']) }
           await sleep(1)
         }
       }
-      const writing = load.write(text(rows()), never)
+      const writing = load.write(binary(rows), never)
       const refused = expect(writing).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE', retryable: true })
       await sleep(300)
       const copying = (await backends()).filter(({ query }) => query.startsWith('copy'))

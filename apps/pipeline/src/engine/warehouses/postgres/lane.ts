@@ -10,7 +10,6 @@ export interface CopyStatement {
   table: string
   /** Quoted, in the order of the fields. */
   columns: string
-  format: 'binary' | 'text'
   freeze: boolean
 }
 
@@ -22,14 +21,14 @@ const trailer = Buffer.from([0xff, 0xff])
 export class Lane implements Disposable {
   /** Chunks that the socket has not taken yet. */
   pending = 0
+  /** What it was given in all. */
+  bytes = 0
   readonly #borrowed: Borrowed
   readonly #copy: CopyIn
-  readonly #binary: boolean
 
-  private constructor(borrowed: Borrowed, copy: CopyIn, binary: boolean) {
+  private constructor(borrowed: Borrowed, copy: CopyIn) {
     this.#borrowed = borrowed
     this.#copy = copy
-    this.#binary = binary
   }
 
   /**
@@ -37,15 +36,15 @@ export class Lane implements Disposable {
    * table, so a lane that freezes is alone.
    */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<Lane> {
-    const { table, columns, format, freeze } = statement
+    const { table, columns, freeze } = statement
     const borrowed = await borrow(pool, signal)
     try {
       const settings = `set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local application_name = '${copyingName}'`
       await borrowed.client.query(`begin; ${settings}${freeze ? `; truncate ${table}` : ''}`)
-      const options = `format ${format}${freeze ? ', freeze' : ''}`
+      const options = `format binary${freeze ? ', freeze' : ''}`
       const copy = borrowed.client.query(new CopyIn(`copy ${table} (${columns}) from stdin with (${options})`))
-      const lane = new Lane(borrowed, copy, format === 'binary')
-      if (lane.#binary) await copy.write(header)
+      const lane = new Lane(borrowed, copy)
+      await copy.write(header)
       return lane
     } catch (error) {
       borrowed[Symbol.dispose]()
@@ -60,6 +59,7 @@ export class Lane implements Disposable {
 
   async write(bytes: Uint8Array): Promise<void> {
     this.pending += 1
+    this.bytes += bytes.byteLength
     try {
       await this.#copy.write(bytes)
     } finally {
@@ -69,7 +69,7 @@ export class Lane implements Disposable {
 
   /** Resolves to the rows that the server counted; they are not committed yet. */
   async end(): Promise<number> {
-    if (this.#binary) await this.#copy.write(trailer)
+    await this.#copy.write(trailer)
     return this.#copy.end()
   }
 

@@ -1,19 +1,29 @@
+import { createHash } from 'node:crypto'
 import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** Counted up with every change below: a worker that finds a lower number provisions that warehouse again. */
-const version = 3
+const version = 4
+
+/** The types of what `sluice.enter_table` takes. A call names them all, or somebody's overload could be called instead. */
+export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
+  'text',
+  'bigint',
+  'jsonb',
+  'jsonb',
+])
 
 /** Days that the ledger keeps everything, whoever asks for less: a run may still be tried again meanwhile. */
 const atLeast = 3
 
 /**
- * The hidden schema: staging tables, partitions and the ledger. `load` may add to the ledger but not change it, so SQL
- * that users write for their loads cannot forge what was published; what is old and current no more it may have pruned.
+ * The hidden schema: staging tables, partitions and the ledger. `load` adds to the ledger only by functions that demand
+ * the key, of which a digest is kept where it cannot look: SQL that users write for their loads runs as `load` too, and
+ * must not forge what was published. What is old and current no more it may have pruned.
  * `read` has no USAGE: it reaches partitions only through their parent tables. Runs as the owner, inside a transaction,
  * any number of times.
  */
-export async function createLedger(client: Client, load: string): Promise<void> {
+export async function createLedger(client: Client, load: string, key: string): Promise<void> {
   await client.query(`
     create schema if not exists sluice;
     create table if not exists sluice.ledger (
@@ -62,10 +72,42 @@ export async function createLedger(client: Client, load: string): Promise<void> 
       get diagnostics pruned = row_count;
       return pruned;
     end $$;
-    revoke execute on function sluice.prune_ledger from public;
-    grant execute on function sluice.prune_ledger to ${load};
+    create table if not exists sluice.ledger_key (digest bytea not null);
+    delete from sluice.ledger_key;
+    insert into sluice.ledger_key values ('\\x${createHash('sha256').update(key).digest('hex')}');
+    create or replace function sluice.demand_key(key text) returns void
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      if not exists (select from sluice.ledger_key k where k.digest = sha256(convert_to(key, 'UTF8'))) then
+        raise exception 'the ledger takes entries from Sluice only' using errcode = 'invalid_authorization_specification';
+      end if;
+    end $$;
+    -- Null when the run is there already.
+    create or replace function sluice.enter_run(key text, run text, attempt integer) returns timestamptz
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    declare
+      entered timestamptz;
+    begin
+      perform sluice.demand_key($1);
+      insert into sluice.ledger as l (run, attempt) values ($2, $3)
+      on conflict on constraint ledger_pk do nothing returning l.published_at into entered;
+      return entered;
+    end $$;
+    create or replace function sluice.enter_table(${tableParameters.join(', ')}) returns void
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      perform sluice.demand_key($1);
+      insert into sluice.ledger_table (run, schema_name, table_name, partition_name, rows, bytes, fed_columns, changes,
+        mode, table_rows, cursor, profile)
+      values ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+    end $$;
+    revoke execute on function sluice.prune_ledger(integer), sluice.demand_key(text),
+      sluice.enter_run(text, text, integer), sluice.enter_table(${tableParameters.join(', ')}) from public;
+    grant execute on function sluice.prune_ledger(integer), sluice.enter_run(text, text, integer),
+      sluice.enter_table(${tableParameters.join(', ')}) to ${load};
     grant usage, create on schema sluice to ${load};
-    grant select, insert on sluice.ledger, sluice.ledger_table to ${load};
+    grant select on sluice.ledger, sluice.ledger_table to ${load};
+    revoke insert on sluice.ledger, sluice.ledger_table from ${load};
     comment on schema sluice is '${version}';
   `)
 }
@@ -79,6 +121,6 @@ export async function demandLedger(client: ClientBase): Promise<void> {
 }
 
 export async function pruneLedger(client: ClientBase, days: number): Promise<number> {
-  const { rows } = await client.query<{ pruned: string }>('select sluice.prune_ledger($1) as pruned', [days])
+  const { rows } = await client.query<{ pruned: string }>('select sluice.prune_ledger($1::integer) as pruned', [days])
   return Number(rows[0]!.pruned)
 }

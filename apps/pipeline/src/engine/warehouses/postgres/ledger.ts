@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { tableParameters } from './ledger-schema.ts'
 import type { ColumnProfile, PublishedTable } from '../warehouse.ts'
 
 /** The last publication into a partition: what a table's rows are, and what came with them. */
@@ -31,26 +32,37 @@ export async function lastEntry(client: ClientBase, partition: string | undefine
   return rows[0]
 }
 
-/** In the publishing transaction. */
-export async function enterLedger(client: ClientBase, entry: Entry): Promise<void> {
-  const { run, partition, published, fedColumns, mode, tableRows, cursor, profile } = entry
-  await client.query(
-    `insert into sluice.ledger_table (run, schema_name, table_name, partition_name, rows, bytes, fed_columns, changes,
-       mode, table_rows, cursor, profile)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-    [
-      run,
-      published.schema,
-      published.table,
-      partition,
-      published.rows,
-      published.bytes,
-      fedColumns,
-      JSON.stringify(published.changes),
-      mode,
-      tableRows,
-      cursor === undefined ? null : JSON.stringify(cursor),
-      profile ? JSON.stringify(profile) : null,
-    ],
+/** In the publishing transaction. Undefined when the run is there already; waits for one that is entering it just now. */
+export async function enterRun(
+  client: ClientBase,
+  key: string,
+  { run, attempt }: { run: string; attempt: number },
+): Promise<Date | undefined> {
+  const { rows } = await client.query<{ entered: Date | null }>(
+    'select sluice.enter_run($1::text, $2::text, $3::integer) as entered',
+    [key, run, attempt],
   )
+  return rows[0]?.entered ?? undefined
+}
+
+const enterTable = `select sluice.enter_table(${tableParameters.map((type, index) => `$${index + 1}::${type}`).join(', ')})`
+
+/** In the publishing transaction, after its run. */
+export async function enterLedger(client: ClientBase, key: string, entry: Entry): Promise<void> {
+  const { run, partition, published, fedColumns, mode, tableRows, cursor, profile } = entry
+  await client.query(enterTable, [
+    key,
+    run,
+    published.schema,
+    published.table,
+    partition,
+    published.rows,
+    published.bytes,
+    fedColumns,
+    JSON.stringify(published.changes),
+    mode,
+    tableRows,
+    cursor === undefined ? null : JSON.stringify(cursor),
+    profile ? JSON.stringify(profile) : null,
+  ])
 }

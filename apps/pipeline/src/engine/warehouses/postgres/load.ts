@@ -68,7 +68,7 @@ export class PostgresLoad implements Load {
     const begun = performance.now()
     const written = await copyInto(this.#pools.copies, copying, this.scene, signal)
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
-    if (content.format === 'copy-binary') this.profile = content.profile?.()
+    this.profile = content.profile?.()
     this.written = written
     this.took = performance.now() - begun
     return { rows: written.rows, bytes: written.bytes }

@@ -1,6 +1,6 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
-import { loadPool, withClient, type WarehouseAccess } from './access.ts'
+import { ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
 import { findCursor, findPublication, findTable } from './catalogue.ts'
 import { untilDurable } from './durable.ts'
 import { demandLedger, pruneLedger } from './ledger-schema.ts'
@@ -9,6 +9,7 @@ import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { publish } from './publish.ts'
 import { readTable } from './read.ts'
+import { demandOwnSettings } from './role-settings.ts'
 import { ensureSchema } from './schema.ts'
 import { readShape } from './shape.ts'
 import { sweepStaging } from './sweep.ts'
@@ -25,13 +26,19 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
   // A load uses two connections at the most; the two more are for a load that was cut off and is not quite gone.
   const pools: Pools = { copies: loadPool(access, 2 * loads + 2), statements: loadPool(access, 4) }
 
+  const key = ledgerKey(access.load.password)
+
   const run = async <T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
     withClient(pools.statements, undefined, work).catch((error: unknown) => {
       throw warehouseProblem(error, { place })
     })
 
   return {
-    check: () => run('the warehouse', demandLedger),
+    check: () =>
+      run('the warehouse', async (client) => {
+        await demandLedger(client)
+        await demandOwnSettings(client)
+      }),
 
     connections: () => pools.copies.totalCount + pools.statements.totalCount,
 
@@ -53,7 +60,7 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
     beginLoad: (target, signal) => beginLoad(pools, target, signal),
 
     publish: (loads, stillOurs, signal, options = {}) =>
-      publish({ pools, loads: ourOwn(loads), read: access.read.user, stillOurs, options }, signal),
+      publish({ pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options }, signal),
 
     transform: (loads, statements, signal) => transform(pools, ourOwn(loads), statements, signal),
 

@@ -9,8 +9,6 @@ export interface Scene {
   place: string
   /** Column identifiers to labels, for naming the column in a bad row. */
   labels?: ReadonlyMap<string, string>
-  /** False where the server's row numbers are not those of the source. */
-  lines?: boolean
 }
 
 type Verdict = [code: string, sentence: (scene: Scene, error: DatabaseError) => string, retryable?: 'retryable']
@@ -127,10 +125,12 @@ function verdictOn(error: Error): Verdict | undefined {
   return undefined
 }
 
-/** The server's CONTEXT reads `COPY table, line 3, column age: "abc"`; its line is the row, as COPY text has no line breaks. */
-function badValue({ place, labels, lines = true }: Scene, error: DatabaseError): string {
-  const [, line, column] = /line (\d+)(?:, column ("(?:[^"]|"")*"|[^:]+))?/.exec(error.where ?? '') ?? []
+/**
+ * The server's CONTEXT reads `COPY table, line 3, column age`. What it calls a line is a row of one connection, which
+ * tells nobody anything.
+ */
+function badValue({ place, labels }: Scene, error: DatabaseError): string {
+  const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
-  const where = line && lines ? `Row ${line}${named}` : `A value for ${place}${named}`
-  return `${where} does not fit: ${error.message}.`
+  return `A value for ${place}${named} does not fit: ${error.message}.`
 }

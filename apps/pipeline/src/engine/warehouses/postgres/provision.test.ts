@@ -172,6 +172,9 @@ describe('a provisioned warehouse', () => {
     await using load = await connectedAs(alice, 'load')
     const refused = [
       'delete from sluice.ledger',
+      `insert into sluice.ledger (run, attempt) values ('x', 1)`,
+      `insert into sluice.ledger_table (run) values ('x')`,
+      'select * from sluice.ledger_key',
       `update sluice.ledger set run = 'x'`,
       'truncate sluice.ledger_table',
       'drop table sluice.ledger',
@@ -190,6 +193,24 @@ describe('a provisioned warehouse', () => {
     }
     await using elsewhere = await connectedAs(alice, 'load', 'postgres')
     await expect(elsewhere.query(`drop database ${alice.database}`)).rejects.toMatchObject({ code: '42501' })
+  })
+
+  it('takes back what a role set for its own sessions', async () => {
+    const key = word()
+    const passwords = { loadPassword: 'load-password', readPassword: 'read-password' }
+    const access = await server.provision(key, passwords)
+    await using warehouse = openPostgresWarehouse(access)
+    await warehouse.check()
+    await using superuser = await connected(superuserUrl())
+    for (const where of ['', `in database ${access.database} `])
+      for (const setting of [`transaction_timeout = '1ms'`, `client_connection_check_interval = 0`, 'work_mem = 64']) {
+        await superuser.query(`alter role ${access.load.user} ${where}set ${setting}`)
+        await expect(warehouse.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
+        await server.provision(key, passwords)
+        await warehouse.check()
+      }
+    await using load = await connectedAs(access, 'load')
+    expect((await load.query('show transaction_timeout')).rows).toEqual([{ transaction_timeout: '0' }])
   })
 
   it('bounds connections, statements and temporary files', async () => {

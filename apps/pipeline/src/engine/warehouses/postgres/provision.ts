@@ -1,6 +1,6 @@
 import { Client, escapeIdentifier, escapeLiteral } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
-import type { WarehouseAccess } from './access.ts'
+import { ledgerKey, type WarehouseAccess } from './access.ts'
 import { adminClient, endAdmin } from './admin-client.ts'
 import { createLedger } from './ledger-schema.ts'
 import { templateDatabase } from './prepare-server.ts'
@@ -46,10 +46,10 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
       `login connection limit 20 password '${await scramVerifier(client.readPassword)}'`,
     )
     await admin.query(`grant ${names.owner} to current_user with inherit false, set true`)
-    await applySettings(admin, names.load, loadSettings)
-    await applySettings(admin, names.read, readSettings)
     await ensureDatabase(admin, names)
-    await lockDown(adminUrl, names)
+    await applySettings(admin, names.load, loadSettings, names.database)
+    await applySettings(admin, names.read, readSettings, names.database)
+    await lockDown(adminUrl, names, ledgerKey(client.loadPassword))
   } catch (error) {
     throw explained(error, names.database)
   } finally {
@@ -86,8 +86,13 @@ async function ensureRole(admin: Client, role: string, attributes: string): Prom
   await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} with ${attributes}`)
 }
 
-/** A setting that this server or this administrator does not have is left out: the others still hold. */
-async function applySettings(admin: Client, role: string, settings: RoleSettings): Promise<void> {
+/**
+ * In place of what the role has set for itself. A setting that this server or this administrator does not have is left
+ * out: the others still hold.
+ */
+async function applySettings(admin: Client, role: string, settings: RoleSettings, database: string): Promise<void> {
+  await admin.query(`alter role ${role} reset all`)
+  await admin.query(`alter role ${role} in database ${database} reset all`)
   for (const [name, value] of Object.entries(settings)) {
     await admin.query(`alter role ${role} set ${name} = ${escapeLiteral(value)}`).catch((error: { code?: string }) => {
       if (!['42501', '42704', '22023'].includes(error.code ?? '')) throw error
@@ -119,7 +124,7 @@ async function ensureDatabase(admin: Client, { database, owner, load, read }: Na
   await admin.query('reset role')
 }
 
-async function lockDown(adminUrl: string, { database, owner, load }: Names): Promise<void> {
+async function lockDown(adminUrl: string, { database, owner, load }: Names, key: string): Promise<void> {
   const url = new URL(adminUrl)
   url.pathname = `/${database}`
   const inside = adminClient(url.href)
@@ -128,7 +133,7 @@ async function lockDown(adminUrl: string, { database, owner, load }: Names): Pro
     await inside.query('begin')
     await inside.query(`set local role ${owner}`)
     await inside.query('revoke all on schema public from public')
-    await createLedger(inside, load)
+    await createLedger(inside, load, key)
     await inside.query('commit')
   } finally {
     await endAdmin(inside)

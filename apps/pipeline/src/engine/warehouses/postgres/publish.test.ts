@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { longestWait } from '../../../../test/longest-wait.ts'
-import { columns, loadAll, never, numbered, stage, text } from '../../../../test/rows.ts'
+import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { binary, numberedTuples } from '../../../../test/tuples.ts'
 import { LostRun } from '../../lost-run.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
@@ -54,7 +55,7 @@ describe('publishing', () => {
     const end = new AbortController()
     await using warehouse = openPostgresWarehouse(scratch.access, { loads: 8 })
     async function* endless() {
-      yield Buffer.from('1\tone\n')
+      yield* numberedTuples(1)
       await new Promise(() => {})
     }
     const stuck = Array.from({ length: 7 }, async () => {
@@ -62,7 +63,7 @@ describe('publishing', () => {
         { schema: 'health', table: word('stuck_'), columns: two, run: word(), attempt: 1 },
         never,
       )
-      await one.write(text(endless()), end.signal)
+      await one.write(binary(endless), end.signal)
     })
     await sleep(300)
     expect((await loadAll(warehouse, { table, columns: two }, numbered(2))).rows).toBe(2)
@@ -211,8 +212,8 @@ describe('publishing', () => {
       run,
       attempt: 1,
       rows: 3,
-      bytes: 12,
-      tables: [{ schema: 'health', table, rows: 3, bytes: 12, changes: [] }],
+      bytes: 45,
+      tables: [{ schema: 'health', table, rows: 3, bytes: 45, changes: [] }],
     })
     expect(await rowsOf()).toHaveLength(3)
   })

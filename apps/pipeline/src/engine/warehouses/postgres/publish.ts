@@ -5,7 +5,7 @@ import { LostRun } from '../../lost-run.ts'
 import { type Publication, type PublishOptions, type ReadyTable, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
-import { enterLedger, type Entry } from './ledger.ts'
+import { enterLedger, enterRun, type Entry } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { mergeModeOf, prepareMerge } from './merge.ts'
 import { outlast } from './older-readers.ts'
@@ -30,6 +30,8 @@ interface Publishing {
   pools: Pools
   loads: readonly PostgresLoad[]
   read: string
+  /** See `ledgerKey`. */
+  ledgerKey: string
   stillOurs: () => Promise<boolean>
   options: PublishOptions
 }
@@ -76,21 +78,18 @@ async function everyoneSees({ statements }: Pools, loads: readonly PostgresLoad[
 }
 
 async function swapAll(
-  { pools, loads, read, stillOurs, options }: Publishing,
+  { pools, loads, read, ledgerKey, stillOurs, options }: Publishing,
   wait: number,
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
   const { publication, swaps } = await withClient(pools.copies, signal, async (client, borrowed) => {
     await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${notForLong}`)
-    const { rows } = await client.query(
-      'insert into sluice.ledger (run, attempt) values ($1, $2) on conflict (run) do nothing returning published_at',
-      [run, attempt],
-    )
-    if (!rows[0]) return { publication: await alreadyThere(client, run), swaps: [] }
+    const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
+    if (!publishedAt) return { publication: await alreadyThere(client, run), swaps: [] }
     const swaps: Swap[] = []
     for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
-    for (const swap of swaps) await enterLedger(client, entryOf(run, swap, options))
+    for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
     await failpoint('in-publication')
@@ -104,7 +103,7 @@ async function swapAll(
     // What was merged into another partition is left in the staging table, to be dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
     await untilDurable(client)
-    return { publication: { run, attempt, publishedAt: rows[0].published_at as Date, ...totals(swaps) }, swaps }
+    return { publication: { run, attempt, publishedAt, ...totals(swaps) }, swaps }
   })
   await failpoint('published')
   for (const swap of swaps) await tidy(pools, swap)

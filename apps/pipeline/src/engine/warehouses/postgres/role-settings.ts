@@ -1,3 +1,6 @@
+import type { ClientBase } from 'pg'
+import { WarehouseProblem } from '../warehouse.ts'
+
 export type RoleSettings = Readonly<Record<string, string>>
 
 /** A worker or machine that vanished is noticed in a minute or two, and its transaction ends. */
@@ -11,15 +14,30 @@ const liveness: RoleSettings = {
 /** Text forms must not depend on how the server was set up. */
 const forms: RoleSettings = { timezone: 'UTC', datestyle: 'ISO, YMD', search_path: 'pg_catalog', bytea_output: 'hex' }
 
+/** What would end a session or a transaction of ours at its first breath, or make it mean something else. */
+const untouched: RoleSettings = {
+  transaction_timeout: '0',
+  idle_session_timeout: '0',
+  exit_on_error: 'off',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  standard_conforming_strings: 'on',
+}
+
 /** One COPY may take a day. A transaction that waits for us is us hanging. */
-export const loadSettings: RoleSettings = {
-  ...liveness,
-  ...forms,
+const loadTimeouts: RoleSettings = {
   statement_timeout: '24h',
   lock_timeout: '30s',
   idle_in_transaction_session_timeout: '5min',
-  temp_file_limit: '20GB',
 }
+
+export const loadSettings: RoleSettings = { ...liveness, ...forms, ...loadTimeouts, temp_file_limit: '20GB' }
+
+/**
+ * SQL of users runs as `load`, and a role may change what its own sessions begin with (ALTER ROLE … SET). What loads rely
+ * on their connections say themselves, which goes before that.
+ */
+export const loadOptions = options({ ...forms, ...untouched, ...loadTimeouts, default_transaction_read_only: 'off' })
 
 /** Users may raise the time-outs inside their own session; ours are set again per transaction, the last is not theirs to raise. */
 export const readSettings: RoleSettings = {
@@ -30,4 +48,33 @@ export const readSettings: RoleSettings = {
   lock_timeout: '5s',
   idle_in_transaction_session_timeout: '1min',
   temp_file_limit: '2GB',
+}
+
+/** The same for connections of role `read`. */
+export const readOptions = options({ ...forms, ...untouched, default_transaction_read_only: 'on' })
+
+function options(settings: RoleSettings): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', String.raw`\ `)}`)
+    .join(' ')
+}
+
+/**
+ * Throws WAREHOUSE_OUTDATED when role `load` changed what its sessions begin with: provisioning puts that right. Of
+ * settings that are only a superuser's nothing is said.
+ */
+export async function demandOwnSettings(client: ClientBase): Promise<void> {
+  const ours = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
+  const { rows } = await client.query<{ name: string }>(
+    `select s.name from pg_db_role_setting d, unnest(d.setconfig) one
+       join pg_settings s on lower(s.name) = lower(split_part(one, '=', 1))
+     where d.setrole = current_user::regrole and s.context = 'user'
+       and (d.setdatabase <> 0 or lower(one) <> all($1))`,
+    [ours],
+  )
+  if (rows[0])
+    throw new WarehouseProblem(
+      'WAREHOUSE_OUTDATED',
+      `The warehouse’s role for loading was given another ${rows[0].name}. Provision it again.`,
+    )
 }

@@ -104,6 +104,9 @@ describe('transforming rows before they are published', () => {
     ["copy (select 1) to program 'id'", /permission denied/],
     ['set role postgres', /permission denied|does not exist/],
     ['update sluice.ledger set attempt = 9', /permission denied/],
+    [`insert into sluice.ledger (run, attempt) values ('another', 1)`, /permission denied/],
+    [`select sluice.enter_run('guessed', 'another', 1)`, /takes entries from Sluice only/],
+    ['select * from sluice.ledger_key', /permission denied/],
   ])('ends at %j with the statement’s number and the server’s sentence', async (statement, sentence) => {
     const run = word('run')
     await expect(
@@ -143,13 +146,20 @@ describe('transforming rows before they are published', () => {
     await transformed([
       'alter role current_user set default_transaction_read_only = on',
       'alter role current_user set search_path = health',
+      `alter role current_user set transaction_timeout = '1ms'`,
+      `alter role current_user set statement_timeout = '1ms'`,
+      'alter role current_user set exit_on_error = on',
+      `create function sluice.prune_ledger(text) returns bigint language sql as 'select 9 / 0'`,
+      `create function sluice.enter_run(text, text, text) returns timestamptz language sql as 'select now()'`,
       `create function health.pg_has_role(oid, text) returns boolean language sql as 'select false'`,
     ])
     await using fresh = openPostgresWarehouse(scratch.access)
     await loadAll(fresh, { table, columns: two }, numbered(2))
     expect(await rowsOf()).toHaveLength(2)
-    await using user = await connectedAs(scratch.access, 'load')
-    await user.query(`begin read write; drop function health.pg_has_role; alter role current_user reset all; commit`)
+    expect(await fresh.pruneLedger(30)).toBe(0)
+    await expect(fresh.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
+    await scratch.superuser.query(`drop function health.pg_has_role, sluice.prune_ledger(text), sluice.enter_run(text, text, text);
+      alter role ${scratch.access.load.user} reset all`)
   })
 
   it('can be cancelled at any moment, and leaves nothing', async () => {
@@ -178,6 +188,16 @@ describe('transforming rows before they are published', () => {
     expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(1)
     expect(await leftovers()).toEqual([])
   })
+
+  it.each(['{"run":oops', '{"run":{}}', '{"run":"mine"'])(
+    'leaves the sweep to what is ours at the comment %j',
+    async (comment) => {
+      const mine = word('mine_')
+      await transformed([`create table sluice.${mine} ()`, `comment on table sluice.${mine} is '${comment}'`])
+      expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(0)
+      await scratch.superuser.query(`drop table sluice.${mine}`)
+    },
+  )
 
   it('works on all tables of a run together', async () => {
     const run = word('run')
