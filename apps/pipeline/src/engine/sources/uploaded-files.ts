@@ -1,7 +1,7 @@
 import type { CsvOptions } from '@sluice/contracts'
 import { uploadPath } from '../../files/upload-path.ts'
-import { parquetSource } from './files/parquet/parquet-source.ts'
 import { previewUpload } from './preview/preview-upload.ts'
+import { readParquetUpload } from './read-parquet-upload.ts'
 import { readUpload } from './read-upload.ts'
 import type { Reading, SourceKind } from './reading.ts'
 import { SourceProblem } from './source.ts'
@@ -18,7 +18,7 @@ export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PA
       preview: (reading, rows, signal) => previewUpload(uploadOf(reading), csvOptions(reading), rows, signal),
     },
     PARQUET_UPLOAD: {
-      read: (reading, report, signal) => parquetSource.read(fileOf(reading, filesDirectory), report, signal),
+      read: (reading, report, signal) => readParquetUpload(uploadOf(reading), report, signal),
     },
   }
 }

@@ -7,6 +7,7 @@ import { normaliseInThread } from './spool/normalise-in-thread.ts'
 import type { Normalised } from './spool/protocol.ts'
 import { readRejects } from './spool/rejects.ts'
 import { openSpool, spoolDirectory } from './spool/spool-file.ts'
+import { assertWanted, type Format } from './wanted.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from './upload.ts'
 
 export interface Upload {
@@ -18,6 +19,8 @@ export interface Upload {
   filesDirectory: string
   options?: UploadOptions
   limits?: UploadLimits
+  /** Where only one of them is read, the other is refused once it is recognised, before it is unpacked. */
+  wanted?: Format
   /** Where only the start is wanted, as for a preview: bytes of rows from which on nothing more is unpacked. */
   firstBytes?: number
   /** Told while the upload is being unpacked or rewritten; never for one that is read in place. Bytes of the upload itself. */
@@ -29,7 +32,7 @@ export type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOp
 /** An upload ready to be read: open, and plain. Disposing it closes the file; a spool is gone then. */
 export interface OpenedUpload extends Disposable {
   /** DELIMITED is UTF-8 text, with its byte order mark where it is read in place; PARQUET is as it came. */
-  format: 'DELIMITED' | 'PARQUET'
+  format: Format
   /** Read it at positions: the descriptor's own place in the file means nothing. Threads of this process may use the number. */
   file: { fd: number; size: number; name: string }
   /** Whether `file` is the upload itself, which others might change, or a spool that nobody else has. */
@@ -72,8 +75,9 @@ export async function openUpload(upload: Upload, signal: AbortSignal): Promise<O
     if (content.kind !== 'PARQUET' && !(content.kind === 'TEXT' && content.encoding === 'utf-8')) {
       return await openNormalised(upload, fd, size, signal)
     }
-    kept = true
     const format = content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED'
+    assertWanted(format, upload.wanted, name)
+    kept = true
     const how = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
     return {
       format,
@@ -96,7 +100,7 @@ async function openNormalised(
   size: number,
   signal: AbortSignal,
 ): Promise<OpenedUpload> {
-  const { name, filesDirectory, options = {}, limits = defaultUploadLimits, firstBytes, onProgress } = upload
+  const { name, filesDirectory, options = {}, limits = defaultUploadLimits, firstBytes, wanted, onProgress } = upload
   const directory = spoolDirectory(filesDirectory)
   const spool = openSpool(directory)
   let rejects: number | undefined
@@ -117,6 +121,7 @@ async function openNormalised(
       options,
       limits,
       ...(firstBytes !== undefined && { firstBytes }),
+      ...(wanted && { wanted }),
     }
     const normalised = await normaliseInThread(job, signal, (bytes) => onProgress?.(bytes, size))
     const after = fstatSync(source, { bigint: true })

@@ -34,8 +34,7 @@ const tarMark = 257
 export function recognise(start: Buffer, name: string, declared?: string): Content {
   const head = start.subarray(0, 512).toString('latin1')
   if (isParquet(head)) return { kind: 'PARQUET' }
-  if (head.startsWith('\x1f\x8b')) return { kind: 'GZIP' }
-  if (head.startsWith('PK\x03\x04') || head.startsWith('PK\x05\x06')) return { kind: 'ZIP' }
+  if (isPacked(start)) return { kind: head.startsWith('PK') ? 'ZIP' : 'GZIP' }
   if (head.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) throw compound(start, name)
   const mistake = head.startsWith('ustar', tarMark)
     ? 'a tar archive'
@@ -48,6 +47,14 @@ export function recognise(start: Buffer, name: string, declared?: string): Conte
   }
   const isJson = /^\s*(\[\s*)*\{\s*["}]|^\s*\[\s*\[\s*["\d[-]|^\s*\[\s*\]\s*$/.test(text)
   return { kind: isJson ? 'JSON' : 'TEXT', ...encoding }
+}
+
+const packing = ['\x1f\x8b', 'PK\x03\x04', 'PK\x05\x06']
+
+/** Whether a file that begins with `start` is gzip or ZIP; four bytes are enough. */
+export function isPacked(start: Buffer): boolean {
+  const head = start.toString('latin1', 0, 4)
+  return packing.some((magic) => head.startsWith(magic))
 }
 
 /** A header may be called `PAR1` as well; what follows in Parquet is no text. */

@@ -2,7 +2,6 @@ import type { DelimitedOptions } from '@sluice/delimited'
 import { identifiers } from '../../../identifiers.ts'
 import { type OpenedUpload, openUpload, type Upload } from '../files/open-upload.ts'
 import type { UploadOptions } from '../files/upload.ts'
-import { isParquet } from '../read-upload.ts'
 import type { RejectedRow } from '../source.ts'
 import { previewInThread } from './preview-in-thread.ts'
 import type { SourcePreview } from './source-preview.ts'
@@ -18,8 +17,7 @@ export async function previewUpload(
   most: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
-  using opened = await openUpload({ ...upload, options, firstBytes }, signal)
-  if (opened.format === 'PARQUET') throw isParquet(upload.name)
+  using opened = await openUpload({ ...upload, options, firstBytes, wanted: 'DELIMITED' }, signal)
   const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: most }
   const { columns, rows, rejected, sample, guesses, notes, description } = await previewInThread(job, signal)
   const given = options.columns ?? []

@@ -19,11 +19,13 @@ export class ParquetFile implements Disposable {
   /** Where the footer begins: no page reaches beyond. */
   readonly dataEnd: number
   readonly #fd: number
+  readonly #owned: boolean
   readonly #stamp: string
 
-  /** Throws FileTrouble, or SourceProblem FILE_MISSING. */
-  constructor(path: string, fileName: string, limits: Limits) {
-    this.#fd = open(path, fileName)
+  /** A descriptor in place of a path is left open. Throws FileTrouble, or SourceProblem FILE_MISSING. */
+  constructor(path: string | number, fileName: string, limits: Limits) {
+    this.#owned = typeof path === 'string'
+    this.#fd = typeof path === 'string' ? open(path, fileName) : path
     try {
       const { size } = fstatSync(this.#fd)
       this.#stamp = this.#stampNow()
@@ -32,7 +34,7 @@ export class ParquetFile implements Disposable {
       this.dataEnd = size - 8 - footerBytes
       this.metadata = readMetadata(this.read(this.dataEnd, footerBytes + 8))
     } catch (error) {
-      closeSync(this.#fd)
+      this[Symbol.dispose]()
       throw error
     }
   }
@@ -54,7 +56,7 @@ export class ParquetFile implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#fd)
+    if (this.#owned) closeSync(this.#fd)
   }
 
   #stampNow(): string {

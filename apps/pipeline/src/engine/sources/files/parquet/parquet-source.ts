@@ -14,8 +14,8 @@ import type { Inspected } from './protocol.ts'
 import { startReading } from './parquet-in-thread.ts'
 
 export interface ParquetConfig {
-  /** Where the file is on this machine. */
-  path: string
+  /** Where the file is on this machine, or a descriptor of it: whoever opened that closes it, once reading is over. */
+  path: string | number
   /** What people call it; messages name it, never the path. */
   fileName: string
 }

@@ -5,7 +5,8 @@ import type { Measured } from './measure.ts'
 
 /** What the thread is started with. */
 export interface Job {
-  path: string
+  /** Or a descriptor, which stays the property of whoever opened it. */
+  path: string | number
   fileName: string
   limits: Limits
 }

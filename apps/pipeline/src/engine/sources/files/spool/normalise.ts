@@ -7,6 +7,7 @@ import { isWorkbook, refuseOtherDocuments } from '../excel/workbook-kind.ts'
 import { writeSheet } from '../excel/write-sheet.ts'
 import { writeJson } from '../json/write-json.ts'
 import { type Content, lookedAt, recognise } from '../recognise.ts'
+import { assertWanted } from '../wanted.ts'
 import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from './byte-source.ts'
 import type { Output } from './output.ts'
 import type { Job, Normalised } from './protocol.ts'
@@ -43,6 +44,7 @@ async function packed(job: Job, inside: ByteSource, name: string, found: string)
 }
 
 async function plain(job: Job, whole: ByteSource, content: Content, found: string[]): Promise<Normalised> {
+  assertWanted(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.wanted, job.name)
   const out = output(job)
   if (content.kind === 'PARQUET') {
     await copy(whole, out.writer)
@@ -62,6 +64,7 @@ async function plain(job: Job, whole: ByteSource, content: Content, found: strin
 }
 
 async function workbook(job: Job, archive: ZipArchive, found: string[]): Promise<Normalised> {
+  assertWanted('DELIMITED', job.wanted, job.name)
   const out = output(job)
   const { sheet, ...rest } = await writeSheet(archive, out, job)
   return finished('DELIMITED', out, { ...rest, found: [...found, `an Excel workbook, of which ${sheet} was read`] })

@@ -1,5 +1,6 @@
 import type { ProblemMessage } from '../../reading-thread.ts'
 import type { UploadOptions, WrittenDialect } from '../upload.ts'
+import type { Format } from '../wanted.ts'
 import type { UploadLimits } from './limits.ts'
 
 /** What the thread is started with. All descriptors stay the property of whoever started it. */
@@ -16,12 +17,14 @@ export interface Job {
   options: UploadOptions
   /** Only so many bytes of the rows are needed, from the start. */
   firstBytes?: number
+  /** Where it is something else, it is refused as soon as it is recognised. */
+  wanted?: Format
   limits: UploadLimits
 }
 
 /** What became of the upload. */
 export interface Normalised {
-  format: 'DELIMITED' | 'PARQUET'
+  format: Format
   /** Bytes of the spool. */
   size: number
   /** What was found, outermost first, in words. */
