@@ -23,6 +23,18 @@ describe('gzip', () => {
     }
   })
 
+  it('comes out byte for byte, whatever the size of what comes out at a time', async () => {
+    const text = Buffer.from(Array.from({ length: 400_000 }, (_, row) => `${row},${row % 977}\n`).join(''))
+    for (const level of [1, 6, 9]) {
+      const gz = await folder.open('a.csv.gz', gzipSync(text, { level }))
+      expect(gz.bytes.equals(text)).toBe(true)
+    }
+    expect((await folder.open('a.zip', zipped({ name: 'a.csv', content: text }))).bytes.equals(text)).toBe(true)
+    const accents = text.toString().replaceAll('7', 'é')
+    const latin1 = gzipSync(Buffer.from(accents, 'latin1'))
+    expect((await folder.open('a.gz', latin1, { options: { encoding: 'iso-8859-1' } })).text === accents).toBe(true)
+  })
+
   it('may hold any encoding, JSON, Parquet or a workbook', async () => {
     expect((await folder.open('a.gz', gzipSync(Buffer.from('\ufeffä,b\n', 'utf16le')))).text).toBe('ä,b\n')
     expect((await folder.open('a.gz', gzipSync('[{"a":1}]'))).text).toBe('"a"\n1\n')

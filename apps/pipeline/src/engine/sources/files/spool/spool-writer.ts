@@ -37,8 +37,10 @@ export class SpoolWriter {
   }
 
   put(chunk: Uint8Array): void {
-    if (chunk.length > this.bytes.length - this.at) this.flush()
-    if (chunk.length >= bufferBytes / 2) return this.#write(chunk)
+    const large = chunk.length >= bufferBytes / 2
+    // What waits in the buffer comes before it, whether there is room for both or not.
+    if (large || chunk.length > this.bytes.length - this.at) this.flush()
+    if (large) return this.#write(chunk)
     this.room(chunk.length)
     this.bytes.set(chunk, this.at)
     this.at += chunk.length

@@ -1,0 +1,42 @@
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { SpoolWriter } from './spool-writer.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-spool-writer-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const half = 256 * 1024
+/** Small ones, and those about the size from which a chunk goes past the buffer. */
+const length = fc.oneof(
+  fc.integer({ min: 0, max: 2000 }),
+  fc.integer({ min: half - 2, max: half + 2 }),
+  fc.integer({ min: 0, max: 3 * half }),
+)
+
+describe('a spool', () => {
+  it('holds its pieces in the order in which they came, whatever their lengths', () => {
+    let files = 0
+    fc.assert(
+      fc.property(fc.array(fc.record({ length, inRoom: fc.boolean() }), { maxLength: 12 }), (pieces) => {
+        const path = join(folder, String(files++))
+        const writer = new SpoolWriter(openSync(path, 'w'), Number.MAX_SAFE_INTEGER, 'x')
+        const expected = pieces.map(({ length: bytes }, index) => Buffer.alloc(bytes, index + 1))
+        for (const [index, piece] of expected.entries()) {
+          if (!pieces[index]!.inRoom) writer.put(piece)
+          else {
+            writer.room(piece.length)
+            writer.bytes.set(piece, writer.at)
+            writer.at += piece.length
+          }
+        }
+        writer.flush()
+        const whole = Buffer.concat(expected)
+        expect([readFileSync(path).equals(whole), writer.size]).toEqual([true, whole.length])
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
