@@ -47,9 +47,10 @@ export function databaseProblem(
   engine: string,
   options?: ErrorOptions,
 ): SourceProblem {
-  const words = detail?.replaceAll(/\s+/g, ' ').trim().slice(0, 500)
-  const message = sentences[code](config, engine) + (words ? ` It says: ${words}` : '')
-  return new SourceProblem(code, withoutPassword(message, config), options)
+  // Before white space is made one and the end is cut: a password with either in it would not be found any more.
+  const words = detail && withoutPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
+  const message = withoutPassword(sentences[code](config, engine), config) + (words ? ` It says: ${words}` : '')
+  return new SourceProblem(code, message, options)
 }
 
 /** What an error means; undefined when it comes neither from the database, nor its driver, nor the network: then it is a bug. */

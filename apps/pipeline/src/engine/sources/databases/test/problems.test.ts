@@ -4,7 +4,7 @@ import { DatabaseError } from 'pg'
 import { type DatabaseConfig, databaseLimits, type DatabaseKind } from '../database-config.ts'
 import { databaseSource } from '../database-source.ts'
 import { engines } from '../engines.ts'
-import { explained, toldAsBug } from '../problems.ts'
+import { databaseProblem, explained, toldAsBug } from '../problems.ts'
 import { here, listener, postgresConfig, superuser, word } from './reading.ts'
 
 const config: DatabaseConfig = {
@@ -52,6 +52,14 @@ describe('an error while a database is read', () => {
     expect(await explain(kind, reset)).toMatchObject({ code: 'CONNECTION_LOST' })
     const refused = Object.assign(new Error('connect EPERM'), { code: 'EPERM', syscall: 'connect' })
     expect(await explain(kind, refused)).toMatchObject({ code: 'CONNECTION_REFUSED' })
+  })
+
+  it('is told without the password, whatever white space it has and wherever the words are cut', () => {
+    const password = 'two  spaces\tand a tab'
+    const told = (detail: string) =>
+      databaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, password }, 'PostgreSQL').message
+    expect(told(`no ${password}\n here`)).toMatch(/no \*\*\* here$/)
+    expect(told('x'.repeat(490) + password)).not.toContain('two')
   })
 
   it('is told as a bug with its stack, and without the password', () => {
