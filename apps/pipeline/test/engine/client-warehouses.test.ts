@@ -128,6 +128,23 @@ describe('the warehouses of clients', () => {
     await (await warehouses.open(client)).ensureSchema('health')
   })
 
+  it('are mended when SQL that ran for a load changed what all later loads begin with', async () => {
+    const client = randomUUID()
+    await using warehouses = another()
+    await warehouses.open(client)
+    const { key } = await rowOf(client)
+    await using superuser = await connected(superuserUrl())
+    await superuser.query(`alter role c_${key}_load set statement_timeout = '1ms'`)
+    await superuser.query(`alter role c_${key}_load in database c_${key} set transaction_timeout = '1ms'`)
+    await superuser.query(`alter role c_${key}_load set default_transaction_read_only = on`)
+    await using fresh = another()
+    await (await fresh.open(client)).ensureSchema('health')
+    const { rows } = await superuser.query(
+      `select d.setconfig::text as set from pg_db_role_setting d where d.setrole = 'c_${key}_load'::regrole`,
+    )
+    expect(rows).toEqual([{ set: expect.not.stringMatching(/1ms|transaction_timeout=|read_only/) }])
+  })
+
   it('stay closed to a key ring that lost their key', async () => {
     const client = randomUUID()
     await another().open(client)
