@@ -1,6 +1,6 @@
 import { bits, plainDigits, readDouble } from './doubles'
 import { UNFIT } from './outcome'
-import { LONGEST_NUMBER } from './numbers'
+import { isCode, LONGEST_NUMBER } from './numbers'
 import { DOUBLE_DIGITS } from './type-of'
 
 const PLUS: u8 = 43
@@ -28,5 +28,6 @@ function isAsGuessed(from: usize, to: usize): bool {
   const sign = load<u8>(from)
   if (sign == PLUS || <i32>(to - from) > LONGEST_NUMBER || plainDigits > DOUBLE_DIGITS) return false
   const first = sign == MINUS ? from + 1 : from
+  if (isCode(first, to)) return false
   return load<u8>(first) != ZERO || first + 1 >= to || <u32>load<u8>(first, 1) - 48 > 9
 }

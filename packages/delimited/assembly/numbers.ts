@@ -41,8 +41,8 @@ declare function exponentFits(from: usize, length: i32): i32
 
 /**
  * The narrowest kind that holds the number exactly. TEXT for what a number type would change or nobody means as a number:
- * leading zeros, a leading plus, spaces, thousands separators, a point without digits behind it, what overflows a double.
- * DOUBLE for exponents, for more than 38 digits with a point, and for `-0`, whose sign no exact type keeps.
+ * leading zeros, a leading plus, spaces, thousands separators, a point without digits behind it, what overflows a double, and
+ * codes that look like numbers with an exponent (see isCode). DOUBLE for exponents, for more than 38 digits with a point, and for `-0`, whose sign no exact type keeps.
  */
 export function numberKind(from: usize, to: usize): u8 {
   if (<i32>(to - from) > LONGEST_NUMBER) return TEXT
@@ -80,7 +80,7 @@ export function numberKind(from: usize, to: usize): u8 {
   // The digits of a number with an exponent say nothing about the room it needs.
   integerDigits = 0
   scale = 0
-  return hasExponent(from, at, to) ? DOUBLE : TEXT
+  return hasExponent(from, at, to) && !isCode(start, to) ? DOUBLE : TEXT
 }
 
 /** Nineteen digits always fit into 64 bits without a sign. */
@@ -90,6 +90,17 @@ export function numberKind(from: usize, to: usize): u8 {
   if (value <= 32767 + sign) return SMALL
   if (value <= 2147483647 + sign) return MIDDLE
   return value <= 9223372036854775807 + sign ? BIG : HUGE
+}
+
+/**
+ * `1E30`: digits, a letter, digits. Classifications of diseases have such codes, and programs that print numbers put a point
+ * before the exponent or a sign into it: `1.0E30`, `1e+30`. `start` is behind a minus.
+ */
+export function isCode(start: usize, to: usize): bool {
+  const at = afterDigits(start, to)
+  if (at + 1 >= to || (load<u8>(at) | 32) != 101) return false
+  const next = <u32>load<u8>(at, 1)
+  return next != MINUS && next != PLUS
 }
 
 /** `e5`, `E-05` to the end, and a number within the range of a double. */

@@ -99,10 +99,11 @@ describe('types hold for every row', () => {
     ['n/a', { dataType: 'TEXT' }],
     ['007', { dataType: 'TEXT' }],
     ['NaN', { dataType: 'TEXT' }],
-    ['1e999', { dataType: 'TEXT' }],
+    ['1e+999', { dataType: 'TEXT' }],
     ['0.25', { dataType: 'DECIMAL', precision: 8, scale: 2 }],
     ['9999999999', { dataType: 'BIGINT' }],
-    ['1e5', { dataType: 'DOUBLE' }],
+    ['1e+5', { dataType: 'DOUBLE' }],
+    ['1E5', { dataType: 'TEXT' }],
   ])('and are told anew where %s comes late', (odd, type) => {
     const text = withOne(odd)
     const reading = new Reading(text, dialectOf(text, ['n', 't']), defaultLimits, machine)

@@ -59,7 +59,7 @@ function slowNumberType(values: string[]): string {
       const digits = parts[1] === undefined || parts[1] === '0' ? 0 : parts[1].length
       exact.push({ digits, scale, integer: scale === 0 ? BigInt(value) : undefined })
       if (scale > 0 && digits + scale > 38) double = true
-    } else if (exponent.test(value)) {
+    } else if (exponent.test(value) && !/^-?\d+e\d/i.test(value)) {
       const number = Number(value)
       if (!Number.isFinite(number) || (number === 0 && /[1-9]/.test(value.split(/e/i)[0]!))) return 'TEXT'
       double = true
