@@ -24,11 +24,19 @@ describe('a warehouse of an older version', () => {
     const { run } = await loadAll(warehouse, { columns: keyed }, numbered(3))
     await using superuser = await connected(superuserUrl(access.database))
     await superuser.query(`alter table sluice.ledger_table drop mode, drop table_rows, drop cursor, drop profile, drop entered;
+      grant insert on sluice.ledger, sluice.ledger_table to ${access.load.user};
+      drop function sluice.enter_run, sluice.enter_table, sluice.demand_key;
+      drop table sluice.ledger_key;
       comment on schema sluice is '2'`)
     await expect(warehouse.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
 
     await server.provision(key, passwords)
     await warehouse.check()
+    const { rows: privileges } = await superuser.query(
+      `select has_table_privilege($1, 'sluice.ledger', 'insert') or has_table_privilege($1, 'sluice.ledger_table', 'insert') as forges`,
+      [access.load.user],
+    )
+    expect(privileges).toEqual([{ forges: false }])
     expect((await warehouse.findPublication(run))?.rows).toBe(3)
     expect((await warehouse.findTable('health', 'cases'))?.rowCount).toBe(3)
     await using load = await stage(warehouse, { columns: keyed }, [
