@@ -19,6 +19,8 @@ export interface Reader {
   reading: string
   /** What the thread may have for objects; buffers are beside that. */
   resourceLimits?: ResourceLimits
+  /** What the thread sees of the environment; all of it where this is absent. */
+  env?: Record<string, string>
   /** What is wrong with a source that its reader needs more memory for than it may have. */
   tooDense?: SourceProblem
   /** What is wrong with a source whose reader says nothing for so many milliseconds. */
@@ -35,10 +37,11 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   #wake: (() => void) | undefined
 
   constructor(reader: Reader, signal: AbortSignal) {
-    const { program, name, job, reading, resourceLimits } = reader
+    const { program, name, job, reading, resourceLimits, env } = reader
     this.#reader = reader
     this.#signal = signal
-    this.#worker = new Worker(program, { name, workerData: job, ...(resourceLimits && { resourceLimits }) })
+    const asked = { ...(resourceLimits && { resourceLimits }), ...(env && { env }) }
+    this.#worker = new Worker(program, { name, workerData: job, ...asked })
     this.#worker.on('message', (message: Message | ProblemMessage) => {
       this.#messages.push(message)
       this.#wake?.()

@@ -6,5 +6,8 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
   const { kind, host } = job.config
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 8 }
-  return new ReadingThread({ program, name: kind, job, reading: `the database at ${host}`, resourceLimits }, signal)
+  // Drivers take passwords and settings from there that nobody gave them, and they go to whoever is connected to.
+  const env = {}
+  const reading = `the database at ${host}`
+  return new ReadingThread({ program, name: kind, job, reading, resourceLimits, env }, signal)
 }

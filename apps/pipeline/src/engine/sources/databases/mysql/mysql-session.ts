@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { type Connection, createConnection, type PrepareStatementInfo } from 'mysql2'
 import type { StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
 import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
 import { openSocket } from '../sockets.ts'
 import type { TupleSink } from '../tuple-sink.ts'
+import { MysqlArrivals } from './arrivals.ts'
 import { columnOf, type MysqlField, needsText } from './columns.ts'
 import { explainMysql } from './problems.ts'
 import { RowReader } from './row-reader.ts'
@@ -32,7 +34,7 @@ async function open(access: Access): Promise<Session> {
     flags: ['-LOCAL_FILES'],
     connectTimeout: access.limits.signIn,
   })
-  const session = new MysqlSession(connection, socket)
+  const session = new MysqlSession(connection, socket, watched(connection, access))
   try {
     await session.begin()
   } catch (error) {
@@ -40,6 +42,29 @@ async function open(access: Access): Promise<Session> {
     throw error
   }
   return session
+}
+
+/** What comes is counted, on the near side of TLS where there is TLS. */
+function watched(connection: Connection, { config }: Access): MysqlArrivals {
+  const arrivals = new MysqlArrivals(config)
+  const inside = connection as unknown as Inside
+  arrivals.watch(inside.stream)
+  const startTLS = inside.startTLS.bind(connection)
+  inside.startTLS = (secured) => {
+    startTLS(secured)
+    arrivals.watch(inside.stream)
+  }
+  connection.once('connect', () => {
+    arrivals.signedIn = true
+    arrivals.asked()
+  })
+  return arrivals
+}
+
+/** What is not in the driver's types: what it listens to, which becomes another one where TLS begins. */
+interface Inside {
+  stream: Duplex
+  startTLS(secured: (error?: Error) => void): void
 }
 
 type Prepared = PrepareStatementInfo & { columns: MysqlField[] }
@@ -60,12 +85,14 @@ class MysqlSession implements Session {
   readonly notes: Note[] = []
   readonly #connection: Connection
   readonly #socket: Socket
+  readonly #arrivals: MysqlArrivals
   #prepared: Prepared | undefined
   #labels: string[] = []
   /** Ends what is being waited for when the connection breaks. */
   #broken: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket) {
+  constructor(connection: Connection, socket: Socket, arrivals: MysqlArrivals) {
+    this.#arrivals = arrivals
     this.#connection = connection
     this.#socket = socket
     connection.on('error', (error) => this.#broken(error))
@@ -107,12 +134,14 @@ class MysqlSession implements Session {
   async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
     const prepared = this.#prepared!
     const reading = Promise.withResolvers<void>()
+    this.#arrivals.asked()
     this.#broken = reading.reject
     const execution = prepared.execute([], undefined as never) as unknown as Execution
     execution.on('error', reading.reject)
     execution.on('end', () => reading.resolve())
     let zeroDates = (): Note[] => []
     execution.buildParserFromFields = (fields) => {
+      this.#arrivals.rows()
       const rows = new RowReader(fields, this.#labels, types, sink)
       zeroDates = () => rows.notes()
       const goOn = () => this.#connection.resume()
@@ -143,6 +172,7 @@ class MysqlSession implements Session {
   }
 
   #ask<Row>(sql: string): Promise<Row[]> {
+    this.#arrivals.asked()
     return new Promise((resolve, reject) => {
       this.#broken = reject
       this.#connection.query(sql, (error, rows) => (error ? reject(error) : resolve(rows as Row[])))
@@ -150,6 +180,7 @@ class MysqlSession implements Session {
   }
 
   #prepare(sql: string): Promise<Prepared> {
+    this.#arrivals.asked()
     return new Promise((resolve, reject) => {
       this.#broken = reject
       this.#connection.prepare(sql, (error, prepared) => (error ? reject(error) : resolve(prepared as Prepared)))

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
-import { Client } from 'pg'
+import { Client, type Connection } from 'pg'
 import { openSocket } from '../sockets.ts'
 import type { StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
 import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
 import type { TupleSink } from '../tuple-sink.ts'
+import { PostgresArrivals } from './arrivals.ts'
 import { CopyOut } from './copy-out.ts'
 import { columnOf, type Field, readExpression, type TypeInfo } from './columns.ts'
 import { Describe } from './describe.ts'
@@ -39,15 +40,21 @@ async function open(access: Access): Promise<Session> {
     port,
     database,
     user: username,
-    password,
+    // As text it would be absent when it is empty, and somebody else's be looked for.
+    password: () => password,
     ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
     stream: () => connected(socket),
     connectionTimeoutMillis: access.limits.signIn,
     application_name: 'sluice',
   })
   client.on('error', () => {})
+  const arrivals = new PostgresArrivals(access.config)
   try {
+    // @types/pg knows neither that it is there nor what it tells.
+    const { connection } = client as unknown as { connection: Connection }
+    connection.once('sslconnect', () => arrivals.watch(connection.stream))
     const connecting = client.connect()
+    if (!ssl) arrivals.watch(socket)
     if (!ssl)
       socket.once('data', (bytes: Buffer) => {
         if (!firstBytes.has(bytes[0]!))
