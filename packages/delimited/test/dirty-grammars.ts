@@ -253,4 +253,17 @@ export const dirtyGrammars: DirtyFile[] = [
     labels: 'id¦what',
     rows: ['1¦{"a": [1, 2], "b": "c;d|e"}', '2¦{}'],
   },
+  {
+    name: 'decimal commas beside points for thousands, which stay text',
+    text: 'place;amount;rate\nA;1.234;0,5\nB;2.345;1,25\nC;12.345;3,75\n',
+    labels: 'place¦amount¦rate',
+    rows: ['A¦1.234¦0,5', 'B¦2.345¦1,25', 'C¦12.345¦3,75'],
+    says: 'delimiter ;, header in line 1, decimal comma',
+  },
+  {
+    name: 'subtotals, of which the last is one, too',
+    text: 'District,Facility,Cases\nA,F1,1\nA,F2,2\nTotal,,3\nB,F3,3\nB,F4,4\nTotal,,7\n',
+    labels: 'District¦Facility¦Cases',
+    rows: ['A¦F1¦1', 'A¦F2¦2', 'Total¦∅¦3', 'B¦F3¦3', 'B¦F4¦4', 'Total¦∅¦7'],
+  },
 ]

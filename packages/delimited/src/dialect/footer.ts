@@ -70,12 +70,22 @@ export function findFooter(sample: Sample, size: number, grammar: Grammar, shape
   }
   const told = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY))
   if (!clear || told.length === 0 || !(setOff || told.every(isTelling))) return none
+  // A total like one that stands among the rows is a subtotal like it: they all go or none does.
+  const rows = Buffer.from(sample.tail.subarray(0, told[0]!.from))
+  const subtotal = told.find(
+    ({ fields, text }) => totals.test(fields[0]!) && rows.includes(`\n${firstCell(text, grammar)}`),
+  )
+  if (subtotal) return { ...none, doubt: cut(subtotal.text) }
   const from = sample.tailFrom + told[0]!.from
   const count = countLineEnds(sample.tail, told[0]!.from, sample.tail.length)
   const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
   const text = told.map((line) => line.text).join(' / ')
   return { from, lines: count + open, text: cut(text) }
 }
+
+/** With the delimiter behind it, as it is written. */
+const firstCell = (text: string, { delimiter }: Grammar) =>
+  text.slice(0, text.indexOf(String.fromCharCode(delimiter)) + 1)
 
 const cut = (text: string) => (text.length > shownText ? `${text.slice(0, shownText)}…` : text)
 

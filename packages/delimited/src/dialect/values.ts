@@ -21,16 +21,20 @@ const nullSpellings = [
   '?',
 ]
 
+const decimalPoint = /^-?(0|[1-9]\d*)\.\d+$/
+const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
+
 /**
  * The decimal sign that leaves no other reading: a comma where a column is made of numbers with one comma, one of which cannot be
- * a thousands separator, and no value anywhere has a point for its decimals. 1,234 alone could be either, so it stays text.
+ * a thousands separator, and no value anywhere has a point that can only be for decimals. 1,234 alone could be either, so it
+ * stays text; so does 1.234 beside decimal commas, where it is more likely a thousand.
  */
 export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): number {
   if (delimiter === COMMA) return POINT
   let comma = false
   for (const values of columns) {
     const filled = values.filter((value) => value !== '')
-    if (filled.some((value) => /^-?(0|[1-9]\d*)\.\d+$/.test(value))) return POINT
+    if (filled.some((value) => decimalPoint.test(value) && !thousandsPoint.test(value))) return POINT
     if (filled.length === 0 || !filled.every((value) => /^-?(\d+|\d*,\d+)$/.test(value))) continue
     if (filled.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) comma = true
   }
