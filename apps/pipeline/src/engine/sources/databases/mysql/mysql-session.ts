@@ -115,6 +115,7 @@ class MysqlSession implements Session {
     demandQuery(text)
     let prepared = await this.#prepare(text)
     if (prepared.columns.length === 0) throw new NotAllowed()
+    if ('query' in statement) await this.#demandNoTarget(text)
     const notes: Note[] = []
     const fields = prepared.columns
     if (fields.some(needsText)) {
@@ -129,6 +130,22 @@ class MysqlSession implements Session {
       return 'name' in statement && isKey(field) ? { ...column, primaryKey: true } : column
     })
     return { columns, notes }
+  }
+
+  /**
+   * A query may also write: INTO a file or a variable, wherever it stands. It may not inside brackets, so there the server itself
+   * says whether it does; names that are there twice are found later than that.
+   */
+  async #demandNoTarget(text: string): Promise<void> {
+    if (!/into/i.test(text)) return
+    try {
+      const bracketed = await this.#prepare(`select 1 from (\n${text}\n) as source`)
+      bracketed.close()
+    } catch (error) {
+      const { code, errno } = error as { code?: string; errno?: number }
+      if (code === 'ER_DUP_FIELDNAME') return
+      throw errno !== undefined && code?.startsWith('ER_') ? new NotAllowed() : error
+    }
   }
 
   async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {

@@ -271,6 +271,11 @@ if (missing) console.warn(`Tests of MariaDB as a source are skipped: ${missing}.
     ['commit', 'STATEMENT_NOT_ALLOWED'],
     ['call mysql.anything()', 'STATEMENT_NOT_ALLOWED'],
     [`select a from one into outfile '/tmp/broken-out'`, 'STATEMENT_NOT_ALLOWED'],
+    [`select a from one into dumpfile '/tmp/broken-out'`, 'STATEMENT_NOT_ALLOWED'],
+    ['select a from one limit 1 into @a', 'STATEMENT_NOT_ALLOWED'],
+    ['select a into @a from one limit 1', 'STATEMENT_NOT_ALLOWED'],
+    ['select a from one limit 1 /*! into @a */', 'STATEMENT_NOT_ALLOWED'],
+    [`select a) as b into outfile '/tmp/broken-out' -- `, 'STATEMENT_INVALID'],
     ['select nextval(counted)', 'STATEMENT_NOT_ALLOWED'],
     ['select grows()', 'STATEMENT_NOT_ALLOWED'],
     ['selct 1', 'STATEMENT_NOT_ALLOWED'],
@@ -282,6 +287,15 @@ if (missing) console.warn(`Tests of MariaDB as a source are skipped: ${missing}.
     const before = await mariadb.admin.query('select count(*) as n from one')
     await expect(load({ query, username: 'root', password: '' })).rejects.toMatchObject({ name: 'SourceProblem', code })
     expect((await mariadb.admin.query('select count(*) as n from one'))[0]).toEqual(before[0])
+  })
+
+  it.each([
+    `select a, 'into outfile' as b from one -- into`,
+    `(select 1 as \`into\`) union all (select 2)`,
+    `with a as (select 'into' as b) select b, b as c from a order by 1`,
+    `select a as b, 'into' as b from one`,
+  ])('reads %j, which only speaks of INTO', async (query) => {
+    await expect(tryDatabase(config({ query, username: 'root', password: '' }), here, never)).resolves.toBeUndefined()
   })
 
   it.each<[string, Partial<DatabaseConfig>, RegExp]>([
