@@ -72,9 +72,10 @@ export function findFooter(sample: Sample, size: number, grammar: Grammar, shape
   if (!clear || told.length === 0 || !(setOff || told.every(isTelling))) return none
   // A total like one that stands among the rows is a subtotal like it: they all go or none does.
   const rows = Buffer.from(sample.tail.subarray(0, told[0]!.from))
-  const subtotal = told.find(
-    ({ fields, text }) => totals.test(fields[0]!) && rows.includes(`\n${firstCell(text, grammar)}`),
-  )
+  const subtotal = told.find(({ fields, text }) => {
+    const cell = firstCell(text, grammar)
+    return totals.test(fields[0]!) && ['\n', '\r'].some((lineEnd) => rows.includes(lineEnd + cell))
+  })
   if (subtotal) return { ...none, doubt: cut(subtotal.text) }
   const from = sample.tailFrom + told[0]!.from
   const count = countLineEnds(sample.tail, told[0]!.from, sample.tail.length)
