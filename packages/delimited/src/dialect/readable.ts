@@ -44,5 +44,5 @@ function whyUnreadable({ from, next, fault }: SampleRecord, sample: Uint8Array):
   if (fault === 'UNCLOSED_QUOTE') return 'a quote in it is opened and never closed'
   if (fault) return 'it has text after a closing quote; a quote inside a quoted field has to be doubled'
   if (isUtf8(bytes)) return undefined
-  return `it is not valid UTF-8 (${badByte(bytes, 0, bytes.length)}); save the file as UTF-8, in Excel as "CSV UTF-8"`
+  return `it is not valid UTF-8 (${badByte(bytes, 0, bytes.length)}); save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding with the option "encoding"`
 }

@@ -32,7 +32,7 @@ export async function chooseEntry(archive: ZipArchive, { entry, encoding }: Uplo
     if (await looksLikeRows(archive, name, encoding)) withRows.push(name)
   }
   if (withRows.length === 1 && candidates.length <= lookedInto) return withRows[0]!
-  const text = `${archive.name} holds several files (${list(withRows.length > 0 ? withRows : candidates)}); name the one that holds the rows, or pack it alone.`
+  const text = `${archive.name} holds several files (${list(withRows.length > 0 ? withRows : candidates)}); name the one that holds the rows with the option "entry", or pack it alone.`
   throw new SourceProblem('ENTRY_AMBIGUOUS', text)
 }
 
