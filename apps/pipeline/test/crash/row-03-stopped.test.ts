@@ -28,7 +28,7 @@ beforeAll(async () => {
   stack = await startStack({ heartbeatSeconds: 10 })
   const scenes = await loadedPipelines(stack, points.length)
   await using workers = new AsyncDisposableStack()
-  const first = await Promise.all(points.map(async (point) => workers.use(await trapped(stack, `${point}:stop`))))
+  const first = await Promise.all(points.map(async (point) => workers.use(await trapped(stack, `${point}:stop@1`))))
   const asked = await Promise.all(
     scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
   )

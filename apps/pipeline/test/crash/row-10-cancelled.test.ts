@@ -83,7 +83,7 @@ describe('a run that is cancelled', () => {
     'a moment too late (%s) is what its table holds: OK',
     async (point) => {
       const scene = scenes[3]!
-      await using worker = await trapped(stack, `${point}:stop`)
+      await using worker = await trapped(stack, `${point}:stop@1`)
       const run = await ask(stack, scene.pipeline, numbered(2))
       await sprung(worker, point)
       expect(await cancel(scene)).toMatchObject({ state: 'CANCELLED' })
