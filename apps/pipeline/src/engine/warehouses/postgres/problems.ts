@@ -134,3 +134,9 @@ function badValue({ place, labels }: Scene, error: DatabaseError): string {
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
   return `A value for ${place}${named} does not fit: ${error.message}.`
 }
+
+/** Views of somebody else, which are not dropped and made anew for them. */
+export function viewsDepend({ place }: Scene, views: string, cause?: unknown): WarehouseProblem {
+  const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and make them anew. The old data stays.`
+  return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
+}

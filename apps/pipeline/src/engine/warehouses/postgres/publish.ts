@@ -12,7 +12,7 @@ import { outlast } from './older-readers.ts'
 import { unflushed, untilDurable } from './durable.ts'
 import { interruptMaintenance } from './maintenance.ts'
 import { analyzeParent, prepare } from './prepare.ts'
-import { warehouseProblem } from './problems.ts'
+import { viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
 import { planSwap, type Swap } from './swap.ts'
 
@@ -58,7 +58,7 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
       return await swapAll({ ...publishing, loads }, patience[tries]!, signal)
     } catch (error) {
       const again = worthAnotherTry.has((error as { code?: string }).code ?? '') && tries + 1 < patience.length
-      if (!again) throw viewsDepend(error, first) ?? warehouseProblem(error, first.scene)
+      if (!again) throw refusedToWiden(error, first) ?? warehouseProblem(error, first.scene)
     }
     await sleep(patience[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
   }
@@ -166,9 +166,9 @@ function unmakeable(error: unknown, swaps: readonly Swap[]): WarehouseProblem | 
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }
 
-function viewsDepend(error: unknown, { scene }: PostgresLoad): WarehouseProblem | undefined {
+/** The views we know are seen before; this is whatever else a server refuses to widen a column under. */
+function refusedToWiden(error: unknown, { scene }: PostgresLoad): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined
-  const sentence = `A column of ${scene.place} needs a wider type, but views depend on it (${detail ?? 'unnamed'}). Drop those views, run again and make them anew. The old data stays.`
-  return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
+  return viewsDepend(scene, detail ?? 'unnamed', error)
 }

@@ -7,6 +7,7 @@ import { gone, notOurs, type PostgresLoad } from './load.ts'
 import { keepMaintenanceOut } from './maintenance.ts'
 import { changedMeanwhile, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualified } from './names.ts'
+import { viewsDepend } from './problems.ts'
 import { readShape, type Shape } from './shape.ts'
 
 export interface Swap {
@@ -73,7 +74,7 @@ export async function planSwap(
   const reshape = evolution.rebuild
     ? [`drop table ${names.table}`, ...createTable(names.table, rebuiltColumns(current, staging), read)]
     : evolution.forTable
-  const views = await viewsInTheWay(client, current, evolution)
+  const views = await viewsInTheWay(client, load, current, evolution)
   const detach = current.partition
     ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
     : []
@@ -104,10 +105,17 @@ async function mergeHere(
   return { ...swap, statements: evolution.forTable, partition, tableRows: last.tableRows + added }
 }
 
-/** Of a foreign view none is touched: then the change of type is refused by the server, and the old data stays. */
-async function viewsInTheWay(client: ClientBase, current: Shape, evolution: Evolution): Promise<DependentView[]> {
+/** @throws WarehouseProblem VIEWS_DEPEND when one of them is of somebody else: nothing is touched, the old data stays. */
+async function viewsInTheWay(
+  client: ClientBase,
+  { scene }: PostgresLoad,
+  current: Shape,
+  evolution: Evolution,
+): Promise<DependentView[]> {
   const widened = evolution.changes.filter(({ kind }) => kind === 'TYPE_WIDENED').map(({ column }) => column)
   if (widened.length === 0) return []
   const views = await dependentViews(client, current.oid, evolution.rebuild ? undefined : widened)
-  return views.every(({ ours }) => ours) ? views : []
+  const foreign = views.filter(({ ours }) => !ours).map(({ name }) => name)
+  if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
+  return views
 }
