@@ -10,7 +10,7 @@ import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
 import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
-import { makeAuditMonths } from '../src/engine/worker/duties/make-audit-months.ts'
+import { keepMonths } from '../src/engine/worker/duties/keep-months.ts'
 import { pruneLedgers } from '../src/engine/worker/duties/prune-ledgers.ts'
 import { queueMissingRuns } from '../src/engine/worker/duties/queue-missing-runs.ts'
 import { removeFiles } from '../src/engine/worker/duties/remove-files.ts'
@@ -91,7 +91,7 @@ await main(async () => {
       removeFiles({ db, filesDirectory }),
       forgetRuns({ db, days: config.RUN_RETENTION_DAYS }),
       pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
-      makeAuditMonths({ db }),
+      keepMonths({ db, days: config.RUN_RETENTION_DAYS }),
     ],
   })
   logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')

@@ -23,6 +23,21 @@ export type JsonValue = JsonArray | JsonObject | JsonPrimitive;
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
+export interface Alerts {
+  channel: string;
+  client: string;
+  content: Json;
+  created_at: Generated<Timestamp>;
+  id: Generated<number>;
+  last_problem: string | null;
+  recipient: string;
+  run_id: number | null;
+  sent_at: Timestamp | null;
+  tries: Generated<number>;
+  try_after: Generated<Timestamp>;
+  uid: Generated<string>;
+}
+
 export interface Audit {
   actor: string | null;
   address: string;
@@ -39,15 +54,19 @@ export interface DataPipelines {
   anonymous_data: Generated<boolean>;
   anonymous_metadata: Generated<boolean>;
   client: string;
+  continuous_update_interval: number | null;
+  continuously_updated: Generated<boolean>;
   created_at: Generated<Timestamp>;
   created_by: string | null;
   cron_expression: string | null;
   description: string | null;
   disabled: boolean;
+  full_refresh_interval: number | null;
   id: Generated<number>;
   name: string;
   owner: string | null;
   public_access: Generated<string>;
+  quality_group_id: number | null;
   reference: string | null;
   run_trigger: string;
   schema_id: number;
@@ -69,10 +88,119 @@ export interface DataPipelines {
   version: Generated<number>;
 }
 
+export interface DataQualityCheckGroups {
+  client: string;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  description: string | null;
+  id: Generated<number>;
+  labels: Generated<Json>;
+  name: string;
+  public_access: Generated<string>;
+  short_name: string;
+  translations: Generated<Json>;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  user_access: Generated<Json>;
+  user_group_access: Generated<Json>;
+  version: Generated<number>;
+}
+
+export interface DataQualityChecks {
+  client: string;
+  code: string;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  description: string | null;
+  id: Generated<number>;
+  labels: Generated<Json>;
+  name: string;
+  public_access: Generated<string>;
+  query: string;
+  short_name: string;
+  translations: Generated<Json>;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  user_access: Generated<Json>;
+  user_group_access: Generated<Json>;
+  version: Generated<number>;
+}
+
+export interface DataQualityGroupChecks {
+  check_id: number;
+  group_id: number;
+  position: number;
+}
+
+export interface DataQualityResults {
+  check_name: string;
+  check_uid: string;
+  completed_at: Generated<Timestamp>;
+  data: Json | null;
+  id: Generated<number>;
+  message: string | null;
+  position: number;
+  run_id: number;
+  status: string;
+}
+
+export interface Destinations {
+  client: string;
+  continuous_update_interval: number | null;
+  continuously_updated: Generated<boolean>;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  cron_expression: string | null;
+  description: string | null;
+  disabled: boolean;
+  full_refresh_interval: number | null;
+  id: Generated<number>;
+  import_options: Generated<Json>;
+  name: string;
+  public_access: Generated<string>;
+  run_trigger: string;
+  settings: Generated<Json>;
+  target_secrets: string | null;
+  translations: Generated<Json>;
+  type: string;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  user_access: Generated<Json>;
+  user_group_access: Generated<Json>;
+  version: Generated<number>;
+  view_id: number;
+}
+
 export interface Migrations {
   applied_at: Generated<Timestamp>;
   checksum: string;
   name: string;
+}
+
+export interface PublicDatasets {
+  client: string;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  description: string | null;
+  header_row: Generated<boolean>;
+  id: Generated<number>;
+  key: string;
+  name: string;
+  owner: string | null;
+  reference: string | null;
+  row_count: number;
+  size: number;
+  source: string | null;
+  table_name: string;
+  tags: Generated<Json>;
+  terms_of_use: string | null;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  version: Generated<number>;
 }
 
 export interface RejectedRows {
@@ -91,8 +219,26 @@ export interface RunLogs {
   importance: string;
   level: string;
   message: string;
-  pipeline_id: number;
   run_id: number;
+  runnable_id: number;
+}
+
+export interface Runnables {
+  client: string;
+  continuous_update_interval: number | null;
+  continuously_updated: boolean;
+  cron_expression: string | null;
+  disabled: boolean;
+  full_refresh_interval: number | null;
+  id: number;
+  kind: string;
+  name: string;
+  next_full_run_at: Timestamp | null;
+  next_run_at: Timestamp | null;
+  planned: Generated<boolean>;
+  run_trigger: string;
+  uid: string;
+  zone: string | null;
 }
 
 export interface Runs {
@@ -112,16 +258,19 @@ export interface Runs {
   id: Generated<number>;
   input: Generated<Json>;
   message: string | null;
+  mode: Generated<string>;
   percentage: number | null;
-  pipeline_id: number;
   rows_per_second: number | null;
   rows_read: Generated<number>;
   rows_rejected: Generated<number>;
   rows_written: number | null;
+  runnable_id: number;
+  scheduled_for: Timestamp | null;
   started_at: Timestamp | null;
   state: Generated<string>;
   trigger: string;
   uid: Generated<string>;
+  workflow_run_id: number | null;
 }
 
 export interface Schemas {
@@ -145,6 +294,19 @@ export interface Schemas {
   version: Generated<number>;
 }
 
+export interface Settings {
+  client: string;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  id: Generated<number>;
+  key: string;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  value: string;
+  version: Generated<number>;
+}
+
 export interface UploadedFiles {
   id: Generated<number>;
   name: string;
@@ -154,6 +316,52 @@ export interface UploadedFiles {
   uid: string;
   uploaded_at: Generated<Timestamp>;
   uploaded_by: string | null;
+}
+
+export interface Variables {
+  client: string;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  id: Generated<number>;
+  name: string;
+  sealed_value: string | null;
+  secured: boolean;
+  translations: Generated<Json>;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  value: string | null;
+  version: Generated<number>;
+}
+
+export interface Views {
+  anonymous_data: Generated<boolean>;
+  anonymous_metadata: Generated<boolean>;
+  client: string;
+  continuous_update_interval: number | null;
+  continuously_updated: Generated<boolean>;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  cron_expression: string | null;
+  description: string | null;
+  disabled: boolean;
+  full_refresh_interval: number | null;
+  id: Generated<number>;
+  materialized: boolean;
+  name: string;
+  public_access: Generated<string>;
+  query: string;
+  run_trigger: string;
+  schema_id: number;
+  tags: Generated<Json>;
+  translations: Generated<Json>;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  user_access: Generated<Json>;
+  user_group_access: Generated<Json>;
+  version: Generated<number>;
+  view_name: string;
 }
 
 export interface WarehouseDrops {
@@ -174,15 +382,85 @@ export interface Warehouses {
   read_password: string;
 }
 
+export interface WorkflowJobs {
+  job: number;
+  runnable_id: number;
+  step: number;
+  uid: Generated<string>;
+  workflow_id: number;
+}
+
+export interface WorkflowRunJobs {
+  child_run_id: number | null;
+  delay_after: number;
+  execution_mode: string;
+  finished_at: Timestamp | null;
+  job: number;
+  kind: string;
+  name: string;
+  run_id: number;
+  runnable_id: number | null;
+  started_at: Timestamp | null;
+  state: string;
+  step: number;
+}
+
+export interface Workflows {
+  client: string;
+  continuous_update_interval: number | null;
+  continuously_updated: Generated<boolean>;
+  created_at: Generated<Timestamp>;
+  created_by: string | null;
+  cron_expression: string | null;
+  description: string | null;
+  disabled: boolean;
+  error_strategy: string;
+  full_refresh_interval: number | null;
+  id: Generated<number>;
+  name: string;
+  public_access: Generated<string>;
+  run_trigger: string;
+  translations: Generated<Json>;
+  uid: Generated<string>;
+  updated_at: Generated<Timestamp>;
+  updated_by: string | null;
+  user_access: Generated<Json>;
+  user_group_access: Generated<Json>;
+  version: Generated<number>;
+}
+
+export interface WorkflowSteps {
+  delay_after: Generated<number>;
+  disabled: Generated<boolean>;
+  execution_mode: string;
+  step: number;
+  workflow_id: number;
+}
+
 export interface DB {
+  alerts: Alerts;
   audit: Audit;
   data_pipelines: DataPipelines;
+  data_quality_check_groups: DataQualityCheckGroups;
+  data_quality_checks: DataQualityChecks;
+  data_quality_group_checks: DataQualityGroupChecks;
+  data_quality_results: DataQualityResults;
+  destinations: Destinations;
   migrations: Migrations;
+  public_datasets: PublicDatasets;
   rejected_rows: RejectedRows;
   run_logs: RunLogs;
+  runnables: Runnables;
   runs: Runs;
   schemas: Schemas;
+  settings: Settings;
   uploaded_files: UploadedFiles;
+  variables: Variables;
+  views: Views;
   warehouse_drops: WarehouseDrops;
   warehouses: Warehouses;
+  workflow_jobs: WorkflowJobs;
+  workflow_run_jobs: WorkflowRunJobs;
+  workflow_steps: WorkflowSteps;
+  workflows: Workflows;
 }

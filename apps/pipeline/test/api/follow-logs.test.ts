@@ -25,10 +25,10 @@ async function queued() {
     const { body } = await owner.post(`/data-pipelines/${pipeline}/run`).expect(202)
     const row = await service.stack.db
       .selectFrom('runs')
-      .select(['id', 'pipeline_id'])
+      .select(['id', 'runnable_id'])
       .where('uid', '=', body.data.taskId)
       .executeTakeFirstOrThrow()
-    return { task: body.data.taskId as string, run: row.id, pipeline_id: row.pipeline_id }
+    return { task: body.data.taskId as string, run: row.id, runnable_id: row.runnable_id }
   }
   await owner.post(`/data-pipelines/${pipeline}/file`).type('text/csv').send('a\n1\n').expect(200)
   return { pipeline, again, ...(await again()) }
@@ -36,13 +36,13 @@ async function queued() {
 
 const change = (run: number, values: object) =>
   service.stack.db.updateTable('runs').set(values).where('id', '=', run).execute()
-const write = (run: { run: number; pipeline_id: number }, ...messages: string[]) =>
+const write = (run: { run: number; runnable_id: number }, ...messages: string[]) =>
   service.stack.db
     .insertInto('run_logs')
     .values(
       messages.map((message) => ({
         run_id: run.run,
-        pipeline_id: run.pipeline_id,
+        runnable_id: run.runnable_id,
         level: message.startsWith('!') ? 'WARN' : 'INFO',
         importance: 'LOW',
         message,

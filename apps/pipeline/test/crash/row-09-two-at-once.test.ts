@@ -48,7 +48,7 @@ describe('two at once', () => {
     await using second = await trapped(stack, 'in-copy:sleep:100')
     const input = (await stack.upload(pipeline, numbered(2))) as never
     const request = {
-      pipelineId: pipeline.id,
+      runnableId: pipeline.id,
       client: pipeline.client,
       trigger: 'MANUAL',
       createdBy: null,

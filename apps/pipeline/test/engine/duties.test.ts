@@ -8,7 +8,7 @@ import { claimRun } from '../../src/engine/runs/claim-run.ts'
 import { finishRun } from '../../src/engine/runs/finish-run.ts'
 import { openRunLog } from '../../src/engine/runs/log.ts'
 import { forgetRuns } from '../../src/engine/worker/duties/forget-runs.ts'
-import { makeAuditMonths } from '../../src/engine/worker/duties/make-audit-months.ts'
+import { keepMonths } from '../../src/engine/worker/duties/keep-months.ts'
 import { queueMissingRuns } from '../../src/engine/worker/duties/queue-missing-runs.ts'
 import { removeFiles } from '../../src/engine/worker/duties/remove-files.ts'
 import { sweepStaging } from '../../src/engine/worker/duties/sweep-staging.ts'
@@ -115,7 +115,7 @@ describe('the janitor', () => {
     const kept = await stack.db
       .selectFrom('runs')
       .select('id')
-      .where('pipeline_id', 'in', [pipeline.id, other.id])
+      .where('runnable_id', 'in', [pipeline.id, other.id])
       .execute()
     expect(kept.map(({ id }) => id).toSorted()).toEqual([success, last, ...recent].toSorted())
     const logs = await stack.db
@@ -146,8 +146,8 @@ describe('the janitor', () => {
     const now = () => new Date('2031-11-30T23:30:00Z')
     const entry = { at: new Date('2031-11-02T00:00:00Z'), operation: 'x', request_id: '', address: '', details: '{}' }
     await stack.db.insertInto('audit').values(entry).execute()
-    const duty = makeAuditMonths({ db: stack.db, now })
-    expect(await duty.run(never)).toBe(2)
+    const duty = keepMonths({ db: stack.db, days: 90, now })
+    expect(await duty.run(never)).toBe(2 + 3)
     expect(await duty.run(never)).toBe(0)
     await stack.db
       .insertInto('audit')
@@ -157,5 +157,19 @@ describe('the janitor', () => {
       place: string
     }>`select tableoid::regclass::text as place from audit order by at`.execute(stack.db)
     expect(rows.map(({ place }) => place)).toEqual(['audit_default', 'audit_2031_12'])
+  })
+
+  it('drops the months of logs that are older than logs are kept', async () => {
+    const months = async () =>
+      (
+        await sql<{ name: string }>`select inhrelid::regclass::text as name from pg_inherits
+          where inhparent = 'run_logs'::regclass order by 1`.execute(stack.db)
+      ).rows.map(({ name }) => name)
+    await keepMonths({ db: stack.db, days: 30, now: () => new Date('2033-01-15') }).run(never)
+    const later = keepMonths({ db: stack.db, days: 30, now: () => new Date('2033-03-05T12:00:00Z') })
+    expect(await months()).toContain('run_logs_2033_01')
+    await later.run(never)
+    expect(await months()).not.toContain('run_logs_2033_01')
+    expect(await months()).toContain('run_logs_2033_02')
   })
 })

@@ -49,15 +49,10 @@ describe('a run', () => {
     expect((await stack.run(pipeline)).uid).not.toBe(run.uid)
   })
 
-  it('is claimed with what its pipeline says', async () => {
+  it('is claimed with what it is a run of', async () => {
     const { pipeline, claim } = await claimed()
     expect(claim).toMatchObject({ client: pipeline.client, attempt: 1, tries: 1, input: {} })
-    expect(claim.pipeline).toMatchObject({
-      id: pipeline.id,
-      type: 'CSV_UPLOAD',
-      schema: pipeline.schema,
-      table: 'cases',
-    })
+    expect(claim.subject).toMatchObject({ id: pipeline.id, kind: 'DATA_PIPELINE' })
   })
 
   it('is not claimed once it is finished, cancelled or gone', async () => {

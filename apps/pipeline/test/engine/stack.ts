@@ -106,7 +106,7 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
     pipeline,
     upload,
     async run({ id, client }, input = {}) {
-      const request = { pipelineId: id, client, trigger: 'MANUAL' as const, createdBy: null, input: input as never }
+      const request = { runnableId: id, client, trigger: 'MANUAL' as const, createdBy: null, input: input as never }
       return (await db.transaction().execute((trx) => createRun(trx, queue, request))).run
     },
     state: ({ id }) => db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow(),

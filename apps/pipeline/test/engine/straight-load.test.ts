@@ -121,7 +121,7 @@ describe('a worker', () => {
     const pipeline = await stack.pipeline()
     const input = (await stack.upload(pipeline, 'id\n1\n')) as never
     const request = {
-      pipelineId: pipeline.id,
+      runnableId: pipeline.id,
       client: pipeline.client,
       trigger: 'MANUAL',
       createdBy: null,
@@ -131,7 +131,7 @@ describe('a worker', () => {
     const clicks = await Promise.all(Array.from({ length: 5 }, click))
     expect(clicks.filter(({ existing }) => !existing)).toHaveLength(1)
     await finished(stack, clicks[0]!.run)
-    const { rows } = await sql`select from runs where pipeline_id = ${pipeline.id}`.execute(stack.db)
+    const { rows } = await sql`select from runs where runnable_id = ${pipeline.id}`.execute(stack.db)
     expect(rows).toHaveLength(1)
   })
 

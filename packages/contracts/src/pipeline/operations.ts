@@ -7,7 +7,8 @@ import { UploadedFile } from './data-pipeline/uploaded-file.ts'
 import { LookedUp, SourceLookupBody } from './lookup.ts'
 import { FilePreviewQuery, SourcePreview } from './preview.ts'
 import { UploadQuery } from './upload.ts'
-import { LogEntry, LogQuery, LogStreamQuery, PageQuery, RejectedRow, Run, RunBody } from './run.ts'
+import { runSignatures } from './run-signatures.ts'
+import { LogEntry, LogQuery, LogStreamQuery, PageQuery, RejectedRow } from './run.ts'
 import { Schema, SchemaBody } from './schema.ts'
 import { DataQuery, QueryResult, Table } from './table.ts'
 
@@ -40,6 +41,7 @@ export const pipelineOperations = {
   dataPipelines: {
     ...recordSignatures(pipeline),
     ...sharingSignatures(pipeline),
+    ...runSignatures(pipeline),
     upload: signature({
       id: 'dataPipelines.upload',
       summary: 'Upload the file that the next run loads',
@@ -120,35 +122,6 @@ export const pipelineOperations = {
       effect: 'read',
       body: SourceLookupBody,
       response: listOf(LookedUp),
-    }),
-    run: signature({
-      id: 'dataPipelines.run',
-      summary: 'Queue a run',
-      method: 'post',
-      path: '/data-pipelines/:uid/run',
-      guard: manage,
-      status: 202,
-      body: RunBody,
-      response: ResultEnvelope,
-    }),
-    cancel: signature({
-      id: 'dataPipelines.cancel',
-      summary: 'Cancel the run that is queued or running',
-      method: 'post',
-      path: '/data-pipelines/:uid/cancel',
-      guard: manage,
-      status: 202,
-      response: ResultEnvelope,
-    }),
-    runs: signature({
-      id: 'dataPipelines.runs',
-      summary: 'List runs, newest first',
-      method: 'get',
-      path: '/data-pipelines/:uid/runs',
-      guard: see,
-      query: PageQuery,
-      response: listOf(Run),
-      paged: true,
     }),
     rejectedRows: signature({
       id: 'dataPipelines.rejectedRows',

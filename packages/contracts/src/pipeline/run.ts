@@ -87,7 +87,20 @@ export const Run = contract(
 )
 export type Run = TypeOf<typeof Run>
 
-export const RunBody = contract('RunBody', Type.Object({ mode: Type.Optional(Type.Enum(['FULL'])) }, closed))
+export const RunBody = contract(
+  'RunBody',
+  Type.Object(
+    {
+      mode: Type.Optional(
+        Type.Enum(['FULL', 'INCREMENTAL'], {
+          description:
+            'FULL, the default, replaces what was loaded before. INCREMENTAL goes on where the last run ended, where the source can tell what is new.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
 export type RunBody = TypeOf<typeof RunBody>
 
 export const LogEntry = contract(

@@ -11,7 +11,7 @@ import {
 } from '../../engine/runs/follow-run.ts'
 import type { PipelineContext } from '../operation.ts'
 import { countedStreams } from './counted-streams.ts'
-import { presentLogEntry, presentRun } from './present-run.ts'
+import { presentLogEntry, presentRun } from '../runs/present-run.ts'
 import { dataPipelines } from './records.ts'
 import type { DataPipelineRow } from './row.ts'
 
@@ -30,7 +30,7 @@ export async function followLogs(input: Asking): Promise<EventStream> {
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const { taskId: run, ...filter } = query
-  const followed: Followed = { pipelineId: pipeline.id, run, ...filter }
+  const followed: Followed = { runnableId: pipeline.id, run, ...filter }
   const found = await followedRun(db, followed)
   if (run && !found) throw problems.notFound('run')
 

@@ -2,14 +2,15 @@ import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
 import { operation } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
+import { runOperations } from '../runs/operations.ts'
+import { demandFile } from './file-to-load.ts'
 import { followLogs } from './follow-logs.ts'
 import { readData, readTable } from './loaded-table.ts'
 import { lookUp, lookUpSaved } from './lookup.ts'
 import { previewFile } from './preview-file.ts'
 import { previewSource } from './preview.ts'
 import { dataPipelines } from './records.ts'
-import { cancelPipeline, runPipeline } from './run.ts'
-import { logs, rejectedRows, runs } from './run-history.ts'
+import { logs, rejectedRows } from './run-history.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
@@ -28,9 +29,7 @@ export const dataPipelineOperations = {
   upload: operation(signatures.upload, uploadFile),
   testConnection: operation(signatures.testConnection, testConnection),
   lookupSaved: operation(signatures.lookupSaved, lookUpSaved),
-  run: operation(signatures.run, runPipeline),
-  cancel: operation(signatures.cancel, cancelPipeline),
-  runs: operation(signatures.runs, runs),
+  ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: demandFile }),
   rejectedRows: operation(signatures.rejectedRows, rejectedRows),
   logs: operation(signatures.logs, logs),
   followLogs: operation(signatures.followLogs, followLogs),

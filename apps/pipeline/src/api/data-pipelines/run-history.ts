@@ -1,29 +1,12 @@
-import type { LogEntry, LogQuery, PageQuery, RejectedRow, Run } from '@sluice/contracts'
+import type { LogEntry, LogQuery, PageQuery, RejectedRow } from '@sluice/contracts'
 import { Answer, problems, type Input } from '@sluice/http'
 import { isUid, pageHeaders } from '@sluice/records'
-import { listLogs, listRejectedRows, listRuns } from '../../engine/runs/read-runs.ts'
-import { usernamesOf } from '../authors.ts'
+import { listLogs, listRejectedRows } from '../../engine/runs/read-runs.ts'
 import type { PipelineContext } from '../operation.ts'
-import { presentLogEntry, presentRun } from './present-run.ts'
+import { presentLogEntry } from '../runs/present-run.ts'
 import { dataPipelines } from './records.ts'
 
 const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
-
-export async function runs(
-  input: Input<PipelineContext, '/data-pipelines/:uid/runs', PageQuery, undefined>,
-): Promise<Answer<Run[]>> {
-  const { db, caller, params, query, request, identity } = input
-  const pipeline = await dataPipelines.read(db, caller, params.uid)
-  const page = pageOf(query)
-  const { rows, total } = await listRuns(db, pipeline.id, page)
-  const usernames = await usernamesOf(
-    rows.map((row) => row.created_by),
-    identity,
-  )
-
-  const answer = rows.map((row) => presentRun(row, usernames(row.created_by)))
-  return new Answer(answer, pageHeaders({ ...page, total }, request.url))
-}
 
 export async function logs(
   input: Input<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,

@@ -1,6 +1,6 @@
 import type { DataPipelineStatus } from '@sluice/contracts'
 import { lastRuns, progressOf } from '../../engine/runs/read-runs.ts'
-import { duration } from '../duration.ts'
+import { duration } from '../runs/duration.ts'
 import type { Asked } from '../operation.ts'
 import type { DataPipelineRow } from './row.ts'
 

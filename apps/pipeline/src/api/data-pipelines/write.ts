@@ -53,7 +53,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
     const active = await trx
       .selectFrom('runs')
       .select('uid')
-      .where('pipeline_id', '=', row.id)
+      .where('runnable_id', '=', row.id)
       .where('state', 'in', ['QUEUED', 'RUNNING'])
       .executeTakeFirst()
     if (active) throw problems.conflict('/', 'A run of this pipeline is under way: cancel it or wait for its end.')
@@ -128,7 +128,7 @@ async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolea
   const run = await trx
     .selectFrom('runs')
     .select('id')
-    .where('pipeline_id', '=', pipeline)
+    .where('runnable_id', '=', pipeline)
     .where('state', 'in', ['OK', 'WARNING', 'RUNNING', 'QUEUED'])
     .limit(1)
     .executeTakeFirst()

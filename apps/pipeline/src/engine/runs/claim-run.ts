@@ -1,6 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { Claim, SqlStatement } from './claim.ts'
+import type { Claim } from './claim.ts'
+import type { RunMode, RunnableKind } from './runnable.ts'
 import { before } from './states.ts'
 
 /**
@@ -10,8 +11,7 @@ import { before } from './states.ts'
 export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | undefined> {
   const row = await db
     .updateTable('runs as r')
-    .from('data_pipelines as p')
-    .innerJoin('schemas as s', 's.id', 'p.schema_id')
+    .from('runnables as s')
     .set((eb) => ({
       state: 'RUNNING',
       attempt: eb('r.attempt', '+', 1),
@@ -23,22 +23,11 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
       message: null,
       error_code: null,
     }))
-    .whereRef('p.id', '=', 'r.pipeline_id')
+    .whereRef('s.id', '=', 'r.runnable_id')
     .where('r.uid', '=', uid)
     .where('r.state', 'in', before('RUNNING'))
-    .returning([
-      'r.id',
-      'r.uid',
-      'r.client',
-      'r.created_at',
-      'r.attempt',
-      'r.handed_back',
-      'r.input',
-      'r.rows_rejected',
-    ])
-    .returning(['p.id as pipeline_id', 'p.uid as pipeline_uid', 'p.name', 'p.type', 'p.settings'])
-    .returning(['p.source_secrets', 'p.transformation'])
-    .returning(['p.table_name', 's.schema_name'])
+    .returning(['r.id', 'r.uid', 'r.client', 'r.created_at', 'r.attempt', 'r.handed_back', 'r.mode', 'r.input'])
+    .returning(['r.rows_rejected', 's.id as subject_id', 's.uid as subject_uid', 's.kind', 's.name'])
     .executeTakeFirst()
   if (!row) return undefined
 
@@ -49,22 +38,9 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
     requestedAt: row.created_at,
     attempt: row.attempt,
     tries: row.attempt - row.handed_back,
+    mode: row.mode as RunMode,
     input: row.input,
     rowsRejected: row.rows_rejected,
-    pipeline: {
-      id: row.pipeline_id,
-      uid: row.pipeline_uid,
-      name: row.name,
-      type: row.type,
-      settings: row.settings,
-      source_secrets: row.source_secrets,
-      sqlStatements: statementsOf(row.transformation),
-      schema: row.schema_name,
-      table: row.table_name,
-    },
+    subject: { id: row.subject_id, uid: row.subject_uid, kind: row.kind as RunnableKind, name: row.name },
   }
-}
-
-function statementsOf(transformation: unknown): SqlStatement[] {
-  return (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? []
 }

@@ -1,6 +1,7 @@
-import { sql, type Kysely } from 'kysely'
+import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { Claim } from './claim.ts'
+import { consequences, type EndedRun } from './consequences.ts'
 import { before } from './states.ts'
 
 export type Outcome =
@@ -13,7 +14,15 @@ export async function finishRun(
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
   outcome: Outcome,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
+  return db.transaction().execute(async (trx) => {
+    const run = await endRun(trx, id, attempt, outcome)
+    if (run) await consequences(trx, run)
+    return run !== undefined
+  })
+}
+
+function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: Outcome): Promise<EndedRun | undefined> {
+  return trx
     .updateTable('runs')
     .set({
       state: outcome.state,
@@ -30,6 +39,6 @@ export async function finishRun(
     .where('id', '=', id)
     .where('attempt', '=', attempt)
     .where('state', 'in', before(outcome.state))
+    .returningAll()
     .executeTakeFirst()
-  return numUpdatedRows > 0n
 }

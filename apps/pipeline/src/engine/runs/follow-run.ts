@@ -2,9 +2,9 @@ import type { LogStreamQuery } from '@sluice/contracts'
 import type { Kysely, Selectable } from 'kysely'
 import type { DB, RunLogs, Runs } from '../../database.ts'
 
-/** What is followed: all runs of a pipeline, or one of them. */
+/** What is followed: all runs of one thing, or one of them. */
 export interface Followed extends Pick<LogStreamQuery, 'logLevel' | 'logImportance'> {
-  pipelineId: number
+  runnableId: number
   run?: string | undefined
 }
 
@@ -16,7 +16,7 @@ export const mostLines = 500
 /** The lines behind the one with this key, oldest first, `mostLines` at most. */
 export async function linesAfter(
   db: Kysely<DB>,
-  { pipelineId, run, logLevel, logImportance }: Followed,
+  { runnableId, run, logLevel, logImportance }: Followed,
   after: number,
 ): Promise<LogLine[]> {
   let found = db
@@ -24,7 +24,7 @@ export async function linesAfter(
     .innerJoin('runs as r', 'r.id', 'l.run_id')
     .selectAll('l')
     .select('r.uid as run_uid')
-    .where('l.pipeline_id', '=', pipelineId)
+    .where('l.runnable_id', '=', runnableId)
     .where('l.id', '>', after)
   if (run) found = found.where('r.uid', '=', run)
   if (logLevel) found = found.where('l.level', '=', logLevel)
@@ -33,14 +33,14 @@ export async function linesAfter(
 }
 
 /** The newest run, or the one that is followed. */
-export function followedRun(db: Kysely<DB>, { pipelineId, run }: Followed): Promise<Selectable<Runs> | undefined> {
-  const runs = db.selectFrom('runs').selectAll().where('pipeline_id', '=', pipelineId)
+export function followedRun(db: Kysely<DB>, { runnableId, run }: Followed): Promise<Selectable<Runs> | undefined> {
+  const runs = db.selectFrom('runs').selectAll().where('runnable_id', '=', runnableId)
   return (run ? runs.where('uid', '=', run) : runs).orderBy('id', 'desc').limit(1).executeTakeFirst()
 }
 
 /** The key behind which the newest run's lines begin; that of the last line of all while it has none. */
-export async function beforeRun(db: Kysely<DB>, { pipelineId }: Followed, run: number | undefined): Promise<number> {
-  const lines = db.selectFrom('run_logs').where('pipeline_id', '=', pipelineId)
+export async function beforeRun(db: Kysely<DB>, { runnableId }: Followed, run: number | undefined): Promise<number> {
+  const lines = db.selectFrom('run_logs').where('runnable_id', '=', runnableId)
   const first = await lines
     .select((eb) => eb.fn.min<number | null>('id').as('id'))
     .where('run_id', '=', run ?? 0)

@@ -47,8 +47,8 @@ export async function openRunLog(
 /** A run that was deleted meanwhile takes no lines, and that is no error. */
 async function insert(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
-    insert into run_logs (run_id, pipeline_id, created_at, level, importance, message)
-    select r.id, r.pipeline_id, l.created_at, l.level, l.importance, l.message
+    insert into run_logs (run_id, runnable_id, created_at, level, importance, message)
+    select r.id, r.runnable_id, l.created_at, l.level, l.importance, l.message
     from json_to_recordset(${JSON.stringify(lines)})
            as l (created_at timestamptz, level text, importance text, message text),
          runs r

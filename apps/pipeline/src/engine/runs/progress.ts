@@ -91,7 +91,7 @@ async function writeBeat(db: Kysely<DB>, { id, attempt }: Claim, totals: Totals 
 
 async function whyLost(db: Kysely<DB>, { id, attempt }: Claim): Promise<LostRun> {
   const run = await db.selectFrom('runs').select(['state', 'attempt']).where('id', '=', id).executeTakeFirst()
-  if (!run) return new LostRun('The pipeline was deleted.')
+  if (!run) return new LostRun('What it ran was deleted.')
   if (run.state === 'CANCELLED') return new LostRun('The run was cancelled.')
   return new LostRun(`Attempt ${attempt} was taken for dead; the run went on without it.`)
 }

@@ -16,24 +16,24 @@ interface Listed<Row> {
   total: number
 }
 
-/** A pipeline's runs, newest first. */
-export async function listRuns(db: Kysely<DB>, pipelineId: number, page: Page): Promise<Listed<Run>> {
-  const found = db.selectFrom('runs').where('pipeline_id', '=', pipelineId)
+/** The runs of one thing, newest first. */
+export async function listRuns(db: Kysely<DB>, runnableId: number, page: Page): Promise<Listed<Run>> {
+  const found = db.selectFrom('runs').where('runnable_id', '=', runnableId)
   return listed(found.selectAll().orderBy('id', 'desc'), page)
 }
 
-/** The newest run of each pipeline and the newest that published something. Pipelines that never ran are left out. */
+/** The newest run of each thing and the newest that ended well. What never ran is left out. */
 export async function lastRuns(
   db: Kysely<DB>,
-  pipelineIds: readonly number[],
+  runnableIds: readonly number[],
 ): Promise<Map<number, { last: Run; lastSuccess?: Run }>> {
-  if (pipelineIds.length === 0) return new Map()
+  if (runnableIds.length === 0) return new Map()
   const { rows } = await sql<Run & { newest: boolean }>`
     select r.*, r.id = newest.id as newest
-    from unnest(${pipelineIds}::bigint[]) as p (id)
-    cross join lateral (select id from runs where pipeline_id = p.id order by id desc limit 1) newest
+    from unnest(${runnableIds}::bigint[]) as p (id)
+    cross join lateral (select id from runs where runnable_id = p.id order by id desc limit 1) newest
     left join lateral (
-      select id from runs where pipeline_id = p.id and state = any(${[...successful]}::text[]) order by id desc limit 1
+      select id from runs where runnable_id = p.id and state = any(${[...successful]}::text[]) order by id desc limit 1
     ) success on true
     join runs r on r.id in (newest.id, success.id)
   `.execute(db)
@@ -41,23 +41,23 @@ export async function lastRuns(
   const found = new Map<number, { last: Run; lastSuccess?: Run }>()
   for (const { newest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
     const succeeded = (successful as readonly string[]).includes(run.state)
-    const known = found.get(run.pipeline_id) ?? { last: run }
-    found.set(run.pipeline_id, newest && !succeeded ? { ...known, last: run } : { ...known, lastSuccess: run })
+    const known = found.get(run.runnable_id) ?? { last: run }
+    found.set(run.runnable_id, newest && !succeeded ? { ...known, last: run } : { ...known, lastSuccess: run })
   }
   return found
 }
 
-/** The lines of a pipeline's runs, or of one of them, newest first unless told otherwise. */
+/** The lines of its runs, or of one of them, newest first unless told otherwise. */
 export async function listLogs(
   db: Kysely<DB>,
-  pipelineId: number,
+  runnableId: number,
   { taskId, logLevel, logImportance, order = 'DESC' }: LogQuery,
   page: Page,
 ): Promise<Listed<Selectable<RunLogs> & { run_uid: string }>> {
   let found = db
     .selectFrom('run_logs as l')
     .innerJoin('runs as r', 'r.id', 'l.run_id')
-    .where('l.pipeline_id', '=', pipelineId)
+    .where('l.runnable_id', '=', runnableId)
   if (taskId) found = found.where('r.uid', '=', taskId)
   if (logLevel) found = found.where('l.level', '=', logLevel)
   if (logImportance) found = found.where('l.importance', '=', logImportance)
@@ -65,17 +65,17 @@ export async function listLogs(
   return listed(found.selectAll('l').select('r.uid as run_uid').orderBy('l.id', direction), page)
 }
 
-/** The rows that a run set aside, in the order of the source. Undefined when the pipeline has no such run. */
+/** The rows that a run set aside, in the order of the source. Undefined when there is no such run. */
 export async function listRejectedRows(
   db: Kysely<DB>,
-  pipelineId: number,
+  runnableId: number,
   run: string,
   page: Page,
 ): Promise<Listed<Selectable<RejectedRows>> | undefined> {
   const found = await db
     .selectFrom('runs')
     .select('id')
-    .where('pipeline_id', '=', pipelineId)
+    .where('runnable_id', '=', runnableId)
     .where('uid', '=', run)
     .executeTakeFirst()
   if (!found) return undefined

@@ -12,8 +12,9 @@ import { type Pulse, startPulse, type Totals } from '../runs/progress.ts'
 import { storable } from '../runs/storable.ts'
 import { LostRun } from '../lost-run.ts'
 import { backoff, failureOf, firstError } from './failure.ts'
-import { type LoadingParts, loadRun, type Success } from './load-run.ts'
 import { correctCancelled, publishedAlready } from './published-already.ts'
+import type { Attempt, Success, WorkParts } from './work.ts'
+import { works } from './works.ts'
 
 /** The worker was told to stop: the run goes back to the queue. */
 export class HandedBack extends Error {
@@ -39,7 +40,7 @@ const longestAttempt = 23.5 * 3_600_000
 const longestWait = 24 * 3_600_000
 
 interface Context {
-  parts: LoadingParts & { logger: Logger }
+  parts: WorkParts & { logger: Logger }
   delivery: Delivery
   claim: Claim
   log: RunLog
@@ -77,10 +78,8 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
   const context = { parts, delivery, claim, log, pulse }
   try {
     if (claim.tries > mostTries) throw triedTooOften()
-    const { schema, table } = claim.pipeline
-    log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to load ${schema}.${table}.`)
-    const attempt = { claim, log, signal, count: (counts: Totals) => (totals = counts), stillOurs: pulse.beat }
-    return await succeed(context, await loadRun(parts, attempt))
+    const attempt: Attempt = { claim, log, signal, count: (counts: Totals) => (totals = counts), stillOurs: pulse.beat }
+    return await succeed(context, await work(parts, attempt))
   } catch (error) {
     const begun = Number((totals as Totals | undefined)?.bytesRead) > 0
     return await settle(context, signal.aborted ? signal.reason : firstError(error), begun)
@@ -91,7 +90,7 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
 }
 
 function takeUp(
-  { db, clientConcurrency }: LoadingParts,
+  { db, clientConcurrency }: WorkParts,
   { run, again }: Delivery,
 ): Promise<Claim | 'DEFERRED' | undefined> {
   return db.transaction().execute(async (trx) => {
@@ -167,6 +166,16 @@ async function queueAgain({ parts, delivery, claim }: Context, reason: Reason, s
     })
   if (!given) return 'LOST'
   return 'code' in reason ? 'AGAIN' : 'HANDED_BACK'
+}
+
+async function work(parts: WorkParts, attempt: Attempt): Promise<Success> {
+  const { client, subject } = attempt.claim
+  if (!(await parts.clientStands(client)))
+    throw new LoadProblem(
+      'CLIENT_DISABLED',
+      'Data pipelines are switched off for this organisation. The old data stays.',
+    )
+  return works[subject.kind]!.run(parts, attempt)
 }
 
 function triedTooOften(): LoadProblem {

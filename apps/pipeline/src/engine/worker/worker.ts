@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '@sluice/process'
 import type { Delivery, WorkerQueue } from '../queue/job-queue.ts'
 import { type Ended, executeRun, HandedBack } from './execute-run.ts'
-import type { LoadingParts } from './load-run.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import type { WorkParts } from './work.ts'
 
 export interface Worker {
   /** Takes no more runs, hands those in hand back to the queue, and answers when they are. 16 seconds at most. */
   stop(): Promise<void>
 }
 
-interface Parts extends LoadingParts {
+interface Parts extends WorkParts {
   queue: WorkerQueue
   logger: Logger
   metrics: WorkerMetrics
@@ -53,8 +53,11 @@ export async function startWorker(parts: Parts): Promise<Worker> {
       metrics.bytes.inc(success.bytesWritten)
       metrics.rejected.inc(success.rowsRejected)
     }
-    const { uid: run, client, attempt, pipeline } = claim
-    logger.info({ run, client, pipeline: pipeline.uid, attempt, ending, seconds, rows: success?.rowsWritten }, 'run')
+    const { uid: run, client, attempt, subject } = claim
+    logger.info(
+      { run, client, kind: subject.kind, subject: subject.uid, attempt, ending, seconds, rows: success?.rowsWritten },
+      'run',
+    )
   }
 
   await queue.work((delivery) => {

@@ -31,10 +31,10 @@ export function lookAt({ stack, seats }: Game, target: Target): Promise<string[]
   return look
 }
 
-export async function runsUnderWay({ stack }: Game): Promise<{ id: number; uid: string; pipeline_id: number }[]> {
+export async function runsUnderWay({ stack }: Game): Promise<{ id: number; uid: string; runnable_id: number }[]> {
   return stack.db
     .selectFrom('runs')
-    .select(['id', 'uid', 'pipeline_id'])
+    .select(['id', 'uid', 'runnable_id'])
     .where('state', 'in', ['QUEUED', 'RUNNING'])
     .execute()
 }

@@ -38,7 +38,7 @@ export async function wrongAtLast(stack: Stack, client: Client, target: Target):
   const states = await stack.db
     .selectFrom('runs')
     .select(['uid', 'state', 'rows_written'])
-    .where('pipeline_id', '=', target.pipeline.id)
+    .where('runnable_id', '=', target.pipeline.id)
     .execute()
   return states.flatMap(({ uid, state, rows_written: written }) => {
     const one = target.asked.find((asked) => asked.uid === uid)!
@@ -127,7 +127,7 @@ async function statesOf(stack: Stack, { pipeline }: Target): Promise<Map<string,
   const rows = await stack.db
     .selectFrom('runs')
     .select(['uid', 'state'])
-    .where('pipeline_id', '=', pipeline.id)
+    .where('runnable_id', '=', pipeline.id)
     .execute()
   return new Map(rows.map(({ uid, state }) => [uid, state as RunState]))
 }

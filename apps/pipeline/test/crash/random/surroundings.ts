@@ -12,7 +12,7 @@ import { askNext, cancel } from './targets.ts'
 export async function askAndHurry(game: Game): Promise<void> {
   const { stack, targets } = game
   while (!game.over) {
-    const busy = new Set((await runsUnderWay(game)).map(({ pipeline_id: id }) => id))
+    const busy = new Set((await runsUnderWay(game)).map(({ runnable_id: id }) => id))
     for (const target of targets) {
       if (busy.has(target.pipeline.id) || game.draining) continue
       const { number } = await askNext(stack, target)

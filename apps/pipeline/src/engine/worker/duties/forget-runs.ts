@@ -9,7 +9,7 @@ const batch = 20
 const budget = 10_000
 
 /**
- * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Of each pipeline the newest run
+ * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Of each thing that is run the newest run
  * and the newest successful one stay, because its status speaks of them; their logs and rejected rows go.
  */
 export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty {
@@ -37,10 +37,10 @@ async function forgetWholeRuns(db: Kysely<DB>, days: number): Promise<number> {
     delete from runs where id in (
       select r.id from runs r
       where r.finished_at < now() - make_interval(days => ${days}::int)
-        and exists (select from runs newer where newer.pipeline_id = r.pipeline_id and newer.id > r.id)
+        and exists (select from runs newer where newer.runnable_id = r.runnable_id and newer.id > r.id)
         and (r.state <> all(${success}::text[]) or exists (
           select from runs newer
-          where newer.pipeline_id = r.pipeline_id and newer.id > r.id and newer.state = any(${success}::text[])))
+          where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.state = any(${success}::text[])))
       order by r.finished_at limit ${batch})
   `.execute(db)
   return Number(numAffectedRows ?? 0)

@@ -17,14 +17,17 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
       for (let last = 0; ; ) {
         signal.throwIfAborted()
         const runs = await db
-          .selectFrom('runs')
-          .select(['id', 'uid', 'client'])
-          .where('id', '>', last)
+          .selectFrom('runs as r')
+          .innerJoin('runnables as s', 's.id', 'r.runnable_id')
+          .select(['r.id', 'r.uid', 'r.client'])
+          .where('r.id', '>', last)
+          // A workflow's run is in nobody's hands.
+          .where('s.kind', '<>', 'WORKFLOW')
           .where(sql<boolean>`
-            (state = 'QUEUED' and created_at < now() - interval '1 minute')
-            or (state = 'RUNNING' and heartbeat_at < now() - interval '2 minutes')`)
-          .where('state', 'in', ['QUEUED', 'RUNNING'])
-          .orderBy('id')
+            (r.state = 'QUEUED' and r.created_at < now() - interval '1 minute')
+            or (r.state = 'RUNNING' and r.heartbeat_at < now() - interval '2 minutes')`)
+          .where('r.state', 'in', ['QUEUED', 'RUNNING'])
+          .orderBy('r.id')
           .limit(page)
           .execute()
         if (runs.length > 0) sent += await queue.sendMissing(db, runs)

@@ -3,8 +3,7 @@ import type { LogEntry, Run } from '@sluice/contracts'
 import type { Runs } from '../../database.ts'
 import type { LogLine } from '../../engine/runs/follow-run.ts'
 import { progressOf } from '../../engine/runs/read-runs.ts'
-import { duration } from '../duration.ts'
-import type { DataPipelineRow } from './row.ts'
+import { duration } from './duration.ts'
 
 export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   taskId: row.uid,
@@ -23,7 +22,7 @@ export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   errorCode: row.error_code ?? undefined,
 })
 
-export const presentLogEntry = (row: LogLine, pipeline: DataPipelineRow): LogEntry => ({
+export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: string }): LogEntry => ({
   id: String(row.id),
   created: row.created_at.toISOString(),
   lastUpdated: row.created_at.toISOString(),

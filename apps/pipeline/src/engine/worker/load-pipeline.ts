@@ -1,63 +1,28 @@
-import type { KeyRing } from '@sluice/database'
-import type { Redaction } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { openSourceSecrets } from '../../source-secrets.ts'
 import { clearTheWay } from '../drops/drops.ts'
-import { type LoadedTable, loadFeeds, LoadProblem } from '../loads/load-feeds.ts'
+import { type LoadedTable, loadFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
-import type { Outcome } from '../runs/finish-run.ts'
-import type { RunLog } from '../runs/log.ts'
 import { openMeter } from '../runs/meter.ts'
-import type { Totals } from '../runs/progress.ts'
 import { tellProgress } from '../runs/progress-lines.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
 import { runsUnderWay } from '../runs/under-way.ts'
 import type { Report } from '../sources/source.ts'
-import type { Sources } from '../sources/sources.ts'
-import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
+import { WarehouseProblem } from '../warehouses/warehouse.ts'
+import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
 import { whatChanged, whatWasLoaded } from './sentences.ts'
 import { patience } from './silent-source.ts'
-
-/** What every run needs of the process. */
-export interface LoadingParts {
-  db: Kysely<DB>
-  warehouses: ClientWarehouses
-  sources: Sources
-  /** Opens the secrets of sources. */
-  keyRing: KeyRing
-  /** Runs of one client at once, in all workers together. */
-  clientConcurrency: number
-  redaction: Redaction
-  /** Seconds without a sign of life after which a source is given up. */
-  sourceSilence: number
-  /** Whether a client exists and may load. True where nobody can tell just now. */
-  clientStands(client: string): Promise<boolean>
-}
-
-/** What this run needs of its attempt. */
-export interface Attempt {
-  claim: Claim
-  log: RunLog
-  signal: AbortSignal
-  /** Where the counts go, from the moment that something is read. */
-  count(totals: Totals): void
-  stillOurs(): Promise<boolean>
-}
-
-export type Success = Extract<Outcome, { state: 'OK' | 'WARNING' }>
+import type { Attempt, Success, Work, WorkParts } from './work.ts'
 
 /**
  * From the source into the client's warehouse. A run that an earlier attempt has published is answered from the ledger.
  * Throws what `loadFeeds` throws.
  */
-export async function loadRun(parts: LoadingParts, attempt: Attempt): Promise<Success> {
+async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { claim, log } = attempt
-  if (!(await parts.clientStands(claim.client)))
-    throw new LoadProblem(
-      'CLIENT_DISABLED',
-      'Data pipelines are switched off for this organisation. The old data stays.',
-    )
+  const pipeline = await readPipeline(parts.db, claim.subject.id)
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}.`)
   const warehouse = await parts.warehouses.open(claim.client)
 
   const earlier = await warehouse.findPublication(claim.uid)
@@ -66,19 +31,20 @@ export async function loadRun(parts: LoadingParts, attempt: Attempt): Promise<Su
     return successOf(earlier.tables, claim.rowsRejected)
   }
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
-  await clearTheWay(parts.db, warehouse, { client: claim.client, ...claim.pipeline })
-  await warehouse.ensureSchema(claim.pipeline.schema)
-  const { tables, rejected } = await load(parts, attempt, warehouse)
+  await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await warehouse.ensureSchema(pipeline.schema)
+  const { tables, rejected } = await load(parts, attempt, pipeline, warehouse)
   for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
   return successOf(tables, rejected)
 }
 
 async function load(
-  { db, sources, keyRing, sourceSilence }: LoadingParts,
+  { db, sources, keyRing, sourceSilence }: WorkParts,
   { claim, log, signal: stopping, count, stillOurs }: Attempt,
+  pipeline: PipelineToLoad,
   warehouse: Parameters<typeof loadFeeds>[0]['warehouse'],
 ): Promise<{ tables: LoadedTable[]; rejected: number }> {
-  const { uid: run, attempt, input, pipeline } = claim
+  const { uid: run, attempt, input } = claim
   await using rejected = await openRejectedRows(db, claim)
   const meter = openMeter()
   count(meter)
@@ -135,7 +101,7 @@ async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<R
 }
 
 /** Empty is what the source said, so it is loaded, but hardly what anybody meant. */
-export function successOf(tables: readonly LoadedTable[], rejected: number): Success {
+function successOf(tables: readonly LoadedTable[], rejected: number): Success {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: rejected > 0 || rowsWritten === 0 ? 'WARNING' : 'OK',
@@ -145,3 +111,21 @@ export function successOf(tables: readonly LoadedTable[], rejected: number): Suc
     rowsRejected: rejected,
   }
 }
+
+/**
+ * The ledger's answer: what the table holds is the truth. Throws `WarehouseProblem` when the warehouse cannot tell just now.
+ */
+async function doneAlready(
+  { warehouses }: Pick<WorkParts, 'warehouses'>,
+  { client, uid, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'rowsRejected'>,
+): Promise<Success | undefined> {
+  const warehouse = await warehouses.find(client)
+  const publication = await warehouse?.findPublication(uid).catch((error: unknown) => {
+    // One that is gone, or knows us no more, holds nothing that this run published.
+    if (error instanceof WarehouseProblem && !error.retryable) return undefined
+    throw error
+  })
+  return publication && successOf(publication.tables, rowsRejected)
+}
+
+export const pipelineWork: Work = { run: loadPipeline, doneAlready }

@@ -1,0 +1,94 @@
+import type { PageQuery, ResultEnvelope, Run, RunBody, runSignatures } from '@sluice/contracts'
+import { Answer, problems, type Input } from '@sluice/http'
+import { pageHeaders, type Records } from '@sluice/records'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import { cancelRun } from '../../engine/runs/cancel-run.ts'
+import { listRuns } from '../../engine/runs/read-runs.ts'
+import { nounOf, type RunnableKind } from '../../engine/runs/runnable.ts'
+import { startRun } from '../../engine/runs/start-run.ts'
+import { usernamesOf } from '../authors.ts'
+import { type Asked, operation, type PipelineContext } from '../operation.ts'
+import { presentRun } from './present-run.ts'
+
+/** A row of something that can be run. */
+interface RunnableRow {
+  id: number
+  uid: string
+  version: number
+  client: string
+  /** Absent for what cannot be switched off. */
+  disabled?: boolean
+}
+
+interface Kind<Row extends RunnableRow> {
+  kind: RunnableKind
+  records: Records<Row, any, Asked>
+  /** Refuses, by a problem, to run what is not ready for it. */
+  checkReady?(trx: Transaction<DB>, row: Row): Promise<void>
+}
+
+type Asking<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
+
+/** Run, cancel, and the runs so far. */
+export function runOperations<Row extends RunnableRow>(
+  signatures: ReturnType<typeof runSignatures<string>>,
+  { kind, records, checkReady }: Kind<Row>,
+) {
+  const noun = nounOf[kind]
+  return {
+    run: operation(signatures.run, async (input): Promise<ResultEnvelope> => {
+      const { caller, params, body, request, queue, write } = input as Asking<undefined, RunBody>
+      const { run, existing } = await write(async (trx) => {
+        const row = await records.lock(trx, caller, params.uid, undefined)
+        if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled: enable it first.`)
+        await checkReady?.(trx, row)
+        const started = await startRun(
+          trx,
+          queue,
+          { id: row.id, client: row.client, kind },
+          { trigger: 'MANUAL', mode: body.mode ?? 'FULL', createdBy: caller.uid },
+        )
+        request.audit(params.uid, { run: started.run.uid })
+        return started
+      })
+      return accepted(existing ? 'A run was under way already; this is it.' : 'The run is queued.', run.uid)
+    }),
+
+    cancel: operation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
+      const { caller, params, request, write } = input as Asking<undefined, undefined>
+      const cancelled = await write(async (trx) => {
+        const row = await records.lock(trx, caller, params.uid, undefined)
+        const run = await cancelRun(trx, row.id)
+        request.audit(params.uid, { run: run?.uid })
+        return run
+      })
+      if (!cancelled) throw problems.refused('/', `No run of this ${noun} is queued or running.`)
+      return accepted('The run is cancelled; what it was to change stays as it was.', cancelled.uid)
+    }),
+
+    runs: operation(signatures.runs, async (input): Promise<Answer<Run[]>> => {
+      const { db, caller, params, query, request, identity } = input as Asking<PageQuery, undefined>
+      const row = await records.read(db, caller, params.uid)
+      const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
+      const { rows, total } = await listRuns(db, row.id, page)
+      const usernames = await usernamesOf(
+        rows.map((run) => run.created_by),
+        identity,
+      )
+      const answer = rows.map((run) => presentRun(run, usernames(run.created_by)))
+      return new Answer(answer, pageHeaders({ ...page, total }, request.url))
+    }),
+  }
+}
+
+/** The envelope of a run that was asked for. */
+export const accepted = (message: string, run: string): ResultEnvelope => ({
+  status: 'OK',
+  httpStatus: '202 Accepted',
+  httpStatusCode: 202,
+  statusCode: 202,
+  errorCode: 'OK',
+  message,
+  data: { jobId: run, taskId: run },
+})

@@ -1,0 +1,39 @@
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { LostRun } from '../lost-run.ts'
+
+/** A data pipeline as its attempt found it. */
+export interface PipelineToLoad {
+  id: number
+  uid: string
+  name: string
+  type: string
+  settings: unknown
+  /** Sealed. */
+  source_secrets: string | null
+  /** What runs on the staging table before it is published, in this order. */
+  sqlStatements: SqlStatement[]
+  schema: string
+  table: string
+  /** The group of checks that the rows have to pass. */
+  qualityGroupId: number | null
+}
+
+interface SqlStatement {
+  description?: string
+  statement: string
+}
+
+/** Throws `LostRun` when it was deleted meanwhile. */
+export async function readPipeline(db: Kysely<DB>, id: number): Promise<PipelineToLoad> {
+  const row = await db
+    .selectFrom('data_pipelines as p')
+    .innerJoin('schemas as s', 's.id', 'p.schema_id')
+    .select(['p.id', 'p.uid', 'p.name', 'p.type', 'p.settings', 'p.source_secrets', 'p.transformation'])
+    .select(['p.table_name as table', 's.schema_name as schema', 'p.quality_group_id as qualityGroupId'])
+    .where('p.id', '=', id)
+    .executeTakeFirst()
+  if (!row) throw new LostRun('The pipeline was deleted.')
+  const { transformation, ...pipeline } = row
+  return { ...pipeline, sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [] }
+}

@@ -1,0 +1,55 @@
+import { listOf, type Contract } from '../contract.ts'
+import { ResultEnvelope } from '../envelope.ts'
+import { signature } from '../operation.ts'
+import type { Role } from '../roles.ts'
+import { PageQuery, Run, RunBody } from './run.ts'
+
+interface Runnable<Path extends string> {
+  noun: string
+  plural: string
+  path: Path
+  see: readonly Role[]
+  manage: readonly Role[]
+}
+
+/** Run, cancel, and the runs so far: of everything that can be run. */
+export function runSignatures<const Path extends string>({
+  noun,
+  plural,
+  path,
+  see,
+  manage,
+}: Runnable<Path> & Partial<Record<'resource' | 'body', Contract<any>>>) {
+  return {
+    run: signature({
+      id: `${plural}.run`,
+      summary: 'Queue a run',
+      description: `While a run of the ${noun} is under way, asking again answers that one.`,
+      method: 'post',
+      path: `${path}/:uid/run` as const,
+      guard: manage,
+      status: 202,
+      body: RunBody,
+      response: ResultEnvelope,
+    }),
+    cancel: signature({
+      id: `${plural}.cancel`,
+      summary: 'Cancel the run that is queued or running',
+      method: 'post',
+      path: `${path}/:uid/cancel` as const,
+      guard: manage,
+      status: 202,
+      response: ResultEnvelope,
+    }),
+    runs: signature({
+      id: `${plural}.runs`,
+      summary: 'List runs, newest first',
+      method: 'get',
+      path: `${path}/:uid/runs` as const,
+      guard: see,
+      query: PageQuery,
+      response: listOf(Run),
+      paged: true,
+    }),
+  }
+}

@@ -1,0 +1,56 @@
+import { sql, type Kysely } from 'kysely'
+
+/** A table that is partitioned by months of a timestamp, with a partition `<table>_default` for all others. */
+export interface MonthlyTable {
+  table: string
+  /** The timestamp. */
+  column: string
+}
+
+/**
+ * Gives a table a partition for this month and each of the next two, by UTC. A month of which rows went into the default
+ * partition before stays there: rows are never moved. Answers how many it made.
+ */
+export async function addMonths(db: Kysely<any>, table: MonthlyTable, now: Date): Promise<number> {
+  let made = 0
+  for (let ahead = 0; ahead < 3; ahead += 1) if (await addMonth(db, table, monthFrom(now, ahead))) made += 1
+  return made
+}
+
+/** Drops the partitions of months that ended before a moment. Answers how many. */
+export async function dropMonths(db: Kysely<any>, { table }: MonthlyTable, before: Date): Promise<number> {
+  const { rows } = await sql<{ name: string }>`
+    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = ${table}::regclass and c.relname ~ ${`^${table}_\\d{4}_\\d{2}$`}
+    order by 1`.execute(db)
+  const past = rows.filter(({ name }) => {
+    const [year, month] = name.slice(-7).split('_').map(Number)
+    return Date.UTC(year!, month!, 1) <= before.getTime()
+  })
+  for (const { name } of past) await sql`drop table ${sql.table(name)}`.execute(db)
+  return past.length
+}
+
+function monthFrom(now: Date, ahead: number): [start: Date, end: Date] {
+  const start = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
+  return [start(ahead), start(ahead + 1)]
+}
+
+async function addMonth(
+  db: Kysely<any>,
+  { table, column }: MonthlyTable,
+  [start, end]: [Date, Date],
+): Promise<boolean> {
+  const name = `${table}_${start.toISOString().slice(0, 7).replace('-', '_')}`
+  const { rows } = await sql<{ needed: boolean }>`
+    select to_regclass(${name}) is null and not exists (
+      select from ${sql.table(`${table}_default`)} where ${sql.ref(column)} >= ${start} and ${sql.ref(column)} < ${end}
+    ) as needed
+  `.execute(db)
+  if (!rows[0]?.needed) return false
+  await sql`
+    create table if not exists ${sql.table(name)} partition of ${sql.table(table)}
+      for values from (${sql.lit(start.toISOString())}) to (${sql.lit(end.toISOString())})
+  `.execute(db)
+  return true
+}
