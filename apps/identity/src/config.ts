@@ -14,7 +14,7 @@ import {
   SettingsProblem,
   type Setting,
 } from '@sluice/process'
-import { sender, smtpUrl } from './mail/settings.ts'
+import { sender, smtpUrl } from '@sluice/mail'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 

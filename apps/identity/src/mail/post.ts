@@ -5,7 +5,7 @@ import type { DB } from '../database.ts'
 import { claimMails, giveBack, markDelayed, markFailed, markSent, type Claimed } from './claims.ts'
 import type { MailMetrics } from './metrics.ts'
 import { openBody, type MailConfig } from './outbox.ts'
-import { MailRefused, type SendMail } from './smtp.ts'
+import { MailRefused, type SendMail } from '@sluice/mail'
 
 interface Parts {
   db: Kysely<DB>

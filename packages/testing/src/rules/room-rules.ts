@@ -10,9 +10,10 @@ const packages: Record<string, string[]> = {
   'packages/records': ['contracts', 'database', 'http'],
   'packages/delimited': ['contracts'],
   'packages/tuples': ['contracts'],
+  'packages/mail': ['process'],
   'packages/testing': ['contracts', 'database', 'http'],
-  'apps/identity': ['contracts', 'process', 'database', 'http', 'records'],
-  'apps/pipeline': ['contracts', 'process', 'database', 'http', 'records', 'delimited', 'tuples'],
+  'apps/identity': ['contracts', 'process', 'database', 'http', 'records', 'mail'],
+  'apps/pipeline': ['contracts', 'process', 'database', 'http', 'records', 'delimited', 'tuples', 'mail'],
 }
 
 /** Inside an app: which of its other rooms each room may import. The longest name that fits a file is its room. */
@@ -42,11 +43,41 @@ const rooms: Record<string, string[]> = {
     'apps/pipeline/src/engine/queue',
     'apps/pipeline/src/engine/runs',
     'apps/pipeline/src/engine/drops',
+    'apps/pipeline/src/engine/schedules',
+    'apps/pipeline/src/engine/workflows',
+    'apps/pipeline/src/engine/variables',
+    'apps/pipeline/src/engine/quality',
+    'apps/pipeline/src/engine/views',
+    'apps/pipeline/src/engine/destinations',
+    'apps/pipeline/src/engine/datasets',
   ],
   'apps/pipeline/src/identity': ['apps/pipeline/src'],
   'apps/pipeline/src/files': [],
   'apps/pipeline/src/engine/queue': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],
-  'apps/pipeline/src/engine/runs': ['apps/pipeline/src', 'apps/pipeline/src/engine/queue'],
+  // What follows from the end of a run is said by the rooms that it follows in.
+  'apps/pipeline/src/engine/runs': ['apps/pipeline/src'].concat(
+    ['queue', 'alerts', 'workflows'].map((room) => `apps/pipeline/src/engine/${room}`),
+  ),
+  'apps/pipeline/src/engine/alerts': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],
+  'apps/pipeline/src/engine/schedules': ['apps/pipeline/src'].concat(
+    ['queue', 'runs', 'workflows'].map((room) => `apps/pipeline/src/engine/${room}`),
+  ),
+  'apps/pipeline/src/engine/workflows': ['apps/pipeline/src'].concat(
+    ['queue', 'runs'].map((room) => `apps/pipeline/src/engine/${room}`),
+  ),
+  'apps/pipeline/src/engine/variables': ['apps/pipeline/src'],
+  'apps/pipeline/src/engine/quality': ['apps/pipeline/src'].concat(
+    ['runs', 'variables', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+  ),
+  'apps/pipeline/src/engine/views': ['apps/pipeline/src'].concat(
+    ['runs', 'variables', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+  ),
+  'apps/pipeline/src/engine/destinations': ['apps/pipeline/src'].concat(
+    ['runs', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+  ),
+  'apps/pipeline/src/engine/datasets': ['apps/pipeline/src'].concat(
+    ['sources', 'loads', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+  ),
   'apps/pipeline/src/engine/sources': ['apps/pipeline/src', 'apps/pipeline/src/files'],
   'apps/pipeline/src/engine/loads': [
     'apps/pipeline/src',
@@ -56,7 +87,9 @@ const rooms: Record<string, string[]> = {
   'apps/pipeline/src/engine/warehouses': ['apps/pipeline/src'],
   'apps/pipeline/src/engine/drops': ['apps/pipeline/src', 'apps/pipeline/src/engine/warehouses'],
   'apps/pipeline/src/engine/worker': ['apps/pipeline/src'].concat(
-    ['queue', 'runs', 'sources', 'loads', 'warehouses', 'drops'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['queue', 'runs', 'sources', 'loads', 'warehouses', 'drops', 'alerts', 'schedules', 'workflows', 'variables']
+      .concat('quality', 'views', 'destinations', 'datasets')
+      .map((room) => `apps/pipeline/src/engine/${room}`),
     'apps/pipeline/src/files',
     'apps/pipeline/src/identity',
   ),
@@ -75,7 +108,9 @@ const drivers: Record<string, string | string[]> = {
   '@node-rs/argon2': 'apps/identity/src/sign-in/password.ts',
   otpauth: 'apps/identity/src/sign-in/second-factor/',
   uqr: 'apps/identity/src/sign-in/second-factor/',
-  nodemailer: 'apps/identity/src/mail/',
+  nodemailer: 'packages/mail/',
+  'cron-parser': 'apps/pipeline/src/engine/schedules/',
+  '@fastify/busboy': 'packages/http/',
   undici: 'packages/http/',
   'ipaddr.js': 'packages/http/',
 }

@@ -1,13 +1,14 @@
 import { createTransport } from 'nodemailer'
-import type { Config } from '../config.ts'
-import type { Rendered } from './render.ts'
 import { isMailable, type Sender, type SmtpServer } from './settings.ts'
 
-export interface Outgoing extends Rendered {
+/** A mail as it goes out. */
+export interface Outgoing {
   uid: string
   recipient: string
   subject: string
   created: Date
+  text: string
+  html: string
 }
 
 /** The server did not take a mail. `permanent`: it will not take it later either. The message is one line without secrets. */
@@ -36,8 +37,13 @@ interface Options {
   patience?: number
 }
 
+interface MailSettings {
+  SMTP_URL: SmtpServer | undefined
+  MAIL_FROM: Sender | undefined
+}
+
 /** How mails go out under these settings. Undefined: they do not. */
-export const sendingOf = ({ SMTP_URL, MAIL_FROM }: Pick<Config, 'SMTP_URL' | 'MAIL_FROM'>): SendMail | undefined =>
+export const sendingOf = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail | undefined =>
   SMTP_URL && MAIL_FROM && smtp({ server: SMTP_URL, from: MAIL_FROM })
 
 /** Hands mails to an SMTP server, each over a connection of its own. Throws `MailRefused`. */
