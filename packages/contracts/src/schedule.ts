@@ -19,9 +19,28 @@ export const runTriggers = [
 
 export type RunTrigger = (typeof runTriggers)[number]
 
-/** What every scheduled object takes. */
-export const scheduled = {
+const Interval = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description }))
+
+const fields = {
   disabled: Type.Boolean(),
   runTrigger: Type.Enum([...runTriggers]),
   cronExpression: Type.Optional(Type.String({ maxLength: 120 })),
+  continuousUpdateInterval: Interval('Minutes between two continuous updates.'),
+  fullRefreshInterval: Interval('Hours after which a continuously updated object is replaced in full.'),
 }
+
+/** What every scheduled object takes. */
+export const scheduled = { ...fields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
+
+/** The same as it is answered. */
+export const scheduledResponse = {
+  ...fields,
+  continuouslyUpdated: Type.Boolean(),
+  /** When it runs, with the minute that a random trigger stands for. Absent where it runs only when asked to. */
+  triggerExpression: Type.Optional(Type.String({ maxLength: 200 })),
+  scheduleable: Type.Boolean(),
+}
+
+/** What a response adds, which a client may send back. */
+export const scheduledIgnored = ['status', 'triggerExpression', 'scheduleable'] as const

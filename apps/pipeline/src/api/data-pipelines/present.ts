@@ -5,7 +5,6 @@ import {
   type DataPipeline,
   type PipelineType,
   type ReferencedSchema,
-  type RunTrigger,
   type UploadedFile,
 } from '@sluice/contracts'
 import { accessOf, visibleTo } from '@sluice/records'
@@ -13,6 +12,7 @@ import type { UploadedFiles } from '../../database.ts'
 import { authorsOf, usernamesOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
+import { scheduleFields } from '../schedules/schedule-columns.ts'
 import { presentSchemas, type SchemaRow } from '../schemas/records.ts'
 import type { DataPipelineRow } from './row.ts'
 import { statusesOf } from './status.ts'
@@ -43,11 +43,8 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
       reference: row.reference ?? undefined,
       source: row.source ?? undefined,
       termsOfUse: row.terms_of_use ?? undefined,
-      disabled: row.disabled,
-      runTrigger: row.run_trigger as RunTrigger,
-      cronExpression: row.cron_expression ?? undefined,
+      ...scheduleFields(row),
       scheduleable: kind.scheduleable,
-      continuouslyUpdated: false,
       dataDownload: true,
       transformation: row.transformation as DataPipeline['transformation'],
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },

@@ -1,24 +1,17 @@
 import type { DataPipelineStatus } from '@sluice/contracts'
-import { lastRuns, progressOf } from '../../engine/runs/read-runs.ts'
-import { duration } from '../runs/duration.ts'
+import { progressOf } from '../../engine/runs/read-runs.ts'
+import { runStatusesOf } from '../runs/run-status.ts'
 import type { Asked } from '../operation.ts'
 import type { DataPipelineRow } from './row.ts'
 
 /** How each pipeline's last run went, and what its last successful one left in the warehouse. */
 export async function statusesOf(rows: DataPipelineRow[], { db }: Asked) {
-  const found = await lastRuns(
-    db,
-    rows.map(({ id }) => id),
-  )
+  const statusOf = await runStatusesOf(db, rows)
 
   return (row: DataPipelineRow, schema: string): DataPipelineStatus => {
-    const { last, lastSuccess } = found.get(row.id) ?? {}
+    const { status, last, lastSuccess } = statusOf(row.id)
     return {
-      lastRunStatus: (last?.state as DataPipelineStatus['lastRunStatus'] | undefined) ?? 'NEVER_RUN',
-      lastRun: (last?.started_at ?? last?.created_at)?.toISOString(),
-      lastRunSuccess: lastSuccess?.finished_at?.toISOString(),
-      lastRunDuration: last && duration(last.started_at, last.finished_at),
-      jobId: last?.uid,
+      ...status,
       taskId: last?.uid,
       ...(last?.state === 'RUNNING' && { progress: progressOf(last) }),
       tables: lastSuccess

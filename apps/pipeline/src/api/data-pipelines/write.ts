@@ -7,6 +7,7 @@ import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
+import { scheduleColumns } from '../schedules/schedule-columns.ts'
 import { schemas } from '../schemas/records.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { DataPipelineRow } from './row.ts'
@@ -38,9 +39,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
       source: body.source ?? null,
       terms_of_use: body.termsOfUse ?? null,
       tags: JSON.stringify(body.tags ?? []),
-      disabled: body.disabled,
-      run_trigger: body.runTrigger,
-      cron_expression: body.cronExpression ?? null,
+      ...scheduleColumns(body),
       anonymous_metadata: body.anonymousAccess?.metadata ?? false,
       anonymous_data: body.anonymousAccess?.data ?? false,
       transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),

@@ -1,8 +1,20 @@
 import { closed } from '../../contract.ts'
 import { Type, type TProperties } from 'typebox'
 import { Access, AccessPart } from '../../access.ts'
-import { authored, body, ignored, Line, Link, namedAndDescribed, recorded, Tags, Text, Uid } from '../../named.ts'
-import { scheduled } from '../../schedule.ts'
+import {
+  authored,
+  body,
+  ignored,
+  Line,
+  Link,
+  namedAndDescribed,
+  recorded,
+  Reference,
+  Tags,
+  Text,
+  Uid,
+} from '../../named.ts'
+import { scheduled, scheduledIgnored, scheduledResponse } from '../../schedule.ts'
 import { DataPipelineStatus } from '../run.ts'
 import { ReferencedSchema } from '../schema.ts'
 
@@ -60,16 +72,10 @@ const described = {
   tags: Type.Optional(Tags),
 }
 
-/** Minutes, and hours. */
-const Interval = Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 }))
-
 const fields = {
   ...namedAndDescribed,
   ...described,
-  ...scheduled,
   transformation: Type.Optional(Transformation),
-  continuousUpdateInterval: Interval,
-  fullRefreshInterval: Interval,
 }
 
 const TableName = Type.String({ minLength: 1, maxLength: 63 })
@@ -77,9 +83,11 @@ const TableName = Type.String({ minLength: 1, maxLength: 63 })
 /** What every kind of pipeline takes. */
 export const baseFields = {
   ...fields,
+  ...scheduled,
+  /** The checks that loaded rows have to pass before they are published. */
+  dataQualityCheckGroup: Type.Optional(Type.Union([Reference, Type.Null()])),
   anonymousAccess: Type.Optional(AnonymousAccess),
   access: Type.Optional(AccessPart),
-  continuouslyUpdated: Type.Optional(Type.Boolean()),
   dataWarehouseTarget: Type.Object(
     {
       schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
@@ -95,17 +103,15 @@ export const baseFields = {
 /** What a response adds, which a client may send back. */
 export const baseIgnored = [
   'client',
-  'status',
+  ...scheduledIgnored,
   'typeName',
   'typeKey',
   'dataWarehouseTargetSchemaName',
   'dataWarehouseTargetTableName',
   'dataPipelineSourceName',
-  'triggerExpression',
   'displayDescription',
   'tagString',
   'dataDownload',
-  'scheduleable',
 ]
 
 /**
@@ -131,6 +137,8 @@ export const baseResponse = {
   ...authored,
   client: Line,
   ...fields,
+  ...scheduledResponse,
+  dataQualityCheckGroup: Type.Optional(Type.Object({ id: Uid, name: Line }, closed)),
   anonymousAccess: AnonymousAccess,
   access: Access,
   dataWarehouseTarget: Type.Object(
@@ -143,10 +151,7 @@ export const baseResponse = {
   dataWarehouseTargetSchemaName: Line,
   dataWarehouseTargetTableName: Line,
   dataPipelineSourceName: Type.Optional(Line),
-  triggerExpression: Type.Optional(Line),
   displayDescription: Type.Optional(Text),
   tagString: Type.Optional(Text),
   dataDownload: Type.Boolean(),
-  scheduleable: Type.Boolean(),
-  continuouslyUpdated: Type.Boolean(),
 }

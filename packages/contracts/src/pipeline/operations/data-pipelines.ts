@@ -1,0 +1,161 @@
+import { listOf } from '../../contract.ts'
+import { ResultEnvelope } from '../../envelope.ts'
+import { signature } from '../../operation.ts'
+import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
+import { UploadedFile } from '../data-pipeline/uploaded-file.ts'
+import { LookedUp, SourceLookupBody } from '../lookup.ts'
+import { FilePreviewQuery, SourcePreview } from '../preview.ts'
+import { UploadQuery } from '../upload.ts'
+import { runSignatures } from '../run-signatures.ts'
+import { LogEntry, LogQuery, LogStreamQuery, PageQuery, RejectedRow } from '../run.ts'
+import { DataQuery, QueryResult, Table } from '../table.ts'
+
+const pipeline = {
+  noun: 'data pipeline',
+  plural: 'dataPipelines',
+  path: '/data-pipelines',
+  see: ['ROLE_SEE_DATA_PIPELINE'],
+  manage: ['ROLE_MANAGE_DATA_PIPELINE'],
+  resource: DataPipeline,
+  body: DataPipelineBody,
+} as const
+
+const { see, manage } = pipeline
+const seeData = [...see, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
+
+export const dataPipelineSignatures = {
+  ...recordSignatures(pipeline),
+  ...sharingSignatures(pipeline),
+  ...runSignatures(pipeline),
+  upload: signature({
+    id: 'dataPipelines.upload',
+    summary: 'Upload the file that the next run loads',
+    description: 'The body is the file itself, streamed. A second upload replaces the first once it is complete.',
+    method: 'post',
+    path: '/data-pipelines/:uid/file',
+    guard: manage,
+    ifMatch: true,
+    upload: 'application/octet-stream',
+    query: UploadQuery,
+    response: UploadedFile,
+  }),
+  preview: signature({
+    id: 'dataPipelines.preview',
+    summary: 'The first rows of a source, before anything is saved',
+    description:
+      'Of a database, what the query or table gives; of an upload, the file of the pipeline that `id` names. With `id`, an absent password means the stored one. What else a pipeline has is accepted and ignored.',
+    method: 'post',
+    path: '/data-pipelines/preview',
+    guard: manage,
+    effect: 'read',
+    body: SourceBody,
+    response: SourcePreview,
+  }),
+  previewFile: signature({
+    id: 'dataPipelines.previewFile',
+    summary: 'The first rows of a file, before anything is saved',
+    description:
+      'The body is the beginning of the file: the first 4 MB are looked at, so send no more. A workbook, an archive, a JSON document or a Parquet file that is larger has to be uploaded first.',
+    method: 'post',
+    path: '/data-pipelines/preview-file',
+    guard: manage,
+    effect: 'read',
+    upload: 'application/octet-stream',
+    query: FilePreviewQuery,
+    response: SourcePreview,
+  }),
+  testSource: signature({
+    id: 'dataPipelines.testSource',
+    summary: 'Try to reach a source, before anything is saved',
+    description:
+      'What is wrong is an answer too: status ERROR, a code and a sentence. With `id`, an absent password means the stored one.',
+    method: 'post',
+    path: '/data-pipelines/test-connection',
+    guard: manage,
+    effect: 'read',
+    body: SourceBody,
+    response: ResultEnvelope,
+  }),
+  testConnection: signature({
+    id: 'dataPipelines.testConnection',
+    summary: 'Try to reach the source of a pipeline, as it is saved',
+    description: 'What is wrong is an answer too: status ERROR, a code and a sentence.',
+    method: 'post',
+    path: '/data-pipelines/:uid/test-connection',
+    guard: manage,
+    effect: 'read',
+    response: ResultEnvelope,
+  }),
+  lookup: signature({
+    id: 'dataPipelines.lookup',
+    summary: 'What a source has to choose from, before anything is saved',
+    description: 'Of databases, the kind `tables`: what can be read, a thousand at most; `query` narrows it.',
+    method: 'post',
+    path: '/lookups/:type/:kind',
+    guard: manage,
+    effect: 'read',
+    body: SourceLookupBody,
+    response: listOf(LookedUp),
+  }),
+  lookupSaved: signature({
+    id: 'dataPipelines.lookupSaved',
+    summary: 'What the source of a pipeline has to choose from',
+    description: 'An absent jdbcSource means the saved one, and an absent password the stored one.',
+    method: 'post',
+    path: '/data-pipelines/:uid/lookups/:kind',
+    guard: manage,
+    effect: 'read',
+    body: SourceLookupBody,
+    response: listOf(LookedUp),
+  }),
+  rejectedRows: signature({
+    id: 'dataPipelines.rejectedRows',
+    summary: 'Rows that did not fit, where and why',
+    method: 'get',
+    path: '/data-pipelines/:uid/runs/:taskId/rejected-rows',
+    guard: see,
+    query: PageQuery,
+    response: listOf(RejectedRow),
+    paged: true,
+  }),
+  logs: signature({
+    id: 'dataPipelines.logs',
+    summary: 'Read the log',
+    method: 'get',
+    path: '/data-pipelines/:uid/logs',
+    guard: see,
+    query: LogQuery,
+    response: listOf(LogEntry),
+    paged: true,
+  }),
+  followLogs: signature({
+    id: 'dataPipelines.followLogs',
+    summary: 'Follow the log and the progress as they are written',
+    description:
+      'Server-sent events: `log` with a LogEntry, and `run` with the Run that is under way, each time that it got further. It begins with the first line of the newest run, or behind the line that Last-Event-ID names.',
+    method: 'get',
+    path: '/data-pipelines/:uid/logs/stream',
+    guard: see,
+    query: LogStreamQuery,
+    response: LogEntry,
+    events: true,
+  }),
+  table: signature({
+    id: 'dataPipelines.table',
+    summary: 'The loaded table: columns, rows, size',
+    method: 'get',
+    path: '/data-pipelines/:uid/table',
+    guard: seeData,
+    response: Table,
+  }),
+  data: signature({
+    id: 'dataPipelines.data',
+    summary: 'The loaded rows',
+    method: 'get',
+    path: '/data-pipelines/:uid/data',
+    guard: seeData,
+    query: DataQuery,
+    response: QueryResult,
+  }),
+}

@@ -1,0 +1,14 @@
+import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { Schema, SchemaBody } from '../schema.ts'
+
+const schema = {
+  noun: 'schema',
+  plural: 'schemas',
+  path: '/schemas',
+  see: ['ROLE_SEE_SCHEMA'],
+  manage: ['ROLE_MANAGE_SCHEMA'],
+  resource: Schema,
+  body: SchemaBody,
+} as const
+
+export const schemaSignatures = { ...recordSignatures(schema), ...sharingSignatures(schema) }
