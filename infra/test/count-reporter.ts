@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { root } from '../paths.ts'
 import type { Counts } from './counts.ts'
 
 /** The part of jest's results that is counted here. */
@@ -10,6 +12,11 @@ type Results = {
   numPendingTests: number
   numTodoTests: number
   numRuntimeErrorTestSuites: number
+  testResults: {
+    testFilePath: string
+    testExecError?: unknown
+    testResults: { status: string; fullName: string; failureMessages: string[] }[]
+  }[]
 }
 
 /** Jest reporter: leaves one package's counts in a folder, where infra/test/test.ts sums them. */
@@ -26,7 +33,19 @@ export default class CountReporter {
       // A file that cannot even be loaded has no tests to count, and is a failure all the same.
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       skipped: results.numPendingTests + results.numTodoTests,
+      failures: results.testResults.flatMap(failuresOf),
     }
     writeFileSync(join(this.#folder, `${randomUUID()}.json`), JSON.stringify(counts))
   }
 }
+
+/** By file and name, with the first line of what went wrong. */
+function failuresOf({ testFilePath, testExecError, testResults }: Results['testResults'][number]): string[] {
+  const file = relative(root, testFilePath)
+  if (testExecError) return [`${file}: could not be loaded`]
+  return testResults
+    .filter(({ status }) => status === 'failed')
+    .map(({ fullName, failureMessages }) => `${file} › ${fullName}: ${firstLine(failureMessages[0] ?? '')}`)
+}
+
+const firstLine = (text: string) => stripVTControlCharacters(text).split('\n')[0]!.slice(0, 200)

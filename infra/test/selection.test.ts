@@ -24,5 +24,7 @@ describe('the arguments of npm test', () => {
 })
 
 it('the closing line has one form', () => {
-  expect(closingLine({ passed: 12, failed: 0, skipped: 1 })).toBe('Tests: 12 passed, 0 failed, 1 skipped')
+  expect(closingLine({ passed: 12, failed: 1, skipped: 1, failures: ['a.test.ts › adds: no'] })).toBe(
+    '✗ a.test.ts › adds: no\nTests: 12 passed, 1 failed, 1 skipped',
+  )
 })
