@@ -14,7 +14,7 @@ export default {
     ],
   },
   testMatch: ['**/*.test.ts'],
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   // Packages run two at a time: together they fill the machine once.
   maxWorkers: '50%',
   passWithNoTests: true,

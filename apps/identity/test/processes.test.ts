@@ -112,7 +112,7 @@ describe('the commands of the service', () => {
     expect(await run('serve')).toMatchObject({ code: 1, err: expect.stringContaining(`Port ${port}`) })
     child.kill('SIGTERM')
     expect((await ended).code).toBe(0)
-  }, 60_000)
+  }, 300_000)
 
   it('finish what they were asked before they stop', async () => {
     const { child, ended } = start('serve', { LOG_LEVEL: 'info' })

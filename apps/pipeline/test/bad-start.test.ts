@@ -32,7 +32,7 @@ describe('a database that is not migrated', () => {
       await db.query(`delete from migrations where name like '0003\\_%'`)
       expect(await started()).toEqual(refused)
     },
-    60_000,
+    300_000,
   )
 
   it('says in a sentence why it cannot be migrated', async () => {
@@ -43,5 +43,5 @@ describe('a database that is not migrated', () => {
     const program = startProgram('pipeline/bin/migrate.ts', { PIPELINE_DATABASE_URL: empty.url })
     expect(await program.ended).toBe(1)
     expect(program.output()).toMatch(/^The database was migrated by a newer version \(0999_later\.sql .*\.\n$/)
-  }, 60_000)
+  }, 300_000)
 })

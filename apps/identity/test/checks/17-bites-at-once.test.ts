@@ -14,7 +14,7 @@ beforeAll(async () => {
   identity = installation.identity[0]!
   const body = { username: 'admin', password: goodPassword }
   admin = (await ask(identity, 'POST', '/auth/login', { body })).body.accessToken
-}, 120_000)
+}, 300_000)
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
@@ -117,5 +117,5 @@ it.each(Object.entries(reasons))(
     expect(Date.now() - since).toBeLessThan(10_000)
     expect([await schemas(staying.tokens.accessToken), await schemas(staying.apiToken)]).toEqual([200, 200])
   },
-  60_000,
+  300_000,
 )

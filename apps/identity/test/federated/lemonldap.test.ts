@@ -80,7 +80,7 @@ described(`LemonLDAP::NG as the provider of a client${missing ? ` (${missing})` 
   it('may change its keys', async () => {
     await lemonldap.start({ redirectUri })
     expect((await signIn('dwho')).status).toBe(200)
-  }, 60_000)
+  }, 300_000)
 
   it('is not believed once it calls itself something else', async () => {
     const before = await begin(service, code)
@@ -90,5 +90,5 @@ described(`LemonLDAP::NG as the provider of a client${missing ? ` (${missing})` 
     expect([answer.status, answer.body.detail]).toEqual([502, 'The ID token was issued by another provider.'])
     expect(await tried()).toMatchObject({ status: 'ERROR', errorCode: 'SSO_ISSUER_MISMATCH' })
     expect((await service.http.get(`/api/v1/auth/sso/${code}`)).status).toBe(502)
-  }, 60_000)
+  }, 300_000)
 })

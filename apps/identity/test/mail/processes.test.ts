@@ -40,7 +40,7 @@ beforeAll(async () => {
     MAIL_FROM: 'Sluice <no-reply@example.org>',
   }
   expect(await begin('create-first-admin').code).toBe(0)
-}, 60_000)
+}, 300_000)
 afterAll(async () => {
   for (const child of started) child.kill('SIGKILL')
   await mailbox.stop()
@@ -149,4 +149,4 @@ it('what a process was sending when it was killed, the next one sends: perhaps a
   second.child.kill('SIGTERM')
   expect(await second.code).toBe(0)
   expect(ids().slice(earlier).length).toBeGreaterThan(0)
-}, 60_000)
+}, 300_000)

@@ -7,7 +7,7 @@ import { ask, startInstallation, type Installation } from '../real-processes.ts'
 let installation: Installation
 beforeAll(async () => {
   installation = await startInstallation({ pipeline: true })
-}, 120_000)
+}, 300_000)
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
@@ -28,4 +28,4 @@ it('what a withdrawn key signed is refused by other services soon, and by all wi
   await expect(quick(accessToken)).rejects.toMatchObject({ status: 401 })
   while ((await pipelines()) !== 401 && Date.now() - since < 75_000) await sleep(500)
   expect(Date.now() - since).toBeLessThan(70_000)
-}, 120_000)
+}, 300_000)

@@ -73,7 +73,7 @@ beforeAll(async () => {
       })
     }),
   )
-}, 120_000)
+}, 300_000)
 afterAll(async () => {
   for (const { scene } of killed.values()) await scene.client.end()
   await stack?.[Symbol.asyncDispose]()

@@ -46,7 +46,7 @@ beforeAll(async () => {
   )
   await Promise.all(first.map((worker) => worker[Symbol.asyncDispose]()))
   await gate.shut()
-}, 120_000)
+}, 300_000)
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
 describe('a run whose worker cannot reach the service’s own database', () => {

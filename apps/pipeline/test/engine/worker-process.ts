@@ -37,7 +37,7 @@ export async function spawnWorker(environment: Record<string, string>): Promise<
 /** Asks until the answer is truthy. */
 export async function until<T>(
   ask: () => T | Promise<T>,
-  { within = 60_000, every = 20 } = {},
+  { within = 240_000, every = 20 } = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const end = Date.now() + within
   for (;;) {

@@ -24,7 +24,7 @@ if (missing) console.warn(`Tests of encrypted connections are skipped: ${missing
     mariadb = await startMariadb(certificate)
     await mariadb.admin.query(`create database shop; create user reader identified by 'reads-only' require ssl`)
     front = await encryptedFront()
-  }, 60_000)
+  }, 300_000)
   afterAll(async () => {
     front?.close()
     await target?.query(`drop table if exists ${table}`)

@@ -21,7 +21,7 @@ if (missing) console.warn(`Tests of MariaDB as a source are skipped: ${missing}.
       create database shop character set utf8mb4; use shop;
       create user reader identified by 'reads-only'; grant select on shop.* to reader;
       create user nobody identified by 'sees-nothing'`)
-  }, 60_000)
+  }, 300_000)
   afterAll(async () => {
     await target?.query(`drop table if exists ${table}`)
     await target?.end()
