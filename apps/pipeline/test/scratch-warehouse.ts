@@ -1,3 +1,4 @@
+import { afterAll, beforeAll } from '@jest/globals'
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import type { WarehouseAccess } from '../src/engine/warehouses/postgres/access.ts'
@@ -92,6 +93,27 @@ export async function scratchWarehouse(): Promise<ScratchWarehouse> {
       await warehouse[Symbol.asyncDispose]()
       await superuser.end()
       await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A scratch warehouse with the schema `health`, made before the tests of a `describe` and gone after them. */
+export function scratchWarehouseForAll(): Omit<ScratchWarehouse, symbol> {
+  let scratch: ScratchWarehouse
+  beforeAll(async () => {
+    scratch = await scratchWarehouse()
+    await scratch.warehouse.ensureSchema('health')
+  })
+  afterAll(() => scratch?.[Symbol.asyncDispose]())
+  return {
+    get access() {
+      return scratch.access
+    },
+    get warehouse() {
+      return scratch.warehouse
+    },
+    get superuser() {
+      return scratch.superuser
     },
   }
 }

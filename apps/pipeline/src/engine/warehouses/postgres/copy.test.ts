@@ -1,24 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, never } from '../../../../test/rows.ts'
-import { type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../../../../test/tuples.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 const large = { size: 1 << 30 }
 
 describe('copying binary tuples', () => {
-  let scratch: ScratchWarehouse
+  const scratch = scratchWarehouseForAll()
   let table: string
 
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
   beforeEach(() => {
     table = word('cases_')
   })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
 
   const begin = (attempt = 1) =>
     scratch.warehouse.beginLoad({ schema: 'health', table, columns: two, run: word('run'), attempt }, never)

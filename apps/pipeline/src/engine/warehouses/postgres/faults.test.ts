@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
-import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../../../../test/tuples.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 import { warehouseProblem } from './problems.ts'
@@ -12,18 +12,13 @@ import { warehouseProblem } from './problems.ts'
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
 describe('a warehouse in trouble', () => {
-  let scratch: ScratchWarehouse
+  const scratch = scratchWarehouseForAll()
   let table: string
 
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
   beforeEach(async () => {
     table = word('cases_')
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(3))
   })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
 
   const count = async () => (await scratch.warehouse.readTable('health', table, { limit: 100, offset: 0 })).rows.length
   const staged = async (run: string) =>

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { dyingAt } from '../../../../test/dying-client.ts'
 import { columns, never, stage } from '../../../../test/rows.ts'
-import { type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import type { Warehouse } from '../warehouse.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
@@ -10,13 +10,7 @@ const keyed = (id: string) =>
   columns({ id, name: 'TEXT' }).map((column) => ({ ...column, primaryKey: column.name === 'id' }))
 
 describe('a worker that is killed between any two steps', () => {
-  let scratch: ScratchWarehouse
-
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
+  const scratch = scratchWarehouseForAll()
 
   const gone = async () => {
     for (let tries = 0; tries < 100; tries += 1) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, never, numbered, stage } from '../../../../test/rows.ts'
-import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { LostRun } from '../../lost-run.ts'
 import type { TargetColumn } from '../warehouse.ts'
 
@@ -10,17 +10,12 @@ const keyed = (types: Record<string, string>, keys = ['id']): TargetColumn[] =>
 const two = keyed({ id: 'INTEGER', name: 'TEXT' })
 
 describe('merging increments', () => {
-  let scratch: ScratchWarehouse
+  const scratch = scratchWarehouseForAll()
   let table: string
 
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
   beforeEach(() => {
     table = word('cases_')
   })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
 
   type Rows = Parameters<typeof stage>[2]
   async function publish(

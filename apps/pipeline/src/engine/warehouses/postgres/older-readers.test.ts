@@ -1,24 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, loadAll, never, numbered } from '../../../../test/rows.ts'
-import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { connectedAs, scratchWarehouse, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../../../test/tuples.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
 describe('readers that are older than a load', () => {
-  let scratch: ScratchWarehouse
+  const scratch = scratchWarehouseForAll()
   let table: string
 
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
   beforeEach(async () => {
     table = word('cases_')
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(3))
   })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
 
   /** As a large source is loaded: over two connections, not frozen. */
   async function loadLarge({ attempt = 1, chunks = () => numberedTuples(5), signal = never } = {}) {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { longestWait } from '../../../../test/longest-wait.ts'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
-import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../../../test/tuples.ts'
 import { LostRun } from '../../lost-run.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
@@ -10,17 +10,12 @@ import { openPostgresWarehouse } from './postgres-warehouse.ts'
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
 describe('publishing', () => {
-  let scratch: ScratchWarehouse
+  const scratch = scratchWarehouseForAll()
   let table: string
 
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
   beforeEach(() => {
     table = word('cases_')
   })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
 
   const load = (rows: Parameters<typeof loadAll>[2], shape = two) =>
     loadAll(scratch.warehouse, { table, columns: shape }, rows)

@@ -1,24 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
-import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
 describe('transforming rows before they are published', () => {
-  let scratch: ScratchWarehouse
+  const scratch = scratchWarehouseForAll()
   let table: string
 
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
   beforeEach(async () => {
     table = word('cases_')
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(3, 'old'))
   })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
 
   async function transformed(
     statements: string[],

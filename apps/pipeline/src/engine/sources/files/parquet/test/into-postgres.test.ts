@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { never } from '../../../../../../test/rows.ts'
-import { type ScratchWarehouse, scratchWarehouse, word } from '../../../../../../test/scratch-warehouse.ts'
+import { scratchWarehouseForAll, word } from '../../../../../../test/scratch-warehouse.ts'
 import { loadFeeds } from '../../../../loads/load-feeds.ts'
 import type { Feed, FeedColumn } from '../../../source.ts'
 import { defaultLimits } from '../limits.ts'
@@ -13,20 +13,13 @@ const folder = inputFolder()
 const report = { progress: () => {}, reject: () => {}, rejectMore: () => {}, startOver: async () => {}, log: () => {} }
 
 describe('a Parquet file on its way into PostgreSQL', () => {
-  let scratch: ScratchWarehouse
+  const scratch = scratchWarehouseForAll()
   let table: string
 
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
   beforeEach(() => {
     table = word('parquet_')
   })
-  afterAll(async () => {
-    folder[Symbol.dispose]()
-    await scratch?.[Symbol.asyncDispose]()
-  })
+  afterAll(() => folder[Symbol.dispose]())
 
   const load = (feeds: AsyncIterable<Feed>, into = table) =>
     loadFeeds({
