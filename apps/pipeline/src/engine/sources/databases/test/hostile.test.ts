@@ -1,7 +1,6 @@
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -10,41 +9,15 @@ import { promisify } from 'node:util'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { tryDatabase } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
+import { rawServers, somewhere } from './raw-servers.ts'
 import { here } from './reading.ts'
 
 const never = new AbortController().signal
 const mega = 1024 * 1024
-const config: DatabaseConfig = {
-  kind: 'postgres',
-  host: 'source.example',
-  port: 1,
-  database: 'shop',
-  username: 'reader',
-  password: '',
-  ssl: false,
-  trustServerCertificate: true,
-  query: 'select 1',
-}
+const config: DatabaseConfig = { ...somewhere, password: '', trustServerCertificate: true }
 
 describe('a server that means harm', () => {
-  const servers: Server[] = []
-  const sockets = new Set<Socket>()
-
-  afterAll(() => {
-    for (const socket of sockets) socket.destroy()
-    for (const server of servers) server.close()
-  })
-
-  async function serve(answer: (socket: Socket) => void): Promise<number> {
-    const server = createServer((socket) => {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      answer(socket)
-    })
-    servers.push(server)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return (server.address() as { port: number }).port
-  }
+  const serve = rawServers()
 
   const tried = (changes: Partial<DatabaseConfig>) =>
     tryDatabase({ ...config, ...changes }, here, never, databaseLimits).catch((error: unknown) => error)

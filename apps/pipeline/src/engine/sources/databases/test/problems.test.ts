@@ -1,23 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import mssql from 'mssql'
 import { DatabaseError } from 'pg'
-import { type DatabaseConfig, databaseLimits, type DatabaseKind } from '../database-config.ts'
+import { databaseLimits, type DatabaseKind } from '../database-config.ts'
 import { databaseSource } from '../database-source.ts'
 import { engines } from '../engines.ts'
 import { databaseProblem, explained, toldAsBug } from '../problems.ts'
+import { somewhere as config } from './raw-servers.ts'
 import { here, listener, postgresConfig, superuser, word } from './reading.ts'
 
-const config: DatabaseConfig = {
-  kind: 'postgres',
-  host: 'source.example',
-  port: 1,
-  database: 'shop',
-  username: 'reader',
-  password: 'a-password-of-somebody',
-  ssl: false,
-  trustServerCertificate: false,
-  query: 'select 1',
-}
 const kinds: DatabaseKind[] = ['postgres', 'mysql', 'sql-server', 'oracle']
 const explain = async (kind: DatabaseKind, error: unknown) => explained(error, config, await engines[kind](), true)
 

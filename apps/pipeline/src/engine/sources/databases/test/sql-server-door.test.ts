@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { createServer, type Server, type Socket } from 'node:net'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { tryDatabase } from '../database-source.ts'
+import { somewhere } from './raw-servers.ts'
 import { here } from './reading.ts'
 
 const never = new AbortController().signal
@@ -45,18 +46,7 @@ describe('SQL Server at its door, played by a stand-in', () => {
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
-    const config: DatabaseConfig = {
-      kind: 'sql-server',
-      host: 'source.example',
-      port,
-      database: 'shop',
-      username: 'reader',
-      password: 'a-password-of-somebody',
-      ssl: false,
-      trustServerCertificate: false,
-      query: 'select 1',
-      ...changes,
-    }
+    const config: DatabaseConfig = { ...somewhere, kind: 'sql-server', port, ...changes }
     return tryDatabase(config, here, never, limits).catch((error: Error) => error)
   }
 

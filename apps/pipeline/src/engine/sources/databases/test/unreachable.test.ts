@@ -1,9 +1,9 @@
-import { afterAll, describe, expect, it } from '@jest/globals'
-import { createServer, type Server, type Socket } from 'node:net'
+import { describe, expect, it } from '@jest/globals'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { databaseLimits, type DatabaseConfig, type DatabaseKind } from '../database-config.ts'
 import { tryDatabase } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
+import { rawServers, somewhere } from './raw-servers.ts'
 import { here } from './reading.ts'
 
 const never = new AbortController().signal
@@ -11,38 +11,10 @@ const kinds: DatabaseKind[] = ['postgres', 'mysql', 'sql-server', 'oracle']
 const limits = { ...databaseLimits, connect: 500, signIn: 1_500 }
 
 describe('a database that cannot be reached', () => {
-  const servers: Server[] = []
-  const sockets = new Set<Socket>()
-
-  afterAll(() => {
-    for (const socket of sockets) socket.destroy()
-    for (const server of servers) server.close()
-  })
-
-  async function serve(answer: (socket: Socket) => void): Promise<number> {
-    const server = createServer((socket) => {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      answer(socket)
-    })
-    servers.push(server)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return (server.address() as { port: number }).port
-  }
+  const serve = rawServers()
 
   async function problem(changes: Partial<DatabaseConfig>, connectable = here) {
-    const config: DatabaseConfig = {
-      kind: 'postgres',
-      host: 'source.example',
-      port: 1,
-      database: 'shop',
-      username: 'reader',
-      password: 'a-password-of-somebody',
-      ssl: false,
-      trustServerCertificate: false,
-      query: 'select 1',
-      ...changes,
-    }
+    const config = { ...somewhere, ...changes }
     const error = await tryDatabase(config, connectable, never, limits).catch((thrown: Error) => thrown)
     expect(error).toMatchObject({ name: 'SourceProblem', message: expect.stringMatching(/\.$|It says: /) })
     expect((error as Error).message + (error as Error).stack).not.toContain(config.password)
@@ -103,10 +75,10 @@ describe('a database that cannot be reached', () => {
     it('is not trusted by Oracle’s driver', async () => {
       if (!certificate) return console.warn('openssl is not installed')
       const server = createTlsServer(certificate, () => {}).on('tlsClientError', () => {})
-      servers.push(server)
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       const { port } = server.address() as { port: number }
       expect(await problem({ kind: 'oracle', port, ssl: true })).toBe('CERTIFICATE_NOT_TRUSTED')
+      server.close()
     })
   })
 
