@@ -50,7 +50,8 @@ beforeAll(async () => {
       const [taken] = takenBy(workers[index]!)
       const { scene, run } = asked.find(({ run }) => run.uid === taken)!
       const after = await seen(stack, scene, run)
-      if (one[1] === 'is cancelled') await stack.db.transaction().execute((trx) => cancelRun(trx, scene.pipeline.id))
+      if (one[1] === 'is cancelled')
+        await stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, scene.pipeline.id))
       if (one[1] === 'was tried often')
         await stack.db.updateTable('runs').set({ attempt: 5 }).where('id', '=', run.id).execute()
       return { name: nameOf(one), scene, run, after }

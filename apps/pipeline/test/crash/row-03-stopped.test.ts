@@ -35,7 +35,7 @@ beforeAll(async () => {
   await Promise.all(points.map((point, index) => sprung(first[index]!, point)))
   const sleeping = first.map((worker) => ({ worker, ...asked.find(({ run }) => run.uid === takenBy(worker)[0])! }))
   const last = sleeping.at(-1)!
-  await stack.db.transaction().execute((trx) => cancelRun(trx, last.scene.pipeline.id))
+  await stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, last.scene.pipeline.id))
   const later = await ask(stack, last.scene.pipeline, numbered(3, 30))
   workers.use(await spawnWorker({ ...stack.environment, CLIENT_CONCURRENCY: '64', WORKER_CONCURRENCY: '6' }))
   stopped = await Promise.all(

@@ -18,7 +18,8 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]()
 })
 
-const cancel = ({ pipeline }: Loaded) => stack.db.transaction().execute((trx) => cancelRun(trx, pipeline.id))
+const cancel = ({ pipeline }: Loaded) =>
+  stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, pipeline.id))
 const untouched = { state: 'CANCELLED', attempt: 1, holds: [1], rows: 2, publications: 0, staging: 0, jobs: 0 }
 
 /** Connections of workers to this warehouse that are at work. */

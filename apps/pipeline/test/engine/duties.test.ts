@@ -35,7 +35,7 @@ async function ended(pipeline: Pipeline, state: 'OK' | 'FAILED', daysAgo: number
   log.write('INFO', 'LOW', 'a line')
   const failed = { state: 'FAILED', code: 'X', message: '' } as const
   const ok = { state: 'OK', message: '', rowsWritten: 1, bytesWritten: 1, rowsRejected: 0 } as const
-  await finishRun(stack.db, claim, state === 'OK' ? ok : failed)
+  await finishRun(stack, claim, state === 'OK' ? ok : failed)
   const finished = sql<Date>`now() - make_interval(days => ${daysAgo}::int)`
   await stack.db.updateTable('runs').set({ finished_at: finished }).where('id', '=', run.id).execute()
   return run.id
@@ -137,7 +137,7 @@ describe('the janitor', () => {
     const duty = sweepStaging(stack)
     expect(await duty.run(never)).toBe(1)
     expect(await stagingTables(client)).toBe(1)
-    await finishRun(stack.db, (await claimRun(stack.db, run.uid))!, { state: 'FAILED', code: 'X', message: '' })
+    await finishRun(stack, (await claimRun(stack.db, run.uid))!, { state: 'FAILED', code: 'X', message: '' })
     expect(await duty.run(never)).toBe(1)
     expect(await stagingTables(client)).toBe(0)
   })

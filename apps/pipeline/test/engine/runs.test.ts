@@ -33,7 +33,8 @@ async function claimed() {
 
 const giveBack = (claim: Claim, reason: Parameters<typeof giveBackRun>[2]) =>
   stack.db.transaction().execute((trx) => giveBackRun(trx, claim, reason))
-const cancel = (pipeline: { id: number }) => stack.db.transaction().execute((trx) => cancelRun(trx, pipeline.id))
+const cancel = (pipeline: { id: number }) =>
+  stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, pipeline.id))
 
 describe('a run', () => {
   it('is one, however often it is asked for at the same time', async () => {
@@ -45,7 +46,7 @@ describe('a run', () => {
 
   it('leaves room for the next once it is finished', async () => {
     const { pipeline, run, claim } = await claimed()
-    expect(await finishRun(stack.db, claim, ok)).toBe(true)
+    expect(await finishRun(stack, claim, ok)).toBe(true)
     expect((await stack.run(pipeline)).uid).not.toBe(run.uid)
   })
 
@@ -57,7 +58,7 @@ describe('a run', () => {
 
   it('is not claimed once it is finished, cancelled or gone', async () => {
     const finished = await claimed()
-    await finishRun(stack.db, finished.claim, ok)
+    await finishRun(stack, finished.claim, ok)
     const cancelled = await claimed()
     await cancel(cancelled.pipeline)
     expect(await claimRun(stack.db, finished.run.uid)).toBeUndefined()
@@ -69,10 +70,10 @@ describe('a run', () => {
     const { run, claim: old } = await claimed()
     const claim = (await claimRun(stack.db, run.uid))!
     expect(claim.attempt).toBe(2)
-    expect(await finishRun(stack.db, old, ok)).toBe(false)
+    expect(await finishRun(stack, old, ok)).toBe(false)
     expect(await giveBack(old, { unfinished: true })).toBe(false)
     expect(await stack.state(run)).toMatchObject({ state: 'RUNNING', attempt: 2 })
-    expect(await finishRun(stack.db, claim, failed)).toBe(true)
+    expect(await finishRun(stack, claim, failed)).toBe(true)
     expect(await stack.state(run)).toMatchObject({ state: 'FAILED', error_code: 'X', message: 'Not loaded.' })
   })
 
@@ -95,7 +96,7 @@ describe('a run', () => {
     const [one, two, three] = await Promise.all([...runs, other].map(takeUp))
     expect([one, two].filter(Boolean)).toHaveLength(1)
     expect(three).toBeTruthy()
-    await finishRun(stack.db, (one || two)!, ok)
+    await finishRun(stack, (one || two)!, ok)
     expect(await takeUp(one ? runs[1]! : runs[0]!)).toBeTruthy()
   })
 
@@ -106,13 +107,13 @@ describe('a run', () => {
     expect(await cancel(pipeline)).toBeUndefined()
     const running = await claimed()
     expect(await cancel(running.pipeline)).toMatchObject({ uid: running.run.uid, state: 'CANCELLED' })
-    expect(await finishRun(stack.db, running.claim, failed)).toBe(false)
+    expect(await finishRun(stack, running.claim, failed)).toBe(false)
   })
 
   it('is OK after all when the warehouse had committed before it was cancelled', async () => {
     const { pipeline, run, claim } = await claimed()
     await cancel(pipeline)
-    expect(await finishRun(stack.db, claim, ok)).toBe(true)
+    expect(await finishRun(stack, claim, ok)).toBe(true)
     expect(await stack.state(run)).toMatchObject({ state: 'OK', rows_written: 2 })
   })
 })
@@ -226,15 +227,15 @@ describe('the last runs of pipelines', () => {
     const never = await stack.pipeline()
     const { pipeline, claim } = await claimed()
     const only = await claimed()
-    await finishRun(stack.db, claim, ok)
+    await finishRun(stack, claim, ok)
     const second = await stack.run(pipeline)
-    await finishRun(stack.db, (await claimRun(stack.db, second.uid))!, failed)
+    await finishRun(stack, (await claimRun(stack.db, second.uid))!, failed)
     const found = await lastRuns(stack.db, [never.id, pipeline.id, only.pipeline.id])
     expect([...found.keys()].toSorted()).toEqual([pipeline.id, only.pipeline.id].toSorted())
     expect(found.get(pipeline.id)).toMatchObject({ last: { uid: second.uid }, lastSuccess: { uid: claim.uid } })
     expect(found.get(only.pipeline.id)).toMatchObject({ last: { state: 'RUNNING' } })
     expect(found.get(only.pipeline.id)?.lastSuccess).toBeUndefined()
-    await finishRun(stack.db, only.claim, ok)
+    await finishRun(stack, only.claim, ok)
     const { last, lastSuccess } = (await lastRuns(stack.db, [only.pipeline.id])).get(only.pipeline.id)!
     expect(last.uid).toBe(lastSuccess?.uid)
     expect(last.finished_at).toBeInstanceOf(Date)

@@ -56,10 +56,10 @@ export function runOperations<Row extends RunnableRow>(
     }),
 
     cancel: operation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
-      const { caller, params, request, write } = input as Asking<undefined, undefined>
+      const { caller, params, request, queue, write } = input as Asking<undefined, undefined>
       const cancelled = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
-        const run = await cancelRun(trx, row.id)
+        const run = await cancelRun(trx, queue, row.id)
         request.audit(params.uid, { run: run?.uid })
         return run
       })

@@ -1,5 +1,6 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
 import type { Claim } from './claim.ts'
 import { consequences, type EndedRun } from './consequences.ts'
 import { before } from './states.ts'
@@ -10,13 +11,13 @@ export type Outcome =
 
 /** Ends a run. False when it is no longer this attempt's to end; then nothing changes. */
 export async function finishRun(
-  db: Kysely<DB>,
+  { db, queue }: { db: Kysely<DB>; queue: JobQueue },
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
   outcome: Outcome,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const run = await endRun(trx, id, attempt, outcome)
-    if (run) await consequences(trx, run)
+    if (run) await consequences(trx, queue, run)
     return run !== undefined
   })
 }

@@ -105,7 +105,7 @@ async function succeed({ parts, claim, log }: Context, success: Success): Promis
   // Whoever sees that the run is over finds its log complete.
   await log.flush()
   await failpoint('before-status')
-  const ours = await finishRun(parts.db, claim, success)
+  const ours = await finishRun(parts, claim, success)
   await failpoint('status-written')
   return { ending: ours ? success.state : 'LOST', claim, success }
 }
@@ -146,7 +146,7 @@ async function settle(context: Context, error: unknown, begun: boolean): Promise
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
   await log.flush()
   if (!(await pulse.beat())) return { ending: 'LOST', claim }
-  const ours = await finishRun(parts.db, claim, { state: 'FAILED', code: failure.code, message })
+  const ours = await finishRun(parts, claim, { state: 'FAILED', code: failure.code, message })
   return { ending: ours ? 'FAILED' : 'LOST', claim }
 }
 

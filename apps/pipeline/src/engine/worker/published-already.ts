@@ -4,7 +4,7 @@ import type { RunnableKind } from '../runs/runnable.ts'
 import type { Success, WorkParts } from './work.ts'
 import { works } from './works.ts'
 
-type Parts = Pick<WorkParts, 'db' | 'warehouses'>
+type Parts = Pick<WorkParts, 'db' | 'queue' | 'warehouses'>
 
 export function publishedAlready(parts: Parts, claim: Claim): Promise<Success | undefined> {
   return works[claim.subject.kind]?.doneAlready?.(parts, claim) ?? Promise.resolve(undefined)
@@ -21,5 +21,5 @@ export async function correctCancelled(parts: Parts, uid: string): Promise<void>
     .where('r.attempt', '>', 0)
     .executeTakeFirst()
   const success = run && (await works[run.kind as RunnableKind]?.doneAlready?.(parts, run))
-  if (success) await finishRun(parts.db, run, success)
+  if (success) await finishRun(parts, run, success)
 }

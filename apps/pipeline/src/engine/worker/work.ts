@@ -2,6 +2,7 @@ import type { KeyRing } from '@sluice/database'
 import type { Redaction } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
 import type { Claim } from '../runs/claim.ts'
 import type { Outcome } from '../runs/finish-run.ts'
 import type { RunLog } from '../runs/log.ts'
@@ -12,6 +13,8 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 /** What every run needs of the process. */
 export interface WorkParts {
   db: Kysely<DB>
+  /** Takes the runs that follow from the end of this one. */
+  queue: JobQueue
   warehouses: ClientWarehouses
   sources: Sources
   /** Opens the secrets of sources, targets and variables. */

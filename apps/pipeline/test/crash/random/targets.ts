@@ -71,7 +71,7 @@ function content({ number, rows, rejected, more }: Content): string {
 
 /** Cancels the run that is under way, and notes when that held. */
 export async function cancel(stack: Stack, { pipeline, asked }: Target): Promise<void> {
-  const cancelled = await stack.db.transaction().execute((trx) => cancelRun(trx, pipeline.id))
+  const cancelled = await stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, pipeline.id))
   if (!cancelled) return
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(stack.db)
   const one = asked.find(({ id }) => id === cancelled.id)
