@@ -1,4 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { type Column, columnOf } from './properties.ts'
 import { refuse } from './violations.ts'
 
 const mostWords = 20
@@ -30,15 +31,15 @@ export const begins: Pattern = (column, text) => {
  * Where the text is kept once more in lower case with an index of trigrams: what holds there whenever the text occurs in the
  * property. Letter by letter, as pg_c_utf8 lowers, so that a piece of the text is a piece of it in lower case, too.
  */
-export const occursIn = (within: string, text: string): RawBuilder<SqlBool> =>
-  sql`${sql.ref(within)} like lower(${`%${escaped(text)}%`} collate pg_c_utf8)`
+export const occursIn = (within: Column, text: string): RawBuilder<SqlBool> =>
+  sql`${columnOf(within)} like lower(${`%${escaped(text)}%`} collate pg_c_utf8)`
 
 /**
  * The same for a pattern that `RecordKind.matches` is given, where each line of the column is a text of its own: none of them
  * has a line break in it.
  */
-export const matchesLineOf = (within: string, like: string): RawBuilder<SqlBool> =>
-  like.includes('\n') ? sql`false` : sql`${sql.ref(within)} like lower(${like} collate pg_c_utf8)`
+export const matchesLineOf = (within: Column, like: string): RawBuilder<SqlBool> =>
+  like.includes('\n') ? sql`false` : sql`${columnOf(within)} like lower(${like} collate pg_c_utf8)`
 
 const contains = pattern('ilike', '%', '%')
 

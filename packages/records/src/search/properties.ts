@@ -10,16 +10,16 @@ interface Placed {
   /** Is there always a value? Then an index may serve an order by it, whatever the direction. */
   required?: boolean
   /**
-   * A column that holds this one's text and others', in lower case by pg_c_utf8, and has an index of trigrams. Whatever
+   * What holds this one's text and others', in lower case by pg_c_utf8, and has an index of trigrams. Whatever
    * looks for a piece of text in the property then looks there too.
    */
-  within?: string
+  within?: Column
   /**
    * For a value that stands in another row, of which there may be many fewer than rows that refer to it: the same value where
    * it stands (`a.username`), and what holds for a row whose other row meets a condition (`r.created_by in (select …)`). Filters
    * look there first, rather than once for each row.
    */
-  found?: { column: string; within?: string; where: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool> }
+  found?: { column: string; within?: Column; where: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool> }
   /** Who may search by it: holders of any of these roles. Absent: everyone who may search. */
   onlyFor?: readonly Role[]
   /**

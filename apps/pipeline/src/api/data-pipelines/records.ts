@@ -1,11 +1,14 @@
 import { sql, type SqlBool } from 'kysely'
 import { holds, pipelineTypes, runTriggers, type DataPipeline } from '@sluice/contracts'
-import { records, visibleTo, type Level, type RecordKind } from '@sluice/records'
+import { matchesLineOf, records, visibleTo, type Level, type RecordKind } from '@sluice/records'
 import type { Caller } from '@sluice/http'
 import type { Asked } from '../operation.ts'
 import { tagsColumn } from '../recorded.ts'
 import { presentDataPipelines } from './present.ts'
 import type { DataPipelineRow } from './row.ts'
+
+/** As it is indexed. */
+const text = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
 
 const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
   noun: 'data pipeline',
@@ -13,18 +16,18 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
   path: '/data-pipelines',
   properties: {
     id: { type: 'uid', column: 'r.uid' },
-    name: { type: 'string', column: 'r.name' },
-    description: { type: 'string', column: 'r.description' },
+    name: { type: 'string', column: 'r.name', required: true, within: text },
+    description: { type: 'string', column: 'r.description', within: text },
     tags: { type: 'strings', column: tagsColumn },
     owner: { type: 'string', column: 'r.owner' },
     type: { type: 'enum', column: 'r.type', values: pipelineTypes },
     disabled: { type: 'boolean', column: 'r.disabled' },
     runTrigger: { type: 'enum', column: 'r.run_trigger', values: runTriggers },
-    dataWarehouseTargetTableName: { type: 'string', column: 'r.table_name' },
+    dataWarehouseTargetTableName: { type: 'string', column: 'r.table_name', required: true, within: text },
     created: { type: 'date-time', column: 'r.created_at' },
     lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
-  matches: (like) => sql`(r.name ilike ${like} or r.table_name ilike ${like} or r.description ilike ${like})`,
+  matches: (like) => matchesLineOf(text, like),
   scope: visibleTo,
   present: presentDataPipelines,
 }
