@@ -10,7 +10,8 @@ interface Limits {
 /** The same response, whose body breaks off with a problem once it grows beyond `maxBytes`. */
 export async function capped(response: Response, { maxBytes, host, problem }: Limits): Promise<Response> {
   const { status, statusText, headers, body } = response
-  const tooLarge = () => new OutgoingProblem(`${host} answers more than the ${maxBytes} bytes that are read.`)
+  const tooLarge = () =>
+    new OutgoingProblem(`${host} answers more than the ${maxBytes} bytes that are read.`, { code: 'ANSWER_TOO_LARGE' })
   if (Number(headers.get('content-length') ?? 0) > maxBytes) {
     await body?.cancel()
     throw tooLarge()

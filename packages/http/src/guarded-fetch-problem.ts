@@ -1,12 +1,32 @@
+/** What kind of thing went wrong: stable, in the words that sources use for the same. */
+export type OutgoingCode =
+  | 'ADDRESS_NOT_ALLOWED'
+  | 'HOST_UNKNOWN'
+  | 'CONNECTION_REFUSED'
+  | 'CONNECTION_TIMEOUT'
+  | 'CONNECTION_LOST'
+  | 'CERTIFICATE_NOT_TRUSTED'
+  | 'OTHER_PROTOCOL'
+  | 'REDIRECTED'
+  | 'ANSWER_TOO_LARGE'
+
+interface Details {
+  refused?: boolean
+  cause?: unknown
+  code?: OutgoingCode
+}
+
 /** A request to an address that somebody typed was refused, or came to nothing. The message is a sentence for that person. */
 export class OutgoingProblem extends Error {
   override readonly name = 'OutgoingProblem'
   /** A rule of ours forbids it, so that it was not tried. */
   readonly refused: boolean
+  readonly code: OutgoingCode
 
-  constructor(message: string, { refused = false, cause }: { refused?: boolean; cause?: unknown } = {}) {
+  constructor(message: string, { refused = false, cause, code }: Details = {}) {
     super(message, { cause })
     this.refused = refused
+    this.code = code ?? (refused ? 'ADDRESS_NOT_ALLOWED' : 'CONNECTION_LOST')
   }
 }
 
@@ -17,8 +37,9 @@ export function outgoingProblem(error: unknown, host: string, seconds: number): 
   const causes = causesOf(error)
   const ours = causes.find((cause) => cause instanceof OutgoingProblem)
   if (ours) return ours
-  const sentence = causes.map((cause) => sentenceOf(cause, host, seconds)).find((found) => found !== undefined)
-  return new OutgoingProblem(sentence ?? `The connection to ${host} failed.`, { cause: error })
+  const found = causes.map((cause) => explained(cause, host, seconds)).find((one) => one !== undefined)
+  const [code, sentence] = found ?? ['CONNECTION_LOST', `The connection to ${host} failed.`]
+  return new OutgoingProblem(sentence, { cause: error, code })
 }
 
 /** An error and what caused it, outermost first; eight deep at most. */
@@ -31,30 +52,47 @@ export function causesOf(error: unknown): unknown[] {
   return found
 }
 
-const sentences: Record<string, (host: string) => string> = {
-  ENOTFOUND: (host) => `There is no host ${host}: its name is not known.`,
-  EAI_AGAIN: (host) => `The name ${host} could not be looked up just now.`,
-  ECONNREFUSED: (host) => `Nothing answers at ${host}: the connection was refused.`,
-  ECONNRESET: (host) => `${host} broke off the connection.`,
-  EHOSTUNREACH: (host) => `There is no way to ${host} from here.`,
-  ENETUNREACH: (host) => `There is no way to ${host} from here.`,
-  CERT_HAS_EXPIRED: (host) => `The certificate of ${host} has expired.`,
-  DEPTH_ZERO_SELF_SIGNED_CERT: (host) => `The certificate of ${host} is signed by nobody but itself.`,
-  SELF_SIGNED_CERT_IN_CHAIN: (host) => `The certificate of ${host} comes from an authority that is not known here.`,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: (host) => `${host} does not send the certificates between its own and a known one.`,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: (host) =>
-    `The certificate of ${host} comes from an authority that is not known here.`,
-  ERR_TLS_CERT_ALTNAME_INVALID: (host) => `The certificate that ${host} shows is for another name.`,
-  UND_ERR_SOCKET: (host) => `${host} broke off the connection.`,
-  UND_ERR_HEADERS_OVERFLOW: (host) => `${host} sent headers that are too large.`,
+const known: Record<string, [OutgoingCode, (host: string) => string]> = {
+  ENOTFOUND: ['HOST_UNKNOWN', (host) => `There is no host ${host}: its name is not known.`],
+  EAI_AGAIN: ['HOST_UNKNOWN', (host) => `The name ${host} could not be looked up just now.`],
+  ECONNREFUSED: ['CONNECTION_REFUSED', (host) => `Nothing answers at ${host}: the connection was refused.`],
+  ECONNRESET: ['CONNECTION_LOST', (host) => `${host} broke off the connection.`],
+  EHOSTUNREACH: ['CONNECTION_REFUSED', (host) => `There is no way to ${host} from here.`],
+  ENETUNREACH: ['CONNECTION_REFUSED', (host) => `There is no way to ${host} from here.`],
+  CERT_HAS_EXPIRED: ['CERTIFICATE_NOT_TRUSTED', (host) => `The certificate of ${host} has expired.`],
+  DEPTH_ZERO_SELF_SIGNED_CERT: [
+    'CERTIFICATE_NOT_TRUSTED',
+    (host) => `The certificate of ${host} is signed by nobody but itself.`,
+  ],
+  SELF_SIGNED_CERT_IN_CHAIN: [
+    'CERTIFICATE_NOT_TRUSTED',
+    (host) => `The certificate of ${host} comes from an authority that is not known here.`,
+  ],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: [
+    'CERTIFICATE_NOT_TRUSTED',
+    (host) => `${host} does not send the certificates between its own and a known one.`,
+  ],
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: [
+    'CERTIFICATE_NOT_TRUSTED',
+    (host) => `The certificate of ${host} comes from an authority that is not known here.`,
+  ],
+  ERR_TLS_CERT_ALTNAME_INVALID: [
+    'CERTIFICATE_NOT_TRUSTED',
+    (host) => `The certificate that ${host} shows is for another name.`,
+  ],
+  UND_ERR_SOCKET: ['CONNECTION_LOST', (host) => `${host} broke off the connection.`],
+  UND_ERR_HEADERS_OVERFLOW: ['OTHER_PROTOCOL', (host) => `${host} sent headers that are too large.`],
 }
 
-function sentenceOf(cause: unknown, host: string, seconds: number): string | undefined {
+function explained(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
   const { code, name } = (cause ?? {}) as { code?: unknown; name?: unknown }
   const key = String(code)
-  if (Object.hasOwn(sentences, key)) return sentences[key]!(host)
+  if (Object.hasOwn(known, key)) {
+    const [kind, sentence] = known[key]!
+    return [kind, sentence(host)]
+  }
   const timedOut = name === 'TimeoutError' || /TIMEOUT|ETIMEDOUT/.test(key)
-  if (timedOut) return `${host} did not answer in full within ${seconds} seconds.`
-  if (/^ERR_SSL|^EPROTO/.test(key)) return `${host} does not speak TLS as it should.`
-  return key.startsWith('HPE_') ? `What ${host} answers is not HTTP.` : undefined
+  if (timedOut) return ['CONNECTION_TIMEOUT', `${host} did not answer in full within ${seconds} seconds.`]
+  if (/^ERR_SSL|^EPROTO/.test(key)) return ['OTHER_PROTOCOL', `${host} does not speak TLS as it should.`]
+  return key.startsWith('HPE_') ? ['OTHER_PROTOCOL', `What ${host} answers is not HTTP.`] : undefined
 }

@@ -81,7 +81,9 @@ export function guardedFetch({
         })
         if (!follow && response.status >= 300 && response.status < 400 && response.headers.has('location')) {
           await response.body?.cancel()
-          throw new OutgoingProblem(`${target.host} redirects to another address, which is not followed.`)
+          throw new OutgoingProblem(`${target.host} redirects to another address, which is not followed.`, {
+            code: 'REDIRECTED',
+          })
         }
         return await capped(response as unknown as Response, { maxBytes, host: target.host, problem })
       } catch (error) {

@@ -31,7 +31,7 @@ export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: Outgoi
   return async (hostname: string, port: number): Promise<OutgoingAddresses> => {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
     const addresses = literal(host) ?? (await (allowed.names(host, port) ? ofOperator : ofAnybody)(host))
-    if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`)
+    if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`, { code: 'HOST_UNKNOWN' })
     if (allowed.names(host, port)) return { addresses, named: true }
     const open = addresses.filter(({ address }) => !allowed.holds(address))
     const special = open.map(({ address }) => specialAddress(address)).find((reason) => reason !== undefined)
