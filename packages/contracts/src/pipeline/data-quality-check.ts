@@ -1,0 +1,91 @@
+import { Type } from 'typebox'
+import { Access, AccessPart } from '../access.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { authored, body, Line, named, recorded, Text, Uid } from '../named.ts'
+
+const short = { maxLength: 50, pattern: '^\\P{Cc}*$' }
+
+export const Label = contract(
+  'Label',
+  Type.Object(
+    {
+      key: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['severity'] }),
+      value: Line,
+    },
+    closed,
+  ),
+)
+export type Label = TypeOf<typeof Label>
+
+const Labels = Type.Array(Label, { uniqueItems: true, maxItems: 50 })
+
+/** Checks and groups are translated in more than their names: a label's value goes by `labels.` and its key. */
+const translations = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        locale: Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
+        property: Type.String({
+          maxLength: 120,
+          pattern: '^(name|NAME|description|DESCRIPTION|shortName|SHORT_NAME|labels\\.\\P{Cc}{1,100})$',
+          examples: ['shortName', 'labels.severity'],
+        }),
+        value: Type.String({ maxLength: 10_000, examples: ['Qualité de l’air'] }),
+      },
+      { ...closed, title: 'Translation' },
+    ),
+    { uniqueItems: true, maxItems: 500 },
+  ),
+)
+
+/** What checks and groups of them have alike. */
+export const labelled = {
+  ...named,
+  translations,
+  shortName: Type.String({ ...short, examples: ['No future dates'] }),
+  labels: Type.Optional(Labels),
+  description: Type.Optional(Text),
+}
+
+/** The same as it is answered. */
+export const labelledResponse = {
+  ...recorded,
+  ...authored,
+  client: Line,
+  ...labelled,
+  labels: Labels,
+  displayLabels: Labels,
+  displayShortName: Text,
+  displayDescription: Type.Optional(Text),
+  access: Access,
+}
+
+/** What a response adds, which a client may send back. */
+export const labelledIgnored = ['client', 'displayLabels', 'displayShortName', 'displayDescription'] as const
+
+const fields = {
+  /** Unique among the checks of a client, unless it is empty. */
+  code: Type.String({ ...short, examples: ['FUTURE_DATES'] }),
+  query: Type.String({
+    minLength: 2,
+    maxLength: 2_147_483_647,
+    description: 'One SELECT: the rows that it answers are violations. `${name}` stands for the value of a variable.',
+    examples: ['select * from cases where reported > current_date'],
+  }),
+}
+
+export const DataQualityCheckBody = contract(
+  'DataQualityCheckBody',
+  body({ ...labelled, ...fields, access: Type.Optional(AccessPart) }, labelledIgnored),
+)
+export type DataQualityCheckBody = TypeOf<typeof DataQualityCheckBody>
+
+export const DataQualityCheck = contract('DataQualityCheck', Type.Object({ ...labelledResponse, ...fields }, closed))
+export type DataQualityCheck = TypeOf<typeof DataQualityCheck>
+
+/** A check inside another object: whole for whoever may read it, else only its name. */
+export const ReferencedCheck = contract(
+  'ReferencedCheck',
+  Type.Object({ ...Type.Partial(DataQualityCheck).properties, id: Uid, name: Line }, closed),
+)
+export type ReferencedCheck = TypeOf<typeof ReferencedCheck>

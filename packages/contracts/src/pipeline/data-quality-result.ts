@@ -1,0 +1,80 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { body, Line, Text, Timestamp, Uid } from '../named.ts'
+import { Count } from '../numbers.ts'
+import { QueryResult } from './table.ts'
+
+const VariableName = Type.String({ minLength: 1, maxLength: 255, examples: ['country'] })
+const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['NO'] })
+
+/** A variable as a run is given it. */
+const RunVariableBody = contract(
+  'RunVariableBody',
+  body({ name: VariableName, secured: Type.Optional(Type.Boolean()), value: Type.Optional(VariableValue) }, [
+    'client',
+    'translations',
+  ]),
+)
+
+/** The same as it is answered: the value of a secured one never is. */
+const RunVariable = Type.Object(
+  { name: VariableName, secured: Type.Boolean(), value: Type.Optional(VariableValue) },
+  { ...closed, title: 'RunVariable' },
+)
+
+export const RunInput = contract(
+  'RunInput',
+  Type.Object(
+    {
+      variables: Type.Optional(
+        Type.Array(RunVariableBody, {
+          maxItems: 100,
+          description:
+            'Values for this run, which go before the stored ones. Without a value, the stored one is meant. One that is secured here or where it is stored is not shown again.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+export type RunInput = TypeOf<typeof RunInput>
+
+export const checkStatuses = ['OK', 'FAILED', 'ERROR'] as const
+
+export const CheckResult = contract(
+  'CheckResult',
+  Type.Object(
+    {
+      dataQualityCheckId: Uid,
+      name: Line,
+      status: Type.Enum([...checkStatuses], {
+        description: 'OK: no rows. FAILED: rows, which are the violations. ERROR: the query could not be run.',
+      }),
+      message: Text,
+      completedAt: Timestamp,
+      /** Absent where all of them would have taken too long to count. */
+      violations: Type.Optional(Count),
+      data: Type.Optional(QueryResult),
+    },
+    closed,
+  ),
+)
+export type CheckResult = TypeOf<typeof CheckResult>
+
+export const GroupResult = contract(
+  'GroupResult',
+  Type.Object(
+    {
+      name: Line,
+      /** OK only if all checks are; ERROR if one could not be run. */
+      status: Type.Enum([...checkStatuses]),
+      message: Text,
+      taskId: Uid,
+      completedAt: Timestamp,
+      variables: Type.Array(RunVariable, { maxItems: 100 }),
+      results: Type.Array(CheckResult, { maxItems: 200 }),
+    },
+    closed,
+  ),
+)
+export type GroupResult = TypeOf<typeof GroupResult>

@@ -1,0 +1,49 @@
+import { ResultEnvelope } from '../../envelope.ts'
+import { signature } from '../../operation.ts'
+import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check-group.ts'
+import { GroupResult, RunInput } from '../data-quality-result.ts'
+import { qualityResultsSignature } from '../quality-results-signature.ts'
+import { runSignatures } from '../run-signatures.ts'
+
+const group = {
+  noun: 'data quality check group',
+  plural: 'dataQualityCheckGroups',
+  path: '/data-quality-check-groups',
+  see: ['ROLE_SEE_DATA_QUALITY_CHECK_GROUP'],
+  manage: ['ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP'],
+  resource: DataQualityCheckGroup,
+  body: DataQualityCheckGroupBody,
+} as const
+
+const { cancel, runs } = runSignatures(group)
+
+export const dataQualityCheckGroupSignatures = {
+  ...recordSignatures(group),
+  ...sharingSignatures(group),
+  run: signature({
+    id: 'dataQualityCheckGroups.run',
+    summary: 'Run all checks of a group, and answer what they found',
+    description:
+      'One after the other, a minute in all: what does not fit into it is started instead. 100 violations of each check are answered and kept, of those checks that the caller may read.',
+    method: 'post',
+    path: '/data-quality-check-groups/:uid/run',
+    guard: group.manage,
+    body: RunInput,
+    response: GroupResult,
+  }),
+  start: signature({
+    id: 'dataQualityCheckGroups.start',
+    summary: 'Queue a run of all checks of a group',
+    description: 'While a run of the group is under way, asking again answers that one.',
+    method: 'post',
+    path: '/data-quality-check-groups/:uid/start',
+    guard: group.manage,
+    status: 202,
+    body: RunInput,
+    response: ResultEnvelope,
+  }),
+  cancel,
+  runs,
+  ...qualityResultsSignature(group),
+}

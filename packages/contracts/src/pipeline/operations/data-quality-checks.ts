@@ -1,0 +1,31 @@
+import { signature } from '../../operation.ts'
+import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { DataQualityCheck, DataQualityCheckBody } from '../data-quality-check.ts'
+import { CheckResult, RunInput } from '../data-quality-result.ts'
+
+const check = {
+  noun: 'data quality check',
+  plural: 'dataQualityChecks',
+  path: '/data-quality-checks',
+  see: ['ROLE_SEE_DATA_QUALITY_CHECK'],
+  manage: ['ROLE_MANAGE_DATA_QUALITY_CHECK'],
+  resource: DataQualityCheck,
+  body: DataQualityCheckBody,
+} as const
+
+export const dataQualityCheckSignatures = {
+  ...recordSignatures(check),
+  ...sharingSignatures(check),
+  run: signature({
+    id: 'dataQualityChecks.run',
+    summary: 'Run a check, and answer what it found',
+    description:
+      'The rows of its query are violations: 1,000 of them at most are answered, in `data`. A query that cannot be run is an answer too: ERROR, with a sentence.',
+    method: 'post',
+    path: '/data-quality-checks/:uid/run',
+    guard: check.see,
+    effect: 'read',
+    body: RunInput,
+    response: CheckResult,
+  }),
+}

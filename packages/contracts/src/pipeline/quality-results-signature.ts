@@ -1,0 +1,30 @@
+import { listOf } from '../contract.ts'
+import { signature } from '../operation.ts'
+import type { Role } from '../roles.ts'
+import { CheckResult } from './data-quality-result.ts'
+import { PageQuery } from './run.ts'
+
+/** What the checks of one run found, in their order: of a group's own runs, and of those of pipelines that it gates. */
+export function qualityResultsSignature<const Path extends string>({
+  plural,
+  path,
+  see,
+}: {
+  plural: string
+  path: Path
+  see: readonly Role[]
+}) {
+  return {
+    qualityResults: signature({
+      id: `${plural}.qualityResults`,
+      summary: 'What the data quality checks of a run found',
+      description: 'Violating rows are in `data` for whoever may read the check.',
+      method: 'get',
+      path: `${path}/:uid/runs/:taskId/quality-results` as const,
+      guard: see,
+      query: PageQuery,
+      response: listOf(CheckResult),
+      paged: true,
+    }),
+  }
+}
