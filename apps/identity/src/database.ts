@@ -76,6 +76,7 @@ export interface Clients {
   routes_enabled: boolean;
   search_text: Generated<string>;
   technical_contact: Generated<Json>;
+  time_zone: string | null;
   translations: Generated<Json>;
   uid: Generated<string>;
   updated_at: Generated<Timestamp>;

@@ -124,6 +124,32 @@ describe('a client', () => {
     await service.signIn(user.username)
   })
 
+  it('keeps time in a zone of its own, which its own administrators change, and in UTC without one', async () => {
+    const manager = await service.as(['ROLE_MANAGE_CLIENT'])
+    const { body } = await manager.get(`/clients/${manager.client}`).expect(200)
+    expect(body.timeZone).toBeUndefined()
+    const profile = `/clients/${manager.client}/profile`
+    for (const timeZone of ['Europe/Oslo', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5', 'UTC'])
+      await manager
+        .put(profile)
+        .send({ ...body, timeZone })
+        .expect(200)
+        .expect(({ body: put }) => expect(put.timeZone).toBe(timeZone))
+    for (const timeZone of ['Mars/Olympus', 'Europe/Oslo2', 'oslo'])
+      await manager
+        .put(profile)
+        .send({ ...body, timeZone })
+        .expect(422)
+        .expect(({ body: problem }) => expect(problem.errors).toMatchObject([{ pointer: '/timeZone' }]))
+    for (const timeZone of ['+02:00', '', 'Europe/Oslo; drop table clients', 'x'.repeat(65)])
+      await manager
+        .put(profile)
+        .send({ ...body, timeZone })
+        .expect(400)
+    await manager.put(profile).send(body).expect(200)
+    expect((await manager.get(`/clients/${manager.client}`)).body.timeZone).toBeUndefined()
+  })
+
   it('is found by every property that it lists', async () => {
     const names = [
       'id',

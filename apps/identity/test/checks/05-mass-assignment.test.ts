@@ -27,7 +27,7 @@ const writable: Record<string, string> = {
   ProofBody: 'password code',
   ApiTokenBody: 'name roles expires password code',
   ClientBody:
-    'name translations code billingCode primaryContact technicalContact billingContact disabled domain managerEnabled routesEnabled pipelinesEnabled enterpriseEnabled routeNotificationEmailAddresses',
+    'name translations code billingCode primaryContact technicalContact billingContact disabled domain managerEnabled routesEnabled pipelinesEnabled enterpriseEnabled routeNotificationEmailAddresses timeZone',
   UserBody:
     'name translations username email ssoAuth ssoId auths fileAccessInstances startPage analyticsPlatformEnabled password client userGroups',
   UserStatusBody: 'status',

@@ -52,6 +52,7 @@ export function identityLookups({
     users: (uids) => users.getMany(uids),
     userGroups: (uids) => userGroups.getMany(uids),
     client: (uid) => clients.get(uid),
+    clients: (uids) => clients.getMany(uids),
   }
 
   function byId<T extends { id: string }>(look: Signature<any, undefined, { ids: string[] }, T[]>) {

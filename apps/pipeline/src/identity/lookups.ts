@@ -8,4 +8,6 @@ export interface IdentityLookups {
   users(uids: readonly string[]): Promise<ReadonlyMap<string, UserSummary>>
   userGroups(uids: readonly string[]): Promise<ReadonlyMap<string, UserGroupSummary>>
   client(uid: string): Promise<ClientSummary | undefined>
+  /** Those that exist, by uid. */
+  clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
 }

@@ -18,6 +18,14 @@ export const ContactInfo = contract(
 
 const Code = Type.String({ minLength: 2, maxLength: 25 })
 
+/** The name of a zone of the IANA list. */
+export const TimeZone = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: '^[A-Za-z][A-Za-z0-9_+/-]*$',
+  description: 'An IANA name such as Europe/Oslo: the zone that schedules follow. UTC when absent.',
+})
+
 const fields = {
   ...named,
   code: Code,
@@ -32,6 +40,7 @@ const fields = {
   pipelinesEnabled: Type.Boolean(),
   enterpriseEnabled: Type.Boolean(),
   routeNotificationEmailAddresses: Type.Optional(Type.String({ maxLength: 2000 })),
+  timeZone: Type.Optional(TimeZone),
 }
 
 export const ClientBody = contract('ClientBody', body(fields))

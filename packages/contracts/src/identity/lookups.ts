@@ -2,11 +2,22 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid } from '../named.ts'
 import { Roles } from '../roles.ts'
+import { TimeZone } from './client.ts'
 import { userStatuses } from './user.ts'
 
 export const ClientSummary = contract(
   'ClientSummary',
-  Type.Object({ id: Uid, code: Line, name: Line, disabled: Type.Boolean(), pipelinesEnabled: Type.Boolean() }, closed),
+  Type.Object(
+    {
+      id: Uid,
+      code: Line,
+      name: Line,
+      disabled: Type.Boolean(),
+      pipelinesEnabled: Type.Boolean(),
+      timeZone: TimeZone,
+    },
+    closed,
+  ),
 )
 export type ClientSummary = TypeOf<typeof ClientSummary>
 

@@ -3,6 +3,7 @@ import { clientDomains, holds, type Client, type ClientBody } from '@sluice/cont
 import { inLanguageOf, matchesLineOf, records, type Refined, type SharedColumns } from '@sluice/records'
 import type { Clients } from '../../database.ts'
 import type { Asked } from '../operation.ts'
+import { timeZoneColumn } from './time-zone.ts'
 
 export type ClientRow = Refined<
   Selectable<Clients>,
@@ -61,6 +62,7 @@ export const clientOf = (row: ClientRow, locales: readonly string[]): Client => 
   ...(row.route_notification_email_addresses !== null && {
     routeNotificationEmailAddresses: row.route_notification_email_addresses,
   }),
+  ...(row.time_zone !== null && { timeZone: row.time_zone }),
 })
 
 export const clientColumns = (body: ClientBody) => ({
@@ -78,4 +80,5 @@ export const clientColumns = (body: ClientBody) => ({
   pipelines_enabled: body.pipelinesEnabled,
   enterprise_enabled: body.enterpriseEnabled,
   route_notification_email_addresses: body.routeNotificationEmailAddresses ?? null,
+  time_zone: timeZoneColumn(body.timeZone),
 })

@@ -38,7 +38,7 @@ function demandUnchanged(client: Client, body: ClientBody): void {
 function profileColumns(body: ClientBody) {
   const columns = clientColumns(body)
   const { name, translations, primary_contact, technical_contact, billing_contact } = columns
-  const { route_notification_email_addresses } = columns
+  const { route_notification_email_addresses, time_zone } = columns
   return {
     name,
     translations,
@@ -46,5 +46,6 @@ function profileColumns(body: ClientBody) {
     technical_contact,
     billing_contact,
     route_notification_email_addresses,
+    time_zone,
   }
 }

@@ -31,7 +31,8 @@ export const lookupOperations = {
 
   clients: operation(lookups.clients, async ({ db, body }) => {
     const { rows } = await sql<ClientSummary>`
-      select uid as id, code, name, disabled, pipelines_enabled as "pipelinesEnabled"
+      select uid as id, code, name, disabled, pipelines_enabled as "pipelinesEnabled",
+        coalesce(time_zone, 'UTC') as "timeZone"
       from clients where uid = any(${body.ids}) order by id`.execute(db)
     return rows
   }),

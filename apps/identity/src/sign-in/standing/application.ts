@@ -18,6 +18,7 @@ interface Row {
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean
+  time_zone: string | null
 }
 
 /** An application that acts for itself: with the roles among its scopes, in its own client. */
@@ -25,7 +26,7 @@ export async function applicationStanding(db: Kysely<DB>, { id }: Credential): P
   const { rows } = await sql<Row>`
     ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
       c.uid as client, c.code as client_code, c.name as organisation, c.disabled,
-      c.manager_enabled, c.routes_enabled, c.pipelines_enabled
+      c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone
     from sso_client_configs a join clients c on c.uid = a.client
     where a.sso_client_id = ${id}`.execute(db)
   const row = rows[0]
@@ -46,6 +47,7 @@ export async function applicationStanding(db: Kysely<DB>, { id }: Credential): P
         name: row.organisation,
         disabled: row.disabled,
         pipelinesEnabled: row.pipelines_enabled,
+        timeZone: row.time_zone ?? 'UTC',
       },
     }
   )

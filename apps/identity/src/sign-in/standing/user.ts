@@ -18,6 +18,7 @@ export interface UserStanding {
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean
+  time_zone: string | null
 }
 
 /** What is asked of a user `u` of the client `own` who acts for the client `c`; `open` comes from what they come with. */
@@ -28,7 +29,7 @@ export const userColumns = sql`
     where m.user_id = u.id order by g.id limit 1000
   )::text[] as user_groups,
   c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled,
-  c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
+  c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
 
 export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Standing => ({
   kind,
@@ -46,5 +47,6 @@ export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Stand
     name: row.client_name,
     disabled: row.disabled,
     pipelinesEnabled: row.pipelines_enabled,
+    timeZone: row.time_zone ?? 'UTC',
   },
 })

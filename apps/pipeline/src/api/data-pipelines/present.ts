@@ -13,6 +13,7 @@ import { authorsOf, usernamesOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
 import { scheduleFields } from '../schedules/schedule-columns.ts'
+import { triggerExpressionOf, zoneOfClient } from '../schedules/trigger-expression.ts'
 import { presentSchemas, type SchemaRow } from '../schemas/records.ts'
 import type { DataPipelineRow } from './row.ts'
 import { statusesOf } from './status.ts'
@@ -20,11 +21,12 @@ import { kindOf } from './types/registry.ts'
 
 export async function presentDataPipelines(rows: DataPipelineRow[], context: Asked): Promise<DataPipeline[]> {
   const { identity, request } = context
-  const [authors, schemas, files, statuses] = await Promise.all([
+  const [authors, schemas, files, statuses, zone] = await Promise.all([
     authorsOf(rows, identity),
     schemasOf(rows, context),
     filesOf(rows, context),
     statusesOf(rows, context),
+    zoneOfClient(context),
   ])
 
   return rows.map((row) => {
@@ -44,6 +46,7 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
       source: row.source ?? undefined,
       termsOfUse: row.terms_of_use ?? undefined,
       ...scheduleFields(row),
+      triggerExpression: triggerExpressionOf(row, zone),
       scheduleable: kind.scheduleable,
       dataDownload: true,
       transformation: row.transformation as DataPipeline['transformation'],

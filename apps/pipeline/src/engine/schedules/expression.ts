@@ -1,0 +1,56 @@
+import type { Schedule } from './schedule.ts'
+import { stableNumber } from './stable-number.ts'
+
+/** Random minutes are in the first five hours of the day. */
+const night = 5 * 60
+
+/**
+ * The cron expression in effect: five fields, in the client's time zone. Undefined where nothing but a person, or continuous
+ * updates, begin a run. That of CUSTOM is as it was given, without a leading field for seconds.
+ */
+export function expressionOf({
+  uid,
+  runTrigger,
+  cronExpression,
+}: Pick<Schedule, 'uid' | 'runTrigger' | 'cronExpression'>) {
+  const nightly = () => {
+    const minute = stableNumber(uid, 'minute of the night', night)
+    return `${minute % 60} ${Math.floor(minute / 60)}`
+  }
+  switch (runTrigger) {
+    case 'EVERY_15_MIN':
+      return '*/15 * * * *'
+    case 'EVERY_30_MIN':
+      return '*/30 * * * *'
+    case 'EVERY_HOUR':
+      return '0 * * * *'
+    case 'EVERY_3_HOURS':
+      return '0 */3 * * *'
+    case 'EVERY_DAY_0AM':
+      return '0 0 * * *'
+    case 'EVERY_DAY_2AM':
+      return '0 2 * * *'
+    case 'EVERY_NIGHT_RANDOM':
+      return `${nightly()} * * *`
+    case 'EVERY_WEEKDAY':
+      return '0 0 * * 1-5'
+    case 'EVERY_SATURDAY':
+      return '0 0 * * 6'
+    case 'EVERY_SATURDAY_NIGHT_RANDOM':
+      return `${nightly()} * * 6`
+    case 'EVERY_MONTH':
+      return '0 0 1 * *'
+    case 'EVERY_MONTH_RANDOM':
+      // Every month has a 28th.
+      return `${nightly()} ${1 + stableNumber(uid, 'day of the month', 28)} * *`
+    case 'CUSTOM':
+      return cronExpression === null ? undefined : withoutSeconds(cronExpression)
+    case 'NEVER':
+      return undefined
+  }
+}
+
+function withoutSeconds(expression: string): string {
+  const fields = expression.trim().split(/\s+/)
+  return fields.slice(fields.length === 6 ? 1 : 0).join(' ')
+}
