@@ -22,6 +22,9 @@ const warehouse: Record<string, string> = {
   ROW_TOO_LARGE: 'A row is larger than what is answered at once.',
   DISK_FULL: 'The disk of the warehouse is full: an operator has to make room.',
   QUERY_TIMEOUT: 'The query took longer than it may.',
+  QUERY_FAILED: 'A query that somebody wrote failed: `detail` has the words of the warehouse, and where in the query.',
+  SQL_NOT_ALLOWED: 'A query is more than one SELECT, or does what a query may not do.',
+  RESULT_TOO_LARGE: 'What a query finds is larger than what is taken at once: narrow it down.',
 }
 
 /** The problems that only this service answers. */

@@ -141,6 +141,22 @@ export interface Rows {
   rows: Cell[][]
   /** True when the byte cap cut the page short; the next page starts at `offset + rows.length`. */
   truncated: boolean
+  /** Of queries: whether there are rows behind these, whatever cut them off. */
+  more?: boolean
+}
+
+/** A query that users wrote: one SELECT, WITH … SELECT, VALUES or TABLE. */
+export interface UserQuery {
+  /** `$1`, `$2` … where `values` go. */
+  text: string
+  values?: readonly (string | null)[]
+  /** Where unqualified names are looked for, in this order; in PostgreSQL's own schema alone when there are none. */
+  schemas?: readonly string[]
+  /**
+   * Rows: at most 10,000 and usually that, of pages as many as there are. Bytes: usually 4 MiB, of a page 32 MiB, which is the
+   * most. Seconds at the server: usually 30, of pages 1,800. `offset`: rows to leave out before the first.
+   */
+  limits?: { rows?: number; bytes?: number; seconds?: number; offset?: number }
 }
 
 /** One client's warehouse. Every statement runs as that client's own LOGIN roles. */
@@ -176,6 +192,19 @@ export interface Warehouse extends AsyncDisposable {
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
   readTable(schema: string, table: string, page: { limit: number; offset: number }): Promise<Rows>
+  /**
+   * As role `read`, read-only, through a cursor on a connection that is thrown away; three at once, others wait 15 seconds
+   * for WAREHOUSE_BUSY. Names of columns are made unique. Throws SQL_NOT_ALLOWED (more than a query), QUERY_FAILED (the
+   * server's sentence and where in the text), QUERY_TIMEOUT, ROW_TOO_LARGE, RESULT_TOO_LARGE, TABLE_BUSY.
+   */
+  query(query: UserQuery, signal?: AbortSignal): Promise<Rows>
+  /**
+   * The same, page by page, for what is pushed out: never more than one page in memory, and an empty result has none. The
+   * result is as of its beginning, however long the pages take, and holds up no load.
+   */
+  queryPages(query: UserQuery, pageRows: number, signal: AbortSignal): AsyncIterable<Rows>
+  /** The schemas of this warehouse that are the client's own, by name. */
+  schemas(): Promise<string[]>
   dropTable(schema: string, table: string): Promise<void>
   /**
    * Drops staging tables of runs that are not alive; answers how many. `alive` is asked after the tables were listed,

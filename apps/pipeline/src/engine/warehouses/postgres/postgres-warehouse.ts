@@ -8,12 +8,14 @@ import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { publish } from './publish.ts'
+import { query, queryPages } from './query.ts'
 import { readTable } from './read.ts'
 import { demandOwnSettings } from './role-settings.ts'
-import { ensureSchema } from './schema.ts'
+import { ensureSchema, listSchemas } from './schema.ts'
 import { readShape } from './shape.ts'
 import { sweepStaging } from './sweep.ts'
 import { transform } from './transform.ts'
+import { Turns } from './turns.ts'
 
 /** Whoever drops holds a lock meanwhile, in a transaction that may be idle for 30 seconds. */
 const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
@@ -25,6 +27,9 @@ const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s
 export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {}): Warehouse {
   // A load uses two connections at the most; the two more are for a load that was cut off and is not quite gone.
   const pools: Pools = { copies: loadPool(access, 2 * loads + 2), statements: loadPool(access, 4) }
+
+  // Of one client, so that nobody's queries take all that the server can do.
+  const turns = { queries: new Turns(3), pushes: new Turns(4) }
 
   const key = ledgerKey(access.load.password)
 
@@ -85,6 +90,18 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
     },
 
     readTable: (schema, table, page) => readTable(access, schema, table, page),
+
+    async query(asked, signal) {
+      using _turn = await turns.queries.take(signal)
+      return await query(access, asked, signal)
+    },
+
+    async *queryPages(asked, pageRows, signal) {
+      using _turn = await turns.pushes.take(signal)
+      yield* queryPages(access, asked, pageRows, signal)
+    },
+
+    schemas: () => run('the warehouse', listSchemas),
 
     async dropTable(schema, table) {
       checkSchemaName(schema)

@@ -1,4 +1,4 @@
-import { escapeIdentifier, type Pool } from 'pg'
+import { type ClientBase, escapeIdentifier, type Pool } from 'pg'
 import { withClient } from './access.ts'
 
 /** Two callers made the same schema, or touched the same catalogue row, at the same moment. */
@@ -25,4 +25,14 @@ export async function ensureSchema(pool: Pool, schema: string, read: string): Pr
       if (tries === 5 || !collisions.has((error as { code?: string }).code ?? '')) throw error
     }
   }
+}
+
+/** Those that `load` made, but for our hidden ones. */
+export async function listSchemas(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `select nspname as name from pg_namespace
+     where nspowner = current_user::regrole and nspname <> 'sluice' and nspname not like 'sluice\\_%' and nspname not like 'pg\\_%'
+     order by nspname`,
+  )
+  return rows.map(({ name }) => name)
 }

@@ -1,0 +1,71 @@
+import { DatabaseError } from 'pg'
+import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { warehouseProblem } from './problems.ts'
+
+/** What stands before the user's text when it goes to the server, in characters, and how long it might take. */
+export interface Asked {
+  query: UserQuery
+  prefix: number
+  seconds: number
+}
+
+/** Refused because of what the query wants, not because of how it is written. By SQLSTATE. */
+const notAllowed = new Set(['42501', '25006', '25001', '0A000', '0LP01', '28000'])
+
+/** Classes in which the query itself is what failed, so that the server's own words help. */
+const itsOwnFault = new Set(['22', '42', '54', '0A', '21', '23', '25', '26', '34', '3F', '2B', '38', '39', 'P0', 'XX'])
+
+/** What went wrong with a query that users wrote: the server's sentence and where in their text, nothing of ours around it. */
+export function queryProblem(error: unknown, asked: Asked): unknown {
+  if (!(error instanceof DatabaseError)) return warehouseProblem(error, { place: 'the warehouse' })
+  const code = error.code ?? ''
+  const words = sentenceOf(error, asked.query)
+  const problem = (name: string, sentence: string, retryable = false) =>
+    new WarehouseProblem(name, sentence, { cause: new Error(`${code}: ${words}`), retryable })
+
+  if (code === '57014' || code === '25P04') return tooSlow(asked.seconds)
+  if (['55P03', '40P01', '40001'].includes(code))
+    return problem('TABLE_BUSY', 'A table of this query is being changed just now. Try again in a moment.', true)
+  if (code === '53400')
+    return problem('RESULT_TOO_LARGE', 'The query needs more temporary space than is allowed. Narrow it down.')
+  if (isNoSelect(code, asked.query.text))
+    return problem('SQL_NOT_ALLOWED', 'Only one statement is allowed, which begins with SELECT, WITH, VALUES or TABLE.')
+  if (notAllowed.has(code))
+    return problem('SQL_NOT_ALLOWED', `The query may not do this${place(error, asked)}: ${words}`)
+  if (code === '08P01')
+    return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
+  if (itsOwnFault.has(code.slice(0, 2)))
+    return problem('QUERY_FAILED', `The query failed${place(error, asked)}: ${words}`)
+  return warehouseProblem(error, { place: 'the warehouse' })
+}
+
+export function tooSlow(seconds: number): WarehouseProblem {
+  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped.`
+  return new WarehouseProblem('QUERY_TIMEOUT', sentence)
+}
+
+/** Two statements, or one of another kind: the server only says that it does not understand the place where it begins. */
+function isNoSelect(code: string, text: string): boolean {
+  if (code !== '42601') return false
+  const bare = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
+  return !/^\(*\s*(select|with|values|table)\b/i.test(bare) || /;\s*\S/.test(bare)
+}
+
+/** Line and column in the user's text, from 1. The server counts characters, not UTF-16 units. */
+function place({ position }: DatabaseError, { query, prefix }: Asked): string {
+  const before = Number(position) - 1 - prefix
+  if (!position || before < 0) return ''
+  const lines = [...query.text].slice(0, before).join('').split('\n')
+  return ` in line ${lines.length}, column ${[...lines.at(-1)!].length + 1}`
+}
+
+/** The server repeats what it could not read, and that may be the value of a secured variable. */
+function sentenceOf({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
+  let words = `${message}.${hint ? ` ${hint}` : ''}`
+  for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))) {
+    if (!value) continue
+    words = words.replaceAll(`"${value}"`, 'the value of a variable')
+    if (value.length > 3) words = words.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
+  }
+  return words
+}
