@@ -393,6 +393,7 @@ export interface WorkflowJobs {
 export interface WorkflowRunJobs {
   child_run_id: number | null;
   delay_after: number;
+  due_at: Timestamp | null;
   execution_mode: string;
   finished_at: Timestamp | null;
   job: number;

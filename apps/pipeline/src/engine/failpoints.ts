@@ -12,6 +12,7 @@ export const failpointNames = [
   'in-publication',
   'published',
   'before-status',
+  'workflow-advanced',
   'status-written',
   'giving-back',
   'lost',

@@ -1,25 +1,37 @@
 import { sql, type Selectable, type Transaction } from 'kysely'
 import type { DB, Runs } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
+import { abandonJobs, lockJobs } from '../workflows/abandon-jobs.ts'
 import { consequences } from './consequences.ts'
 import { before } from './states.ts'
 
+type Which = { runnableId: number } | { id: number }
+
 /**
  * Cancels the run that is queued or running, if there is one. That holds at once: nothing is published any
- * more. Its worker notices at its next pulse, a second later at most, and clears up.
+ * more. Its worker notices at its next pulse, a second later at most, and clears up. The jobs of a workflow are
+ * cancelled with it.
  */
 export async function cancelRun(
   trx: Transaction<DB>,
   queue: JobQueue,
   runnableId: number,
 ): Promise<Selectable<Runs> | undefined> {
+  await lockJobs(trx, runnableId)
+  return cancel(trx, queue, { runnableId })
+}
+
+async function cancel(trx: Transaction<DB>, queue: JobQueue, which: Which): Promise<Selectable<Runs> | undefined> {
+  const [column, key] = 'id' in which ? (['id', which.id] as const) : (['runnable_id', which.runnableId] as const)
   const run = await trx
     .updateTable('runs')
     .set({ state: 'CANCELLED', finished_at: sql`now()`, message: 'The run was cancelled. The old data stays.' })
-    .where('runnable_id', '=', runnableId)
+    .where(column, '=', key)
     .where('state', 'in', before('CANCELLED'))
     .returningAll()
     .executeTakeFirst()
-  if (run) await consequences(trx, queue, run)
+  if (!run) return undefined
+  for (const id of await abandonJobs(trx, run)) await cancel(trx, queue, { id })
+  await consequences(trx, queue, run)
   return run
 }

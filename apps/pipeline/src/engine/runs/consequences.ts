@@ -1,9 +1,12 @@
 import type { Selectable, Transaction } from 'kysely'
 import type { DB, Runs } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
+import { advanceAfter } from '../workflows/advance-after.ts'
 
 /** A run that has just ended, in whatever way. */
 export type EndedRun = Selectable<Runs>
 
 /** What follows from the end of a run, written in the transaction of that end, so that it happens once or not at all. */
-export async function consequences(_trx: Transaction<DB>, _queue: JobQueue, _run: EndedRun): Promise<void> {}
+export async function consequences(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
+  for (const workflow of await advanceAfter(trx, queue, run)) await consequences(trx, queue, workflow)
+}

@@ -1,4 +1,4 @@
-import type { Selectable, Transaction } from 'kysely'
+import { sql, type Selectable, type Transaction } from 'kysely'
 import type { DB, Json, Runs } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import type { RunMode } from './runnable.ts'
@@ -19,15 +19,28 @@ export interface RunRequest {
   input: Json
 }
 
+export interface Created {
+  run: Selectable<Runs>
+  /** Whether it was under way before. */
+  existing: boolean
+}
+
 /**
  * Queues a run, or answers the one that is under way already: two clicks make one run. The caller's
  * transaction carries the row and its job.
  */
-export async function createRun(
+export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: RunRequest): Promise<Created> {
+  const created = await addRun(trx, request)
+  if (!created.existing) await queue.send(trx, created.run)
+  return created
+}
+
+/** The row alone. `begun`: it is in nobody's queue, but RUNNING at once. */
+export async function addRun(
   trx: Transaction<DB>,
-  queue: JobQueue,
   { runnableId, client, trigger, mode, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
-): Promise<{ run: Selectable<Runs>; existing: boolean }> {
+  { begun = false } = {},
+): Promise<Created> {
   for (let tries = 0; tries < 3; tries += 1) {
     const created = await trx
       .insertInto('runs')
@@ -40,6 +53,7 @@ export async function createRun(
         ...(workflowRunId && { workflow_run_id: workflowRunId }),
         created_by: createdBy,
         input: JSON.stringify(input),
+        ...(begun && { state: 'RUNNING', attempt: 1, started_at: sql`now()` }),
       })
       .onConflict((conflict) =>
         conflict
@@ -49,10 +63,7 @@ export async function createRun(
       )
       .returningAll()
       .executeTakeFirst()
-    if (created) {
-      await queue.send(trx, created)
-      return { run: created, existing: false }
-    }
+    if (created) return { run: created, existing: false }
     const existing = await trx
       .selectFrom('runs')
       .selectAll()

@@ -1,30 +1,15 @@
 import type { Transaction } from 'kysely'
-import type { DB, Json } from '../../database.ts'
+import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { createRun, type RunRequest } from './create-run.ts'
-import type { RunnableKind } from './runnable.ts'
+import { beginWorkflow } from '../workflows/begin.ts'
+import type { Created } from './create-run.ts'
+import { type Occasion, queueRun, type Runnable } from './queue-run.ts'
 
-export interface Runnable {
-  id: number
-  client: string
-  kind: RunnableKind
-}
-
-/** Who or what asks, and how it is to be run. */
-export type Occasion = Omit<RunRequest, 'runnableId' | 'client' | 'input'>
+export type { Occasion, Runnable } from './queue-run.ts'
 
 /** Begins a run of whatever it is, or answers the one that is under way, in the caller's transaction. */
-export async function startRun(trx: Transaction<DB>, queue: JobQueue, { id, client, kind }: Runnable, asked: Occasion) {
-  const input = kind === 'DATA_PIPELINE' ? await fileOf(trx, id) : {}
-  return createRun(trx, queue, { ...asked, runnableId: id, client, input })
-}
-
-/** The file that was uploaded last, where the pipeline loads one: a run keeps to it, whatever is uploaded meanwhile. */
-async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<Json> {
-  const file = await trx
-    .selectFrom('uploaded_files')
-    .select(['uid', 'name', 'size', 'sha256'])
-    .where('pipeline_id', '=', pipeline)
-    .executeTakeFirst()
-  return file ? { file } : {}
+export function startRun(trx: Transaction<DB>, queue: JobQueue, runnable: Runnable, asked: Occasion): Promise<Created> {
+  return runnable.kind === 'WORKFLOW'
+    ? beginWorkflow(trx, queue, runnable, asked)
+    : queueRun(trx, queue, runnable, asked)
 }

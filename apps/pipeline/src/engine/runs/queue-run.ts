@@ -1,0 +1,35 @@
+import type { Transaction } from 'kysely'
+import type { DB, Json } from '../../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { createRun, type Created, type RunRequest } from './create-run.ts'
+import type { RunnableKind } from './runnable.ts'
+
+export interface Runnable {
+  id: number
+  client: string
+  kind: RunnableKind
+}
+
+/** Who or what asks, and how it is to be run. */
+export type Occasion = Omit<RunRequest, 'runnableId' | 'client' | 'input'>
+
+/** Queues a run of whatever a worker does, or answers the one that is under way, in the caller's transaction. */
+export async function queueRun(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  { id, client, kind }: Runnable,
+  asked: Occasion,
+): Promise<Created> {
+  const input = kind === 'DATA_PIPELINE' ? await fileOf(trx, id) : {}
+  return createRun(trx, queue, { ...asked, runnableId: id, client, input })
+}
+
+/** The file that was uploaded last, where the pipeline loads one: a run keeps to it, whatever is uploaded meanwhile. */
+async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<Json> {
+  const file = await trx
+    .selectFrom('uploaded_files')
+    .select(['uid', 'name', 'size', 'sha256'])
+    .where('pipeline_id', '=', pipeline)
+    .executeTakeFirst()
+  return file ? { file } : {}
+}

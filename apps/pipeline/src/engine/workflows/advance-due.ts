@@ -1,0 +1,29 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { consequences } from '../runs/consequences.ts'
+import { advance } from './advance.ts'
+
+/** Workflows at a time. */
+const most = 200
+
+/**
+ * Takes the workflows further whose delays are over. Also those whose jobs' runs ended or are gone without anybody having
+ * said so, as after a restored backup. Answers how many there were. Any number of processes may do it at once.
+ */
+export async function advanceDue(db: Kysely<DB>, queue: JobQueue): Promise<number> {
+  const { rows } = await sql<{ run_id: number }>`
+    select run_id from workflow_run_jobs where state = 'WAITING' and due_at <= now()
+    union
+    select j.run_id
+    from workflow_run_jobs j join runs r on r.id = j.run_id left join runs c on c.id = j.child_run_id
+    where j.state = 'RUNNING' and r.state = 'RUNNING' and (c.id is null or c.state not in ('QUEUED', 'RUNNING'))
+    limit ${most}`.execute(db)
+  for (const { run_id } of rows) {
+    await db.transaction().execute(async (trx) => {
+      const ended = await advance(trx, queue, run_id)
+      if (ended) await consequences(trx, queue, ended)
+    })
+  }
+  return rows.length
+}

@@ -1,0 +1,70 @@
+import { sql, type Selectable, type Transaction } from 'kysely'
+import type { DB, Runs } from '../../database.ts'
+import type { Importance, Level } from '../runs/log.ts'
+import { storable } from '../runs/storable.ts'
+import type { ErrorStrategy, JobState, RunJob } from './next.ts'
+
+/** The row of a workflow's run, locked. */
+export type WorkflowRun = Selectable<Runs>
+
+/** A job of a run as its row has it. */
+export interface StoredJob extends RunJob {
+  name: string
+  kind: string
+  /** Null once what it runs was deleted. */
+  runnableId: number | null
+  dueAt: Date | null
+}
+
+/** As the workflow was when the run began. */
+export const strategyOf = ({ input }: WorkflowRun): ErrorStrategy =>
+  (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
+
+/** Whoever takes a workflow's run further holds its row: one after the other. */
+export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
+  return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+/** All jobs of a run, in their order. */
+export async function jobsOf(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
+  const rows = await trx
+    .selectFrom('workflow_run_jobs')
+    .selectAll()
+    .where('run_id', '=', run)
+    .orderBy('step')
+    .orderBy('job')
+    .execute()
+  return rows.map((row) => ({
+    step: row.step,
+    job: row.job,
+    executionMode: row.execution_mode as RunJob['executionMode'],
+    delayAfter: row.delay_after,
+    state: row.state as JobState,
+    finishedAt: row.finished_at,
+    name: row.name,
+    kind: row.kind,
+    runnableId: row.runnable_id,
+    dueAt: row.due_at,
+  }))
+}
+
+/** A line of the workflow's log. In the transaction that it speaks of, so it is told once. */
+export async function tell(
+  trx: Transaction<DB>,
+  { id, runnable_id }: Pick<WorkflowRun, 'id' | 'runnable_id'>,
+  level: Level,
+  importance: Importance,
+  message: string,
+): Promise<void> {
+  await trx
+    .insertInto('run_logs')
+    .values({
+      run_id: id,
+      runnable_id,
+      created_at: sql`clock_timestamp()`,
+      level,
+      importance,
+      message: storable(message, 10_000),
+    })
+    .execute()
+}
