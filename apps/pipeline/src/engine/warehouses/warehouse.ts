@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import type { WarehouseViews } from './views.ts'
 
 /** A column to be created. Structurally what a source's feed offers, so neither room imports the other. */
 export interface TargetColumn {
@@ -124,6 +125,13 @@ export interface PublishOptions {
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
 }
 
+export interface ForeignKey {
+  column: string
+  referencedSchema: string
+  referencedTable: string
+  referencedColumn: string
+}
+
 export interface WarehouseTable {
   schema: string
   name: string
@@ -131,6 +139,7 @@ export interface WarehouseTable {
   rowCount: number
   /** Bytes on disk, indexes included. */
   size: number
+  foreignKeys: ForeignKey[]
 }
 
 /** Rows as they go to a client: strings for what JavaScript cannot hold exactly (BIGINT, DECIMAL, dates). */
@@ -160,7 +169,7 @@ export interface UserQuery {
 }
 
 /** One client's warehouse. Every statement runs as that client's own LOGIN roles. */
-export interface Warehouse extends AsyncDisposable {
+export interface Warehouse extends AsyncDisposable, WarehouseViews {
   /** Throws `WarehouseProblem`: WAREHOUSE_OUTDATED when its hidden schema is older than this version needs. */
   check(): Promise<void>
   /** How many connections are open. */

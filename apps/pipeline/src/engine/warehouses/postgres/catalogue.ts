@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import type { ColumnProfile, PublishedTable, Publication, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import { foreignKeysOf } from './foreign-keys.ts'
 import { lastEntry } from './ledger.ts'
 import { readShape, type ShapeColumn } from './shape.ts'
 import { describeType } from './types.ts'
@@ -30,7 +31,9 @@ export async function findTable(client: ClientBase, schema: string, name: string
   const last = await lastEntry(client, shape.partition)
   const profiles = new Map(last?.profile?.map((profile) => [profile.column, profile]))
   const columns = shape.columns.map((column) => ({ ...describeColumn(column), ...measured(profiles.get(column.name)) }))
-  return { schema, name, columns, rowCount: last?.tableRows ?? shape.estimatedRows, size: shape.size }
+  const foreignKeys = await foreignKeysOf(client, shape.oid)
+  const rowCount = last?.tableRows ?? shape.estimatedRows
+  return { schema, name, columns, rowCount, size: shape.size, foreignKeys }
 }
 
 export async function findCursor(client: ClientBase, schema: string, name: string): Promise<unknown> {

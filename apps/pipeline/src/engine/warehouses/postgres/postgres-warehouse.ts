@@ -2,9 +2,12 @@ import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
 import { findCursor, findPublication, findTable } from './catalogue.ts'
+import { defineView } from './define-view.ts'
 import { untilDurable } from './durable.ts'
 import { demandLedger, pruneLedger } from './ledger-schema.ts'
 import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
+import { findStaging, findTables, relations } from './list-tables.ts'
+import { viewsByHand } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { publish } from './publish.ts'
@@ -16,6 +19,7 @@ import { readShape } from './shape.ts'
 import { sweepStaging } from './sweep.ts'
 import { transform } from './transform.ts'
 import { Turns } from './turns.ts'
+import { dropView, findView, refreshView } from './views.ts'
 
 /** Whoever drops holds a lock meanwhile, in a transaction that may be idle for 30 seconds. */
 const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
@@ -102,6 +106,25 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
     },
 
     schemas: () => run('the warehouse', listSchemas),
+
+    defineView: (view, limits, signal) => defineView(pools.copies, view, limits, signal),
+
+    refreshView: (schema, name, signal) => refreshView(pools.copies, schema, name, signal),
+
+    async dropView(schema, name) {
+      const place = qualified(schema, name)
+      await run(place, (client) => dropView(client, schema, name)).catch(refusal(place, 'VIEWS_DEPEND'))
+    },
+
+    findView: (schema, name) => run(qualified(schema, name), (client) => findView(client, schema, name)),
+
+    viewsByHand: (schema, name) => run(qualified(schema, name), (client) => viewsByHand(client, { schema, name })),
+
+    relations: (schemas) => run('the warehouse', (client) => relations(client, schemas)),
+
+    findTables: (places) => run('the warehouse', (client) => findTables(client, places)),
+
+    findStaging: (schema, table) => run(qualified(schema, table), (client) => findStaging(client, schema, table)),
 
     async dropTable(schema, table) {
       checkSchemaName(schema)

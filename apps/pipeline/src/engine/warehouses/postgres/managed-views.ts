@@ -1,0 +1,98 @@
+import type { ClientBase } from 'pg'
+import { definitionHash, type Place, type ViewDefinition, type WarehouseView } from '../views.ts'
+
+/** What the comment of a managed view says. */
+type Mark = NonNullable<WarehouseView['managed']>
+
+export const markOf = (view: ViewDefinition): Mark => ({ id: view.id, definition: definitionHash(view) })
+
+export const commentOf = (mark: Mark): string => JSON.stringify({ sluiceView: mark })
+
+/** Undefined for any other comment. */
+function markIn(comment: string | null): Mark | undefined {
+  if (!comment?.startsWith('{"sluiceView":')) return undefined
+  try {
+    const { id, definition } = JSON.parse(comment).sluiceView
+    return typeof id === 'string' && typeof definition === 'string' ? { id, definition } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A relation of whatever kind, under a name. */
+export interface Relation {
+  oid: number
+  /** As pg_class has it: `v`, `m`, `r`, `p` … */
+  kind: string
+  /** Of role `load`, which may change it. */
+  ours: boolean
+  populated: boolean
+  managed?: Mark
+}
+
+export async function findRelation(client: ClientBase, { schema, name }: Place): Promise<Relation | undefined> {
+  const { rows } = await client.query(
+    `select c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as ours, c.relispopulated as populated,
+       obj_description(c.oid, 'pg_class') as comment
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = $2`,
+    [schema, name],
+  )
+  const [found] = rows
+  if (!found) return undefined
+  const { comment, oid, ...relation } = found
+  const managed = markIn(comment)
+  return { ...relation, oid: Number(oid), ...(managed && { managed }) }
+}
+
+export const isView = ({ kind }: Relation): boolean => kind === 'v' || kind === 'm'
+
+/** As SQL calls it. */
+export const noun = (materialized: boolean): string => (materialized ? 'materialized view' : 'view')
+
+const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
+  and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
+
+/** What a view reads: tables and managed views at first hand, and what stands behind views that nobody manages. */
+export async function readsOf(client: ClientBase, oid: number): Promise<Place[]> {
+  const { rows } = await client.query<Place>(
+    `with recursive behind (oid) as (
+       select d.refobjid ${readBy} and r.ev_class = $1::oid
+       union
+       select inner_one.refobjid from behind join pg_class v on v.oid = behind.oid and v.relkind in ('v', 'm'),
+         lateral (select d.refobjid ${readBy} and r.ev_class = v.oid) inner_one
+       where coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%'
+     )
+     select n.nspname as schema, c.relname as name from behind join pg_class c on c.oid = behind.oid
+     join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname not in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'p', 'v', 'm', 'f')
+     order by 1, 2`,
+    [oid],
+  )
+  return rows
+}
+
+/** Whether a view reads a relation, at first hand or through others. */
+export async function reads(client: ClientBase, view: number, relation: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `with recursive behind (oid) as (
+       select d.refobjid ${readBy} and r.ev_class = $1::oid
+       union
+       select one.refobjid from behind, lateral (select d.refobjid ${readBy} and r.ev_class = behind.oid) one
+     ) select from behind where oid = $2::oid`,
+    [view, relation],
+  )
+  return rowCount !== 0
+}
+
+/** Views over a relation that nobody manages, at first hand. */
+export async function viewsByHand(client: ClientBase, { schema, name }: Place): Promise<string[]> {
+  const { rows } = await client.query<{ place: string }>(
+    `select distinct vn.nspname || '.' || v.relname as place ${readBy}
+     join pg_class v on v.oid = r.ev_class join pg_namespace vn on vn.oid = v.relnamespace
+     join pg_class c on c.oid = d.refobjid join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = $1 and c.relname = $2
+       and coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%' order by 1 limit 100`,
+    [schema, name],
+  )
+  return rows.map(({ place }) => place)
+}

@@ -1,0 +1,64 @@
+import { WarehouseProblem } from '../warehouse.ts'
+import { warehouseProblem } from './problems.ts'
+
+const refuse = (code: string, sentence: string, cause?: unknown) => new WarehouseProblem(code, sentence, { cause })
+
+/** What speaks against a view. `place` is `"schema"."name"`. */
+export const viewProblems = {
+  taken: (place: string) =>
+    refuse(
+      'VIEW_NAME_TAKEN',
+      `${place} exists in the warehouse already and is not this view. Choose another name for the view.`,
+    ),
+  readsItself: (place: string) =>
+    refuse('VIEW_READS_ITSELF', `${place} would read itself, at once or through other views. Read something else.`),
+  readsHidden: (hidden: string) =>
+    refuse(
+      'SQL_NOT_ALLOWED',
+      `The query reads ${hidden}, which is the warehouse’s own and comes and goes with loads. Read the table that was loaded.`,
+    ),
+  readByOthers: (place: string, names: readonly string[]) =>
+    refuse(
+      'VIEWS_DEPEND',
+      `${place} cannot change its columns, because views of somebody else read it (${names.join(', ')}). Drop those first. The old view stays.`,
+    ),
+  unmakeable: (error: unknown, place: string, names: readonly string[]) => {
+    const known = warehouseProblem(error, { place })
+    if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
+    return refuse(
+      'VIEWS_DEPEND',
+      `The views over ${place} (${names.join(', ')}) cannot be made anew with its new query: ${(error as Error).message}. Change or delete them first. The old view stays.`,
+      error,
+    )
+  },
+  tooLong: (place: string, seconds: number) =>
+    refuse('QUERY_TIMEOUT', `The query of ${place} took longer than ${seconds} seconds and was stopped.`),
+  missing: (place: string) =>
+    refuse('VIEW_MISSING', `${place} is not in the warehouse as a view. Save the view once more to make it again.`),
+  refreshFailed: (place: string, message: string, cause: unknown) =>
+    refuse('QUERY_FAILED', `${place} could not be filled anew: ${message}. Its old rows stay.`, cause),
+  notFilled: (place: string) =>
+    refuse('VIEW_NOT_REFRESHED', `${place} was not filled yet. Run the view, and read it when the run is over.`),
+}
+
+interface Scene {
+  /** As the user wrote it. */
+  query: string
+  /** How many characters of ours stand before it. */
+  before: number
+  place: string
+}
+
+/** The server's sentence about a query that a user wrote, with the line in which it is. Never our SQL around it. */
+export function queryFailed(error: unknown, { query, before, place }: Scene): unknown {
+  const known = warehouseProblem(error, { place })
+  if (!(known instanceof WarehouseProblem)) return known
+  const { code, message, position, hint } = error as Partial<Record<'code' | 'position' | 'hint', string>> & Error
+  if (known.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'WAREHOUSE_ACCESS_DENIED'].includes(known.code)) return known
+  if (code === '42P07' || code === '3F000') return known
+  if (code === '42601' && message.includes('multiple commands'))
+    return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Leave one SELECT.', error)
+  const at = Number(position) - before
+  const line = position && at > 0 && at <= query.length ? ` in line ${query.slice(0, at - 1).split('\n').length}` : ''
+  return refuse('QUERY_FAILED', `The query failed${line}: ${message}.${hint ? ` ${hint}` : ''}`, error)
+}
