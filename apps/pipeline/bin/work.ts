@@ -5,7 +5,10 @@ import { sql } from 'kysely'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { armFailpoints } from '../src/engine/failpoints.ts'
+import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
+import { schedulerMetrics } from '../src/engine/schedules/metrics.ts'
+import { startScheduler } from '../src/engine/schedules/scheduler.ts'
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
@@ -50,6 +53,7 @@ await main(async () => {
   const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
   const warehouses = clientWarehouses({ db, keyRing: config.SECRET_KEYS, adminUrl, logger, redaction, loads })
   const identity = identityLookups(config)
+  const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
 
   let stopping = false
   const probes = await listenForProbes({
@@ -68,6 +72,7 @@ await main(async () => {
     queue,
     warehouses,
     sources: openSources({ filesDirectory, allowed: config.OUTGOING_ALLOWED }),
+    destinations,
     keyRing: config.SECRET_KEYS,
     clientConcurrency: config.CLIENT_CONCURRENCY,
     sourceSilence: config.SOURCE_SILENCE_SECONDS,
@@ -94,11 +99,20 @@ await main(async () => {
       keepMonths({ db, days: config.RUN_RETENTION_DAYS }),
     ],
   })
+  const scheduler = startScheduler({
+    db,
+    queue,
+    clients: (uids) => identity.clients(uids),
+    logger,
+    metrics: schedulerMetrics(registry),
+  })
   logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')
 
   const steps = [
+    { name: 'scheduler', stop: () => scheduler.stop() },
     { name: 'worker', stop: () => ((stopping = true), worker.stop()) },
     { name: 'janitor', stop: () => janitor.stop() },
+    { name: 'destinations', stop: () => destinations.close() },
     { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },
     { name: 'probes', stop: () => probes.close() },
     { name: 'database', stop: () => db.destroy() },

@@ -235,6 +235,7 @@ export interface Runnables {
   name: string;
   next_full_run_at: Timestamp | null;
   next_run_at: Timestamp | null;
+  not_before: Timestamp | null;
   planned: Generated<boolean>;
   run_trigger: string;
   uid: string;
@@ -266,6 +267,7 @@ export interface Runs {
   rows_written: number | null;
   runnable_id: number;
   scheduled_for: Timestamp | null;
+  sealed_input: string | null;
   started_at: Timestamp | null;
   state: Generated<string>;
   trigger: string;

@@ -3,6 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The moments at which a test may break into a worker, in the order in which a run comes by them. */
 export const failpointNames = [
+  'schedule-planned',
+  'schedule-locked',
+  'schedule-started',
+  'schedule-committed',
   'claimed',
   'staging-made',
   'reading',
