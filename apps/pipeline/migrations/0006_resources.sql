@@ -5,8 +5,9 @@ create table variables (
   name text not null,
   translations jsonb not null default '[]',
   secured boolean not null,
-  -- One of the two: a secured value is kept sealed.
+  -- One of the two.
   value text,
+  -- Sealed; of a secured variable.
   sealed_value text,
   version bigint not null default 1,
   created_at timestamptz(3) not null default now(),

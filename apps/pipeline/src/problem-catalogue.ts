@@ -53,6 +53,18 @@ export const pipelineProblems: readonly KnownProblem[] = [
     title: 'The beginning of this file is not enough.',
     when: 'A workbook, an archive, a JSON document or a Parquet file of more than 4 MB was sent to be previewed: upload it to a pipeline first.',
   },
+  {
+    code: 'variable-unknown',
+    status: 422,
+    title: 'A variable cannot be used like this.',
+    when: 'SQL or a setting names a variable, as `${name}`, that the organisation does not have.',
+  },
+  {
+    code: 'variable-misplaced',
+    status: 422,
+    title: 'A variable cannot be used like this.',
+    when: 'In SQL a variable stands where no value can stand: inside of quotes or as a part of a name.',
+  },
   ...Object.entries(warehouse).map(([code, when]) => ({
     code: code.toLowerCase().replaceAll('_', '-'),
     status: 422,

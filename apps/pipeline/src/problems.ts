@@ -2,12 +2,14 @@ import { RemoteProblem, ServiceUnavailable } from '@sluice/contracts'
 import { brokenConstraint, isUnavailable } from '@sluice/database'
 import { Problem, problems } from '@sluice/http'
 import { SourceProblem } from './engine/sources/source.ts'
+import { VariableProblem } from './engine/variables/variable-problem.ts'
 import { WarehouseProblem } from './engine/warehouses/warehouse.ts'
 
 /** What a broken constraint means to whoever sent the body: the field, and a sentence. */
 const conflicts: Record<string, [pointer: string, detail: string]> = {
   schemas_client_name_key: ['/name', 'Another schema has this name.'],
   schemas_client_schema_name_key: ['/schemaName', 'Another schema has this name in the warehouse.'],
+  variables_client_name_key: ['/name', 'Another variable has this name.'],
   data_pipelines_client_name_key: ['/name', 'Another data pipeline has this name.'],
   data_pipelines_schema_table_key: ['/dataWarehouseTarget/tableName', 'Another data pipeline loads into this table.'],
   data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema.'],
@@ -24,6 +26,10 @@ export function translate(error: unknown): Problem | undefined {
   if (error instanceof SourceProblem) {
     const { message: detail } = error
     return new Problem(422, 'source-unreadable', 'The source cannot be read.', { detail, cause: error })
+  }
+  if (error instanceof VariableProblem) {
+    const code = error.code.toLowerCase().replaceAll('_', '-')
+    return new Problem(422, code, 'A variable cannot be used like this.', { detail: error.message, cause: error })
   }
   if (error instanceof WarehouseProblem) {
     return error.retryable

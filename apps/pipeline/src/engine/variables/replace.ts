@@ -1,0 +1,34 @@
+import { unknownVariable } from './variable-problem.ts'
+
+/** `$${name}` is `${name}` itself. */
+const placeholder = /\$?\$\{([^{}\n]*)\}/g
+
+/**
+ * The settings with the value of each variable in place of its `${name}`, in all their texts, however deep. Nothing else changes,
+ * and nothing in a value is replaced again. Throws `VariableProblem` for names that are not known.
+ */
+export function replaceVariables<Settings>(settings: Settings, variables: ReadonlyMap<string, string>): Settings {
+  return replaced(settings, variables) as Settings
+}
+
+function replaced(value: unknown, variables: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return inText(value, variables)
+  if (Array.isArray(value)) return value.map((one) => replaced(one, variables))
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replaced(part, variables)]))
+}
+
+function inText(text: string, variables: ReadonlyMap<string, string>): string {
+  return text.replace(placeholder, (written: string, inside: string) => {
+    if (written.startsWith('$$')) return written.slice(1)
+    const name = inside.trim()
+    const value = variables.get(name)
+    if (value === undefined) throw unknownVariable(name)
+    return value
+  })
+}
+
+/** Whether anything in them names a variable, so that nothing has to be opened for the others. */
+export function namesVariables(...settings: unknown[]): boolean {
+  return JSON.stringify(settings).includes('${')
+}

@@ -1,0 +1,21 @@
+/** Something is wrong with how a variable is used, in a sentence for people. */
+export class VariableProblem extends Error {
+  override readonly name = 'VariableProblem'
+  readonly code: 'VARIABLE_UNKNOWN' | 'VARIABLE_MISPLACED'
+
+  constructor(code: VariableProblem['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export function unknownVariable(name: string): VariableProblem {
+  return new VariableProblem('VARIABLE_UNKNOWN', `There is no variable ${shown(name)}. Create it, or mend its name.`)
+}
+
+export function misplacedVariable(name: string, why: string): VariableProblem {
+  return new VariableProblem('VARIABLE_MISPLACED', `The variable ${shown(name)} ${why}`)
+}
+
+/** As it stands in the text, shortened. */
+const shown = (name: string) => `\${${name.slice(0, 100)}}`
