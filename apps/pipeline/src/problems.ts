@@ -12,6 +12,11 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
   variables_client_name_key: ['/name', 'Another variable has this name.'],
   data_pipelines_client_name_key: ['/name', 'Another data pipeline has this name.'],
   data_pipelines_schema_table_key: ['/dataWarehouseTarget/tableName', 'Another data pipeline loads into this table.'],
+  data_pipelines_quality_group_fkey: ['/', 'Data pipelines have to pass this group.'],
+  data_quality_checks_client_name_key: ['/name', 'Another data quality check has this name.'],
+  data_quality_checks_client_code_key: ['/code', 'Another data quality check has this code.'],
+  data_quality_check_groups_client_name_key: ['/name', 'Another data quality check group has this name.'],
+  data_quality_group_checks_check_fkey: ['/', 'Data quality check groups have this check.'],
   data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema.'],
 }
 

@@ -4,6 +4,7 @@ import type { SealedColumn } from '@sluice/database'
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'warehouses', key: 'client', column: 'load_password' },
   { table: 'warehouses', key: 'client', column: 'read_password' },
+  { table: 'runs', key: 'uid', column: 'sealed_input' },
   { table: 'data_pipelines', key: 'uid', column: 'source_secrets' },
   { table: 'variables', key: 'uid', column: 'sealed_value' },
   { table: 'destinations', key: 'uid', column: 'target_secrets' },

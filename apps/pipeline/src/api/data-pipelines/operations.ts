@@ -1,5 +1,6 @@
 import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
+import { qualityResultsOf } from '../data-quality/quality-results.ts'
 import { operation } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { runOperations } from '../runs/operations.ts'
@@ -31,6 +32,7 @@ export const dataPipelineOperations = {
   lookupSaved: operation(signatures.lookupSaved, lookUpSaved),
   ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: demandFile }),
   rejectedRows: operation(signatures.rejectedRows, rejectedRows),
+  qualityResults: operation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
   logs: operation(signatures.logs, logs),
   followLogs: operation(signatures.followLogs, followLogs),
   table: operation(signatures.table, readTable),

@@ -4,6 +4,7 @@ import { signature } from '../../operation.ts'
 import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
 import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
 import { UploadedFile } from '../data-pipeline/uploaded-file.ts'
+import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { LookedUp, SourceLookupBody } from '../lookup.ts'
 import { FilePreviewQuery, SourcePreview } from '../preview.ts'
 import { UploadQuery } from '../upload.ts'
@@ -119,6 +120,7 @@ export const dataPipelineSignatures = {
     response: listOf(RejectedRow),
     paged: true,
   }),
+  ...qualityResultsSignature(pipeline),
   logs: signature({
     id: 'dataPipelines.logs',
     summary: 'Read the log',

@@ -1,0 +1,36 @@
+import { pipelineOperations, runSignatures } from '@sluice/contracts'
+import { recordOperations, sharingOperations } from '@sluice/records'
+import { qualityResultsOf } from '../data-quality/quality-results.ts'
+import { operation } from '../operation.ts'
+import { runOperations } from '../runs/operations.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import { dataQualityCheckGroups } from './records.ts'
+import { runGroup, startGroup } from './run-group.ts'
+import { createGroup, updateGroup } from './save-group.ts'
+import { groupWriting } from './write.ts'
+
+const kind = { operation, records: dataQualityCheckGroups, writing: groupWriting }
+const { dataQualityCheckGroups: signatures } = pipelineOperations
+
+const { cancel, runs } = runOperations(
+  runSignatures({
+    noun: 'data quality check group',
+    plural: 'dataQualityCheckGroups',
+    path: '/data-quality-check-groups',
+    see: ['ROLE_SEE_DATA_QUALITY_CHECK_GROUP'],
+    manage: ['ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP'],
+  }),
+  { kind: 'DATA_QUALITY_CHECK_GROUP', records: dataQualityCheckGroups },
+)
+
+export const dataQualityCheckGroupOperations = {
+  ...recordOperations(signatures, kind),
+  ...sharingOperations(signatures, kind, checkSharingTargets),
+  create: operation(signatures.create, createGroup),
+  update: operation(signatures.update, updateGroup),
+  run: operation(signatures.run, runGroup),
+  start: operation(signatures.start, startGroup),
+  cancel,
+  runs,
+  qualityResults: operation(signatures.qualityResults, qualityResultsOf(dataQualityCheckGroups)),
+}

@@ -1,0 +1,101 @@
+import type { GroupResult, ResultEnvelope, RunInput } from '@sluice/contracts'
+import { problems, type Input } from '@sluice/http'
+import { checksOfGroup } from '../../engine/quality/checks-of-group.ts'
+import { recordGroupRun } from '../../engine/quality/record-group-run.ts'
+import { type CheckOutcome, runChecks } from '../../engine/quality/run-checks.ts'
+import { sealInput } from '../../engine/quality/sealed-input.ts'
+import { valuesFor } from '../../engine/quality/values.ts'
+import { verdictOn } from '../../engine/quality/verdict.ts'
+import { startRun } from '../../engine/runs/start-run.ts'
+import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { checking } from '../data-quality/checking-queue.ts'
+import { presentOutcome, readableChecks } from '../data-quality/present-results.ts'
+import type { PipelineContext } from '../operation.ts'
+import { accepted } from '../runs/operations.ts'
+import { dataQualityCheckGroups as groups } from './records.ts'
+
+type Asking = Input<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
+
+const limits = { rows: 100, bytes: 256 * 1024, seconds: 30 }
+
+/** Seconds for all checks of a group while somebody waits. */
+const longest = 60
+
+/** Runs the checks of a group while somebody waits; history shows it like any other run. */
+export async function runGroup(input: Asking): Promise<GroupResult> {
+  const { db, caller, params, body, warehouses, keyRing, request, write, queue } = input
+  const group = await groups.readToWrite(db, caller, params.uid, undefined)
+  const [checks, variables, warehouse] = await Promise.all([
+    checksOfGroup(db, group.id),
+    valuesFor(db, group.client, keyRing, body.variables),
+    warehouses.find(group.client),
+  ])
+  const startedAt = new Date()
+  const outcomes: CheckOutcome[] = []
+  const run = async (signal: AbortSignal): Promise<void> => {
+    const schemas = (await warehouse?.schemas()) ?? []
+    const surroundings = { warehouse, variables, schemas, limits, seconds: longest, signal }
+    for await (const outcome of runChecks(checks, surroundings)) outcomes.push(outcome)
+  }
+  await whileAsked(
+    {
+      socket: request.stream.socket,
+      queue: (work) => checking(group.client, work),
+      // The last check may just have begun, and its rows are counted.
+      longest: (longest + 15) * 1_000,
+      late: () => {},
+    },
+    run,
+  )
+  for (const check of checks.slice(outcomes.length))
+    outcomes.push({
+      check,
+      status: 'ERROR',
+      message: `It was not run: the ${longest} seconds that there are were over.`,
+      completedAt: new Date(),
+    })
+
+  const verdict = verdictOn(outcomes)
+  const ended = await write(async (trx) => {
+    const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
+    const subject = { id, client, createdBy: caller.uid, startedAt }
+    const recorded = await recordGroupRun(trx, queue, subject, verdict, outcomes)
+    request.audit(params.uid, { run: recorded.uid })
+    return recorded
+  })
+  const readable = await readableChecks(
+    db,
+    caller,
+    checks.map(({ uid }) => uid),
+  )
+  return {
+    name: group.name,
+    ...verdict,
+    taskId: ended.uid,
+    completedAt: ended.finished_at!.toISOString(),
+    variables: (body.variables ?? []).map(({ name, value, secured: hidden = false }) =>
+      hidden || variables.isSecured(name) ? { name, secured: true } : { name, secured: false, value },
+    ),
+    results: outcomes.map((outcome) => presentOutcome(outcome, readable.has(outcome.check.uid))),
+  }
+}
+
+/** Queues a run of a group, with its own values of variables. */
+export async function startGroup(input: Asking): Promise<ResultEnvelope> {
+  const { caller, params, body, request, queue, write, keyRing } = input
+  const given = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))
+  const { run, existing } = await write(async (trx) => {
+    const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
+    const runnable = { id, client, kind: 'DATA_QUALITY_CHECK_GROUP' as const }
+    const started = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
+    if (!started.existing) await sealInput(trx, started.run, given, keyRing)
+    else if (given.length > 0)
+      throw problems.conflict(
+        '/variables',
+        'A run of this group is under way with other values: wait for its end, or cancel it.',
+      )
+    request.audit(params.uid, { run: started.run.uid })
+    return started
+  })
+  return accepted(existing ? 'A run was under way already; this is it.' : 'The run is queued.', run.uid)
+}

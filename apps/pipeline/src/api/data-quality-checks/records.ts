@@ -1,0 +1,38 @@
+import { sql, type Selectable } from 'kysely'
+import type { DataQualityCheck } from '@sluice/contracts'
+import { records, visibleTo, type Refined } from '@sluice/records'
+import type { DataQualityChecks } from '../../database.ts'
+import { authorsOf } from '../authors.ts'
+import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
+import type { Asked } from '../operation.ts'
+
+export type CheckRow = Refined<Selectable<DataQualityChecks>, LabelledColumns>
+
+export const dataQualityChecks = records<CheckRow, DataQualityCheck, Asked>({
+  noun: 'data quality check',
+  table: 'data_quality_checks',
+  path: '/data-quality-checks',
+  properties: {
+    id: { type: 'uid', column: 'r.uid' },
+    name: { type: 'string', column: 'r.name' },
+    shortName: { type: 'string', column: 'r.short_name' },
+    code: { type: 'string', column: 'r.code' },
+    description: { type: 'string', column: 'r.description' },
+    query: { type: 'string', column: 'r.query' },
+    created: { type: 'date-time', column: 'r.created_at' },
+    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
+  },
+  matches: (like) => sql`(r.name ilike ${like} or r.code ilike ${like} or r.description ilike ${like})`,
+  scope: visibleTo,
+  present: presentChecks,
+})
+
+export async function presentChecks(rows: CheckRow[], { identity, request }: Asked): Promise<DataQualityCheck[]> {
+  const authors = await authorsOf(rows, identity)
+  return rows.map((row) => ({
+    ...labelledFields(row, request.locales),
+    ...authors(row),
+    code: row.code,
+    query: row.query,
+  }))
+}

@@ -1,0 +1,41 @@
+import type { DataQualityCheckBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import type { Writing } from '@sluice/records'
+import { labelledColumns } from '../data-quality/labelled.ts'
+import type { PipelineContext } from '../operation.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import type { CheckRow } from './records.ts'
+
+export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBody> = {
+  async check(body, input) {
+    if (body.query.includes('\0')) throw problems.refused('/query', 'The query contains a NUL character.')
+    await checkSharingTargets(body.access, input)
+  },
+
+  async columns(_trx, body, current, { caller }) {
+    return {
+      ...(current ? {} : { client: caller.client }),
+      ...labelledColumns(body),
+      code: body.code,
+      query: body.query,
+    }
+  },
+
+  async beforeDelete(trx, row) {
+    const groups = await trx
+      .selectFrom('data_quality_group_checks as c')
+      .innerJoin('data_quality_check_groups as g', 'g.id', 'c.group_id')
+      .select('g.name')
+      .where('c.check_id', '=', row.id)
+      .orderBy('g.name')
+      .limit(5)
+      .execute()
+    if (groups.length > 0)
+      throw problems.conflict(
+        '/',
+        `Groups have this check: ${groups.map(({ name }) => `"${name}"`).join(', ')}. Take it out of them first.`,
+      )
+  },
+
+  async afterDelete() {},
+}

@@ -1,0 +1,52 @@
+import type { Label } from '@sluice/contracts'
+import { accessColumns, accessOf, inLanguageOf, type SharedColumns } from '@sluice/records'
+import type { Access, AccessPart } from '@sluice/contracts'
+import { recordedFields } from '../recorded.ts'
+
+/** What the tables of checks and groups have alike, beside what all shared objects have. */
+export type LabelledColumns = SharedColumns & { labels: Label[] }
+
+interface Row extends LabelledColumns {
+  uid: string
+  client: string
+  name: string
+  created_at: Date
+  updated_at: Date
+  description: string | null
+  short_name: string
+}
+
+/** The fields that checks and groups answer alike. */
+export function labelledFields(row: Row, locales: readonly string[]) {
+  const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, locales)
+  return {
+    ...recorded,
+    shortName: row.short_name,
+    displayShortName: inLanguageOf(row, 'shortName', inLanguageOf(row, 'short_name', row.short_name, locales), locales),
+    labels: row.labels,
+    displayLabels: row.labels.map(({ key, value }) => ({
+      key,
+      value: inLanguageOf(row, `labels.${key}`, value, locales),
+    })),
+    access: accessOf(row) as Access,
+  }
+}
+
+interface Body {
+  name: string
+  translations?: object[] | undefined
+  shortName: string
+  labels?: Label[] | undefined
+  description?: string | undefined
+  access?: AccessPart | undefined
+}
+
+/** The columns that they have alike. */
+export const labelledColumns = (body: Body) => ({
+  name: body.name,
+  translations: JSON.stringify(body.translations ?? []),
+  short_name: body.shortName,
+  labels: JSON.stringify(body.labels ?? []),
+  description: body.description ?? null,
+  ...accessColumns(body.access),
+})

@@ -1,0 +1,56 @@
+import { holds, type CheckResult, type QueryResult } from '@sluice/contracts'
+import type { Caller } from '@sluice/http'
+import { visibleTo } from '@sluice/records'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { CheckOutcome, Found } from '../../engine/quality/run-checks.ts'
+import { presentColumn } from '../data-pipelines/loaded-table.ts'
+
+/** Which of these checks the caller may read. Of the others they are not shown what rows they found. */
+export async function readableChecks(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
+  if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Set()
+  const rows = await db
+    .selectFrom('data_quality_checks as r')
+    .select('r.uid')
+    .where('r.uid', 'in', [...uids])
+    .where(visibleTo(caller, 'READ'))
+    .execute()
+  return new Set(rows.map(({ uid }) => uid))
+}
+
+/** What a check found, with its rows if `readable`. */
+export function presentOutcome(
+  { check, status, message, found, completedAt }: CheckOutcome,
+  readable: boolean,
+): CheckResult {
+  return {
+    dataQualityCheckId: check.uid,
+    name: check.name,
+    status,
+    message,
+    completedAt: completedAt.toISOString(),
+    violations: found?.violations,
+    ...(found && readable && { data: queryResult(check.name, found) }),
+  }
+}
+
+function queryResult(name: string, { columns, rows, violations, startedAt, milliseconds }: Found): QueryResult {
+  return {
+    schema: '',
+    name,
+    tableName: name,
+    qualifiedTableName: name,
+    size: 0,
+    sizeMb: 0,
+    sizePretty: '',
+    rowCount: violations ?? rows.length,
+    columnCount: columns.length,
+    columns: columns.map(presentColumn),
+    foreignKeys: [],
+    queryStartTime: startedAt,
+    queryDuration: milliseconds,
+    rows,
+    height: rows.length,
+    width: columns.length,
+  }
+}

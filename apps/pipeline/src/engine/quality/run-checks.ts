@@ -1,0 +1,114 @@
+import type { Rows, UserQuery, Warehouse, WarehouseColumn } from '../warehouses/warehouse.ts'
+import { WarehouseProblem } from '../warehouses/warehouse.ts'
+import { bindVariables } from '../variables/bind.ts'
+import { VariableProblem } from '../variables/variable-problem.ts'
+import type { Variables } from '../variables/variables.ts'
+import { countRows } from './count-rows.ts'
+import { hider } from './hide-secured.ts'
+
+export interface CheckToRun {
+  uid: string
+  name: string
+  query: string
+}
+
+/** OK: no rows. FAILED: rows, which are the violations. ERROR: the query could not be run. */
+export type CheckStatus = 'OK' | 'FAILED' | 'ERROR'
+
+/** The first rows that a check found, as they are kept with the results of a run. */
+export interface Found {
+  columns: WarehouseColumn[]
+  rows: Rows['rows']
+  /** All violations; absent where counting them took too long. */
+  violations?: number
+  startedAt: string
+  milliseconds: number
+}
+
+export interface CheckOutcome {
+  check: CheckToRun
+  status: CheckStatus
+  /** A sentence for people, without values of secured variables. */
+  message: string
+  found?: Found
+  completedAt: Date
+}
+
+export interface Surroundings {
+  /** Absent while nothing was ever loaded. */
+  warehouse: Pick<Warehouse, 'query'> | undefined
+  variables: Variables
+  /** Where names without a schema are looked for, in this order. */
+  schemas: readonly string[]
+  /** Of each check: rows and bytes that are kept, seconds at the server. */
+  limits: { rows: number; bytes: number; seconds: number }
+  /** Seconds for all of them; those that have no time left are not run, which is an ERROR. */
+  seconds?: number
+  /** Asked about each query before it is run: a sentence refuses it, which is an ERROR. */
+  refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
+  signal: AbortSignal
+}
+
+/**
+ * Runs checks one after the other, each on a connection of its own. What is wrong with a check is its outcome; what time
+ * mends (the warehouse is away, a table is busy) is thrown, as is the signal's reason.
+ */
+export async function* runChecks(
+  checks: readonly CheckToRun[],
+  surroundings: Surroundings,
+): AsyncGenerator<CheckOutcome> {
+  const { limits, seconds = Infinity } = surroundings
+  const end = performance.now() + seconds * 1_000
+  for (const check of checks) {
+    surroundings.signal.throwIfAborted()
+    const left = Math.floor((end - performance.now()) / 1_000)
+    if (left < 1)
+      yield unfit(check, `It was not run: the checks before it used up the ${seconds} seconds that there are.`)
+    else
+      yield await runCheck(check, { ...surroundings, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
+  }
+}
+
+/** One check; see `runChecks`. */
+export async function runCheck(check: CheckToRun, surroundings: Surroundings): Promise<CheckOutcome> {
+  const { warehouse, variables, schemas, limits, refusal, signal } = surroundings
+  if (!warehouse) return unfit(check, 'There is nothing to look at yet: no table was loaded.')
+  const startedAt = new Date()
+  // What a check does not use, it cannot show.
+  let hide = hider([])
+  try {
+    const bound = bindVariables(check.query, variables)
+    hide = hider(bound.values.filter((value) => variables.secured.includes(value)))
+    const query: UserQuery = { ...bound, schemas, limits }
+    const refused = await refusal?.(query, signal)
+    if (refused) return unfit(check, hide.text(refused))
+    const { columns, rows, more, truncated } = await warehouse.query(query, signal)
+    const milliseconds = Date.now() - startedAt.getTime()
+    const whole = !more && !truncated
+    const violations = whole ? rows.length : await countRows(warehouse, query, signal)
+    const found = {
+      columns: columns.map((column) => ({ ...column, name: hide.text(column.name), label: hide.text(column.label) })),
+      rows: rows.map((row) => row.map(hide.cell)),
+      ...(violations !== undefined && { violations }),
+      startedAt: startedAt.toISOString(),
+      milliseconds,
+    }
+    return rows.length === 0
+      ? { check, status: 'OK', message: 'No row violates the check.', found, completedAt: new Date() }
+      : { check, status: 'FAILED', message: violationsOf(found), found, completedAt: new Date() }
+  } catch (error) {
+    signal.throwIfAborted()
+    const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
+    if (known) return unfit(check, hide.text(error.message))
+    throw error
+  }
+}
+
+function unfit(check: CheckToRun, message: string): CheckOutcome {
+  return { check, status: 'ERROR', message, completedAt: new Date() }
+}
+
+function violationsOf({ rows, violations }: Pick<Found, 'rows' | 'violations'>): string {
+  if (violations === undefined) return `More than ${rows.length.toLocaleString('en')} rows violate the check.`
+  return violations === 1 ? '1 row violates the check.' : `${violations.toLocaleString('en')} rows violate the check.`
+}

@@ -1,0 +1,50 @@
+import { LoadProblem } from '../loads/load-feeds.ts'
+import { checksOfGroup } from '../quality/checks-of-group.ts'
+import { forgetResults, keepResult } from '../quality/keep-results.ts'
+import { qualityFailed } from '../quality/record-group-run.ts'
+import { type CheckOutcome, runChecks } from '../quality/run-checks.ts'
+import { openInput } from '../quality/sealed-input.ts'
+import { valuesFor } from '../quality/values.ts'
+import { verdictOn } from '../quality/verdict.ts'
+import type { RunLog } from '../runs/log.ts'
+import type { Attempt, Success, Work, WorkParts } from './work.ts'
+
+/** Of each check, where nobody waits for it. */
+export const queuedLimits = { rows: 100, bytes: 256 * 1024, seconds: 1_800 }
+
+/** Runs the checks of a group one after the other. Violations end the run as FAILED, so that a workflow stops there. */
+async function runCheckGroup(
+  { db, keyRing, redaction, warehouses }: WorkParts,
+  { claim, log, signal }: Attempt,
+): Promise<Success> {
+  const { client, subject } = claim
+  await forgetResults(db, claim)
+  const checks = await checksOfGroup(db, subject.id)
+  const variables = await valuesFor(db, client, keyRing, await openInput(db, claim, keyRing))
+  redaction.add(...variables.secured)
+  const warehouse = await warehouses.find(client)
+  const schemas = (await warehouse?.schemas()) ?? []
+  const outcomes: CheckOutcome[] = []
+  for await (const outcome of runChecks(checks, { warehouse, variables, schemas, limits: queuedLimits, signal })) {
+    outcomes.push(outcome)
+    await keepResult(db, claim, outcomes.length, outcome)
+    logOutcome(log, outcome)
+  }
+  const { status, message } = verdictOn(outcomes)
+  if (status !== 'OK') throw new LoadProblem(qualityFailed, message)
+  return {
+    state: outcomes.length === 0 ? 'WARNING' : 'OK',
+    message,
+    rowsWritten: 0,
+    bytesWritten: 0,
+    rowsRejected: 0,
+  }
+}
+
+export function logOutcome(log: RunLog, { check, status, message }: CheckOutcome): void {
+  const text = `Check “${check.name}”: ${message}`
+  if (status === 'OK') log.write('INFO', 'LOW', text)
+  else log.write('WARN', 'HIGH', text)
+}
+
+export const checkGroupWork: Work = { run: runCheckGroup }
