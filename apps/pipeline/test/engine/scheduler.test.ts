@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { end, planned, runsOf, scheduled, virtualScheduler } from './schedules.ts'
+import { startStack, type Stack } from './stack.ts'
+
+let stack: Stack
+let scheduler: ReturnType<typeof virtualScheduler>
+beforeAll(async () => void (stack = await startStack()))
+beforeEach(async () => {
+  await stack.db.deleteFrom('data_pipelines').execute()
+  scheduler = virtualScheduler(stack, '2026-11-22T09:59:30Z')
+})
+afterAll(() => stack?.[Symbol.asyncDispose]())
+
+const jobs = async () => {
+  const { rows } = await sql`select data ->> 'run' from pgboss.job where state < 'active'`.execute(stack.db)
+  return rows.length
+}
+
+describe('the scheduler', () => {
+  it('plans what is new in the zone of its client, and starts it when that time has come', async () => {
+    const pipeline = await scheduled(stack, { run_trigger: 'EVERY_DAY_2AM' })
+    scheduler.client(pipeline.client, { timeZone: 'Europe/Oslo' })
+    await scheduler.plan()
+    const next = '2026-11-23T01:00:00.000Z'
+    expect(await planned(stack, pipeline)).toEqual({ planned: true, zone: 'Europe/Oslo', next, full: next })
+    const before = await jobs()
+    scheduler.set('2026-11-23T00:59:59Z')
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toEqual([])
+    scheduler.set('2026-11-23T01:00:00Z')
+    await Promise.all([scheduler.start(), scheduler.start(), scheduler.start()])
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toEqual([
+      { trigger: 'SCHEDULE', mode: 'FULL', state: 'QUEUED', tick: next, said: [] },
+    ])
+    expect(await jobs()).toBe(before + 1)
+    expect(await planned(stack, pipeline)).toMatchObject({ next: '2026-11-24T01:00:00.000Z' })
+  })
+
+  it('plans anew what was changed, and keeps what was due before it', async () => {
+    const pipeline = await scheduled(stack)
+    await scheduler.plan()
+    scheduler.set('2026-11-22T10:00:01Z')
+    const change = (columns: object) =>
+      stack.db.updateTable('data_pipelines').set(columns).where('id', '=', pipeline.id).execute()
+    await change({ run_trigger: 'EVERY_15_MIN' })
+    await scheduler.plan()
+    expect(await planned(stack, pipeline)).toMatchObject({ next: '2026-11-22T10:00:00.000Z' })
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toMatchObject([{ tick: '2026-11-22T10:00:00.000Z' }])
+    await change({ disabled: true })
+    await scheduler.plan()
+    expect(await planned(stack, pipeline)).toMatchObject({ planned: true, next: undefined })
+    await change({ disabled: false, name: 'Another name' })
+    await scheduler.plan()
+    expect(await planned(stack, pipeline)).toMatchObject({ next: '2026-11-22T10:15:00.000Z' })
+    await change({ name: 'Yet another' })
+    expect(await planned(stack, pipeline)).toMatchObject({ planned: true })
+  })
+
+  it('makes one run of ten ticks that went by, and says in its log that nine are left out, and why', async () => {
+    const pipeline = await scheduled(stack)
+    await scheduler.plan()
+    scheduler.set('2026-11-22T19:30:00Z')
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toEqual([
+      {
+        trigger: 'SCHEDULE',
+        mode: 'FULL',
+        state: 'QUEUED',
+        tick: '2026-11-22T19:00:00.000Z',
+        said: [
+          'MEDIUM This run is the one that was due at 2026-11-22 19:00 (UTC), and stands for 9 more, from 2026-11-22 10:00 (UTC) on, that are left out: no worker was there to start them.',
+        ],
+      },
+    ])
+    expect(await planned(stack, pipeline)).toMatchObject({ next: '2026-11-22T20:00:00.000Z' })
+  })
+
+  it('leaves a tick out while the run before it is under way, and says so there', async () => {
+    const pipeline = await scheduled(stack)
+    await scheduler.plan()
+    for (const hour of ['10', '11']) {
+      scheduler.set(`2026-11-22T${hour}:00:00Z`)
+      await scheduler.start()
+    }
+    expect(await runsOf(stack, pipeline)).toMatchObject([
+      {
+        tick: '2026-11-22T10:00:00.000Z',
+        said: ['MEDIUM The run that was due at 2026-11-22 11:00 (UTC) is left out: this one was still under way.'],
+      },
+    ])
+    await end(stack, pipeline)
+    scheduler.set('2026-11-22T12:00:00Z')
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toMatchObject([{}, { tick: '2026-11-22T12:00:00.000Z', said: [] }])
+  })
+
+  it('updates continuously, and lets a full replacement wait for the end of an update instead of losing it', async () => {
+    const pipeline = await scheduled(stack, {
+      run_trigger: 'EVERY_DAY_2AM',
+      continuously_updated: true,
+      continuous_update_interval: 10,
+    })
+    await scheduler.plan()
+    expect(await planned(stack, pipeline)).toMatchObject({ full: '2026-11-23T02:00:00.000Z' })
+    scheduler.set('2026-11-23T01:59:59Z')
+    await scheduler.start()
+    scheduler.set('2026-11-23T02:00:00Z')
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toMatchObject([{ mode: 'INCREMENTAL', state: 'QUEUED' }])
+    expect(await planned(stack, pipeline)).toMatchObject({ full: '2026-11-23T02:00:00.000Z' })
+    await end(stack, pipeline)
+    scheduler.set('2026-11-23T02:00:14Z')
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toHaveLength(1)
+    scheduler.set('2026-11-23T02:00:16Z')
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toMatchObject([{}, { mode: 'FULL', tick: '2026-11-23T02:00:00.000Z' }])
+    expect(await planned(stack, pipeline)).toMatchObject({ full: '2026-11-24T02:00:00.000Z' })
+  })
+
+  it('starts nothing for clients that are disabled, switched off or gone, and goes on when they are back', async () => {
+    const pipeline = await scheduled(stack)
+    await scheduler.plan()
+    scheduler.client(pipeline.client, { disabled: true })
+    scheduler.set('2026-11-22T10:00:00Z')
+    await scheduler.start()
+    scheduler.client(pipeline.client, { pipelinesEnabled: false })
+    scheduler.set('2026-11-22T11:00:00Z')
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toEqual([])
+    scheduler.client(pipeline.client, {})
+    scheduler.set('2026-11-22T12:00:00Z')
+    await scheduler.start()
+    expect(await runsOf(stack, pipeline)).toMatchObject([{ tick: '2026-11-22T12:00:00.000Z', said: [] }])
+  })
+
+  it('keeps to the zones that it knows while identity is away, and plans nothing in a zone that it does not know', async () => {
+    const known = await scheduled(stack, { run_trigger: 'EVERY_DAY_0AM' })
+    scheduler.client(known.client, { timeZone: 'Asia/Tokyo' })
+    await scheduler.plan()
+    scheduler.identityIsThere(false)
+    const more = await scheduled(stack, { run_trigger: 'EVERY_DAY_0AM' }, known.client)
+    const unknown = await scheduled(stack, { run_trigger: 'EVERY_DAY_0AM' })
+    await scheduler.plan()
+    expect(await planned(stack, more)).toMatchObject({ zone: 'Asia/Tokyo', next: '2026-11-22T15:00:00.000Z' })
+    expect(await planned(stack, unknown)).toMatchObject({ planned: false, next: undefined })
+    scheduler.set('2026-11-22T15:00:00Z')
+    await scheduler.start()
+    expect(await runsOf(stack, known)).toHaveLength(1)
+    scheduler.identityIsThere(true)
+    await scheduler.plan()
+    expect(await planned(stack, unknown)).toMatchObject({ planned: true, zone: 'UTC' })
+  })
+
+  it('follows a client into another zone: no day without its run, none with two', async () => {
+    const east = await scheduled(stack, { run_trigger: 'EVERY_DAY_0AM' })
+    const west = await scheduled(stack, { run_trigger: 'EVERY_DAY_0AM' })
+    scheduler.client(west.client, { timeZone: 'Europe/Oslo' })
+    await scheduler.plan()
+    scheduler.set('2026-11-22T23:00:00Z')
+    await scheduler.start()
+    expect(await runsOf(stack, west)).toHaveLength(1)
+    await end(stack, west)
+    scheduler.set('2026-11-22T23:30:00Z')
+    scheduler.client(east.client, { timeZone: 'Europe/Oslo' })
+    scheduler.client(west.client, { timeZone: 'UTC' })
+    await scheduler.follow()
+    expect(await planned(stack, east)).toMatchObject({ zone: 'Europe/Oslo', next: '2026-11-22T23:00:00.000Z' })
+    expect(await planned(stack, west)).toMatchObject({ zone: 'UTC', next: '2026-11-24T00:00:00.000Z' })
+    await scheduler.start()
+    expect(await runsOf(stack, east)).toMatchObject([{ tick: '2026-11-22T23:00:00.000Z' }])
+    await scheduler.follow()
+    expect(await planned(stack, east)).toMatchObject({ next: '2026-11-23T23:00:00.000Z' })
+  })
+
+  it('leaves a schedule alone that an older version stored and nobody understands, and starts the others', async () => {
+    const broken = await scheduled(stack, { run_trigger: 'CUSTOM', cron_expression: 'every now and then' })
+    const right = await scheduled(stack)
+    await scheduler.plan()
+    expect(await planned(stack, broken)).toMatchObject({ planned: true, next: undefined })
+    scheduler.set('2026-11-22T10:00:00Z')
+    await scheduler.start()
+    expect(await runsOf(stack, right)).toHaveLength(1)
+  })
+
+  it('tries again what could not be started, keeps its tick, and starts the others meanwhile', async () => {
+    const stuck = await scheduled(stack)
+    const others = await Promise.all(Array.from({ length: 3 }, () => scheduled(stack)))
+    await scheduler.plan()
+    await sql`
+      create function refuse_stuck() returns trigger language plpgsql as $$
+      begin if new.runnable_id = ${sql.lit(stuck.id)} then raise 'not now'; end if; return new; end $$`.execute(
+      stack.db,
+    )
+    await sql`create trigger refuse_stuck before insert on runs for each row execute function refuse_stuck()`.execute(
+      stack.db,
+    )
+    scheduler.set('2026-11-22T10:00:00Z')
+    await scheduler.start()
+    for (const other of others) expect(await runsOf(stack, other)).toHaveLength(1)
+    await sql`drop function refuse_stuck() cascade`.execute(stack.db)
+    scheduler.set('2026-11-22T10:00:20Z')
+    await scheduler.start()
+    expect(await runsOf(stack, stuck)).toMatchObject([{ tick: '2026-11-22T10:00:00.000Z', said: [] }])
+  })
+})
