@@ -6,6 +6,7 @@ import { pipelineApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { openQueue } from '../src/engine/queue/pg-boss-queue.ts'
+import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
@@ -31,6 +32,7 @@ await main(async () => {
     logger,
     redaction,
   })
+  const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
   let stopping = false
 
   const app = pipelineApp({
@@ -43,6 +45,7 @@ await main(async () => {
     warehouses,
     queue,
     sources: openSources({ filesDirectory: config.FILES_DIRECTORY, allowed: config.OUTGOING_ALLOWED }),
+    destinations,
     files: { directory: config.FILES_DIRECTORY, uploadLimit: config.UPLOAD_LIMIT },
   })
   const listening = await listen(app, { port: config.PIPELINE_PORT, host: config.LISTEN_HOST })
@@ -51,6 +54,7 @@ await main(async () => {
   stopOnSignal(logger, [
     { name: 'http', stop: () => ((stopping = true), listening.close()) },
     { name: 'queue', stop: () => queue[Symbol.asyncDispose]() },
+    { name: 'destinations', stop: () => destinations.close() },
     { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },
     { name: 'database', stop: () => db.destroy() },
   ])

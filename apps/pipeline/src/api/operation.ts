@@ -4,6 +4,7 @@ import { operationsWith } from '@sluice/http'
 import type { Logger } from '@sluice/process'
 import type { DatabaseContext } from '@sluice/records'
 import type { DB } from '../database.ts'
+import type { Destinations } from '../engine/destinations/destinations.ts'
 import type { ClientWarehouses } from '../engine/warehouses/client-warehouses.ts'
 import type { JobQueue } from '../engine/queue/job-queue.ts'
 import type { Sources } from '../engine/sources/sources.ts'
@@ -15,8 +16,9 @@ export interface PipelineContext extends DatabaseContext<DB> {
   warehouses: ClientWarehouses
   queue: JobQueue
   sources: Sources
+  destinations: Destinations
   files: { directory: string; uploadLimit: number }
-  /** Seals the secrets of sources. */
+  /** Seals the secrets of sources and targets. */
   keyRing: KeyRing
   logger: Logger
 }

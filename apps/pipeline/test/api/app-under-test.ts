@@ -7,6 +7,7 @@ import supertest, { type Test } from 'supertest'
 import { pipelineApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { DB } from '../../src/database.ts'
+import { openDestinations } from '../../src/engine/destinations/destinations.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
 import { identityLookups } from '../../src/identity/identity-service.ts'
 import { startStack } from '../engine/stack.ts'
@@ -62,6 +63,7 @@ export async function startService({ uploadLimit = 1_000_000 } = {}) {
       warehouses: stack.warehouses,
       queue: stack.queue,
       sources: openSources({ filesDirectory: config.FILES_DIRECTORY, allowed: config.OUTGOING_ALLOWED }),
+      destinations: openDestinations({ allowed: config.OUTGOING_ALLOWED }),
       files: { directory: config.FILES_DIRECTORY, uploadLimit },
     })
     const { server, close } = await listen(app, { port: 0, host: '127.0.0.1' })

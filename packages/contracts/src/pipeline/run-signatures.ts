@@ -2,7 +2,7 @@ import { listOf, type Contract } from '../contract.ts'
 import { ResultEnvelope } from '../envelope.ts'
 import { signature } from '../operation.ts'
 import type { Role } from '../roles.ts'
-import { PageQuery, Run, RunBody } from './run.ts'
+import { PageQuery, RejectedRow, Run, RunBody } from './run.ts'
 
 interface Runnable<Path extends string> {
   noun: string
@@ -49,6 +49,25 @@ export function runSignatures<const Path extends string>({
       guard: see,
       query: PageQuery,
       response: listOf(Run),
+      paged: true,
+    }),
+  }
+}
+
+/** What a run set aside. */
+export function rejectedRowsSignature<const Path extends string>(
+  { plural, path, see }: Pick<Runnable<Path>, 'plural' | 'path' | 'see'>,
+  summary: string,
+) {
+  return {
+    rejectedRows: signature({
+      id: `${plural}.rejectedRows`,
+      summary,
+      method: 'get',
+      path: `${path}/:uid/runs/:taskId/rejected-rows` as const,
+      guard: see,
+      query: PageQuery,
+      response: listOf(RejectedRow),
       paged: true,
     }),
   }

@@ -4,6 +4,7 @@ import { qualityResultsOf } from '../data-quality/quality-results.ts'
 import { operation } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { runOperations } from '../runs/operations.ts'
+import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
 import { demandFile } from './file-to-load.ts'
 import { followLogs } from './follow-logs.ts'
 import { readData, readTable } from './loaded-table.ts'
@@ -11,7 +12,7 @@ import { lookUp, lookUpSaved } from './lookup.ts'
 import { previewFile } from './preview-file.ts'
 import { previewSource } from './preview.ts'
 import { dataPipelines } from './records.ts'
-import { logs, rejectedRows } from './run-history.ts'
+import { logs } from './run-history.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
@@ -31,7 +32,7 @@ export const dataPipelineOperations = {
   testConnection: operation(signatures.testConnection, testConnection),
   lookupSaved: operation(signatures.lookupSaved, lookUpSaved),
   ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: demandFile }),
-  rejectedRows: operation(signatures.rejectedRows, rejectedRows),
+  ...rejectedRowsOperation(signatures, dataPipelines),
   qualityResults: operation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
   logs: operation(signatures.logs, logs),
   followLogs: operation(signatures.followLogs, followLogs),

@@ -1,4 +1,5 @@
 import { isUnavailable } from '@sluice/database'
+import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import { SourceProblem } from '../sources/source.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
@@ -27,7 +28,11 @@ export function failureOf(thrown: unknown, run: string): Failure {
     const { code, message, retryable } = error
     return { code, message, retryable, expected: true, away: code === 'WAREHOUSE_UNAVAILABLE' }
   }
-  if (error instanceof SourceProblem || error instanceof LoadProblem)
+  if (error instanceof DestinationProblem) {
+    const { code, message, retryable } = error
+    return { code, message, retryable, expected: true, away: false }
+  }
+  if (error instanceof SourceProblem || error instanceof LoadProblem || error instanceof VariableProblem)
     return { code: error.code, message: error.message, retryable: false, expected: true, away: false }
   if (isUnavailable(error))
     return {

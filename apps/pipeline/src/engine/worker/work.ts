@@ -3,6 +3,7 @@ import type { Redaction } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
+import type { Destinations } from '../destinations/destinations.ts'
 import type { Claim } from '../runs/claim.ts'
 import type { Outcome } from '../runs/finish-run.ts'
 import type { RunLog } from '../runs/log.ts'
@@ -17,6 +18,7 @@ export interface WorkParts {
   queue: JobQueue
   warehouses: ClientWarehouses
   sources: Sources
+  destinations: Destinations
   /** Opens the secrets of sources, targets and variables. */
   keyRing: KeyRing
   /** Runs of one client at once, in all workers together. */

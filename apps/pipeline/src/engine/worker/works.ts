@@ -1,5 +1,6 @@
 import type { RunnableKind } from '../runs/runnable.ts'
 import { pipelineWork } from './load-pipeline.ts'
+import { destinationWork } from './push-destination.ts'
 import { checkGroupWork } from './run-check-group.ts'
 import type { Work } from './work.ts'
 
@@ -7,4 +8,5 @@ import type { Work } from './work.ts'
 export const works: Partial<Record<RunnableKind, Work>> = {
   DATA_PIPELINE: pipelineWork,
   DATA_QUALITY_CHECK_GROUP: checkGroupWork,
+  DESTINATION: destinationWork,
 }

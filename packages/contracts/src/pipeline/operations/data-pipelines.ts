@@ -8,8 +8,8 @@ import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { LookedUp, SourceLookupBody } from '../lookup.ts'
 import { FilePreviewQuery, SourcePreview } from '../preview.ts'
 import { UploadQuery } from '../upload.ts'
-import { runSignatures } from '../run-signatures.ts'
-import { LogEntry, LogQuery, LogStreamQuery, PageQuery, RejectedRow } from '../run.ts'
+import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
+import { LogEntry, LogQuery, LogStreamQuery } from '../run.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 
 const pipeline = {
@@ -110,16 +110,7 @@ export const dataPipelineSignatures = {
     body: SourceLookupBody,
     response: listOf(LookedUp),
   }),
-  rejectedRows: signature({
-    id: 'dataPipelines.rejectedRows',
-    summary: 'Rows that did not fit, where and why',
-    method: 'get',
-    path: '/data-pipelines/:uid/runs/:taskId/rejected-rows',
-    guard: see,
-    query: PageQuery,
-    response: listOf(RejectedRow),
-    paged: true,
-  }),
+  ...rejectedRowsSignature(pipeline, 'Rows that did not fit, where and why'),
   ...qualityResultsSignature(pipeline),
   logs: signature({
     id: 'dataPipelines.logs',

@@ -1,0 +1,74 @@
+import type { LookedUp, ResultEnvelope, TargetBody, TargetLookupBody } from '@sluice/contracts'
+import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import { DestinationProblem } from '../../engine/destinations/destination-problem.ts'
+import type { Target } from '../../engine/destinations/target.ts'
+import type { PipelineContext } from '../operation.ts'
+import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { destinations } from './records.ts'
+import { targetSaved, targetTyped } from './target-asked.ts'
+
+type Unsaved = Input<PipelineContext, '/destinations/test-connection', undefined, TargetBody>
+type Saved = Input<PipelineContext, '/destinations/:uid/test-connection', undefined, TargetBody>
+type Looking = Input<PipelineContext, '/destinations/:uid/lookups/:kind', undefined, TargetLookupBody>
+type Asking = Pick<Looking, 'destinations' | 'caller' | 'request'>
+
+/** Milliseconds, and what fits on a page. */
+const longest = 30_000
+const mostAnswered = 1_000
+
+const asking = fewAtOnceEach({
+  atOnce: 4,
+  waiting: 20,
+  title: 'Too many targets of your organisation are being asked.',
+})
+
+/** Tries a target that may not be saved yet. */
+export const testTarget = (input: Unsaved): Promise<ResultEnvelope> => test(input, targetTyped(input.body))
+
+/** Tries a destination's target. Whoever may not change the destination does not set its password to work. */
+export async function testConnection(input: Saved): Promise<ResultEnvelope> {
+  const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
+  return test(input, targetSaved(input.body, row, input.keyRing))
+}
+
+/** What a destination's target has to choose from. */
+export async function lookUpSaved(input: Looking): Promise<LookedUp[]> {
+  const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
+  return lookUpAt(input, input.params.kind, targetSaved(input.body, row, input.keyRing), input.body.query)
+}
+
+/** What a DHIS2 has to choose from. What is wrong with it is the asker's to mend: 422. */
+export async function lookUpAt(input: Asking, kind: string, target: Target, query = ''): Promise<LookedUp[]> {
+  const late = () => {
+    throw problems.refused('/', `DHIS2 did not answer in full within ${longest / 1000} seconds.`)
+  }
+  try {
+    const found = await whileAsked(turn(input, late), (signal) =>
+      input.destinations.lookup(kind, target, { query: query.trim(), most: mostAnswered }, signal),
+    )
+    if (!found) throw problems.notFound('look-up')
+    return found
+  } catch (error) {
+    throw error instanceof DestinationProblem ? problems.refused('/', error.message) : error
+  }
+}
+
+async function test(input: Asking, target: Target): Promise<ResultEnvelope> {
+  const late = () => ({
+    status: 'ERROR' as const,
+    code: 'CONNECTION_TIMEOUT',
+    message: `DHIS2 did not answer in full within ${longest / 1000} seconds.`,
+  })
+  const { status, code, message, ...data } = await whileAsked(turn(input, late), (signal) =>
+    input.destinations.test(target, signal),
+  )
+  const answered = { httpStatus: '200 OK', httpStatusCode: 200, statusCode: 200 }
+  return { ...answered, status, errorCode: code, message: message.slice(0, 2000), data }
+}
+
+const turn = <T>({ caller, request }: Pick<Asking, 'caller' | 'request'>, late: () => T) => ({
+  socket: request.stream.socket,
+  queue: <R>(work: () => Promise<R>) => asking(caller.client, work),
+  longest,
+  late,
+})

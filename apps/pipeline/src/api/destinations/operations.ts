@@ -1,0 +1,23 @@
+import { pipelineOperations } from '@sluice/contracts'
+import { recordOperations, sharingOperations } from '@sluice/records'
+import { operation } from '../operation.ts'
+import { runOperations } from '../runs/operations.ts'
+import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import { lookUpSaved, testConnection, testTarget } from './ask-target.ts'
+import { destinations } from './records.ts'
+import { destinationWriting } from './write.ts'
+
+const kind = { operation, records: destinations, writing: destinationWriting }
+const { destinations: signatures } = pipelineOperations
+
+export const destinationOperations = {
+  // Before those of one destination, as whose uid its name could be taken.
+  testTarget: operation(signatures.testTarget, testTarget),
+  ...recordOperations(signatures, kind),
+  ...sharingOperations(signatures, kind, checkSharingTargets),
+  ...runOperations(signatures, { kind: 'DESTINATION', records: destinations }),
+  ...rejectedRowsOperation(signatures, destinations),
+  testConnection: operation(signatures.testConnection, testConnection),
+  lookup: operation(signatures.lookup, lookUpSaved),
+}

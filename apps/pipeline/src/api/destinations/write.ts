@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import { type DestinationBody, holds } from '@sluice/contracts'
+import { problems, type Caller } from '@sluice/http'
+import { accessColumns, visibleTo, type Writing } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import type { PipelineContext } from '../operation.ts'
+import { scheduleColumns } from '../schedules/schedule-columns.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import type { DestinationRow } from './row.ts'
+import { targetColumns, targetGiven, urlOf } from './target-columns.ts'
+
+export const destinationWriting: Writing<PipelineContext, DestinationRow, DestinationBody> = {
+  async check(body, input) {
+    const { settings } = targetGiven(body)
+    const url = urlOf(settings)
+    if (!URL.canParse(url) || /[?#@]/.test(url.replace(/^https?:\/\//, '')))
+      throw problems.refused(
+        'apiTarget' in settings ? '/apiTarget/url' : '/apiTokenTarget/url',
+        'This is no address of a DHIS2, which is like https://dhis2.example.org/dhis: without username, ? and #.',
+      )
+    await checkSharingTargets(body.access, input)
+  },
+
+  async columns(trx, body, current, { caller, keyRing }) {
+    const uid = current?.uid ?? randomUUID()
+    return {
+      ...(current ? {} : { uid, client: caller.client }),
+      type: body.type ?? 'SOURCE_SYSTEM_C',
+      view_id: await viewOf(trx, body.viewSource.id, current, caller),
+      name: body.name,
+      translations: JSON.stringify(body.translations ?? []),
+      description: body.description ?? null,
+      ...scheduleColumns(body),
+      import_options: JSON.stringify(body.importOptions ?? {}),
+      ...targetColumns(body, uid, current, keyRing),
+      ...accessColumns(body.access),
+    }
+  },
+
+  async beforeDelete(trx, row) {
+    const active = await trx
+      .selectFrom('runs')
+      .select('uid')
+      .where('runnable_id', '=', row.id)
+      .where('state', 'in', ['QUEUED', 'RUNNING'])
+      .executeTakeFirst()
+    if (active) throw problems.conflict('/', 'A run of this destination is under way: cancel it or wait for its end.')
+  },
+
+  async afterDelete() {},
+}
+
+/** The view whose rows go out: one that the caller may read, or the one that it was before. */
+async function viewOf(
+  trx: Transaction<DB>,
+  uid: string,
+  current: DestinationRow | undefined,
+  caller: Caller,
+): Promise<number> {
+  const found = await trx
+    .selectFrom('views as r')
+    .select(['r.id', visibleTo(caller, 'READ').as('shown')])
+    .where('r.uid', '=', uid)
+    .where('r.client', '=', caller.client)
+    .forKeyShare()
+    .executeTakeFirst()
+  const may = found && (found.id === current?.view_id || (found.shown && holds(caller.roles, 'ROLE_SEE_VIEW')))
+  if (!may) throw problems.refused('/viewSource/id', `There is no view with the id ${uid} that you may read.`)
+  return found.id
+}

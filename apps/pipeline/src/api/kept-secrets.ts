@@ -1,0 +1,29 @@
+import { problems } from '@sluice/http'
+import type { Secrets } from '../sealed-secrets.ts'
+
+/** The secrets of a body, by name: absent keeps what is stored, null clears it. */
+export type GivenSecrets = Readonly<Record<string, string | null | undefined>>
+
+interface Kept {
+  stored: Secrets
+  given: GivenSecrets
+  /** The field that would have the stored secrets sent elsewhere than they were given for; undefined where they stay. */
+  moved: string | undefined
+}
+
+/**
+ * The given secrets, and the stored ones for those that are absent. Who may change where a password goes may not read it,
+ * and would by having it sent there: with another address, it has to come along.
+ */
+export function keptSecrets({ stored, given, moved }: Kept): Secrets {
+  const absent = Object.keys(given).filter((name) => given[name] === undefined && name in stored)
+  if (moved && absent.length > 0)
+    throw problems.refused(
+      moved,
+      `The stored ${absent.includes('authToken') ? 'token' : 'password'} is for the old address: send it along, or null for none.`,
+    )
+  return { ...Object.fromEntries(absent.map((name) => [name, stored[name]!])), ...withValues(given) }
+}
+
+export const withValues = (given: GivenSecrets): Secrets =>
+  Object.fromEntries(Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))

@@ -1,0 +1,25 @@
+import type { PageQuery, RejectedRow, rejectedRowsSignature } from '@sluice/contracts'
+import { Answer, problems, type Input } from '@sluice/http'
+import { isUid, pageHeaders, type Records } from '@sluice/records'
+import { listRejectedRows } from '../../engine/runs/read-runs.ts'
+import { type Asked, operation, type PipelineContext } from '../operation.ts'
+
+type Asking = Input<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
+
+/** What a run of such a record set aside. */
+export const rejectedRowsOperation = <Row extends { id: number; uid: string; version: number }>(
+  signatures: ReturnType<typeof rejectedRowsSignature<string>>,
+  records: Records<Row, any, Asked>,
+) => ({
+  rejectedRows: operation(signatures.rejectedRows, async (input): Promise<Answer<RejectedRow[]>> => {
+    const { db, caller, params, query, request } = input as Asking
+    const row = await records.read(db, caller, params.uid)
+    const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
+    const found = isUid(params.taskId) && (await listRejectedRows(db, row.id, params.taskId, page))
+    if (!found) throw problems.notFound('run')
+    const answer = found.rows.map(
+      ({ line, column, reason, raw }): RejectedRow => ({ line, column: column ?? undefined, reason, raw }),
+    )
+    return new Answer(answer, pageHeaders({ ...page, total: found.total }, request.url))
+  }),
+})

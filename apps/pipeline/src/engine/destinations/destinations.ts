@@ -1,0 +1,96 @@
+import { guardedFetch } from '@sluice/http/guarded-fetch'
+import type { OutgoingAllowed } from '@sluice/http/outgoing'
+import type { Rows } from '../warehouses/warehouse.ts'
+import { DestinationProblem } from './destination-problem.ts'
+import { type Dhis2, dhis2 } from './dhis2/ask.ts'
+import { type Choice, lookUp } from './dhis2/lookups.ts'
+import { pushValues } from './dhis2/push-values.ts'
+import { mayImport, systemOf } from './dhis2/system.ts'
+import type { Pushed, PushReport } from './push.ts'
+import { baseUrl, type ImportOptions, type Target } from './target.ts'
+
+/** What came of trying a target. */
+export interface Tested {
+  status: 'OK' | 'WARNING' | 'ERROR'
+  code: string
+  message: string
+  /** What answered, and as whom it was asked. */
+  version?: string
+  username?: string
+}
+
+/** Where views are pushed to: DHIS2. */
+export interface Destinations {
+  /** Whether a target answers, and takes what it is signed in to with. What is wrong is an answer. */
+  test(target: Target, signal: AbortSignal): Promise<Tested>
+  /** What it has to choose from; undefined for a kind that there is not. Throws `DestinationProblem`. */
+  lookup(
+    kind: string,
+    target: Target,
+    query: { query: string; most: number },
+    signal: AbortSignal,
+  ): Promise<Choice[] | undefined>
+  /** Sends the rows of a view. Throws `DestinationProblem`, what the pages throw, or the signal's reason. */
+  push(push: Push, report: PushReport, signal: AbortSignal): Promise<Pushed>
+  close(): Promise<void>
+}
+
+export interface Push {
+  target: Target
+  options: ImportOptions
+  columns: Rows['columns']
+  pages: AsyncIterable<Rows>
+}
+
+interface Options {
+  /** What the operator lets be reached inside the network, at addresses that users type. */
+  allowed: OutgoingAllowed
+  /** Milliseconds that one request may take: to ask something, and to import values. */
+  askingTime?: number
+  importTime?: number
+}
+
+/** Bytes of an answer. A summary names each conflict of 10,000 values, and a list of data sets all their elements. */
+const mostAsked = 8_000_000
+const mostImported = 64_000_000
+
+/** Connects to nothing until it is asked. */
+export function openDestinations({ allowed, askingTime = 25_000, importTime = 300_000 }: Options): Destinations {
+  const asking = guardedFetch({ allowed, timeLimit: askingTime, maxBytes: mostAsked })
+  const importing = guardedFetch({ allowed, timeLimit: importTime, maxBytes: mostImported })
+
+  return {
+    async test(target, signal) {
+      try {
+        return await tested(dhis2(asking, target), target, signal)
+      } catch (error) {
+        if (!(error instanceof DestinationProblem)) throw error
+        return { status: 'ERROR', code: error.code, message: error.message }
+      }
+    },
+    lookup: async (kind, target, query, signal) => lookUp(dhis2(asking, target), kind, query, signal),
+    push({ target, ...view }, report, signal) {
+      const quick = dhis2(asking, target)
+      const slow = dhis2(importing, target)
+      const both: Dhis2 = {
+        words: quick.words,
+        // A list of all data sets takes its time; everything else is answered at once, or nobody is there.
+        get: (path, ...rest) => (path === 'dataSets' ? slow : quick).get(path, ...rest),
+        post: slow.post,
+      }
+      return pushValues({ dhis2: both, ...view, report, signal })
+    },
+    async close() {
+      await Promise.all([asking.close(), importing.close()])
+    },
+  }
+}
+
+async function tested(dhis2: Dhis2, target: Target, signal: AbortSignal): Promise<Tested> {
+  const system = await systemOf(dhis2, signal)
+  const { version, username } = system
+  const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host}, and takes user "${username}".`
+  if (mayImport(system)) return { status: 'OK', code: 'OK', message: answers, version, username }
+  const message = `${answers} But that user lacks the authority to import data values (F_DATAVALUE_ADD).`
+  return { status: 'WARNING', code: 'PERMISSION_DENIED', message, version, username }
+}

@@ -1,0 +1,95 @@
+import { type GuardedFetch, type OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
+import { DestinationProblem } from '../destination-problem.ts'
+import { baseUrl, type Target } from '../target.ts'
+import { answered } from './refusals.ts'
+import { withoutCredentials } from './without-credentials.ts'
+
+type Parameters = Readonly<Record<string, string | undefined>>
+
+/** One DHIS2, asked as somebody. Every method throws `DestinationProblem`, or the signal's reason. */
+export interface Dhis2 {
+  /** Below /api. Answers the parsed JSON. */
+  get(path: string, parameters: Parameters, signal: AbortSignal): Promise<unknown>
+  /** Sends JSON; a 409 is an answer too, for that is how import summaries with conflicts come. */
+  post(path: string, parameters: Parameters, body: string, signal: AbortSignal): Promise<unknown>
+  /** A text that it sent, without the secrets it may have sent back. */
+  words(text: string): string
+}
+
+/** What waiting may mend. */
+const passing: ReadonlySet<OutgoingCode> = new Set([
+  'HOST_UNKNOWN',
+  'CONNECTION_REFUSED',
+  'CONNECTION_TIMEOUT',
+  'CONNECTION_LOST',
+])
+
+export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 {
+  const host = new URL(baseUrl(target.url)).host
+  const authorization = authorizationOf(target)
+  const words = (text: string) => withoutCredentials(text, target)
+
+  async function ask(
+    method: 'GET' | 'POST',
+    path: string,
+    parameters: Parameters,
+    body?: string,
+    signal?: AbortSignal,
+  ) {
+    try {
+      const response = await http.fetch(addressOf(target.url, path, parameters), {
+        method,
+        headers: {
+          authorization,
+          accept: 'application/json',
+          // Without it DHIS2 leads to its login page, where an API is to say 401.
+          'x-requested-with': 'XMLHttpRequest',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body }),
+        ...(signal && { signal }),
+      })
+      return answered({ status: response.status, headers: response.headers, text: await response.text(), host, words })
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw ofNetwork(error)
+    }
+  }
+
+  return {
+    words,
+    get: (path, parameters, signal) => ask('GET', path, parameters, undefined, signal),
+    post: (path, parameters, body, signal) => ask('POST', path, parameters, body, signal),
+  }
+}
+
+function ofNetwork(error: unknown): unknown {
+  if (!(error instanceof OutgoingProblem)) return error
+  const { code, message } = error
+  const more =
+    code === 'REDIRECTED'
+      ? ' Type the address that it leads to, or check that DHIS2 and not its login page is there.'
+      : ''
+  return new DestinationProblem(code, message + more, {
+    retryable: passing.has(code),
+    tooMuch: code === 'CONNECTION_TIMEOUT',
+    cause: error,
+  })
+}
+
+function addressOf(url: string, path: string, parameters: Parameters): URL {
+  const address = new URL(`${baseUrl(url)}/api/${path}`)
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) address.searchParams.set(name, value)
+  return address
+}
+
+/** Throws where there is nothing to sign in with. */
+function authorizationOf({ username, password, authToken }: Target): string {
+  if (authToken !== undefined) return `ApiToken ${authToken}`
+  if (username !== undefined && password !== undefined)
+    return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  throw new DestinationProblem(
+    'CREDENTIALS_MISSING',
+    'There is nothing to sign in to DHIS2 with: give a username and a password, or a token.',
+  )
+}

@@ -1,0 +1,36 @@
+import type { Cell, Rows } from '../../warehouses/warehouse.ts'
+import type { Field, FieldPlaces } from './columns.ts'
+import { plainNumber } from './plain-number.ts'
+
+/** One value as it is sent. All but the two flags are text, as DHIS2 reads them. */
+export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {
+  followUp?: boolean
+  deleted?: boolean
+}
+
+/** A row of the view: a value to send, one that has no value, or one that cannot be sent. */
+export type Converted = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
+
+/** How rows of such columns become data values. */
+export function dataValues({ places }: FieldPlaces, columns: Rows['columns']): (row: readonly Cell[]) => Converted {
+  const fields = [...places].map(([field, index]) => ({ field, index, isDate: columns[index]!.dataType === 'DATE' }))
+
+  return (row) => {
+    const value: DataValue = {}
+    for (const { field, index, isDate } of fields) {
+      const cell = row[index] ?? null
+      if (cell === null) continue
+      if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
+      else value[field] = field === 'period' && isDate ? textOf(cell).replaceAll('-', '') : textOf(cell)
+    }
+    // One to be deleted needs no value.
+    if (value.value === undefined && !value.deleted) return 'EMPTY'
+    const absent = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
+    return absent ? { column: absent, reason: `The row has no ${absent}.`, value } : { value }
+  }
+}
+
+function textOf(cell: Exclude<Cell, null>): string {
+  if (typeof cell === 'number') return plainNumber(cell)
+  return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
+}

@@ -1,0 +1,148 @@
+import type { Rows } from '../../warehouses/warehouse.ts'
+import { again, type Patience, patience as usual } from '../again.ts'
+import { type ChunkLimits, chunksOf, type Item } from '../chunks.ts'
+import { DestinationProblem } from '../destination-problem.ts'
+import type { Pushed, PushReport } from '../push.ts'
+import type { ImportOptions } from '../target.ts'
+import type { Dhis2 } from './ask.ts'
+import { fieldPlaces } from './columns.ts'
+import { judged } from './conflicts.ts'
+import { type DataSetOf, dataSetsOf, oneDataSetFrom } from './data-sets.ts'
+import { dataValues } from './data-values.ts'
+import type { ImportSummary } from './import-summary.ts'
+import { type DataSet, sendChunk } from './send-chunk.ts'
+import { mayImport, systemOf } from './system.ts'
+
+/** Requests of 10,000 values are what DHIS2 was made for; 4 MB are what most proxies let through. */
+const limitsAtFirst: ChunkLimits = { values: 10_000, bytes: 4_000_000 }
+
+interface Pushing {
+  dhis2: Dhis2
+  options: ImportOptions
+  /** Of the view, and its rows page by page. */
+  columns: Rows['columns']
+  pages: AsyncIterable<Rows>
+  report: PushReport
+  signal: AbortSignal
+  limits?: ChunkLimits
+  patience?: Patience
+}
+
+interface Value extends Item {
+  dataSet: DataSet | undefined
+}
+
+/**
+ * Sends the rows of a view as data values. What was sent before is sent again without harm. Holds one page and one
+ * chunk. Throws `DestinationProblem`, what the pages throw, or the signal's reason.
+ */
+export async function pushValues(pushing: Pushing): Promise<Pushed> {
+  const { dhis2, options, columns, pages, report, signal, patience = usual } = pushing
+  const places = fieldPlaces(columns)
+  const limits = { ...(pushing.limits ?? limitsAtFirst) }
+  const { log } = report
+  const asking = {
+    patience,
+    signal,
+    waits: ({ message, code }: DestinationProblem, seconds: number) =>
+      log('WARN', 'MEDIUM', `${message} (${code}; next try in ${Math.ceil(seconds)} seconds)`),
+  }
+  const system = await again(() => systemOf(dhis2, signal), asking)
+  if (!mayImport(system))
+    throw new DestinationProblem(
+      'PERMISSION_DENIED',
+      `The user "${system.username}" of DHIS2 lacks the authority to import data values (F_DATAVALUE_ADD).`,
+    )
+  log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
+  // What the view says of data sets is not asked for.
+  const grouped = system.release >= oneDataSetFrom && !places.places.has('dataSet')
+  const dataSetOf = grouped ? await again(() => dataSetsOf(dhis2, options, signal), asking) : undefined
+  if (places.left.length > 0)
+    log('INFO', 'LOW', `Columns that mean nothing to DHIS2 are left out: ${places.left.slice(0, 20).join(', ')}.`)
+
+  const pushed: Pushed = {
+    rows: 0,
+    sent: 0,
+    bytes: 0,
+    empty: 0,
+    rejected: 0,
+    firstRejected: undefined,
+    imported: 0,
+    updated: 0,
+    ignored: 0,
+    deleted: 0,
+    warning: undefined,
+  }
+  const reject = (row: Parameters<PushReport['reject']>[0]) => {
+    pushed.firstRejected ??= `row ${row.line}: ${row.reason}`
+    report.reject(row)
+  }
+  const tell = () => {
+    report.rejected(pushed.rejected)
+    report.progress({ rowsRead: pushed.rows, bytesRead: pushed.bytes })
+  }
+
+  const sent = (items: readonly Item[], summary: ImportSummary, bytes: number) => {
+    const { rows, rejected } = judged(summary, items, dhis2.words)
+    for (const row of rows) reject(row)
+    pushed.sent += items.length
+    pushed.bytes += bytes
+    pushed.rejected += rejected
+    for (const count of ['imported', 'updated', 'ignored', 'deleted'] as const) pushed[count] += summary[count]
+    if (summary.status !== 'SUCCESS' && rows.length === 0)
+      pushed.warning ??= dhis2.words(summary.description ?? 'DHIS2 warns without saying of what.')
+    tell()
+  }
+  const sending = { dhis2, options, patience, limits, signal, log, sent }
+  const valueOf = reader(dataValues(places, columns), dataSetOf)
+  for await (const chunk of chunksOf(valuesOf(pages, { valueOf, pushed, reject, tell }), () => limits)) {
+    signal.throwIfAborted()
+    for (const items of Map.groupBy(chunk, ({ dataSet }) => dataSet?.id).values())
+      await sendChunk(sending, items, items[0]!.dataSet)
+  }
+  return pushed
+}
+
+interface Reading {
+  valueOf: ReturnType<typeof reader>
+  pushed: Pushed
+  reject: PushReport['reject']
+  tell(): void
+}
+
+async function* valuesOf(
+  pages: AsyncIterable<Rows>,
+  { valueOf, pushed, reject, tell }: Reading,
+): AsyncGenerator<Value> {
+  for await (const { rows } of pages) {
+    for (const row of rows) {
+      pushed.rows += 1
+      const value = valueOf(row, pushed.rows)
+      if (value === 'EMPTY') pushed.empty += 1
+      else if (!('reason' in value)) yield value
+      else {
+        pushed.rejected += 1
+        reject(value)
+      }
+    }
+    tell()
+  }
+}
+
+type Refusal = Parameters<PushReport['reject']>[0]
+
+const reader =
+  (convert: ReturnType<typeof dataValues>, dataSetOf: DataSetOf | undefined) =>
+  (row: Rows['rows'][number], line: number): Value | 'EMPTY' | Refusal => {
+    const converted = convert(row)
+    if (converted === 'EMPTY') return converted
+    const { dataSet: named, ...value } = converted.value
+    const json = JSON.stringify(value)
+    if ('reason' in converted) return { line, column: converted.column, reason: converted.reason, raw: json }
+    if (!dataSetOf) return { line, json, dataSet: named === undefined ? undefined : { id: named } }
+    const id = dataSetOf(value.dataElement!)
+    const reason = `Data element ${value.dataElement} is in no data set that the user of DHIS2 may see.`
+    return id === undefined
+      ? { line, column: 'dataElement', reason, raw: json }
+      : { line, json, dataSet: { id, idScheme: 'UID' } }
+  }

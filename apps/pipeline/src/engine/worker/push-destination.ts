@@ -1,0 +1,59 @@
+import { DestinationProblem } from '../destinations/destination-problem.ts'
+import { readDestination } from '../destinations/destination-to-push.ts'
+import { whatWasPushed } from '../destinations/sentences.ts'
+import { openMeter } from '../runs/meter.ts'
+import { tellProgress } from '../runs/progress-lines.ts'
+import { openRejectedRows } from '../runs/rejected.ts'
+import type { Attempt, Success, Work, WorkParts } from './work.ts'
+
+/** Rows in memory at once, besides those that are on their way. */
+const pageRows = 2_000
+
+/**
+ * The rows of a view, pushed to where they are to go. An attempt after one that died begins anew: what was taken before is
+ * taken again without harm. Throws `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
+ */
+async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Success> {
+  const { claim, log, signal, count } = attempt
+  const { target, options, schema, view } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
+  const place = `${schema}.${view}`
+  const dry = options.dryRun ? ' It is a dry run: everything is checked, and nothing stored.' : ''
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${place} to ${target.url}.${dry}`)
+  const warehouse = await parts.warehouses.open(claim.client)
+  const found = await warehouse.findView(schema, view)
+  if (!found)
+    throw new DestinationProblem(
+      'VIEW_MISSING',
+      `The view ${place} is not in the warehouse: run it, then push it again.`,
+    )
+
+  await using rejected = await openRejectedRows(parts.db, claim)
+  const meter = openMeter()
+  count(meter)
+  using _telling = tellProgress(meter, log)
+  const text = `select * from ${quoted(schema)}.${quoted(view)}`
+  const pushed = await parts.destinations.push(
+    { target, options, columns: found.columns, pages: warehouse.queryPages({ text }, pageRows, signal) },
+    {
+      progress: (totals) => meter.progress(totals),
+      reject: (row) => rejected.add(row),
+      rejected: (rows) => meter.rejected(rows),
+      log: (level, importance, message) => log.write(level, importance, message),
+    },
+    signal,
+  )
+  const taken = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
+  if (pushed.rejected > 0 && taken === 0)
+    throw new DestinationProblem('ALL_ROWS_REJECTED', whatWasPushed(place, pushed, options))
+  return {
+    state: pushed.rejected > 0 || pushed.sent === 0 || pushed.warning !== undefined ? 'WARNING' : 'OK',
+    message: whatWasPushed(place, pushed, options),
+    rowsWritten: options.dryRun ? 0 : taken,
+    bytesWritten: pushed.bytes,
+    rowsRejected: pushed.rejected,
+  }
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+export const destinationWork: Work = { run: pushDestination }

@@ -1,0 +1,140 @@
+import { Type } from 'typebox'
+import { Access, AccessPart } from '../access.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { authored, body, Line, namedAndDescribed, recorded, Text, Uid } from '../named.ts'
+import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
+import { RunStatus } from './run.ts'
+
+/** What a view can be pushed to: DHIS2. */
+export const destinationTypes = ['SOURCE_SYSTEM_C'] as const
+
+const Scheme = Type.String({
+  maxLength: 30,
+  pattern:
+    '^([Uu][Ii][Dd]|[Cc][Oo][Dd][Ee]|[Nn][Aa][Mm][Ee]|[Aa][Tt][Tt][Rr][Ii][Bb][Uu][Tt][Ee]:[A-Za-z][A-Za-z0-9]{10})$',
+  examples: ['CODE', 'ATTRIBUTE:DnrLSdo4hMl'],
+  description: 'How the view names such objects: UID, CODE, NAME or ATTRIBUTE: with the id of an attribute.',
+})
+
+const ImportOptions = Type.Object(
+  {
+    dataElementIdScheme: Type.Optional(Scheme),
+    orgUnitIdScheme: Type.Optional(Scheme),
+    categoryOptionComboIdScheme: Type.Optional(Scheme),
+    idScheme: Type.Optional({ ...Scheme, description: 'For all that have none of their own; UID when absent.' }),
+    dryRun: Type.Optional(
+      Type.Boolean({ description: 'Have everything checked and nothing stored; false when absent.' }),
+    ),
+  },
+  { ...closed, title: 'ImportOptions' },
+)
+
+export const TargetUrl = Type.String({
+  minLength: 8,
+  maxLength: 2000,
+  pattern: '^https?://\\P{Cc}+$',
+  examples: ['https://play.example.org/dhis'],
+  description: 'Where DHIS2 is, without /api.',
+})
+const Username = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\p{Cc}:]*$', examples: ['importer'] })
+
+const kept = { writeOnly: true, description: 'Never answered: absent keeps the stored one, null clears it.' }
+export const TargetPassword = Type.String({
+  minLength: 1,
+  maxLength: 1000,
+  pattern: '^\\P{Cc}*$',
+  examples: ['the password'],
+})
+export const TargetToken = Type.String({
+  minLength: 1,
+  maxLength: 1000,
+  pattern: '^[\\x21-\\x7e]*$',
+  examples: ['d2pat_5xVA12xyUbWNedQxy4ohH77WlxRGVvZZ1151814092'],
+})
+
+const apiTarget = { url: TargetUrl, username: Type.Optional(Username) }
+const apiTokenTarget = { url: TargetUrl }
+
+const fields = {
+  ...namedAndDescribed,
+  description: Type.Optional(Text),
+  importOptions: Type.Optional(ImportOptions),
+}
+
+export const DestinationBody = contract(
+  'DestinationBody',
+  body(
+    {
+      ...fields,
+      ...scheduled,
+      type: Type.Optional(Type.Enum([...destinationTypes])),
+      viewSource: Type.Object({ id: Uid }, { title: 'ViewReference', maxProperties: 200 }),
+      /** One of the two. */
+      apiTarget: Type.Optional(
+        Type.Object(
+          { ...apiTarget, password: Type.Optional(Type.Union([TargetPassword, Type.Null()], kept)) },
+          { ...closed, title: 'ApiTargetBody' },
+        ),
+      ),
+      apiTokenTarget: Type.Optional(
+        Type.Object(
+          { ...apiTokenTarget, authToken: Type.Optional(Type.Union([TargetToken, Type.Null()], kept)) },
+          { ...closed, title: 'ApiTokenTargetBody' },
+        ),
+      ),
+      access: Type.Optional(AccessPart),
+    },
+    ['client', ...scheduledIgnored, 'displayDescription'],
+  ),
+)
+export type DestinationBody = TypeOf<typeof DestinationBody>
+
+/** The view of a destination: as far as whoever asks may see it. */
+const ReferencedView = Type.Object({ id: Uid, name: Line }, { ...closed, title: 'ReferencedView' })
+
+export const Destination = contract(
+  'Destination',
+  Type.Object(
+    {
+      ...recorded,
+      ...authored,
+      client: Line,
+      ...fields,
+      ...scheduledResponse,
+      type: Type.Enum([...destinationTypes]),
+      viewSource: ReferencedView,
+      importOptions: ImportOptions,
+      apiTarget: Type.Optional(Type.Object(apiTarget, { ...closed, title: 'ApiTarget' })),
+      apiTokenTarget: Type.Optional(Type.Object(apiTokenTarget, { ...closed, title: 'ApiTokenTarget' })),
+      status: RunStatus,
+      access: Access,
+      displayDescription: Type.Optional(Text),
+    },
+    closed,
+  ),
+)
+export type Destination = TypeOf<typeof Destination>
+
+const credentials = {
+  username: Type.Optional(Username),
+  password: Type.Optional({ ...TargetPassword, writeOnly: true }),
+  authToken: Type.Optional({ ...TargetToken, writeOnly: true }),
+}
+
+/** A place to push to: with a username and a password, or with a token. */
+export const TargetBody = contract('TargetBody', Type.Object({ url: TargetUrl, ...credentials }, closed))
+export type TargetBody = TypeOf<typeof TargetBody>
+
+/** Where something is looked up: what is absent is what the destination has stored. */
+export const TargetLookupBody = contract(
+  'TargetLookupBody',
+  Type.Object(
+    {
+      url: Type.Optional(TargetUrl),
+      ...credentials,
+      query: Type.Optional({ ...Line, description: 'Only what has this in its name.' }),
+    },
+    closed,
+  ),
+)
+export type TargetLookupBody = TypeOf<typeof TargetLookupBody>
