@@ -1,0 +1,47 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { startStack, type Stack } from '../engine/stack.ts'
+import { spawnWorker, until } from '../engine/worker-process.ts'
+import { comeDue, midnightly, outcomes, waiting } from './ticking.ts'
+
+/** Debian's libfaketime. Undefined where it is not installed. */
+const library = readdirSync('/usr/lib')
+  .map((folder) => `/usr/lib/${folder}/faketime/libfaketime.so.1`)
+  .find((path) => existsSync(path))
+if (!library) console.warn('Clocks that are wrong are not tested: install the Debian package libfaketime.')
+
+/** Summer and winter time, and clients that move, are in engine/scheduler.test.ts and src/engine/schedules. */
+const when = library ? describe : describe.skip
+when('a scheduler whose clock is wrong', () => {
+  let stack: Stack
+  beforeAll(async () => void (stack = await startStack({ heartbeatSeconds: 10 })))
+  afterAll(() => stack?.[Symbol.asyncDispose]())
+
+  it.each(['+26h', '-26h'])('by %s starts what is due, and nothing before its time', async (wrong) => {
+    const faked = { LD_PRELOAD: library!, FAKETIME: wrong, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
+    const due = await midnightly(stack, 5)
+    const early = await midnightly(stack, 5)
+    const ids = early.map(({ id }) => id)
+    // In an hour: by its own clock it would be due since yesterday, or not before the day after tomorrow.
+    await stack.db
+      .updateTable('runnables')
+      .set({ next_run_at: sql`now() + interval '1 hour'` })
+      .where('id', 'in', ids)
+      .execute()
+    await comeDue(stack, due)
+    await using _worker = await spawnWorker({ ...stack.environment, ...faked, CLIENT_CONCURRENCY: '1' })
+    await until(async () => (await waiting(stack, due)) === 0)
+    await sleep(2_500)
+    expect(await outcomes(stack, due)).toEqual(due.map(({ id }) => ({ id, runs: 1, left_out: 0 })))
+    expect(await outcomes(stack, early)).toEqual(ids.map((id) => ({ id, runs: 0, left_out: 0 })))
+    const next = await stack.db
+      .selectFrom('runnables')
+      .select('next_run_at')
+      .where('id', '=', due[0]!.id)
+      .executeTakeFirstOrThrow()
+    expect(next.next_run_at!.getTime() - Date.now()).toBeLessThanOrEqual(24 * 3_600_000)
+    expect(next.next_run_at!.getTime()).toBeGreaterThan(Date.now())
+  })
+})

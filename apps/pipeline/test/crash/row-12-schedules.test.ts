@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { startGate } from '../api/gate.ts'
+import { runsOf } from '../engine/schedules.ts'
+import { startStack, type Stack } from '../engine/stack.ts'
+import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { dice } from './random/dice.ts'
+import { comeDue, midnightly, outcomes, waiting, withoutJob } from './ticking.ts'
+
+/** SLUICE_SEED=… has the same schedulers die after the same time. */
+const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
+
+let stack: Stack
+beforeAll(async () => void (stack = await startStack({ heartbeatSeconds: 10 })))
+afterAll(() => stack?.[Symbol.asyncDispose]())
+
+const worker = (more: Record<string, string> = {}): Promise<WorkerProcess> =>
+  spawnWorker({ ...stack.environment, CLIENT_CONCURRENCY: '1', WORKER_CONCURRENCY: '1', ...more })
+
+describe('a schedule', () => {
+  it.each(['schedule-locked', 'schedule-started', 'schedule-committed'])(
+    'whose scheduler is killed at %s has one run for its tick: none is lost, none is there twice',
+    async (point) => {
+      const things = await midnightly(stack, 60)
+      await comeDue(stack, things)
+      {
+        await using killed = await worker({ FAILPOINTS: `${point}:exit@1` })
+        await killed.ended
+        expect(killed.output()).toContain(`failpoint ${point}: exit`)
+      }
+      const begun = (await outcomes(stack, things)).filter(({ runs }) => runs > 0)
+      expect(begun).toHaveLength(point === 'schedule-committed' ? 50 : 0)
+      await using _other = await worker()
+      await until(async () => (await waiting(stack, things)) === 0)
+      expect(await outcomes(stack, things)).toEqual(things.map(({ id }) => ({ id, runs: 1, left_out: 0 })))
+      expect(await withoutJob(stack, things)).toBe(0)
+    },
+  )
+
+  it('that was new when its scheduler was killed is planned by another', async () => {
+    const things = await midnightly(stack, 3)
+    const ids = things.map(({ id }) => id)
+    await stack.db.updateTable('runnables').set({ planned: false, next_run_at: null }).where('id', 'in', ids).execute()
+    {
+      await using killed = await worker({ FAILPOINTS: 'schedule-planned:exit@1' })
+      await killed.ended
+    }
+    expect(await waiting(stack, things)).toBe(3)
+    await using _other = await worker()
+    await until(async () => (await waiting(stack, things)) === 0)
+    const rows = await stack.db.selectFrom('runnables').select('next_run_at').where('id', 'in', ids).execute()
+    for (const { next_run_at } of rows) expect(next_run_at!.getTime()).toBeGreaterThan(Date.now())
+  })
+
+  it('that was due ten times while no worker ran has one run, which says that nine are left out, and why', async () => {
+    const [thing] = await midnightly(stack, 1)
+    await comeDue(stack, [thing!], 9)
+    await using _worker = await worker()
+    await until(async () => (await waiting(stack, [thing!])) === 0)
+    const [run, ...more] = await runsOf(stack, thing!)
+    expect(more).toEqual([])
+    expect(run!.said[0]).toMatch(/stands for 9 more, from \S+ 00:00 \(UTC\) on, that are left out: no worker was there/)
+    expect(run!.tick).toBe(`${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`)
+  })
+
+  it('that is due while the database is away has its run once the database is back', async () => {
+    const url = new URL(stack.environment['PIPELINE_DATABASE_URL']!)
+    const gate = await startGate(Number(url.port))
+    const throughGate = Object.assign(new URL(url), { port: String(gate.port) }).href
+    const things = await midnightly(stack, 10)
+    await using workers = new AsyncDisposableStack()
+    for (const _ of [1, 2]) workers.use(await worker({ PIPELINE_DATABASE_URL: throughGate }))
+    await gate.shut()
+    await comeDue(stack, things)
+    await sleep(3_000)
+    expect(await waiting(stack, things)).toBe(10)
+    await gate.open()
+    await until(async () => (await waiting(stack, things)) === 0)
+    expect(await outcomes(stack, things)).toEqual(things.map(({ id }) => ({ id, runs: 1, left_out: 0 })))
+    await workers.disposeAsync()
+    await gate.shut()
+  })
+
+  it(`has a run, or a line in one, for every tick while two schedulers are killed at random (SLUICE_SEED=${seed})`, async () => {
+    const things = await midnightly(stack, 120)
+    const due = new Map(things.map(({ id }) => [id, 0]))
+    const over = new AbortController()
+    let kills = 0
+    const deaths = ['one', 'other'].map(async (name) => {
+      const die = dice(seed).branch(name)
+      while (!over.signal.aborted) {
+        await using victim = await worker({ FAILPOINTS: 'schedule-locked:sleep:20,schedule-started:sleep:20' })
+        await sleep(die.between(0, 1_500))
+        victim.signal('SIGKILL')
+        await victim.ended
+        kills += 1
+      }
+    })
+    for (const end = Date.now() + 25_000; Date.now() < end; await sleep(200))
+      for (const id of await comeDue(stack, things)) due.set(id, due.get(id)! + 1)
+    over.abort()
+    await Promise.all(deaths)
+    await using _last = await worker()
+    await until(async () => (await waiting(stack, things)) === 0)
+    const wrong = (await outcomes(stack, things)).filter(({ id, runs, left_out }) => runs + left_out !== due.get(id))
+    expect({ seed, wrong }).toEqual({ seed, wrong: [] })
+    expect(await withoutJob(stack, things)).toBe(0)
+    expect(kills).toBeGreaterThan(6)
+    expect([...due.values()].reduce((sum, times) => sum + times, 0)).toBeGreaterThan(things.length * 2)
+  }, 120_000)
+})
