@@ -26,15 +26,16 @@ export function judged(summary: ImportSummary, items: readonly Item[], words: (t
   }
   function keep(index: number, reason: string, column?: string): void {
     const { line, json: raw } = items[index]!
-    if (rows.length < mostReasons) rows.push({ line, ...(column && { column }), reason: words(reason), raw })
+    if (rows.length < mostReasons) rows.push({ line, ...(column && { column }), reason, raw })
   }
 
   for (const conflict of summary.conflicts) {
     const indexes = placesOf(conflict)
     const column = conflict.property && words(conflict.property).slice(0, 100)
-    for (const index of indexes) blame(index, conflict.reason, column)
+    const reason = words(indexes.length === 0 ? about(conflict) : conflict.reason)
+    for (const index of indexes) blame(index, reason, column)
     // About no row in particular: it is kept with the first of the request.
-    if (indexes.length === 0) keep(0, about(conflict), column)
+    if (indexes.length === 0) keep(0, reason, column)
   }
   const named = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
   for (const index of named ?? []) if (!blamed.has(index)) blame(index, gaveNone)
