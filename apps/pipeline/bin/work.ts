@@ -1,4 +1,6 @@
 import { mkdir } from 'node:fs/promises'
+import { setPriority } from 'node:os'
+import { setFlagsFromString } from 'node:v8'
 import { connect } from '@sluice/database'
 import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@sluice/process'
 import { sql } from 'kysely'
@@ -24,6 +26,11 @@ import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
+
+// Its threads take it over: rows are bytes, few objects are made, and what is thrown away need not be kept for later.
+setFlagsFromString('--optimize-for-size')
+// Whoever waits for the API is served first.
+setPriority(5)
 
 await main(async () => {
   const config = readConfig()
