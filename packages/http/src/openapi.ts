@@ -143,14 +143,18 @@ function mappingOf(schema: Json, lifted: Json): Record<string, string> {
   return Object.fromEntries(values.map((value: string, index: number) => [value, lifted.oneOf[index].$ref]))
 }
 
-/** Replaces every titled schema by a reference and files it under its title. */
+/** Objects and their variants have names of their own; what a form calls a field stays with the field. */
+const isNamed = ({ title, type, oneOf, anyOf }: Json): boolean =>
+  typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: Json) => one.title)))
+
+/** Replaces every titled object by a reference and files it under its title. */
 function lift(schema: Json, found: Record<string, Json>): Json {
   if (Array.isArray(schema)) return schema.map((item) => lift(item, found))
   if (schema === null || typeof schema !== 'object') return schema
   const { title, ...rest } = schema
   const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, lift(value, found)]))
   if (lifted.discriminator) lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(rest, lifted) }
-  if (typeof title !== 'string') return lifted
+  if (!isNamed(schema)) return typeof title === 'string' ? { title, ...lifted } : lifted
   found[title] ??= lifted
   if (JSON.stringify(found[title]) !== JSON.stringify(lifted)) throw new Error(`Two contracts have the title ${title}`)
   return { $ref: `#/components/schemas/${title}` }

@@ -21,6 +21,7 @@ export async function readingOf({ db, caller, body, keyRing }: Asking): Promise<
   const settings = kind.settings(body)
   const given = kind.secrets(body)
   const secrets = stored ? keptSecrets(kind, stored, settings, given, keyRing) : withValues(given)
+  kind.checkSecrets?.(settings, secrets)
   return { type: body.type, settings, secrets, input: await inputOf(db, stored) }
 }
 

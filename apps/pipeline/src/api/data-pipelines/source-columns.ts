@@ -17,21 +17,22 @@ export function sourceColumns(
   const given = kind.secrets(body)
   const stored = current && Object.values(given).includes(undefined) ? current : undefined
   const secrets = stored ? keptSecrets(kind, stored, settings, given, ring) : withValues(given)
+  kind.checkSecrets?.(settings, secrets)
   return { settings: JSON.stringify(settings), source_secrets: sealSourceSecrets(uid, secrets, ring) }
 }
 
 /** The given secrets, and the stored ones for those that are absent, as long as the source stays where it is. */
-export const keptSecrets = (
+export function keptSecrets(
   kind: AnyKind,
   stored: Pick<DataPipelineRow, 'uid' | 'settings' | 'source_secrets'>,
   settings: object,
   given: GivenSecrets,
   ring: KeyRing,
-): SourceSecrets =>
-  kept({
-    stored: openSourceSecrets(stored, ring),
-    given,
-    moved: kind.movesTo(stored.settings as object, settings),
-  })
+): SourceSecrets {
+  const open = openSourceSecrets(stored, ring)
+  const source = kind.movesTo(stored.settings as object, settings)
+  const first = Object.keys(given).find((name) => given[name] === undefined && name in open)
+  return kept({ stored: open, given, moved: source && `${source}/${first}` })
+}
 
 export { withValues }

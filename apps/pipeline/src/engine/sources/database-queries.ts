@@ -1,4 +1,4 @@
-import { defaultPorts, type SqlDatabaseDPipelineBody } from '@sluice/contracts'
+import { defaultPorts, type SourceBody } from '@sluice/contracts'
 import { type Connectable, type DatabaseConfig, type DatabaseKind } from './databases/database-config.ts'
 import { databaseSource, tryDatabase } from './databases/database-source.ts'
 import { type SourceTable, tableQueries } from './database-tables.ts'
@@ -9,7 +9,7 @@ import type { Feed } from './source.ts'
 /** Looked through. What is answered is one page of them. */
 const mostTables = 50_000
 
-type DatabaseType = keyof typeof defaultPorts
+type DatabaseType = Exclude<keyof typeof defaultPorts, 'WAREHOUSE_A'>
 
 const systems: Readonly<Record<DatabaseType, DatabaseKind>> = {
   SQL_DATABASE_A: 'sql-server',
@@ -42,10 +42,7 @@ export function databaseQueries(connectable: Connectable): Record<DatabaseType, 
 }
 
 function configOf({ type, settings, secrets }: Reading): DatabaseConfig {
-  const { jdbcSource, sqlQuery, tables } = settings as Pick<
-    SqlDatabaseDPipelineBody,
-    'jdbcSource' | 'sqlQuery' | 'tables'
-  >
+  const { jdbcSource, sqlQuery, tables } = settings as Extract<SourceBody, { type: DatabaseType }>
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
   return {
     kind: systems[type as DatabaseType],

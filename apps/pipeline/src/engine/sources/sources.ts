@@ -1,3 +1,4 @@
+import { systems, type PipelineType } from '@sluice/contracts'
 import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
 import { databaseQueries } from './database-queries.ts'
 import type { SourceTable } from './database-tables.ts'
@@ -35,7 +36,7 @@ export function openSources({ filesDirectory, allowed }: SourceParts): Sources {
 
   function kindOf(type: string): SourceKind {
     const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
-    if (!kind) throw new SourceProblem('TYPE_NOT_SUPPORTED', `This version cannot load pipelines of type ${type}.`)
+    if (!kind) throw notYet(type)
     return kind
   }
 
@@ -61,4 +62,13 @@ export function openSources({ filesDirectory, allowed }: SourceParts): Sources {
         : previewFeed((report, stopping) => kind.read(reading, report, stopping), rows, signal)
     },
   }
+}
+
+/** What can be configured and is not read yet: the one place that says so, in runs, tests, previews and look-ups alike. */
+function notYet(type: string): SourceProblem {
+  const system = Object.hasOwn(systems, type) ? systems[type as PipelineType] : type
+  return new SourceProblem(
+    'TYPE_NOT_SUPPORTED',
+    `This version cannot read from ${system} yet (type ${type}). The pipeline is kept as it is, for a version that can.`,
+  )
 }

@@ -1,40 +1,60 @@
 import { discriminated, type TypeOf } from '../../contract.ts'
-import { CsvUploadPipeline, CsvUploadPipelineBody, CsvUploadSourceBody } from './csv-upload.ts'
-import { ParquetUploadPipeline, ParquetUploadPipelineBody, ParquetUploadSourceBody } from './parquet-upload.ts'
-import { SqlDatabaseAPipeline, SqlDatabaseAPipelineBody, SqlDatabaseASourceBody } from './sql-database-a.ts'
-import { SqlDatabaseBPipeline, SqlDatabaseBPipelineBody, SqlDatabaseBSourceBody } from './sql-database-b.ts'
-import { SqlDatabaseCPipeline, SqlDatabaseCPipelineBody, SqlDatabaseCSourceBody } from './sql-database-c.ts'
-import { SqlDatabaseDPipeline, SqlDatabaseDPipelineBody, SqlDatabaseDSourceBody } from './sql-database-d.ts'
+import { sqlDatabaseA, sqlDatabaseB, sqlDatabaseC, sqlDatabaseD, warehouseA } from './sources/databases.ts'
+import { sourceSystemC } from './sources/dhis2.ts'
+import { fhir } from './sources/fhir.ts'
+import { functionCall } from './sources/function.ts'
+import { sourceSystemA, sourceSystemD, sourceSystemH, sourceSystemI } from './sources/health-systems.ts'
+import { cloudBlobStorage, objectStorageBucket } from './sources/object-stores.ts'
+import { publicDataset } from './sources/public-dataset.ts'
+import { onlineSpreadsheet } from './sources/spreadsheet.ts'
+import { sourceSystemB, sourceSystemE, sourceSystemF, sourceSystemG } from './sources/surveys.ts'
+import { csvUpload, parquetUpload } from './sources/uploads.ts'
 
-/** A pipeline of any type that this version has, as it is sent. */
-export const DataPipelineBody = discriminated('DataPipelineBody', [
-  CsvUploadPipelineBody,
-  ParquetUploadPipelineBody,
-  SqlDatabaseAPipelineBody,
-  SqlDatabaseBPipelineBody,
-  SqlDatabaseCPipelineBody,
-  SqlDatabaseDPipelineBody,
-])
-export type DataPipelineBody = TypeOf<typeof DataPipelineBody>
+/** Every type of pipeline, in the order of `pipelineTypes`. */
+export const pipelineVariants = [
+  cloudBlobStorage,
+  sourceSystemA,
+  sourceSystemB,
+  csvUpload,
+  sourceSystemC,
+  functionCall,
+  fhir,
+  onlineSpreadsheet,
+  sourceSystemD,
+  sourceSystemE,
+  sourceSystemF,
+  sqlDatabaseA,
+  sqlDatabaseB,
+  sourceSystemG,
+  sourceSystemH,
+  sqlDatabaseC,
+  parquetUpload,
+  sqlDatabaseD,
+  publicDataset,
+  warehouseA,
+  objectStorageBucket,
+  sourceSystemI,
+] as const
+
+type Variant = (typeof pipelineVariants)[number]
+
+/** A pipeline of any type, as it is sent. */
+export const DataPipelineBody = discriminated(
+  'DataPipelineBody',
+  pipelineVariants.map(({ body }) => body),
+)
+export type DataPipelineBody = TypeOf<Variant['body']>
 
 /** The same as it is answered. */
-export const DataPipeline = discriminated('DataPipeline', [
-  CsvUploadPipeline,
-  ParquetUploadPipeline,
-  SqlDatabaseAPipeline,
-  SqlDatabaseBPipeline,
-  SqlDatabaseCPipeline,
-  SqlDatabaseDPipeline,
-])
-export type DataPipeline = TypeOf<typeof DataPipeline>
+export const DataPipeline = discriminated(
+  'DataPipeline',
+  pipelineVariants.map(({ resource }) => resource),
+)
+export type DataPipeline = TypeOf<Variant['resource']>
 
 /** A pipeline's source, to be looked at before the pipeline is saved. */
-export const SourceBody = discriminated('SourceBody', [
-  CsvUploadSourceBody,
-  ParquetUploadSourceBody,
-  SqlDatabaseASourceBody,
-  SqlDatabaseBSourceBody,
-  SqlDatabaseCSourceBody,
-  SqlDatabaseDSourceBody,
-])
-export type SourceBody = TypeOf<typeof SourceBody>
+export const SourceBody = discriminated(
+  'SourceBody',
+  pipelineVariants.map(({ source }) => source),
+)
+export type SourceBody = TypeOf<Variant['source']>

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { closed } from '../../contract.ts'
-import { Line } from '../../named.ts'
+import { access } from './access.ts'
+import { field, Name, secret } from './field.ts'
 
 /** Where cloud databases are. */
 export const regions = [
@@ -24,68 +25,91 @@ export const defaultPorts = {
   SQL_DATABASE_B: 3306,
   SQL_DATABASE_C: 1521,
   SQL_DATABASE_D: 5432,
+  WAREHOUSE_A: 5439,
 } as const
 
-const name = Type.String({ minLength: 1, maxLength: 255, pattern: '^\\P{Cc}*$', examples: ['registry'] })
+export const databaseAccess = access(
+  'JdbcSource',
+  {
+    hostname: field(
+      Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9_.:-]+$' }),
+      'Host',
+      'A name or an address, without port and scheme.',
+      'db.example.org',
+    ),
+    port: Type.Optional(
+      field(Type.Integer({ minimum: 1, maximum: 65_535 }), 'Port', 'The usual one of the system when absent.', 5432),
+    ),
+    database: field(Name, 'Database', 'Its name; of Oracle, the service.', 'registry'),
+    username: field(Name, 'User name', 'Of an account that may read, and needs no more.', 'reader'),
+    ssl: Type.Optional(field(Type.Boolean(), 'Encrypted', 'Connect by TLS only; false when absent.', true)),
+    trustServerCertificate: Type.Optional(
+      field(
+        Type.Boolean(),
+        'Any certificate',
+        'With TLS: take whatever certificate the server shows; false when absent.',
+        false,
+      ),
+    ),
+  },
+  { password: secret('Password', 'Of that account.', 'the password') },
+)
 
-const server = {
-  hostname: Type.String({
-    minLength: 1,
-    maxLength: 253,
-    pattern: '^[A-Za-z0-9_.:-]+$',
-    examples: ['db.example.org'],
-    description: 'A name or an address, without port and scheme.',
-  }),
-  port: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 65_535, description: 'The usual one of the system when absent.' }),
-  ),
-  /** Of Oracle: the service. */
-  database: name,
-  username: name,
-  ssl: Type.Optional(Type.Boolean({ description: 'Connect by TLS only; false when absent.' })),
-  trustServerCertificate: Type.Optional(
-    Type.Boolean({ description: 'With TLS: take whatever certificate the server shows; false when absent.' }),
-  ),
-}
+const TableMetadata = Type.Object({ schema: Type.Optional(Name), name: Name }, { ...closed, title: 'TableMetadata' })
 
-const Password = Type.String({ minLength: 1, maxLength: 1000, pattern: '^\\P{Cc}*$', examples: ['the password'] })
-
-const TableMetadata = Type.Object({ schema: Type.Optional(name), name }, { ...closed, title: 'TableMetadata' })
-
-const what = {
+const question = {
   sqlQuery: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 100_000, description: 'One statement that reads. Either this or tables.' }),
+    field(
+      Type.String({ minLength: 1, maxLength: 100_000 }),
+      'Query',
+      'One statement that reads. Either this or tables.',
+      'select * from cases where year = 2026',
+    ),
   ),
-  tables: Type.Optional(Type.Array(TableMetadata, { maxItems: 100, description: 'Either these or sqlQuery.' })),
-  // Only WAREHOUSE_A needs these two; the databases keep them and give them back.
-  roleIdentifier: Type.Optional(Line),
-  region: Type.Optional(Type.Enum([...regions])),
+  tables: Type.Optional(
+    field(Type.Array(TableMetadata, { maxItems: 100 }), 'Tables', 'Either these or a query.', [
+      { schema: 'public', name: 'cases' },
+    ]),
+  ),
 }
+
+const roleIdentifier = field(
+  Name,
+  'Role',
+  'The ARN of the role that reads and writes files on behalf of the warehouse.',
+  'arn:aws:iam::123456789012:role/unload',
+)
+const region = field(
+  Type.Enum([...regions]),
+  'Region',
+  "The warehouse's own; DEFAULT: that of the service.",
+  'EU_WEST_1',
+)
+
+const computed = {
+  defaultPort: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  /** Without credentials. */
+  jdbcConnectionUrl: Type.String({ maxLength: 2000 }),
+}
+
+// Only WAREHOUSE_A needs these two; the databases keep them and give them back.
+const spare = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
 
 /** What a pipeline takes that asks a database. */
-export const databaseQuery = {
-  jdbcSource: Type.Object(
-    {
-      ...server,
-      password: Type.Optional(
-        Type.Union([Password, Type.Null()], {
-          writeOnly: true,
-          description: 'Never answered: absent keeps the stored one, null clears it.',
-        }),
-      ),
-    },
-    { ...closed, title: 'JdbcSourceBody' },
-  ),
-  ...what,
-}
+export const databaseQuery = { jdbcSource: databaseAccess.given, ...question, ...spare }
 
 /** What its response adds, which a client may send back. */
 export const databaseQueryIgnored = ['defaultPort', 'jdbcConnectionUrl']
 
-export const databaseQueryResponse = {
-  jdbcSource: Type.Object(server, { ...closed, title: 'JdbcSource' }),
-  ...what,
-  defaultPort: Type.Integer({ minimum: 1, maximum: 65_535 }),
-  /** Without credentials. */
-  jdbcConnectionUrl: Type.String({ maxLength: 2000 }),
+export const databaseQueryResponse = { jdbcSource: databaseAccess.answered, ...question, ...spare, ...computed }
+
+/** The same of a warehouse, which cannot be asked without the two. */
+export const warehouseQuery = { jdbcSource: databaseAccess.given, ...question, roleIdentifier, region }
+
+export const warehouseQueryResponse = {
+  jdbcSource: databaseAccess.answered,
+  ...question,
+  roleIdentifier,
+  region,
+  ...computed,
 }

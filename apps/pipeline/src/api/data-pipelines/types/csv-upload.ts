@@ -1,15 +1,15 @@
-import type { CsvOptions, CsvUploadPipelineBody } from '@sluice/contracts'
+import type { CsvOptions } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { identifierProblem } from '../../../identifiers.ts'
-import type { PipelineKind } from './pipeline-type.ts'
+import type { PipelineKind, SourceOf } from './pipeline-type.ts'
 import { uploaded } from './uploads.ts'
 
-type Settings = Pick<CsvUploadPipelineBody, 'csvOptions'>
+type Settings = Pick<SourceOf<'CSV_UPLOAD'>, 'csvOptions'>
 
 export const csvUpload: PipelineKind<'CSV_UPLOAD', Settings> = {
   ...uploaded,
   upload: { name: 'upload.csv', mediaType: 'text/csv' },
-  check: ({ csvOptions = {} }) => checkOptions(csvOptions),
+  check: ({ csvOptions = {} }) => checkCsvOptions(csvOptions),
   settings: ({ csvOptions }) => ({ csvOptions }),
   fields: ({ csvOptions }) => ({ csvOptions }),
 }
@@ -17,7 +17,15 @@ export const csvUpload: PipelineKind<'CSV_UPLOAD', Settings> = {
 /** Signs of the names that options have for them. */
 const signs: Record<string, string> = { PIPE: '|', COMMA: ',', TAB: '\t', SEMI_COLON: ';' }
 
-function checkOptions({ delimiter = '', comment, headerRow, headerLines, encoding, columns = [] }: CsvOptions): void {
+/** Refuses options that contradict each other. */
+export function checkCsvOptions({
+  delimiter = '',
+  comment,
+  headerRow,
+  headerLines,
+  encoding,
+  columns = [],
+}: CsvOptions): void {
   if (comment !== undefined && comment === (signs[delimiter] ?? delimiter))
     throw refused('/comment', 'The same sign cannot begin comments and part values.')
   if (headerRow === false && headerLines !== undefined)

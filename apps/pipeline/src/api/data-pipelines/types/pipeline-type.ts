@@ -1,4 +1,8 @@
 import type { DataPipeline, DataPipelineBody, PipelineType } from '@sluice/contracts'
+import type { GivenSecrets } from '../../kept-secrets.ts'
+import type { SourceSecrets } from '../../../source-secrets.ts'
+
+export type { GivenSecrets }
 
 /** The types of pipelines that this version has. */
 export type KnownType = DataPipelineBody['type']
@@ -22,9 +26,10 @@ export interface PipelineKind<Type extends KnownType, Settings extends object> {
   check(source: SourceOf<Type>): void
   /** What is kept of the body, without secrets. */
   settings(source: SourceOf<Type>): Settings
-  /** The body's secrets, by name: absent keeps what is stored, null clears it. */
-  secrets(source: SourceOf<Type>): Record<string, string | null | undefined>
-  /** The field that would have secrets sent elsewhere than they were given for; undefined where they stay. */
+  secrets(source: SourceOf<Type>): GivenSecrets
+  /** Refuses secrets that do not go together, once those that are kept have joined those that were given. */
+  checkSecrets?(settings: Settings, secrets: SourceSecrets): void
+  /** The object whose secrets would be sent elsewhere than they were given for; undefined where they stay. */
   movesTo(before: Settings, after: Settings): string | undefined
   /** The fields of the response that other types do not have. */
   fields(settings: Settings): Omit<ResourceOf<Type>, keyof ResourceOf<'PARQUET_UPLOAD'>>

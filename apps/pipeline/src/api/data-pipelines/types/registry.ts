@@ -1,20 +1,48 @@
 import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
+import type { SourceSecrets } from '../../../source-secrets.ts'
 import { csvUpload } from './csv-upload.ts'
+import { sqlDatabaseA, sqlDatabaseB, sqlDatabaseC, sqlDatabaseD, warehouseA } from './databases.ts'
+import { cloudBlobStorage, objectStorageBucket } from './object-stores.ts'
 import { parquetUpload } from './parquet-upload.ts'
-import type { KnownType, PipelineKind } from './pipeline-type.ts'
-import { sqlDatabaseA } from './sql-database-a.ts'
-import { sqlDatabaseB } from './sql-database-b.ts'
-import { sqlDatabaseC } from './sql-database-c.ts'
-import { sqlDatabaseD } from './sql-database-d.ts'
+import type { GivenSecrets, KnownType, PipelineKind } from './pipeline-type.ts'
+import { publicDataset } from './public-dataset.ts'
+import { fhir, functionCall, onlineSpreadsheet } from './services.ts'
+import {
+  sourceSystemA,
+  sourceSystemB,
+  sourceSystemC,
+  sourceSystemD,
+  sourceSystemE,
+  sourceSystemF,
+  sourceSystemG,
+  sourceSystemH,
+  sourceSystemI,
+} from './systems.ts'
 
-/** Each type of pipeline that this version has; the compiler misses none that has a contract. */
+/** Each type of pipeline; the compiler misses none that has a contract. */
 const kinds: { readonly [Type in KnownType]: PipelineKind<Type, any> } = {
+  CLOUD_BLOB_STORAGE: cloudBlobStorage,
+  SOURCE_SYSTEM_A: sourceSystemA,
+  SOURCE_SYSTEM_B: sourceSystemB,
   CSV_UPLOAD: csvUpload,
-  PARQUET_UPLOAD: parquetUpload,
+  SOURCE_SYSTEM_C: sourceSystemC,
+  FUNCTION: functionCall,
+  FHIR: fhir,
+  ONLINE_SPREADSHEET: onlineSpreadsheet,
+  SOURCE_SYSTEM_D: sourceSystemD,
+  SOURCE_SYSTEM_E: sourceSystemE,
+  SOURCE_SYSTEM_F: sourceSystemF,
   SQL_DATABASE_A: sqlDatabaseA,
   SQL_DATABASE_B: sqlDatabaseB,
+  SOURCE_SYSTEM_G: sourceSystemG,
+  SOURCE_SYSTEM_H: sourceSystemH,
   SQL_DATABASE_C: sqlDatabaseC,
+  PARQUET_UPLOAD: parquetUpload,
   SQL_DATABASE_D: sqlDatabaseD,
+  PUBLIC_DATASET: publicDataset,
+  WAREHOUSE_A: warehouseA,
+  OBJECT_STORAGE_BUCKET: objectStorageBucket,
+  SOURCE_SYSTEM_I: sourceSystemI,
 }
 
 type AnyBody = DataPipelineBody | SourceBody
@@ -22,12 +50,13 @@ type AnyBody = DataPipelineBody | SourceBody
 /** A kind as whoever knows no type in particular may use it. */
 export type AnyKind = Omit<
   PipelineKind<KnownType, any>,
-  'checkConnection' | 'check' | 'settings' | 'secrets' | 'fields'
+  'checkConnection' | 'check' | 'settings' | 'secrets' | 'checkSecrets' | 'fields'
 > & {
   checkConnection?(body: AnyBody): void
   check(body: AnyBody): void
   settings(body: AnyBody): object
-  secrets(body: AnyBody): Record<string, string | null | undefined>
+  secrets(body: AnyBody): GivenSecrets
+  checkSecrets?(settings: object, secrets: SourceSecrets): void
   fields(settings: unknown): object
 }
 

@@ -1,0 +1,62 @@
+import { pipelineVariants } from '@sluice/contracts'
+import type { SourceSecrets } from '../../../source-secrets.ts'
+import { sameAddress } from './addresses.ts'
+import type { GivenSecrets, KnownType, PipelineKind, ResourceOf, SourceOf } from './pipeline-type.ts'
+
+/** The object of a body in which it says where its source is. */
+type Source =
+  | 'apiSource'
+  | 'objectStoreSource'
+  | 'blobStoreSource'
+  | 'functionSource'
+  | 'spreadsheetSource'
+  | 'jdbcSource'
+
+type SourceField<Type extends KnownType> = Extract<keyof SourceOf<Type>, Source>
+
+/** What is stored of it: the body's fields, without secrets. */
+export type SettingsOf<Type extends KnownType> = SourceOf<Type>
+
+interface Connected<Type extends KnownType> {
+  type: Type
+  /** The field that says where the source is and who asks. */
+  source: SourceField<Type>
+  /** Those fields of it that are never answered. */
+  secrets: readonly string[]
+  /** Refuses an address. */
+  checkConnection(source: SourceOf<Type>): void
+  /** Refuses, besides, what is to be loaded. */
+  check?(source: SourceOf<Type>): void
+  checkSecrets?(settings: SettingsOf<Type>, secrets: SourceSecrets): void
+  /** What secrets are meant for: given for one thing, they are not sent to another. The address when absent. */
+  meantFor?(settings: SettingsOf<Type>): unknown
+  name(settings: SettingsOf<Type>): string
+}
+
+/** A pipeline that reads from a system that is asked at an address: what all of them have in common. */
+export function connected<Type extends KnownType>(kind: Connected<Type>): PipelineKind<Type, SettingsOf<Type>> {
+  const { type, source: field, secrets, checkConnection, check, checkSecrets, name } = kind
+  const { own } = pipelineVariants.find((variant) => variant.type === type)!
+  const objectOf = (body: SourceOf<Type>) => body[field] as Readonly<Record<string, unknown>>
+  const meantFor = kind.meantFor ?? ((settings) => sameAddress(objectOf(settings)['url'] as string))
+
+  return {
+    scheduleable: true,
+    checkConnection,
+    check(body) {
+      checkConnection(body)
+      check?.(body)
+    },
+    settings(body) {
+      const kept = Object.fromEntries(own.map((one) => [one, (body as Record<string, unknown>)[one]]))
+      const open = Object.entries(objectOf(body)).filter(([one]) => !secrets.includes(one))
+      return { ...kept, [field]: Object.fromEntries(open) } as SettingsOf<Type>
+    },
+    secrets: (body) => Object.fromEntries(secrets.map((one) => [one, objectOf(body)[one]])) as GivenSecrets,
+    ...(checkSecrets && { checkSecrets }),
+    movesTo: (before, after) =>
+      JSON.stringify(meantFor(before)) === JSON.stringify(meantFor(after)) ? undefined : `/${field}`,
+    fields: (settings) => settings as unknown as Omit<ResourceOf<Type>, keyof ResourceOf<'PARQUET_UPLOAD'>>,
+    sourceName: name,
+  }
+}

@@ -1,0 +1,91 @@
+import { isIPv6 } from 'node:net'
+import { databaseAccess, defaultPorts } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { connected, type SettingsOf } from './connected.ts'
+import type { PipelineKind, SourceOf } from './pipeline-type.ts'
+
+type DatabaseType = keyof typeof defaultPorts
+type Body = SourceOf<DatabaseType>
+type Server = Omit<Body['jdbcSource'], 'password'>
+
+/** What is particular about one system: its address, without credentials. `host` is in brackets where it has to be. */
+type ConnectionUrl = (server: Server & { host: string; port: number }) => string
+
+/** A pipeline that asks a database. */
+function databaseQuery<Type extends DatabaseType>(
+  type: Type,
+  connectionUrl: ConnectionUrl,
+): PipelineKind<Type, SettingsOf<Type>> {
+  const defaultPort = defaultPorts[type]
+  const kind = connected<DatabaseType>({
+    type,
+    source: 'jdbcSource',
+    secrets: databaseAccess.secrets,
+    checkConnection: demandPlainHost,
+    check: demandOneQuestion,
+    // A password goes to whoever answers at the address, and by TLS or not as was meant when it was given.
+    meantFor({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
+      return [hostname.toLowerCase(), port, ssl, trustServerCertificate]
+    },
+    name: ({ jdbcSource: { hostname, database } }) => `${database} at ${hostname}`.slice(0, 255),
+  })
+  return {
+    ...kind,
+    fields(settings: SettingsOf<DatabaseType>) {
+      const { hostname, port = defaultPort } = settings.jdbcSource
+      const host = isIPv6(hostname) ? `[${hostname}]` : hostname
+      return { ...settings, defaultPort, jdbcConnectionUrl: connectionUrl({ ...settings.jdbcSource, host, port }) }
+    },
+  } as PipelineKind<Type, any>
+}
+
+function demandPlainHost({ jdbcSource: { hostname } }: Pick<Body, 'jdbcSource'>): void {
+  if (hostname.includes(':') && !isIPv6(hostname))
+    throw problems.refused('/jdbcSource/hostname', 'The port goes into jdbcSource.port, not behind the name.')
+}
+
+function demandOneQuestion({ sqlQuery, tables = [] }: Pick<Body, 'sqlQuery' | 'tables'>): void {
+  if (sqlQuery === undefined && tables.length === 0)
+    throw problems.refused('/sqlQuery', 'Say what to load: a query in sqlQuery, or tables.')
+  if (sqlQuery !== undefined && tables.length > 0)
+    throw problems.refused('/tables', 'Either sqlQuery or tables: leave one of them out.')
+  if (sqlQuery !== undefined && sqlQuery.trim() === '')
+    throw problems.refused('/sqlQuery', 'The query must not be blank.')
+  if (tables.length > 1)
+    throw problems.refused('/tables/1', 'A pipeline loads one table: make another pipeline for each of the others.')
+}
+
+/** A value with signs that mean something in a connection string goes into braces. */
+const braced = (value: string): string => (/[;{}=]/.test(value) ? `{${value.replaceAll('}', '}}')}}` : value)
+
+/** How PostgreSQL and what descends from it say whether a connection is encrypted. */
+const sslMode = ({ ssl, trustServerCertificate }: Server) =>
+  !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'
+
+export const sqlDatabaseA = databaseQuery(
+  'SQL_DATABASE_A',
+  ({ host, port, database, ssl = false, trustServerCertificate = false }) =>
+    `jdbc:sqlserver://${host}:${port};databaseName=${braced(database)};encrypt=${ssl};trustServerCertificate=${trustServerCertificate}`,
+)
+
+export const sqlDatabaseB = databaseQuery('SQL_DATABASE_B', ({ host, port, database, ssl, trustServerCertificate }) => {
+  const mode = !ssl ? 'DISABLED' : trustServerCertificate ? 'REQUIRED' : 'VERIFY_IDENTITY'
+  return `jdbc:mysql://${host}:${port}/${encodeURIComponent(database)}?sslMode=${mode}`
+})
+
+/** `database` is the service. */
+export const sqlDatabaseC = databaseQuery(
+  'SQL_DATABASE_C',
+  ({ host, port, database, ssl }) =>
+    `jdbc:oracle:thin:@${ssl ? 'tcps:' : ''}//${host}:${port}/${encodeURIComponent(database)}`,
+)
+
+export const sqlDatabaseD = databaseQuery('SQL_DATABASE_D', (server) => {
+  const { host, port, database } = server
+  return `jdbc:postgresql://${host}:${port}/${encodeURIComponent(database)}?sslmode=${sslMode(server)}`
+})
+
+export const warehouseA = databaseQuery('WAREHOUSE_A', (server) => {
+  const { host, port, database } = server
+  return `jdbc:redshift://${host}:${port}/${encodeURIComponent(database)}?sslmode=${sslMode(server)}`
+})

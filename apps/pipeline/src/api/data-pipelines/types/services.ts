@@ -1,0 +1,88 @@
+import { clinicalAccess, functionAccess, spreadsheetAccess } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { demandAddress, nameAt, sameAddress } from './addresses.ts'
+import { connected } from './connected.ts'
+import { demandOneWay, demandPair, demandUsername } from './credentials.ts'
+
+/** FHIR. */
+export const fhir = connected({
+  type: 'FHIR',
+  source: 'apiSource',
+  secrets: clinicalAccess.secrets,
+  checkConnection: ({ apiSource: { url } }) => void demandAddress('/apiSource/url', url),
+  check({ method = 'SEARCH', search, group }) {
+    if (method === 'SEARCH' && group !== undefined)
+      throw problems.refused('/group', 'A group is for exports: choose the method BULK_EXPORT, or leave it out.')
+    if (method === 'BULK_EXPORT' && search)
+      throw problems.refused('/search', 'An export takes no search: choose the method SEARCH, or leave it out.')
+  },
+  checkSecrets({ apiSource: { username, clientId } }, secrets) {
+    const ways = { password: 'a password', authToken: 'a token', privateKey: 'a private key' }
+    demandOneWay(secrets, 'apiSource', ways)
+    demandUsername(username, secrets, 'apiSource')
+    if ('privateKey' in secrets && clientId === undefined)
+      throw problems.refused('/apiSource/clientId', 'Say which client the private key is of.')
+  },
+  name: ({ resourceTypes, apiSource }) => nameAt(resourceTypes.join(', '), apiSource.url),
+})
+
+/** AWS Lambda, or a function behind an address. */
+export const functionCall = connected({
+  type: 'FUNCTION',
+  source: 'functionSource',
+  secrets: functionAccess.secrets,
+  checkConnection({ functionSource: { url, functionName } }) {
+    if (url === undefined && functionName === undefined)
+      throw problems.refused('/functionSource/url', 'Say which function: its address, or its name at AWS Lambda.')
+    if (url !== undefined && functionName !== undefined)
+      throw problems.refused('/functionSource/functionName', 'Either an address or a name: leave one of them out.')
+    if (url !== undefined) demandAddress('/functionSource/url', url, { query: true })
+  },
+  checkSecrets({ functionSource: { url } }, secrets) {
+    demandPair(secrets, 'functionSource')
+    if (url === undefined && 'authToken' in secrets)
+      throw problems.refused('/functionSource/authToken', 'A token is for an address; AWS Lambda takes an access key.')
+    if (url !== undefined && 'accessKey' in secrets)
+      throw problems.refused('/functionSource/accessKey', 'An access key is for AWS Lambda; an address takes a token.')
+  },
+  meantFor: ({ functionSource: { url, headerName } }) => [url === undefined ? '' : sameAddress(url), headerName ?? ''],
+  name({ functionSource: { url, functionName } }) {
+    return url === undefined ? functionName! : new URL(url).host
+  },
+})
+
+/** Google Sheets. Its secrets go to Google, whichever spreadsheet is meant. */
+export const onlineSpreadsheet = connected({
+  type: 'ONLINE_SPREADSHEET',
+  source: 'spreadsheetSource',
+  secrets: spreadsheetAccess.secrets,
+  checkConnection({ spreadsheetSource: { url, serviceAccountKey } }) {
+    const { hostname, pathname } = demandAddress('/spreadsheetSource/url', url, { query: true, fragment: true })
+    if (hostname !== 'docs.google.com' || !/^\/spreadsheets\/(u\/\d+\/)?d\/[\w-]{10,100}(\/|$)/.test(pathname))
+      throw problems.refused(
+        '/spreadsheetSource/url',
+        'Copy the address from the browser: https://docs.google.com/spreadsheets/d/ and what follows.',
+      )
+    if (typeof serviceAccountKey === 'string') demandKeyFile(serviceAccountKey)
+  },
+  checkSecrets: (_settings, secrets) =>
+    demandOneWay(secrets, 'spreadsheetSource', { serviceAccountKey: 'a service account', authToken: 'an API key' }),
+  meantFor: () => 'Google',
+  name: ({ spreadsheetSource: { url }, sheet }) => {
+    const [, id = ''] = /\/d\/([\w-]+)/.exec(url) ?? []
+    return sheet === undefined ? id : `${sheet} of ${id}`.slice(0, 255)
+  },
+})
+
+/** Named for what is wrong, never shown: it holds a private key. */
+function demandKeyFile(text: string): void {
+  const refuse = (detail: string) => problems.refused('/spreadsheetSource/serviceAccountKey', detail)
+  let key: { client_email?: unknown; private_key?: unknown } | null
+  try {
+    key = JSON.parse(text)
+  } catch {
+    throw refuse('This is no JSON: send the text of the key file as it was downloaded.')
+  }
+  if (typeof key?.client_email !== 'string' || typeof key.private_key !== 'string')
+    throw refuse('This is no key file of a service account: client_email or private_key is missing.')
+}

@@ -1,0 +1,72 @@
+import { Type, type TProperties } from 'typebox'
+import { closed } from '../../contract.ts'
+import { Address, field, Name, secret } from './field.ts'
+
+/**
+ * Where a source is and who asks it: one object of a body. `given` has the secrets, `answered` has not. Two accesses of one
+ * title are the same.
+ */
+export function access<Open extends TProperties, Secrets extends TProperties>(
+  title: string,
+  open: Open,
+  secrets: Secrets,
+) {
+  return {
+    given: Type.Object({ ...open, ...secrets }, { ...closed, title: `${title}Body` }),
+    answered: Type.Object({ ...open }, { ...closed, title }),
+    secrets: Object.keys(secrets),
+  }
+}
+
+const url = field(
+  Address,
+  'Address',
+  'Where the system is reached from here: without /api at its end, and without a name or password in it.',
+  'https://data.example.org',
+)
+const username = field(Name, 'User name', 'Of an account that may read, and needs no more.', 'reader')
+const password = secret('Password', 'Of that account.', 'the password')
+const authToken = secret('Token', 'A key for programs, as the system gives it out.', 'a-token-of-the-system')
+
+/** The interface's `apiSource`: an address and a token. */
+export const tokenAccess = access('ApiTokenSource', { url }, { authToken })
+
+/** An address, a user and a password. */
+export const loginAccess = access('ApiLoginSource', { url, username }, { password })
+
+/** An address, a user, and a key that belongs to the user. */
+export const userTokenAccess = access('ApiUserTokenSource', { url, username }, { authToken })
+
+/** Either way. */
+export const anyAccess = access(
+  'ApiSource',
+  { url, username: Type.Optional({ ...username, description: 'With a password; not with a token.' }) },
+  { password, authToken },
+)
+
+/** Those, or a program's own key pair (SMART Backend Services). */
+export const clinicalAccess = access(
+  'ClinicalApiSource',
+  {
+    url: field(Address, 'Address', 'The base address of the FHIR server.', 'https://fhir.example.org/fhir'),
+    username: Type.Optional({ ...username, description: 'With a password, where the server takes those.' }),
+    clientId: Type.Optional(
+      field(Name, 'Client id', 'With a private key: as what the server knows this installation.', 'sluice'),
+    ),
+    keyId: Type.Optional(field(Name, 'Key id', 'Which of the keys that the server knows this one is.', 'key-1')),
+    scope: Type.Optional(
+      field(Name, 'Scope', 'What is asked for with a private key; system/*.rs when absent.', 'system/*.read'),
+    ),
+  },
+  {
+    password,
+    authToken: secret('Token', 'A bearer token that does not expire.', 'a-token-of-the-server'),
+    privateKey: secret(
+      'Private key',
+      'For SMART Backend Services: PKCS #8 in PEM, of RSA or P-384.',
+      '-----BEGIN PRIVATE KEY-----\n…',
+      10_000,
+      '\\S',
+    ),
+  },
+)

@@ -1,0 +1,44 @@
+import { Type } from 'typebox'
+import { clinicalAccess } from '../access.ts'
+import { field, listOfSome, Name } from '../field.ts'
+import { variant } from '../variant.ts'
+
+const what = {
+  method: Type.Optional(
+    field(
+      Type.Enum(['SEARCH', 'BULK_EXPORT']),
+      'Way',
+      'Page by page, or by an export that the server prepares; SEARCH when absent.',
+      'SEARCH',
+    ),
+  ),
+  resourceTypes: field(
+    listOfSome(Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' }), { min: 1, most: 150 }),
+    'Resource types',
+    'Each becomes a table.',
+    ['Patient', 'Encounter'],
+  ),
+  search: Type.Optional(
+    field(
+      Type.String({ maxLength: 2000, pattern: '^[^?#\\s\\p{Cc}]*$' }),
+      'Search',
+      'Parameters that narrow what is loaded, as they stand behind the question mark.',
+      'active=true',
+    ),
+  ),
+  group: Type.Optional(field(Name, 'Group', 'Of an export: only the members of this group.', '42')),
+  views: Type.Optional(
+    field(
+      Type.Array(Type.Object({}, { maxProperties: 50 }), { maxItems: 50 }),
+      'Views',
+      'What columns come of resources: ViewDefinitions of SQL on FHIR, each a table. Those that come along when absent.',
+      [{ resourceType: 'ViewDefinition', name: 'patients', resource: 'Patient', select: [] }],
+    ),
+  ),
+}
+
+/** Any FHIR R4 server. */
+export const fhir = variant('FHIR', {
+  given: { apiSource: clinicalAccess.given, ...what },
+  answered: { apiSource: clinicalAccess.answered, ...what },
+})

@@ -1,0 +1,54 @@
+import { Type } from 'typebox'
+import { access } from '../access.ts'
+import { regions } from '../database-query.ts'
+import { Address, field, Name, secret } from '../field.ts'
+import { variant } from '../variant.ts'
+
+export const functionAccess = access(
+  'FunctionSource',
+  {
+    url: Type.Optional(field(Address, 'Address', 'Of a function that is called by HTTPS.', 'https://example.org/rows')),
+    functionName: Type.Optional(
+      field(
+        Type.String({ minLength: 1, maxLength: 255, pattern: '^[A-Za-z0-9:_$/-]+$' }),
+        'Function',
+        'The name or ARN of a function of AWS Lambda. Either this or an address.',
+        'monthly-cases',
+      ),
+    ),
+    qualifier: Type.Optional(field(Name, 'Version', 'Or alias, of AWS Lambda.', 'live')),
+    region: Type.Optional(field(Type.Enum([...regions]), 'Region', 'Of AWS Lambda.', 'EU_WEST_1')),
+    headerName: Type.Optional(
+      field(
+        Type.String({ minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
+        'Header',
+        'That carries the token to an address; Authorization, as a bearer, when absent.',
+        'x-functions-key',
+      ),
+    ),
+  },
+  {
+    authToken: secret('Token', 'For an address.', 'a-token-of-the-function', 4000),
+    accessKey: secret('Access key', 'Its id, for AWS Lambda.', 'AKIAIOSFODNN7EXAMPLE'),
+    secretKey: secret('Secret key', 'What belongs to the access key.', 'the secret key'),
+  },
+)
+
+const what = {
+  payload: Type.Optional(
+    field(
+      Type.Object({}, { maxProperties: 200 }),
+      'Payload',
+      'What the function is called with, besides where it goes on.',
+      {
+        country: 'KE',
+      },
+    ),
+  ),
+}
+
+/** AWS Lambda, or any function behind an address, that answers with rows. */
+export const functionCall = variant('FUNCTION', {
+  given: { functionSource: functionAccess.given, ...what },
+  answered: { functionSource: functionAccess.answered, ...what },
+})

@@ -1,0 +1,8 @@
+import { PublicDatasetKey } from '../../public-dataset.ts'
+import { field } from '../field.ts'
+import { variant } from '../variant.ts'
+
+const key = field(PublicDatasetKey, 'Public dataset', 'The key of what is loaded.', 'world_population')
+
+/** A table that somebody published for everybody here. */
+export const publicDataset = variant('PUBLIC_DATASET', { given: { key }, answered: { key } })

@@ -1,0 +1,51 @@
+import { Type } from 'typebox'
+import { access } from '../access.ts'
+import { Address, field, Name, secret } from '../field.ts'
+import { variant } from '../variant.ts'
+
+export const spreadsheetAccess = access(
+  'SpreadsheetSource',
+  {
+    url: field(
+      Address,
+      'Address',
+      'Of the spreadsheet, as the browser shows it.',
+      'https://docs.google.com/spreadsheets/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit',
+    ),
+  },
+  {
+    serviceAccountKey: secret(
+      'Service account',
+      'The JSON key file of an account that the spreadsheet is shared with. Without it, the spreadsheet has to be open to everybody who has its address.',
+      '{"type": "service_account", "client_email": "…", "private_key": "…"}',
+      10_000,
+      '\\S',
+    ),
+    authToken: secret(
+      'API key',
+      'Instead of an account, for what everybody may see who has the address.',
+      'an-api-key',
+    ),
+  },
+)
+
+const what = {
+  sheet: Type.Optional(field(Name, 'Sheet', 'The name of the tab; the first one when absent.', 'Cases')),
+  range: Type.Optional(
+    field(
+      Type.String({ minLength: 1, maxLength: 40, pattern: '^[A-Z]{1,3}[0-9]{0,7}(:[A-Z]{1,3}[0-9]{0,7})?$' }),
+      'Range',
+      'Cells, where not all of them are meant.',
+      'A1:F500',
+    ),
+  ),
+  headerRow: Type.Optional(
+    field(Type.Boolean(), 'Names in the first row', 'Whether it names the columns; true when absent.', true),
+  ),
+}
+
+/** Google Sheets. */
+export const onlineSpreadsheet = variant('ONLINE_SPREADSHEET', {
+  given: { spreadsheetSource: spreadsheetAccess.given, ...what },
+  answered: { spreadsheetSource: spreadsheetAccess.answered, ...what },
+})

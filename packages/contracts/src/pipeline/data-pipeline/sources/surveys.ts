@@ -1,0 +1,70 @@
+import { Type } from 'typebox'
+import { loginAccess, tokenAccess, userTokenAccess } from '../access.ts'
+import { field, listOfSome, Name } from '../field.ts'
+import { variant } from '../variant.ts'
+
+const survey = field(Name, 'Survey', 'The uid of the form, as its address has it.', 'aXjPqBvW4f7n5hLkTzR8sm')
+
+/** KoboToolbox: the submissions of one form. The token survey variant. */
+export const sourceSystemE = variant('SOURCE_SYSTEM_E', {
+  given: { apiSource: tokenAccess.given, survey },
+  answered: { apiSource: tokenAccess.answered, survey },
+})
+
+const commcare = {
+  domain: field(
+    Type.String({ minLength: 1, maxLength: 255, pattern: '^[a-z0-9-]+$' }),
+    'Project space',
+    'As the address of the project has it, behind /a/.',
+    'demo-project',
+  ),
+  forms: Type.Optional(
+    field(
+      listOfSome(Name, { most: 200 }),
+      'Forms',
+      'By their XMLNS. Each becomes a table; a group that repeats becomes a table below it.',
+      ['http://openrosa.org/formdesigner/ABC'],
+    ),
+  ),
+  caseTypes: Type.Optional(
+    field(listOfSome(Name, { most: 200 }), 'Case types', 'Each becomes a table.', ['pregnancy']),
+  ),
+  includeArchived: Type.Optional(
+    field(Type.Boolean(), 'Archived forms too', 'Whether forms that were archived are loaded as well.', false),
+  ),
+}
+
+/** CommCare HQ: forms and cases of a project space. */
+export const sourceSystemB = variant('SOURCE_SYSTEM_B', {
+  given: { apiSource: userTokenAccess.given, ...commcare },
+  answered: { apiSource: userTokenAccess.answered, ...commcare },
+})
+
+const odk = {
+  project: field(Type.String({ minLength: 1, maxLength: 20, pattern: '^[0-9]+$' }), 'Project', 'Its number.', '7'),
+  form: field(Name, 'Form', 'Its XML form id.', 'household_survey'),
+  includeDeleted: Type.Optional(
+    field(Type.Boolean(), 'Deleted submissions too', 'Whether they are loaded, and marked as such.', false),
+  ),
+}
+
+/** ODK Central: the submissions of one form. */
+export const sourceSystemG = variant('SOURCE_SYSTEM_G', {
+  given: { apiSource: loginAccess.given, ...odk },
+  answered: { apiSource: loginAccess.answered, ...odk },
+})
+
+const cht = {
+  forms: Type.Optional(
+    field(listOfSome(Name, { most: 200 }), 'Forms', 'By their codes. Those of all forms when absent.', ['pregnancy']),
+  ),
+  contacts: Type.Optional(
+    field(Type.Boolean(), 'Contacts', 'Whether people and places are loaded; true when absent.', true),
+  ),
+}
+
+/** Community Health Toolkit: reports and contacts. */
+export const sourceSystemF = variant('SOURCE_SYSTEM_F', {
+  given: { apiSource: loginAccess.given, ...cht },
+  answered: { apiSource: loginAccess.answered, ...cht },
+})

@@ -1,0 +1,38 @@
+import { Type, type TProperties } from 'typebox'
+import { closed, contract } from '../../contract.ts'
+import { body } from '../../named.ts'
+import { baseFields, baseIgnored, baseResponse, sourceBody, type PipelineType } from './base.ts'
+
+/** What one type of pipeline has besides what all have. */
+interface Own<Given extends TProperties, Answered extends TProperties> {
+  /** Read from a body. */
+  given: Given
+  /** Answered. */
+  answered: Answered
+  /** What a response adds that a client may send back. */
+  ignored?: readonly string[]
+}
+
+/** The contracts of one type of pipeline: its body, its source before anything is saved, and itself as it is answered. */
+export function variant<const Token extends PipelineType, Given extends TProperties, Answered extends TProperties>(
+  token: Token,
+  { given, answered, ignored = [] }: Own<Given, Answered>,
+) {
+  const type = Type.Literal(token)
+  const title = titleOf(token)
+  return {
+    type: token,
+    own: Object.keys(given),
+    body: contract(`${title}PipelineBody`, body({ ...baseFields, type, ...given }, [...baseIgnored, ...ignored])),
+    source: contract(`${title}SourceBody`, sourceBody({ type, ...given }, ignored)),
+    resource: contract(`${title}Pipeline`, Type.Object({ ...baseResponse, type, ...answered }, closed)),
+  }
+}
+
+/** SQL_DATABASE_A is SqlDatabaseA. */
+const titleOf = (token: PipelineType): string =>
+  token
+    .toLowerCase()
+    .split('_')
+    .map((word) => word[0]!.toUpperCase() + word.slice(1))
+    .join('')
