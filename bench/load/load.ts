@@ -2,11 +2,11 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import pg from 'pg'
 import { step } from '../../infra/compose-smoke/step.ts'
 import { root } from '../../infra/paths.ts'
 import { refuse } from '../../infra/refusal.ts'
 import type { KindName } from './data/kinds.ts'
+import { runOn } from './database.ts'
 import { startInstallation } from './installation.ts'
 import { beside } from './measures/beside.ts'
 import { csv } from './measures/csv.ts'
@@ -48,10 +48,7 @@ async function bench(): Promise<void> {
   await using cleaned = new AsyncDisposableStack()
   cleaned.defer(() => rm(folder, { recursive: true, force: true }))
   const installation = cleaned.use(await step('Sluice is up', () => startInstallation(folder)))
-  const admin = new pg.Client({ connectionString: installation.databaseUrl('postgres') })
-  await admin.connect()
-  await admin.query('create database bench_peers')
-  await admin.end()
+  await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
   const parts: Parts = {
     installation,
     peers: installation.databaseUrl('bench_peers'),

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import pg from 'pg'
 import type { Contender } from './contenders/contender.ts'
+import { runOn } from './database.ts'
 import { type Content, contentOf, same } from './verify.ts'
 
 export interface Figures {
@@ -49,10 +49,7 @@ export async function inTurns(contenders: Contender[], rounds: number, admin: st
 
 /** What others left to be written is written first. */
 async function calm(admin: string): Promise<void> {
-  const client = new pg.Client({ connectionString: admin })
-  await client.connect()
-  await client.query('checkpoint')
-  await client.end()
+  await runOn(admin, 'checkpoint')
   execFileSync('sync')
 }
 

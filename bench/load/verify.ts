@@ -1,5 +1,5 @@
-import pg from 'pg'
 import type { Contender } from './contenders/contender.ts'
+import { onDatabase } from './database.ts'
 
 export interface Content {
   rows: string
@@ -12,11 +12,7 @@ export const same = (one: Content, other: Content): boolean =>
 
 export async function contentOf(contender: Contender): Promise<Content> {
   const { database, table } = contender.table()
-  const client = new pg.Client({ connectionString: database })
-  await client.connect()
-  const { rows } = await client.query<Content>(
-    `select count(*)::text as rows, sum(hashtext(t::text)::bigint)::text as checksum from ${table} as t`,
-  )
-  await client.end()
+  const sql = `select count(*)::text as rows, sum(hashtext(t::text)::bigint)::text as checksum from ${table} as t`
+  const { rows } = await onDatabase(database, (client) => client.query<Content>(sql))
   return rows[0]!
 }

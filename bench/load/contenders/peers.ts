@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
 import { root } from '../../../infra/paths.ts'
 import type { DataFile } from '../data/make-file.ts'
 import { kinds } from '../data/kinds.ts'
+import { runOn } from '../database.ts'
 import { has, measureCommand } from './command.ts'
 import type { Contender } from './contender.ts'
 
@@ -40,11 +40,8 @@ export async function peersFor(file: DataFile, database: string): Promise<Conten
   }))
 }
 
-async function freshTable(database: string, { kind }: DataFile): Promise<void> {
-  const client = new pg.Client({ connectionString: database })
-  await client.connect()
-  await client.query(`drop table if exists t; create table t (${kinds[kind].columns.join(', ')})`)
-  await client.end()
+function freshTable(database: string, { kind }: DataFile): Promise<void> {
+  return runOn(database, `drop table if exists t; create table t (${kinds[kind].columns.join(', ')})`)
 }
 
 /** What pgloader is told: the same columns, empty is null, batches as its manual suggests for large files. */

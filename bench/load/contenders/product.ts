@@ -1,8 +1,8 @@
 import type { ServiceClient } from '@sluice/contracts'
-import pg from 'pg'
 import { runToTheEnd } from '../../../infra/demo/follow-run.ts'
 import { uploadFile } from '../../../infra/demo/upload-file.ts'
 import { dataPipelines, type Installation } from '../installation.ts'
+import { onDatabase } from '../database.ts'
 import { forgetPeak, peakMemory } from '../memory.ts'
 import type { Contender, Measured } from './contender.ts'
 
@@ -62,9 +62,6 @@ async function create(
 
 /** The client's own database, as the superuser. It is made with the first load, or before. */
 async function warehouseOf({ databaseUrl }: Installation): Promise<string> {
-  const client = new pg.Client({ connectionString: databaseUrl('pipeline') })
-  await client.connect()
-  const { rows } = await client.query('select key from warehouses')
-  await client.end()
+  const { rows } = await onDatabase(databaseUrl('pipeline'), (client) => client.query('select key from warehouses'))
   return databaseUrl(`c_${rows[0]?.key}`)
 }

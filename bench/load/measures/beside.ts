@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
 import { makeFile } from '../data/make-file.ts'
+import { onDatabase } from '../database.ts'
 import { lifeOf } from '../life.ts'
 import { product } from '../contenders/product.ts'
 import type { Installation } from '../installation.ts'
@@ -51,14 +51,13 @@ async function askWhile({ pipelineUrl, token }: Installation, work: Promise<unkn
 /** Milliseconds that each of many readers needed for a row of the table: those that meet the swap wait for its lock. */
 async function readWhile({ database, table }: { database: string; table: string }, work: Promise<unknown>) {
   const times = [0]
-  const reader = new pg.Client({ connectionString: database })
-  await reader.connect()
-  for (const life = lifeOf(work); !life.over; await pause(2)) {
-    const began = performance.now()
-    await reader.query(`select from ${table} limit 1`)
-    times.push(performance.now() - began)
-  }
-  await reader.end()
+  await onDatabase(database, async (reader) => {
+    for (const life = lifeOf(work); !life.over; await pause(2)) {
+      const began = performance.now()
+      await reader.query(`select from ${table} limit 1`)
+      times.push(performance.now() - began)
+    }
+  })
   return times
 }
 

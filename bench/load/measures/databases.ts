@@ -1,9 +1,9 @@
-import pg from 'pg'
 import { measureCommand } from '../contenders/command.ts'
 import type { Contender } from '../contenders/contender.ts'
 import { product } from '../contenders/product.ts'
 import { kinds } from '../data/kinds.ts'
 import { makeFile } from '../data/make-file.ts'
+import { runOn } from '../database.ts'
 import { inTurns } from '../rounds.ts'
 import { figuresOf, type Parts, ratio, type Report, right } from './measure.ts'
 
@@ -16,7 +16,7 @@ export async function* postgresToPostgres(parts: Parts, megabytes: number): Asyn
   const target = parts.peers
   const peer: Contender = {
     name: pipe,
-    prepare: () => run(target, `drop table if exists t; create table t (${kinds.wide.columns.join(', ')})`),
+    prepare: () => runOn(target, `drop table if exists t; create table t (${kinds.wide.columns.join(', ')})`),
     load: () =>
       measureCommand(
         `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to stdout (format binary)" | psql -qX "$TARGET" -v ON_ERROR_STOP=1 -c "copy t from stdin (format binary)"`,
@@ -56,23 +56,16 @@ function sourceAt(url: string) {
 
 async function filled({ installation }: Parts, csv: string): Promise<string> {
   const admin = installation.databaseUrl('postgres')
-  await run(admin, 'drop database if exists bench_source')
-  await run(admin, 'create database bench_source')
+  await runOn(admin, 'drop database if exists bench_source')
+  await runOn(admin, 'create database bench_source')
   const source = installation.databaseUrl('bench_source')
-  await run(source, `create table source (${kinds.wide.columns.join(', ')})`)
+  await runOn(source, `create table source (${kinds.wide.columns.join(', ')})`)
   await measureCommand(
     `psql -qX "$URL" -v ON_ERROR_STOP=1 -c "\\copy source from '${csv}' with (format csv, header)"`,
     {
       URL: source,
     },
   )
-  await run(source, 'vacuum (freeze, analyze) source')
+  await runOn(source, 'vacuum (freeze, analyze) source')
   return source
-}
-
-async function run(database: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: database })
-  await client.connect()
-  await client.query(sql)
-  await client.end()
 }

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
 import { mariadbMissing, startMariadb } from '../../../apps/pipeline/src/engine/sources/databases/test/mariadb.ts'
 import { has, measureCommand } from '../contenders/command.ts'
 import type { Contender } from '../contenders/contender.ts'
 import { product } from '../contenders/product.ts'
 import { kinds } from '../data/kinds.ts'
 import { makeFile } from '../data/make-file.ts'
+import { runOn } from '../database.ts'
 import { inTurns } from '../rounds.ts'
 import { figuresOf, type Parts, ratio, type Report } from './measure.ts'
 
@@ -23,7 +23,7 @@ export async function* mariadb(parts: Parts, megabytes: number): AsyncGenerator<
   const file = await makeFile(parts.folder, 'wide', megabytes)
   await using server = await startMariadb()
   await server.admin.query(
-    "create database bench; use bench; create user bench@localhost identified by 'bench'; grant all on bench.* to bench@localhost",
+    "create database bench; use bench; create user bench@'%' identified by 'bench'; grant all on bench.* to bench@'%'",
   )
   await server.admin.query(`create table source (${columns.map(({ name, type }) => `${name} ${type}`).join(', ')})`)
   await measureCommand(
@@ -77,12 +77,7 @@ WITH include drop, create tables, no foreign keys, workers = 2, concurrency = 1;
   )
   return {
     name: 'pgloader',
-    async prepare() {
-      const client = new pg.Client({ connectionString: parts.peers })
-      await client.connect()
-      await client.query('drop schema if exists bench cascade')
-      await client.end()
-    },
+    prepare: () => runOn(parts.peers, 'drop schema if exists bench cascade'),
     load: () => measureCommand(`pgloader --quiet ${file}`),
     table: () => ({ database: parts.peers, table: 'bench.source' }),
   }
