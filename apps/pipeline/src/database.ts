@@ -336,6 +336,12 @@ export interface Variables {
   version: Generated<number>;
 }
 
+export interface ViewSources {
+  relation_name: string;
+  schema_name: string;
+  view_id: number;
+}
+
 export interface Views {
   anonymous_data: Generated<boolean>;
   anonymous_metadata: Generated<boolean>;
@@ -347,6 +353,7 @@ export interface Views {
   cron_expression: string | null;
   description: string | null;
   disabled: boolean;
+  filled_at: Timestamp | null;
   full_refresh_interval: number | null;
   id: Generated<number>;
   materialized: boolean;
@@ -459,6 +466,7 @@ export interface DB {
   settings: Settings;
   uploaded_files: UploadedFiles;
   variables: Variables;
+  view_sources: ViewSources;
   views: Views;
   warehouse_drops: WarehouseDrops;
   warehouses: Warehouses;

@@ -7,6 +7,9 @@ const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.met
 
 const nouns: ServiceInfo['nouns'] = {
   schemas: { name: 'Schemas', description: 'Where tables are in the warehouse, and with whom they are shared.' },
+  tables: { name: 'Schemas', description: 'Where tables are in the warehouse, and with whom they are shared.' },
+  views: { name: 'Views', description: 'Queries that the warehouse keeps under a name, some with their rows.' },
+  public: { name: 'Open data', description: 'What is open to everybody, without a token.' },
   dataPipelines: { name: 'Data pipelines', description: 'What is loaded from where, its runs, and what came of them.' },
 }
 

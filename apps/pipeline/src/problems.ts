@@ -13,10 +13,14 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
   data_pipelines_client_name_key: ['/name', 'Another data pipeline has this name.'],
   data_pipelines_schema_table_key: ['/dataWarehouseTarget/tableName', 'Another data pipeline loads into this table.'],
   data_pipelines_quality_group_fkey: ['/', 'Data pipelines have to pass this group.'],
+  destinations_view_fkey: ['/', 'Destinations push this view.'],
   data_quality_checks_client_name_key: ['/name', 'Another data quality check has this name.'],
   data_quality_checks_client_code_key: ['/code', 'Another data quality check has this code.'],
   data_quality_check_groups_client_name_key: ['/name', 'Another data quality check group has this name.'],
   data_quality_group_checks_check_fkey: ['/', 'Data quality check groups have this check.'],
+  views_client_name_key: ['/name', 'Another view has this name.'],
+  views_schema_view_key: ['/dataWarehouseViewName', 'Another view has this name in the schema.'],
+  views_schema_fkey: ['/', 'Views are in this schema.'],
   data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema.'],
 }
 

@@ -1,16 +1,22 @@
 import type { Operation } from '@sluice/http'
+import { catalogueOperations } from './catalogue/operations.ts'
 import { dataPipelineOperations } from './data-pipelines/operations.ts'
 import { dataQualityCheckGroupOperations } from './data-quality-check-groups/operations.ts'
 import { dataQualityCheckOperations } from './data-quality-checks/operations.ts'
 import { destinationOperations } from './destinations/operations.ts'
 import type { PipelineContext } from './operation.ts'
+import { publicOperations } from './public/operations.ts'
 import { schemaOperations } from './schemas/operations.ts'
+import { viewOperations } from './views/operations.ts'
 
 /** Everything the service can be asked. */
 export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(schemaOperations),
+  ...Object.values(catalogueOperations),
+  ...Object.values(viewOperations),
   ...Object.values(dataPipelineOperations),
   ...Object.values(dataQualityCheckOperations),
   ...Object.values(dataQualityCheckGroupOperations),
   ...Object.values(destinationOperations),
+  ...Object.values(publicOperations),
 ]

@@ -2,13 +2,19 @@ import { dataPipelineSignatures } from './operations/data-pipelines.ts'
 import { dataQualityCheckGroupSignatures } from './operations/data-quality-check-groups.ts'
 import { dataQualityCheckSignatures } from './operations/data-quality-checks.ts'
 import { destinationSignatures } from './operations/destinations.ts'
+import { catalogueSignatures } from './operations/catalogue.ts'
+import { publicSignatures } from './operations/public.ts'
 import { schemaSignatures } from './operations/schemas.ts'
+import { viewSignatures } from './operations/views.ts'
 
 /** Everything that the pipeline service can be asked. */
 export const pipelineOperations = {
   schemas: schemaSignatures,
+  catalogue: catalogueSignatures,
+  views: viewSignatures,
   dataPipelines: dataPipelineSignatures,
   destinations: destinationSignatures,
   dataQualityChecks: dataQualityCheckSignatures,
   dataQualityCheckGroups: dataQualityCheckGroupSignatures,
+  public: publicSignatures,
 }

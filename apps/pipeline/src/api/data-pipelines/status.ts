@@ -1,5 +1,6 @@
 import type { DataPipelineStatus } from '@sluice/contracts'
 import { progressOf } from '../../engine/runs/read-runs.ts'
+import { megabytes } from '../catalogue/present-table.ts'
 import { runStatusesOf } from '../runs/run-status.ts'
 import type { Asked } from '../operation.ts'
 import type { DataPipelineRow } from './row.ts'
@@ -31,6 +32,3 @@ export async function statusesOf(rows: DataPipelineRow[], { db }: Asked) {
     }
   }
 }
-
-/** Millions of bytes, to two places. */
-export const megabytes = (bytes: number): number => Math.round(bytes / 10_000) / 100

@@ -28,18 +28,38 @@ export const schemas = records<SchemaRow, Schema, Asked>({
   present: presentSchemas,
 })
 
-export async function presentSchemas(rows: SchemaRow[], { db, identity, request }: Asked): Promise<Schema[]> {
-  const [authors, counts] = await Promise.all([
-    authorsOf(rows, identity),
-    db
-      .selectFrom('data_pipelines')
-      .select(['schema_id', (eb) => eb.fn.countAll<number>().as('pipelines')])
-      .where('schema_id', 'in', [0, ...rows.map(({ id }) => id)])
-      .groupBy('schema_id')
-      .execute(),
+/** Whole, with how much there is in each. */
+export async function presentSchemas(rows: SchemaRow[], asked: Asked): Promise<Schema[]> {
+  const ids = rows.map(({ id }) => id)
+  const [schemas, pipelines, views] = await Promise.all([
+    presentReferencedSchemas(rows, asked),
+    countIn(asked.db, 'data_pipelines', ids),
+    countIn(asked.db, 'views', ids),
   ])
-  const pipelines = new Map(counts.map((count) => [count.schema_id, count.pipelines]))
+  return rows.map((row, index) => ({
+    ...schemas[index]!,
+    statistics: { dataPipelines: pipelines.get(row.id) ?? 0, views: views.get(row.id) ?? 0 },
+  }))
+}
 
+/** How many there are in each schema; none where there is no entry. */
+async function countIn(
+  db: Asked['db'],
+  table: 'data_pipelines' | 'views',
+  schemas: readonly number[],
+): Promise<Map<number, number>> {
+  const counts = await db
+    .selectFrom(table)
+    .select(['schema_id', (eb) => eb.fn.countAll<number>().as('count')])
+    .where('schema_id', 'in', [0, ...schemas])
+    .groupBy('schema_id')
+    .execute()
+  return new Map(counts.map(({ schema_id, count }) => [schema_id, count]))
+}
+
+/** As they stand in what refers to them: nothing is counted, for a schema may hold very much. */
+export async function presentReferencedSchemas(rows: SchemaRow[], { identity, request }: Asked) {
+  const authors = await authorsOf(rows, identity)
   return rows.map((row) => ({
     ...recordedFields(row, request.locales),
     ...authors(row),
@@ -47,6 +67,5 @@ export async function presentSchemas(rows: SchemaRow[], { db, identity, request 
     permanent: row.permanent,
     providerSchema: row.provider_schema as Schema['providerSchema'],
     access: accessOf(row),
-    statistics: { dataPipelines: pipelines.get(row.id) ?? 0, views: 0 },
   }))
 }

@@ -1,9 +1,10 @@
 import type { SchemaBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { accessColumns, type Writing } from '@sluice/records'
+import type { Writing } from '@sluice/records'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { PipelineContext } from '../operation.ts'
+import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { SchemaRow } from './records.ts'
 
@@ -18,7 +19,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
     await checkSharingTargets(body.access, input)
   },
 
-  async columns(_trx, body, current, { caller }) {
+  async columns(trx, body, current, { caller }) {
     const schemaName = body.schemaName ?? current?.schema_name ?? identifiers([body.name])[0]!
     const wrong = identifierProblem(schemaName)
     if (wrong) throw problems.refused('/schemaName', wrong)
@@ -36,7 +37,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
       tags: JSON.stringify(body.tags ?? []),
       permanent: body.permanent,
       provider_schema: body.providerSchema,
-      ...accessColumns(body.access),
+      ...(await seededAccess(trx, body.access, current, caller.client)),
     }
   },
 
@@ -54,6 +55,19 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
       throw problems.conflict(
         '/',
         `Data pipelines load into this schema: ${users.map(({ name }) => `"${name}"`).join(', ')}. Delete them or move them first.`,
+      )
+    }
+    const views = await trx
+      .selectFrom('views')
+      .select('name')
+      .where('schema_id', '=', row.id)
+      .orderBy('name')
+      .limit(5)
+      .execute()
+    if (views.length > 0) {
+      throw problems.conflict(
+        '/',
+        `Views are in this schema: ${views.map(({ name }) => `"${name}"`).join(', ')}. Delete them or move them first.`,
       )
     }
     await noteDrop(trx, { client: row.client, schema: row.schema_name })

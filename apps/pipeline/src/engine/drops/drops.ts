@@ -5,7 +5,7 @@ import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 
 type Drop = Selectable<WarehouseDrops>
 
-/** What is to go from a client's warehouse: a table, or without one the schema, should it be empty by then. */
+/** What is to go from a client's warehouse: a table or view, or without one the schema, should it be empty by then. */
 export interface ToDrop {
   client: string
   schema: string
@@ -114,7 +114,9 @@ async function dropOne(
 
 async function dropThere(warehouse: Warehouse, { schema, table }: { schema: string; table?: string }): Promise<void> {
   try {
-    await (table === undefined ? warehouse.dropSchema(schema) : warehouse.dropTable(schema, table))
+    if (table === undefined) await warehouse.dropSchema(schema)
+    else if (await warehouse.findView(schema, table)) await warehouse.dropView(schema, table)
+    else await warehouse.dropTable(schema, table)
   } catch (error) {
     if (!(error instanceof WarehouseProblem && final.has(error.code))) throw error
   }

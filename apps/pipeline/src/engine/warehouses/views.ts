@@ -14,8 +14,8 @@ export interface ViewDefinition extends Place {
   /** One SELECT, VALUES, TABLE or WITH … SELECT. Names without a schema are looked for in the view's own schema. */
   query: string
   materialized: boolean
-  /** What it takes the place of: itself under another name, or something that is left over. */
-  replaces?: Place
+  /** Whatever view of ours stands at its place is left over, and gives way. */
+  takesOver?: boolean
 }
 
 /** What a view has come to read: tables and views, through views that nobody manages. */
@@ -40,8 +40,8 @@ export interface StagingTable extends WarehouseTable {
 /** What a warehouse does with views, and how it lists what it has. Everything runs as role `load`. */
 export interface WarehouseViews {
   /**
-   * Makes the view, or puts it in the place of an older one of the same id, in one transaction: readers see the old one or the
-   * new, and what reads it is made anew where it has to be. A materialised view is filled; `empty` leaves that to a refresh.
+   * Makes the view, or changes the one with this id, wherever it is, in one transaction: readers see the old one or the new,
+   * and what reads it is made anew where it has to be. A materialised view is filled; `empty` leaves that to a refresh.
    * `seconds` is the most that one statement may take. Throws QUERY_FAILED with the server's sentence, QUERY_TIMEOUT,
    * VIEW_NAME_TAKEN, VIEW_READS_ITSELF, VIEWS_DEPEND …; then nothing has changed.
    */
@@ -55,6 +55,8 @@ export interface WarehouseViews {
   /** Fills a materialised view anew: its readers wait only where it has no unique index. Answers rows and bytes on disk. */
   refreshView(schema: string, name: string, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
   findView(schema: string, name: string): Promise<WarehouseView | undefined>
+  /** Whether there is a view with this id, wherever it is. */
+  isManaged(id: string): Promise<boolean>
   /** Views that read it and have no manager, `schema.name` each. */
   viewsByHand(schema: string, name: string): Promise<string[]>
   /** Which tables and views there are in these schemas, by name; hidden ones, partitions and foreign tables are not among them. */

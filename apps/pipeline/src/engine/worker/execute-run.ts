@@ -11,6 +11,7 @@ import { openRunLog, type RunLog } from '../runs/log.ts'
 import { type Pulse, startPulse, type Totals } from '../runs/progress.ts'
 import { storable } from '../runs/storable.ts'
 import { LostRun } from '../lost-run.ts'
+import { inputsComeFirst } from '../views/inputs.ts'
 import { backoff, failureOf, firstError } from './failure.ts'
 import { correctCancelled, publishedAlready } from './published-already.ts'
 import type { Attempt, Success, WorkParts } from './work.ts'
@@ -22,8 +23,8 @@ export class HandedBack extends Error {
 }
 
 /**
- * How an attempt ended. REFUSED: there was nothing to do. DEFERRED: its client has enough runs at work. LOST: somebody
- * else decides about the run.
+ * How an attempt ended. REFUSED: there was nothing to do. DEFERRED: its client has enough runs at work, or what it reads is
+ * made first. LOST: somebody else decides about the run.
  */
 export type Ending = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
 
@@ -94,7 +95,8 @@ function takeUp(
   { run, again }: Delivery,
 ): Promise<Claim | 'DEFERRED' | undefined> {
   return db.transaction().execute(async (trx) => {
-    if (await clientHasRoom(trx, run, clientConcurrency)) return claimRun(trx, run)
+    const mayBegin = (await clientHasRoom(trx, run, clientConcurrency)) && !(await inputsComeFirst(trx, run))
+    if (mayBegin) return claimRun(trx, run)
     await again(trx, 1)
     return 'DEFERRED'
   })

@@ -44,7 +44,7 @@ export const pipelineTypes = [
 ] as const
 export type PipelineType = (typeof pipelineTypes)[number]
 
-const AnonymousAccess = Type.Object(
+export const AnonymousAccess = Type.Object(
   { metadata: Type.Boolean(), data: Type.Boolean() },
   { ...closed, title: 'AnonymousAccess' },
 )

@@ -3,7 +3,17 @@ import { escapeIdentifier, escapeLiteral, type ClientBase, type Pool } from 'pg'
 import { type DefinedView, type Place, type ViewDefinition } from '../views.ts'
 import { borrow } from './access.ts'
 import { dependentViews } from './dependent-views.ts'
-import { commentOf, findRelation, isView, markOf, noun, reads, readsOf, type Relation } from './managed-views.ts'
+import {
+  commentOf,
+  findManaged,
+  findRelation,
+  isView,
+  markOf,
+  noun,
+  reads,
+  readsOf,
+  type Relation,
+} from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
@@ -44,15 +54,17 @@ const isSame = (current: Relation, view: ViewDefinition): boolean =>
 
 /** The view that is to be replaced, brought to its new place; undefined where there is none. */
 async function moved(client: ClientBase, view: ViewDefinition): Promise<Relation | undefined> {
-  const from = view.replaces ?? view
-  const current = await findRelation(client, from)
-  const there = isAt(from, view) ? current : await findRelation(client, view)
-  if (there && !(isAt(from, view) && isView(there) && there.ours && (view.replaces || there.managed?.id === view.id)))
+  const [own, there] = [await findManaged(client, view.id), await findRelation(client, view)]
+  if (there && there.oid !== own?.oid) {
+    if (!own && view.takesOver && isView(there) && there.ours) return there
     throw viewProblems.taken(qualified(view.schema, view.name))
-  if (!current || !isView(current) || !current.ours || isAt(from, view)) return there
-  // What was at the old place may have become somebody else's meanwhile.
-  if (current.managed && current.managed.id !== view.id) return undefined
-  const kind = noun(current.kind === 'm')
+  }
+  if (own && !there) await move(client, own, view)
+  return own
+}
+
+async function move(client: ClientBase, from: Relation & Place, view: Place): Promise<void> {
+  const kind = noun(from.kind === 'm')
   const passing = passingName()
   await client.query(
     [
@@ -63,10 +75,8 @@ async function moved(client: ClientBase, view: ViewDefinition): Promise<Relation
       `alter ${kind} ${qualified(view.schema, passing)} rename to ${escapeIdentifier(view.name)}`,
     ].join(';'),
   )
-  return current
 }
 
-const isAt = (one: Place, other: Place) => one.schema === other.schema && one.name === other.name
 const passingName = () => `sluice_${randomBytes(8).toString('hex')}`
 
 /**

@@ -30,16 +30,31 @@ export interface Relation {
   managed?: Mark
 }
 
+const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as ours, c.relispopulated as populated,
+  obj_description(c.oid, 'pg_class') as comment, n.nspname as schema, c.relname as name
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace`
+
 export async function findRelation(client: ClientBase, { schema, name }: Place): Promise<Relation | undefined> {
+  const { rows } = await client.query(`select ${columns} where n.nspname = $1 and c.relname = $2`, [schema, name])
+  return rows[0] && describe(rows[0])
+}
+
+/** A view of ours, by whose it is: wherever it is. */
+export async function findManaged(client: ClientBase, id: string): Promise<(Relation & Place) | undefined> {
   const { rows } = await client.query(
-    `select c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as ours, c.relispopulated as populated,
-       obj_description(c.oid, 'pg_class') as comment
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = $2`,
-    [schema, name],
+    `select ${columns} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
+     where c.relkind in ('v', 'm') and pg_has_role(c.relowner, 'usage') and starts_with(d.description, $1) order by c.oid limit 1`,
+    [`{"sluiceView":{"id":${JSON.stringify(id)},`],
   )
-  const [found] = rows
-  if (!found) return undefined
-  const { comment, oid, ...relation } = found
+  return rows[0] && describe(rows[0])
+}
+
+interface Row extends Omit<Relation, 'oid' | 'managed'>, Place {
+  oid: string
+  comment: string | null
+}
+
+function describe({ oid, comment, ...relation }: Row): Relation & Place {
   const managed = markIn(comment)
   return { ...relation, oid: Number(oid), ...(managed && { managed }) }
 }

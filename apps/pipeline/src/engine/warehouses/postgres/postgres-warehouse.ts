@@ -7,7 +7,7 @@ import { untilDurable } from './durable.ts'
 import { demandLedger, pruneLedger } from './ledger-schema.ts'
 import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { findStaging, findTables, relations } from './list-tables.ts'
-import { viewsByHand } from './managed-views.ts'
+import { findManaged, viewsByHand } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { publish } from './publish.ts'
@@ -118,6 +118,7 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
 
     findView: (schema, name) => run(qualified(schema, name), (client) => findView(client, schema, name)),
 
+    isManaged: (id) => run('the warehouse', async (client) => (await findManaged(client, id)) !== undefined),
     viewsByHand: (schema, name) => run(qualified(schema, name), (client) => viewsByHand(client, { schema, name })),
 
     relations: (schemas) => run('the warehouse', (client) => relations(client, schemas)),

@@ -1,0 +1,52 @@
+import { pipelineOperations, type Column, type Table, type TableListQuery } from '@sluice/contracts'
+import { Answer, problems, type Input } from '@sluice/http'
+import { pageHeaders } from '@sluice/records'
+import { readStagingTable } from '../data-pipelines/loaded-table.ts'
+import { operation, type PipelineContext } from '../operation.ts'
+import { saveSchemas } from '../schemas/save-all.ts'
+import { presentTable } from './present-table.ts'
+import { catalogueSchemas, visibleTables } from './visible-tables.ts'
+
+const { catalogue: signatures } = pipelineOperations
+
+type Listing = Input<PipelineContext, '/tables', TableListQuery, undefined> & { params: { uid?: string } }
+type One = Input<PipelineContext, '/schemas/:uid/tables/:name', undefined, undefined>
+
+/** By schema, then by name. */
+async function listTables(input: Listing): Promise<Answer<Table[]>> {
+  const { query, params, request, warehouses, caller } = input
+  const { page = 1, pageSize = 50, query: wanted = '' } = query
+  const visible = await visibleTables(input, await catalogueSchemas(input, params.uid))
+  const matching = visible.filter(({ name }) => name.includes(wanted.toLowerCase()))
+  const shown = matching.slice((page - 1) * pageSize, page * pageSize)
+  const warehouse = await warehouses.find(caller.client)
+  const found = shown.length === 0 ? [] : await warehouse!.findTables(shown)
+  const tables = found.map((table) =>
+    presentTable(
+      table,
+      shown.find(({ schema, name }) => schema === table.schema && name === table.name),
+    ),
+  )
+  return new Answer(tables, pageHeaders({ page, pageSize, total: matching.length }, request.url))
+}
+
+async function readTable(input: One): Promise<Table> {
+  const { params, warehouses, caller } = input
+  const visible = await visibleTables(input, await catalogueSchemas(input, params.uid))
+  const shown = visible.find(({ name }) => name === params.name)
+  const warehouse = shown && (await warehouses.find(caller.client))
+  const [table] = (await warehouse?.findTables([shown!])) ?? []
+  if (!table) throw problems.notFound('table')
+  return presentTable(table, shown)
+}
+
+const readColumns = async (input: One): Promise<Column[]> => (await readTable(input)).columns
+
+export const catalogueOperations = {
+  saveSchemas: operation(signatures.saveSchemas, saveSchemas),
+  tables: operation(signatures.tables, (input) => listTables(input as Listing)),
+  allTables: operation(signatures.allTables, (input) => listTables(input as Listing)),
+  table: operation(signatures.table, readTable),
+  columns: operation(signatures.columns, readColumns),
+  stagingTable: operation(signatures.stagingTable, readStagingTable),
+}

@@ -1,0 +1,99 @@
+import type { Column, Table } from '@sluice/contracts'
+import type { WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
+
+/** What people call a table. */
+export interface Shown {
+  displayName?: string | undefined
+  description?: string | undefined
+}
+
+export function presentTable(
+  { schema, name, columns, rowCount, size, foreignKeys }: WarehouseTable,
+  { displayName, description }: Shown = {},
+): Table {
+  return {
+    schema,
+    name,
+    tableName: name,
+    displayName,
+    description,
+    qualifiedTableName: `${schema}.${name}`,
+    size,
+    sizeMb: megabytes(size),
+    sizePretty: pretty(size),
+    rowCount,
+    columnCount: columns.length,
+    columns: columns.map(presentColumn),
+    foreignKeys,
+  }
+}
+
+export const presentColumn = ({
+  label,
+  name,
+  dataType,
+  primaryKey,
+  length,
+  precision,
+  scale,
+  distinctValues,
+  nullValues,
+  minValue,
+  maxValue,
+}: WarehouseColumn): Column => ({
+  label,
+  name,
+  dataType,
+  dataTypeLabel: labelOf({ dataType, length, precision, scale }),
+  primaryKey,
+  length,
+  distinctValues,
+  nullValues,
+  minValue: asNumber(minValue, dataType),
+  maxValue: asNumber(maxValue, dataType),
+})
+
+/** `Decimal(10, 2)`, `Varchar(30)`, `Timestamptz`. */
+function labelOf({
+  dataType,
+  length,
+  precision,
+  scale,
+}: Pick<WarehouseColumn, 'dataType'> & Record<'length' | 'precision' | 'scale', number | undefined>): string {
+  const word = dataType.replace(/_\d+$/, '').replaceAll('_', ' ').toLowerCase()
+  const size = precision === undefined ? length : `${precision}, ${scale ?? 0}`
+  return `${word[0]!.toUpperCase()}${word.slice(1)}${size === undefined ? '' : `(${size})`}`
+}
+
+const numbers = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
+const times = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
+
+/**
+ * Extremes are numbers on the wire. Of dates and times they are milliseconds since 1970-01-01T00:00:00Z; of anything else, and
+ * where no number can say it (NaN, a year beyond 275,760), there are none. Whole numbers beyond 2^53 are rounded.
+ */
+function asNumber(text: string | undefined, dataType: WarehouseColumn['dataType']): number | undefined {
+  if (text === undefined) return undefined
+  const number = numbers.has(dataType) ? Number(text) : times.has(dataType) ? millisecondsOf(text) : Number.NaN
+  return Number.isFinite(number) ? number : undefined
+}
+
+/** `2020-01-31`, `2020-01-31 12:00:00.5`, the same with `+00`: a time without a zone counts as UTC. */
+function millisecondsOf(text: string): number {
+  const [, date, time = '00:00:00', zone = '+00'] =
+    /^(\d{4,6}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d+)?))?([+-]\d\d(?::?\d\d)?|Z)?$/.exec(text) ?? []
+  if (!date) return Number.NaN
+  const year = date.split('-')[0]!.length > 4 ? `+${date.padStart(12, '0')}` : date
+  const offset = zone === 'Z' ? 'Z' : zone.length === 3 ? `${zone}:00` : zone
+  return Date.parse(`${year}T${time.replace(/(\.\d{3})\d+$/, '$1')}${offset}`)
+}
+
+/** Millions of bytes, to two places. */
+export const megabytes = (bytes: number): number => Math.round(bytes / 10_000) / 100
+
+/** `12.3 MB`, in powers of a thousand. */
+function pretty(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
+  const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3))
+  return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
+}

@@ -1,0 +1,92 @@
+import { holds } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { isUid, visibleTo } from '@sluice/records'
+import { sql, type SqlBool } from 'kysely'
+import type { Place } from '../../engine/warehouses/views.ts'
+import type { Asked } from '../operation.ts'
+import type { Shown } from './present-table.ts'
+
+type Asking = Pick<Asked, 'db' | 'caller' | 'warehouses'>
+
+/** Where something is in the warehouse, and what people call it. */
+export type ShownPlace = Place & Shown
+
+interface SchemaThere {
+  id: number
+  schema_name: string
+}
+
+const seesAllData = ({ caller }: Asking) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+
+/** The schemas whose tables the caller may look for, or the one with that uid. 404 where that is none of them. */
+export async function catalogueSchemas(asking: Asking, uid?: string): Promise<SchemaThere[]> {
+  const { db, caller } = asking
+  if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
+  const scope = seesAllData(asking) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
+  let found = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
+  if (uid !== undefined) found = found.where('uid', '=', uid)
+  const rows = await found.execute()
+  if (uid !== undefined && rows.length === 0) throw problems.notFound('schema')
+  return rows
+}
+
+/**
+ * Tables and views there that the caller may see, by schema and name: those of data pipelines and views that they may see. Whoever
+ * may see all loaded data sees every pipeline's table, and those that nobody's pipeline or view made.
+ */
+export async function visibleTables(asking: Asking, schemas: readonly SchemaThere[]): Promise<ShownPlace[]> {
+  const { warehouses, caller } = asking
+  const warehouse = await warehouses.find(caller.client)
+  if (!warehouse || schemas.length === 0) return []
+  const [there, owned, leaving] = await Promise.all([
+    warehouse.relations(schemas.map(({ schema_name }) => schema_name)),
+    ownedTables(asking, schemas),
+    leavingTables(asking),
+  ])
+  const all = seesAllData(asking)
+  return there.flatMap((place) => {
+    const key = keyOf(place)
+    const owner = owned.get(key)
+    if (leaving.has(key) || !(owner ? owner.shown : all)) return []
+    return [{ ...place, displayName: owner?.name, description: owner?.description ?? undefined }]
+  })
+}
+
+const keyOf = ({ schema, name }: Place) => JSON.stringify([schema, name])
+
+interface Owner {
+  schema_id: number
+  relation: string
+  name: string
+  description: string | null
+  shown: boolean
+}
+
+async function ownedTables(asking: Asking, schemas: readonly SchemaThere[]): Promise<Map<string, Owner>> {
+  const { db, caller } = asking
+  const ids = schemas.map(({ id }) => id)
+  const visible = visibleTo(caller, 'READ')
+  const seesPipelines = holds(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
+  const all = seesAllData(asking)
+  const seesViews = holds(caller.roles, 'ROLE_SEE_VIEW')
+  const { rows } = await sql<Owner>`
+    select r.schema_id, r.table_name as relation, r.name, r.description,
+      ${all}::boolean or (${seesPipelines}::boolean and ${visible}) as shown
+    from data_pipelines r where r.schema_id = any(${ids}::bigint[])
+    union all
+    select r.schema_id, r.view_name, r.name, r.description, ${seesViews}::boolean and ${visible}
+    from views r where r.schema_id = any(${ids}::bigint[])`.execute(db)
+  const names = new Map(schemas.map(({ id, schema_name }) => [id, schema_name]))
+  return new Map(rows.map((row) => [keyOf({ schema: names.get(row.schema_id)!, name: row.relation }), row]))
+}
+
+/** What deleted pipelines and views left, and the warehouse has not let go yet. */
+async function leavingTables({ db, caller }: Asking): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('warehouse_drops')
+    .select(['schema_name as schema', 'table_name as name'])
+    .where('client', '=', caller.client)
+    .where('table_name', 'is not', null)
+    .execute()
+  return new Set(rows.map(({ schema, name }) => keyOf({ schema, name: name! })))
+}

@@ -1,0 +1,120 @@
+import { pipelineOperations, type PublicData, type PublicDataQuery, type PublicMetadata } from '@sluice/contracts'
+import { Answer, problems, type Input } from '@sluice/http'
+import { inLanguageOf, isUid } from '@sluice/records'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { lastRuns } from '../../engine/runs/read-runs.ts'
+import type { Warehouse, WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
+import { pageTooLarge } from '../catalogue/read-page.ts'
+import { findLoaded } from '../data-pipelines/loaded-table.ts'
+import { reading } from '../data-pipelines/reading-queue.ts'
+import type { DataPipelineRow } from '../data-pipelines/row.ts'
+import { operation, type PipelineContext } from '../operation.ts'
+import { findMade } from '../views/loaded-view.ts'
+import type { ViewRow } from '../views/row.ts'
+import { publicAdmission } from './admission.ts'
+import { keptAnswers } from './kept-answers.ts'
+
+const { public: signatures } = pipelineOperations
+
+type Table = 'data_pipelines' | 'views'
+type Row = DataPipelineRow | ViewRow
+type Asking<Query = undefined> = Input<PipelineContext, '/public/views/:uid', Query, undefined>
+type Found = { warehouse: Warehouse; table: WarehouseTable }
+
+const admit = publicAdmission()
+const metadataKept = keptAnswers<PublicMetadata>()
+const dataKept = keptAnswers<PublicData>()
+
+/** Proxies and browsers may keep it as briefly as we do. */
+const headers = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
+
+/** Nobody learns from an answer whether there is something that is not for everybody. */
+const nothing = () => problems.notFound('thing that is open to everybody')
+
+/** The row, if its owner opened this much of it and its organisation still works here. */
+async function openRow({ db, params, request, identity }: Asking<unknown>, table: Table, what: 'metadata' | 'data') {
+  admit(request.address)
+  const row = isUid(params.uid) ? await findOpen(db, table, params.uid, what) : undefined
+  const client = row && (await identity.client(row.client))
+  if (!row || !client || client.disabled || !client.pipelinesEnabled) throw nothing()
+  return row
+}
+
+async function findOpen(
+  db: Kysely<DB>,
+  table: Table,
+  uid: string,
+  what: 'metadata' | 'data',
+): Promise<Row | undefined> {
+  const row = await db
+    .selectFrom(table)
+    .selectAll()
+    .where('uid', '=', uid)
+    .where(`anonymous_${what}`, '=', true)
+    .executeTakeFirst()
+  return row as Row | undefined
+}
+
+async function inWarehouse(context: Asking<unknown>, row: Row): Promise<Found> {
+  if (!('query' in row)) {
+    const found = await findLoaded(context, row)
+    if (found) return found
+  } else {
+    const found = await findMade(context, row)
+    if (found?.view.populated) return { warehouse: found.warehouse, table: found.view }
+  }
+  throw nothing()
+}
+
+const presentColumn = ({ name, label, dataType }: WarehouseColumn) => ({ name, label, dataType })
+
+const readMetadata = (table: Table) => async (input: Asking) => {
+  const row = await openRow(input, table, 'metadata')
+  const { locales } = input.request
+  const answer = await metadataKept(JSON.stringify([row.uid, row.version, locales]), async () => {
+    const { table: there } = await inWarehouse(input, row)
+    const last = (await lastRuns(input.db, [row.id])).get(row.id)?.lastSuccess?.finished_at
+    return {
+      id: row.uid,
+      name: row.name,
+      displayName: inLanguageOf(row, 'name', row.name, locales),
+      description: row.description ?? undefined,
+      displayDescription: inLanguageOf(row, 'description', row.description, locales),
+      tags: row.tags,
+      ...('query' in row ? {} : sourceOf(row)),
+      lastUpdated: (last ?? ('query' in row ? row.filled_at : null))?.toISOString(),
+      rowCount: there.rowCount,
+      columns: there.columns.map(presentColumn),
+    }
+  })
+  return new Answer(answer, headers)
+}
+
+/** Who owns the data may be a person, and is left out. */
+const sourceOf = ({ url, reference, source, terms_of_use }: DataPipelineRow) => ({
+  url: url ?? undefined,
+  reference: reference ?? undefined,
+  source: source ?? undefined,
+  termsOfUse: terms_of_use ?? undefined,
+})
+
+const readRows = (table: Table) => async (input: Asking<PublicDataQuery>) => {
+  const row = await openRow(input, table, 'data')
+  const { page = 1, pageSize = 100 } = input.query
+  const answer = await dataKept(JSON.stringify([row.uid, row.version, page, pageSize]), async () => {
+    const { warehouse, table: there } = await inWarehouse(input, row)
+    const asked = { limit: pageSize, offset: (page - 1) * pageSize }
+    const { columns, rows, truncated } = await reading(() => warehouse.readTable(there.schema, there.name, asked))
+    if (truncated) throw pageTooLarge(pageSize, rows.length)
+    return { id: row.uid, columns: columns.map(presentColumn), rows, height: rows.length, width: columns.length }
+  })
+  return new Answer(answer, headers)
+}
+
+export const publicOperations = {
+  dataPipeline: operation(signatures.dataPipeline, readMetadata('data_pipelines')),
+  dataPipelineData: operation(signatures.dataPipelineData, readRows('data_pipelines')),
+  view: operation(signatures.view, readMetadata('views')),
+  viewData: operation(signatures.viewData, readRows('views')),
+}

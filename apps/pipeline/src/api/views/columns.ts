@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import type { ViewBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import { identifierProblem, identifiers } from '../../identifiers.ts'
+import type { Asked } from '../operation.ts'
+import { scheduleColumns } from '../schedules/schedule-columns.ts'
+import { writableSchema } from '../schemas/referenced.ts'
+import { seededAccess } from '../settings/default-access.ts'
+import type { ViewRow } from './row.ts'
+
+/** A body as the columns of its row; `schema` is where the view is in the warehouse. */
+export async function viewColumns(
+  trx: Transaction<DB>,
+  body: ViewBody,
+  current: ViewRow | undefined,
+  { caller }: Asked,
+): Promise<{ columns: object; schema: string }> {
+  const name =
+    body.dataWarehouseViewName ?? body.warehouseAViewName ?? current?.view_name ?? identifiers([body.name])[0]!
+  const wrong = identifierProblem(name)
+  if (wrong) throw problems.refused('/dataWarehouseViewName', wrong)
+  const schema = await schemaFor(trx, body, current, caller)
+  await demandFree(trx, schema.id, name)
+  const columns = {
+    ...(current ? {} : { uid: randomUUID(), client: caller.client }),
+    schema_id: schema.id,
+    view_name: name,
+    name: body.name,
+    translations: JSON.stringify(body.translations ?? []),
+    description: body.description ?? null,
+    tags: JSON.stringify(body.tags ?? []),
+    query: body.query,
+    materialized: body.materialized,
+    ...scheduleColumns(body),
+    anonymous_metadata: body.anonymousAccess?.metadata ?? false,
+    anonymous_data: body.anonymousAccess?.data ?? false,
+    ...(await seededAccess(trx, body.access, current, caller.client)),
+  }
+  return { columns, schema: schema.schema_name }
+}
+
+/** Whoever may change the view may leave it where it is; to bring one into a schema takes a right to that. */
+async function schemaFor(
+  trx: Transaction<DB>,
+  { schema: { id } }: ViewBody,
+  current: ViewRow | undefined,
+  caller: Asked['caller'],
+) {
+  const kept =
+    current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
+  const found = kept?.uid === id.toLowerCase() ? kept : await writableSchema(trx, caller, id)
+  if (!found) throw problems.refused('/schema/id', `There is no schema with the id ${id} that you may write to.`)
+  if (found.provider_schema === 'NA')
+    throw problems.refused('/schema/id', `The schema "${found.name}" has no warehouse (NA): choose one that has.`)
+  return found
+}
+
+async function demandFree(trx: Transaction<DB>, schema: number, name: string): Promise<void> {
+  const pipeline = await trx
+    .selectFrom('data_pipelines')
+    .select('name')
+    .where('schema_id', '=', schema)
+    .where('table_name', '=', name)
+    .executeTakeFirst()
+  if (pipeline)
+    throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads into a table of this name in the schema.')
+}

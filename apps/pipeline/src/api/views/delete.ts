@@ -1,0 +1,73 @@
+import { problems, type Input } from '@sluice/http'
+import { withoutSecrets } from '@sluice/records'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
+import { viewsReading } from '../../engine/views/sources.ts'
+import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
+import type { PipelineContext } from '../operation.ts'
+import { views } from './records.ts'
+import type { ViewRow } from './row.ts'
+
+type Asking = Input<PipelineContext, '/views/:uid', undefined, undefined>
+
+/** In the warehouse it goes at once if the warehouse lets it go; else a worker drops it later. */
+export async function deleteView(input: Asking): Promise<undefined> {
+  const { caller, params, request, write, db, warehouses, logger } = input
+  const row = await write(async (trx) => {
+    const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
+    const place = await placeOf(trx, locked)
+    await demandUnused(trx, locked, place, await readByHand(input, locked, place))
+    await noteDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
+    await views.remove(trx, locked)
+    request.audit(locked.uid, { before: withoutSecrets(locked) })
+    return locked
+  })
+  const failed = (error: unknown) =>
+    logger.warn({ err: error, view: row.uid }, 'the view stays in the warehouse for now')
+  await dropWaiting(db, warehouses, failed, row.client).catch(failed)
+  return undefined
+}
+
+async function placeOf(trx: Transaction<DB>, { schema_id, view_name }: ViewRow) {
+  const schema = trx.selectFrom('schemas').select('schema_name').where('id', '=', schema_id)
+  return { schema: (await schema.executeTakeFirstOrThrow()).schema_name, name: view_name }
+}
+
+type Place = Awaited<ReturnType<typeof placeOf>>
+
+/** A warehouse that is away cannot tell; then the drop will. */
+async function readByHand({ warehouses }: Asking, { client }: ViewRow, { schema, name }: Place): Promise<string[]> {
+  const warehouse = await warehouses.find(client)
+  return (await warehouse?.viewsByHand(schema, name).catch(() => [])) ?? []
+}
+
+async function demandUnused(trx: Transaction<DB>, row: ViewRow, place: Place, byHand: string[]): Promise<void> {
+  const destinations = await trx
+    .selectFrom('destinations')
+    .select('name')
+    .where('view_id', '=', row.id)
+    .orderBy('name')
+    .limit(5)
+    .execute()
+  refuseFor(
+    'Destinations push this view',
+    destinations.map(({ name }) => name),
+  )
+  refuseFor('Workflows refresh this view', await usedByWorkflows(trx, row.id))
+  refuseFor('Other views read this view', await viewsReading(trx, row.client, place))
+  refuseFor('Views in the warehouse that were made by hand read this view', byHand.slice(0, 5))
+  const active = await trx
+    .selectFrom('runs')
+    .select('uid')
+    .where('runnable_id', '=', row.id)
+    .where('state', 'in', ['QUEUED', 'RUNNING'])
+    .executeTakeFirst()
+  if (active) throw problems.conflict('/', 'A run of this view is under way: cancel it or wait for its end.')
+}
+
+function refuseFor(sentence: string, users: readonly string[]): void {
+  if (users.length === 0) return
+  const names = users.map((name) => `"${name}"`).join(', ')
+  throw problems.conflict('/', `${sentence}: ${names}. Change or delete them first.`)
+}

@@ -1,0 +1,60 @@
+import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
+import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import { visibleTo } from '@sluice/records'
+import { presentTable } from '../catalogue/present-table.ts'
+import { whileAsked } from '../data-pipelines/while-asked.ts'
+import type { PipelineContext } from '../operation.ts'
+import { checkQuery } from './check.ts'
+
+type Asking = Input<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
+
+/** Milliseconds, from the preview's turn on; and seconds at the server, a little less. */
+const longest = 31_000
+const seconds = 28
+
+const previewing = fewAtOnceEach({
+  atOnce: 2,
+  waiting: 20,
+  title: 'Too many previews of your organisation are under way.',
+})
+
+/** The first rows that a query gives, as role `read`. Names without a schema mean what they will mean in the view. */
+export async function previewView(input: Asking): Promise<QueryResult> {
+  const { body, caller, request, warehouses } = input
+  checkQuery(body.query)
+  const schema = await schemaName(input)
+  const warehouse = await warehouses.open(caller.client)
+  const text = body.query.replace(/[\s;]+$/, '')
+  const start = new Date()
+  const { columns, rows } = await whileAsked(
+    {
+      socket: request.stream.socket,
+      queue: (work) => previewing(caller.client, work),
+      longest,
+      late: (): never => {
+        throw problems.refused('/query', `The query took longer than ${seconds} seconds. Narrow it, or simply save it.`)
+      },
+    },
+    (signal) => warehouse.query({ text, schemas: [schema], limits: { rows: body.rows ?? 100, seconds } }, signal),
+  )
+  const table = { schema, name: 'preview', columns, rowCount: rows.length, size: 0, foreignKeys: [] }
+  return {
+    ...presentTable(table),
+    queryStartTime: start.toISOString(),
+    queryDuration: Date.now() - start.getTime(),
+    rows,
+    height: rows.length,
+    width: columns.length,
+  }
+}
+
+async function schemaName({ db, body, caller }: Asking): Promise<string> {
+  const found = await db
+    .selectFrom('schemas as r')
+    .select('schema_name')
+    .where('uid', '=', body.schema.id)
+    .where(visibleTo(caller, 'READ'))
+    .executeTakeFirst()
+  if (!found) throw problems.refused('/schema/id', `There is no schema with the id ${body.schema.id} that you may see.`)
+  return found.schema_name
+}

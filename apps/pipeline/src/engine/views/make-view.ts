@@ -1,0 +1,58 @@
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { Place, ViewDefinition } from '../warehouses/views.ts'
+import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
+
+/** Seconds for one statement, and milliseconds for all of it: whoever saves a view waits, and so does a transaction. */
+const patience = { seconds: 8, whole: 20_000 }
+
+/** What came of it. */
+export interface Made {
+  /** Undefined where the old view still stands. */
+  reads: Place[] | undefined
+  /** Its rows take so long that a run has to fill it. */
+  unfinished: boolean
+}
+
+/**
+ * Makes a view in the warehouse while somebody waits, or changes it. What takes long to fill is left to a run: a new view is
+ * empty until then, a changed one stays as it was. Throws `WarehouseProblem`; nothing has changed then.
+ */
+export async function makeView(db: Kysely<DB>, warehouse: Warehouse, view: ViewDefinition): Promise<Made> {
+  const signal = AbortSignal.timeout(patience.whole)
+  await warehouse.ensureSchema(view.schema)
+  const there = await warehouse.findView(view.schema, view.name)
+  const whole = { ...view, takesOver: await isLeftOver(db, there) }
+  try {
+    const { reads } = await warehouse.defineView(whole, patience, signal)
+    return { reads, unfinished: false }
+  } catch (error) {
+    if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
+    if (there?.managed?.id === view.id) return { reads: undefined, unfinished: true }
+    return { ...(await emptyView(warehouse, whole, signal, error)), unfinished: true }
+  }
+}
+
+/** One that was there before under another name keeps its old rows there. */
+async function emptyView(
+  warehouse: Warehouse,
+  view: ViewDefinition,
+  signal: AbortSignal,
+  late: WarehouseProblem,
+): Promise<{ reads: Place[] | undefined }> {
+  if (await warehouse.isManaged(view.id)) return { reads: undefined }
+  if (signal.aborted) throw late
+  return warehouse.defineView(view, { seconds: patience.seconds, empty: true }, signal)
+}
+
+/** Left by a view that was never saved, because somebody died between the warehouse and our database. */
+export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string } } | undefined): Promise<boolean> {
+  const uid = there?.managed?.id
+  if (!uid) return false
+  const known = await db
+    .selectFrom('views')
+    .select('id')
+    .where((eb) => eb(eb.cast<string>('uid', 'text'), '=', uid))
+    .executeTakeFirst()
+  return known === undefined
+}

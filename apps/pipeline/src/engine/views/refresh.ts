@@ -1,0 +1,90 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { LostRun } from '../lost-run.ts'
+import { definitionHash } from '../warehouses/views.ts'
+import type { Warehouse } from '../warehouses/warehouse.ts'
+import { staleInputs } from './inputs.ts'
+import { isLeftOver } from './make-view.ts'
+import { keepSources } from './sources.ts'
+
+/** Seconds that one statement may take in a run. */
+const longest = 7_200
+
+interface StoredView {
+  id: number
+  uid: string
+  schema: string
+  name: string
+  query: string
+  materialized: boolean
+}
+
+/** How a refresh ended: rows and bytes that a materialised view has now. */
+export interface Refreshed {
+  message: string
+  rows: number
+  bytes: number
+}
+
+/** Throws `LostRun` when the view was deleted. */
+async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
+  const row = await db
+    .selectFrom('views as v')
+    .innerJoin('schemas as s', 's.id', 'v.schema_id')
+    .select(['v.id', 'v.uid', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
+    .where('v.id', '=', id)
+    .executeTakeFirst()
+  if (!row) throw new LostRun('The view was deleted.')
+  return row
+}
+
+/**
+ * Fills a materialised view anew, or looks whether a plain one can be read. One that the warehouse does not have as it was saved is
+ * made first: it was left to this run, or was lost there. `say` writes a line into the run's log. Throws `WarehouseProblem`.
+ */
+export async function refreshView(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  id: number,
+  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+): Promise<Refreshed> {
+  const view = await readView(db, id)
+  const place = `${view.schema}.${view.name}`
+  const begun = new Date()
+  const made = await makeAsSaved(db, warehouse, view, { signal, say })
+  const stale = await staleInputs(db, id)
+  const older = stale.length === 0 ? '' : ` It reads views that are older than their own sources: ${stale.join(', ')}.`
+  if (!view.materialized) {
+    const { columns } = await warehouse.readTable(view.schema, view.name, { limit: 100, offset: 0 })
+    return { message: `${place} can be read: ${count(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
+  }
+  if (!made) await warehouse.refreshView(view.schema, view.name, signal)
+  await db.updateTable('views').set({ filled_at: begun }).where('id', '=', id).execute()
+  const now = await warehouse.findView(view.schema, view.name)
+  const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
+  return { message: `Filled ${place} anew: ${count(rows, 'row')}.${older}`, rows, bytes }
+}
+
+/** Whether it had to be made; then it is filled. */
+async function makeAsSaved(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  view: StoredView,
+  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+): Promise<boolean> {
+  const there = await warehouse.findView(view.schema, view.name)
+  const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
+  if (same) return false
+  say(`The warehouse does not have ${view.schema}.${view.name} as it was saved: it is made now.`)
+  await warehouse.ensureSchema(view.schema)
+  const takesOver = await isLeftOver(db, there)
+  const { reads } = await warehouse.defineView({ ...view, id: view.uid, takesOver }, { seconds: longest }, signal)
+  await db.transaction().execute(async (trx) => {
+    // Deleted meanwhile, it reads nothing.
+    const { rows } = await sql`select from views where id = ${view.id} for update`.execute(trx)
+    if (rows.length > 0) await keepSources(trx, view.id, reads)
+  })
+  return true
+}
+
+const count = (amount: number, what: string) => `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

@@ -1,0 +1,38 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { Place } from '../warehouses/views.ts'
+
+/** Keeps what a view reads, as the warehouse found it. */
+export async function keepSources(db: Kysely<DB>, view: number, reads: readonly Place[]): Promise<void> {
+  await db.deleteFrom('view_sources').where('view_id', '=', view).execute()
+  if (reads.length === 0) return
+  await db
+    .insertInto('view_sources')
+    .values(reads.map(({ schema, name }) => ({ view_id: view, schema_name: schema, relation_name: name })))
+    .execute()
+}
+
+/** What reads a view under its old name reads it under the new one: the warehouse sees to that, and this keeps up. */
+export async function renameSource(db: Kysely<DB>, client: string, from: Place, to: Place): Promise<void> {
+  if (from.schema === to.schema && from.name === to.name) return
+  await sql`
+    update view_sources s set schema_name = ${to.schema}, relation_name = ${to.name}
+    from views v
+    where v.id = s.view_id and v.client = ${client} and s.schema_name = ${from.schema} and s.relation_name = ${from.name}
+  `.execute(db)
+}
+
+/** Names of the client's views that read a table or view, five at most, in their order. What they read cannot be deleted. */
+export async function viewsReading(db: Kysely<DB>, client: string, { schema, name }: Place): Promise<string[]> {
+  const rows = await db
+    .selectFrom('view_sources as s')
+    .innerJoin('views as v', 'v.id', 's.view_id')
+    .select('v.name')
+    .where('v.client', '=', client)
+    .where('s.schema_name', '=', schema)
+    .where('s.relation_name', '=', name)
+    .orderBy('v.name')
+    .limit(5)
+    .execute()
+  return rows.map((row) => row.name)
+}

@@ -1,0 +1,17 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line } from '../named.ts'
+
+/** Which tables are listed. */
+export const TableListQuery = contract(
+  'TableListQuery',
+  Type.Object(
+    {
+      query: Type.Optional({ ...Line, description: 'Only tables with this in their name.' }),
+      page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+      pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: '50 when absent.' })),
+    },
+    closed,
+  ),
+)
+export type TableListQuery = TypeOf<typeof TableListQuery>

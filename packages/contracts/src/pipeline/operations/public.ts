@@ -1,0 +1,34 @@
+import { signature } from '../../operation.ts'
+import { PublicData, PublicDataQuery, PublicMetadata } from '../public.ts'
+
+const open = 'Without a token, as far as its anonymousAccess goes; else there is no such thing.'
+
+const metadata = <const Path extends string>(id: string, what: string, path: Path) =>
+  signature({
+    id,
+    summary: `What anybody may know of ${what}`,
+    description: open,
+    method: 'get',
+    path,
+    guard: 'anyone',
+    response: PublicMetadata,
+  })
+
+const data = <const Path extends string>(id: string, what: string, path: Path) =>
+  signature({
+    id,
+    summary: `The rows of ${what}, for anybody`,
+    description: open,
+    method: 'get',
+    path,
+    guard: 'anyone',
+    query: PublicDataQuery,
+    response: PublicData,
+  })
+
+export const publicSignatures = {
+  dataPipeline: metadata('public.dataPipeline', 'a data pipeline', '/public/data-pipelines/:uid'),
+  dataPipelineData: data('public.dataPipelineData', 'a data pipeline', '/public/data-pipelines/:uid/data'),
+  view: metadata('public.view', 'a view', '/public/views/:uid'),
+  viewData: data('public.viewData', 'a view', '/public/views/:uid/data'),
+}

@@ -1,0 +1,52 @@
+import { signature } from '../../operation.ts'
+import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { runSignatures } from '../run-signatures.ts'
+import { DataQuery, QueryResult, Table } from '../table.ts'
+import { View, ViewBody, ViewPreviewBody } from '../view.ts'
+
+const view = {
+  noun: 'view',
+  plural: 'views',
+  path: '/views',
+  see: ['ROLE_SEE_VIEW'],
+  manage: ['ROLE_MANAGE_VIEW'],
+  resource: View,
+  body: ViewBody,
+} as const
+
+const { see, manage } = view
+
+export const viewSignatures = {
+  ...recordSignatures(view),
+  ...sharingSignatures(view),
+  ...runSignatures(view),
+  preview: signature({
+    id: 'views.preview',
+    summary: 'The first rows of a query, before it is saved as a view',
+    description: 'What else a view has is accepted and ignored.',
+    method: 'post',
+    path: '/views/preview',
+    guard: manage,
+    effect: 'read',
+    body: ViewPreviewBody,
+    response: QueryResult,
+  }),
+  table: signature({
+    id: 'views.table',
+    summary: 'The view as a table: columns, and of a materialised one rows and size',
+    description: 'A plain view keeps no rows: its rowCount and size are 0.',
+    method: 'get',
+    path: '/views/:uid/table',
+    guard: see,
+    response: Table,
+  }),
+  data: signature({
+    id: 'views.data',
+    summary: 'The rows of a view',
+    method: 'get',
+    path: '/views/:uid/data',
+    guard: see,
+    query: DataQuery,
+    response: QueryResult,
+  }),
+}

@@ -1,0 +1,103 @@
+import { Type } from 'typebox'
+import { Access, AccessPart } from '../access.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid } from '../named.ts'
+import { Count } from '../numbers.ts'
+import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
+import { AnonymousAccess } from './data-pipeline/base.ts'
+import { RunStatus } from './run.ts'
+import { ReferencedSchema } from './schema.ts'
+
+const Query = Type.String({
+  minLength: 1,
+  maxLength: 100_000,
+  examples: ['select region, sum(cases) as cases from cases group by region'],
+  description:
+    'One SELECT, VALUES, TABLE or WITH … SELECT, without variables. Names without a schema are looked for in the schema of the view.',
+})
+
+const SchemaReference = Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 })
+
+const ViewName = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 63, description }))
+
+const fields = {
+  ...namedAndDescribed,
+  description: Type.Optional(Text),
+  tags: Type.Optional(Tags),
+  query: Query,
+  materialized: Type.Boolean({ description: 'Whether its rows are kept, and filled anew by each run.' }),
+}
+
+const given = {
+  ...fields,
+  ...scheduled,
+  schema: SchemaReference,
+  dataWarehouseViewName: ViewName('The view in the warehouse; made from the name when absent.'),
+  warehouseAViewName: {
+    ...ViewName('The same as dataWarehouseViewName, which goes before it.'),
+    deprecated: true,
+  },
+  anonymousAccess: Type.Optional(AnonymousAccess),
+  access: Type.Optional(AccessPart),
+}
+
+const ignoredFields = [
+  'client',
+  ...scheduledIgnored,
+  'qualifiedDataWarehouseViewName',
+  'displayDescription',
+  'tagString',
+] as const
+
+export const ViewBody = contract('ViewBody', body(given, ignoredFields))
+export type ViewBody = TypeOf<typeof ViewBody>
+
+/** A view before it is saved: a form can be sent as it stands. */
+export const ViewPreviewBody = contract(
+  'ViewPreviewBody',
+  body(
+    {
+      query: Query,
+      schema: SchemaReference,
+      rows: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many to show; 100 when absent.' }),
+      ),
+    },
+    [...Object.keys(given).filter((name) => name !== 'query' && name !== 'schema'), ...ignoredFields],
+  ),
+)
+export type ViewPreviewBody = TypeOf<typeof ViewPreviewBody>
+
+const ViewStatus = Type.Object(
+  {
+    ...RunStatus.properties,
+    /** Of a dashboard that shows the view. This service makes none. */
+    visualizationId: Type.Optional(Count),
+    visualizationHref: Type.Optional(Line),
+  },
+  { ...closed, title: 'ViewStatus' },
+)
+
+export const View = contract(
+  'View',
+  Type.Object(
+    {
+      ...recorded,
+      ...authored,
+      client: Line,
+      ...fields,
+      ...scheduledResponse,
+      schema: ReferencedSchema,
+      dataWarehouseViewName: Line,
+      qualifiedDataWarehouseViewName: Line,
+      warehouseAViewName: Type.String({ ...Line, deprecated: true }),
+      status: ViewStatus,
+      anonymousAccess: AnonymousAccess,
+      access: Access,
+      displayDescription: Type.Optional(Text),
+      tagString: Type.Optional(Text),
+    },
+    closed,
+  ),
+)
+export type View = TypeOf<typeof View>
