@@ -12,6 +12,7 @@ export const failpointNames = [
   'reading',
   'in-copy',
   'copied',
+  'at-gate',
   'before-swap',
   'in-publication',
   'published',

@@ -15,18 +15,20 @@ import { recordedFields } from '../recorded.ts'
 import { scheduleFields } from '../schedules/schedule-columns.ts'
 import { triggerExpressionOf, zoneOfClient } from '../schedules/trigger-expression.ts'
 import { presentSchemas, type SchemaRow } from '../schemas/records.ts'
+import { qualityGroupsOf } from './quality-group.ts'
 import type { DataPipelineRow } from './row.ts'
 import { statusesOf } from './status.ts'
 import { kindOf } from './types/registry.ts'
 
 export async function presentDataPipelines(rows: DataPipelineRow[], context: Asked): Promise<DataPipeline[]> {
   const { identity, request } = context
-  const [authors, schemas, files, statuses, zone] = await Promise.all([
+  const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
     authorsOf(rows, identity),
     schemasOf(rows, context),
     filesOf(rows, context),
     statusesOf(rows, context),
     zoneOfClient(context),
+    qualityGroupsOf(context.db, rows),
   ])
 
   return rows.map((row) => {
@@ -57,6 +59,7 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
       dataWarehouseTargetTableName: row.table_name,
       dataPipelineSourceName: file?.name ?? kind.sourceName(row.settings),
       ...(file && { file }),
+      ...(row.quality_group_id !== null && { dataQualityCheckGroup: qualityGroups.get(row.quality_group_id) }),
       status: statuses(row, schema.schemaName),
     }
     // Its type says which of the variants it is.

@@ -11,6 +11,7 @@ import { checkSchedule } from '../schedules/check-schedule.ts'
 import { scheduleColumns } from '../schedules/schedule-columns.ts'
 import { schemas } from '../schemas/records.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
+import { qualityGroupColumn } from './quality-group.ts'
 import type { DataPipelineRow } from './row.ts'
 import { sourceColumns } from './source-columns.ts'
 import { kindOf } from './types/registry.ts'
@@ -44,6 +45,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
       anonymous_data: body.anonymousAccess?.data ?? false,
       transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),
       ...sourceColumns(body, uid, current, input.keyRing),
+      ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
       ...accessColumns(body.access),
     }
   },

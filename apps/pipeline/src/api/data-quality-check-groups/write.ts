@@ -6,6 +6,7 @@ import type { DB } from '../../database.ts'
 import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
 import type { PipelineContext } from '../operation.ts'
+import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { GroupRow } from './records.ts'
 
@@ -18,8 +19,12 @@ export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGr
     await checkSharingTargets(body.access, input)
   },
 
-  async columns(_trx, body, current, { caller }) {
-    return { ...(current ? {} : { client: caller.client }), ...labelledColumns(body) }
+  async columns(trx, body, current, { caller }) {
+    return {
+      ...(current ? {} : { client: caller.client }),
+      ...labelledColumns(body),
+      ...(await seededAccess(trx, body.access, current, caller.client)),
+    }
   },
 
   async beforeDelete(trx: Transaction<DB>, row) {

@@ -3,6 +3,7 @@ import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
 import type { PipelineContext } from '../operation.ts'
+import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { CheckRow } from './records.ts'
 
@@ -12,10 +13,11 @@ export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBo
     await checkSharingTargets(body.access, input)
   },
 
-  async columns(_trx, body, current, { caller }) {
+  async columns(trx, body, current, { caller }) {
     return {
       ...(current ? {} : { client: caller.client }),
       ...labelledColumns(body),
+      ...(await seededAccess(trx, body.access, current, caller.client)),
       code: body.code,
       query: body.query,
     }

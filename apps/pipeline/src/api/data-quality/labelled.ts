@@ -1,6 +1,5 @@
 import type { Label } from '@sluice/contracts'
-import { accessColumns, accessOf, inLanguageOf, type SharedColumns } from '@sluice/records'
-import type { Access, AccessPart } from '@sluice/contracts'
+import { accessOf, inLanguageOf, type SharedColumns } from '@sluice/records'
 import { recordedFields } from '../recorded.ts'
 
 /** What the tables of checks and groups have alike, beside what all shared objects have. */
@@ -28,7 +27,7 @@ export function labelledFields(row: Row, locales: readonly string[]) {
       key,
       value: inLanguageOf(row, `labels.${key}`, value, locales),
     })),
-    access: accessOf(row) as Access,
+    access: accessOf(row),
   }
 }
 
@@ -38,15 +37,13 @@ interface Body {
   shortName: string
   labels?: Label[] | undefined
   description?: string | undefined
-  access?: AccessPart | undefined
 }
 
-/** The columns that they have alike. */
+/** The columns that they have alike, those of access excepted. */
 export const labelledColumns = (body: Body) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),
   short_name: body.shortName,
   labels: JSON.stringify(body.labels ?? []),
   description: body.description ?? null,
-  ...accessColumns(body.access),
 })

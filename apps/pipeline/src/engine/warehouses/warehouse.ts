@@ -114,6 +114,25 @@ export interface ReadyTable {
   schema: string
   table: string
   staging: string
+  /** Where the rows are merged into those of the table: by this key, and which columns they bring, if not all. */
+  merge?: { keys: readonly string[]; columns?: readonly string[] }
+}
+
+/** What a query would read of the last load: a table by its qualified name, or a view that shows its rows. */
+export interface OldRows {
+  name: string
+  view: boolean
+}
+
+/** The rows that are about to be published, as role `read` finds them. Disposing it leaves nothing behind. */
+export interface Rehearsal extends AsyncDisposable {
+  /** Hidden: where the rows stand under the names of their tables. For the first of a query's `schemas`. */
+  schema: string
+  /**
+   * What the query would read of the tables' old rows, because it names a table with its schema or a view that does. The
+   * query is planned, not run. Functions are not looked into. Throws what `Warehouse.query` throws.
+   */
+  oldRows(query: UserQuery, signal: AbortSignal): Promise<OldRows | undefined>
 }
 
 export interface PublishOptions {
@@ -195,6 +214,11 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    * statement that fails ends it with TRANSFORMATION_FAILED, and the loads cannot be published any more.
    */
   transform(loads: readonly Load[], statements: readonly TransformationStatement[], signal: AbortSignal): Promise<void>
+  /**
+   * Shows the rows of loads that are ready to role `read`, for whoever has to pass them: for the time of a `gate`. Readers
+   * of the tables notice nothing.
+   */
+  rehearse(tables: readonly ReadyTable[], of: { run: string; attempt: number }): Promise<Rehearsal>
   findPublication(run: string): Promise<Publication | undefined>
   /** What the last publication of the table kept for its source; undefined where it kept nothing. */
   findCursor(schema: string, table: string): Promise<unknown>

@@ -10,6 +10,7 @@ import { openRejectedRows } from '../runs/rejected.ts'
 import { runsUnderWay } from '../runs/under-way.ts'
 import type { Report } from '../sources/source.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
+import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
 import { whatChanged, whatWasLoaded } from './sentences.ts'
 import { patience } from './silent-source.ts'
@@ -39,12 +40,14 @@ async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success
 }
 
 async function load(
-  { db, sources, keyRing, sourceSilence }: WorkParts,
-  { claim, log, signal: stopping, count, stillOurs }: Attempt,
+  parts: WorkParts,
+  attempt: Attempt,
   pipeline: PipelineToLoad,
   warehouse: Parameters<typeof loadFeeds>[0]['warehouse'],
 ): Promise<{ tables: LoadedTable[]; rejected: number }> {
-  const { uid: run, attempt, input } = claim
+  const { db, sources, keyRing, sourceSilence } = parts
+  const { claim, log, signal: stopping, count, stillOurs } = attempt
+  const { uid: run, input } = claim
   await using rejected = await openRejectedRows(db, claim)
   const meter = openMeter()
   count(meter)
@@ -79,16 +82,18 @@ async function load(
   const secrets = openSourceSecrets(pipeline, keyRing)
   const feeds = sources.read({ type, settings, secrets, input }, report, signal)
   const target = { schema: pipeline.schema, table: pipeline.table }
+  const gate = qualityGate(parts, attempt, pipeline, warehouse)
   const tables = await loadFeeds({
     feeds: source.watch(feeds),
     warehouse,
     target,
     run,
-    attempt,
+    attempt: claim.attempt,
     stillOurs,
     signal,
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation: pipeline.sqlStatements,
+    ...(gate && { gate }),
   })
   return { tables, rejected: rejected.count }
 }

@@ -13,6 +13,7 @@ import { warehouseProblem } from './problems.ts'
 import { publish } from './publish.ts'
 import { query, queryPages } from './query.ts'
 import { readTable } from './read.ts'
+import { rehearse } from './rehearsal.ts'
 import { demandOwnSettings } from './role-settings.ts'
 import { ensureSchema, listSchemas } from './schema.ts'
 import { readShape } from './shape.ts'
@@ -72,6 +73,8 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
       publish({ pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options }, signal),
 
     transform: (loads, statements, signal) => transform(pools, ourOwn(loads), statements, signal),
+
+    rehearse: (tables, of) => rehearse(pools, access, tables, of),
 
     findPublication: (id) =>
       run('the ledger', async (client) => {

@@ -49,7 +49,10 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
     if (mergeModeOf(load, options) === 'MERGE') await prepareMerge(pools, load, signal)
     await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
   }
-  await options.gate?.(loads.map(readyTable), signal)
+  await options.gate?.(
+    loads.map((load) => readyTable(load, options)),
+    signal,
+  )
   await everyoneSees(pools, loads, signal)
   await failpoint('before-swap')
   for (let tries = 0; ; tries += 1) {
@@ -64,8 +67,12 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
   }
 }
 
-function readyTable({ target: { schema, table }, stagingTable: staging }: PostgresLoad): ReadyTable {
-  return { schema, table, staging }
+function readyTable(load: PostgresLoad, options: PublishOptions): ReadyTable {
+  const { schema, table, columns } = load.target
+  const ready = { schema, table, staging: load.stagingTable }
+  if (mergeModeOf(load, options) !== 'MERGE' || load.carried) return ready
+  const brought = load.transformed ? {} : { columns: columns.map(({ name }) => name) }
+  return { ...ready, merge: { keys: load.keys, ...brought } }
 }
 
 async function everyoneSees({ statements }: Pools, loads: readonly PostgresLoad[], signal: AbortSignal): Promise<void> {

@@ -9,14 +9,18 @@ interface Leftover {
   origin: string
 }
 
-/** Staging tables, and the schemas in which transformations worked on them. Not what users made: that has no origin. */
+/**
+ * Staging tables, and the schemas in which transformations worked on them or checks looked at them; those first, as their
+ * views hang on the tables. Not what users made: that has no origin.
+ */
 const leftovers = `
   select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as origin from pg_class
   where relnamespace = 'sluice'::regnamespace and relkind = 'r' and not relispartition and pg_has_role(relowner, 'usage')
     and obj_description(oid, 'pg_class') like '{"run":%'
   union all
   select nspname, 'schema', obj_description(oid, 'pg_namespace') from pg_namespace
-  where nspname like 'sluice\\_%' and pg_has_role(nspowner, 'usage') and obj_description(oid, 'pg_namespace') like '{"run":%'`
+  where nspname like 'sluice\\_%' and pg_has_role(nspowner, 'usage') and obj_description(oid, 'pg_namespace') like '{"run":%'
+  order by kind`
 
 /** Lists first, asks who is alive second: a run is registered before its staging table exists. */
 export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {

@@ -1,0 +1,48 @@
+import { holds } from '@sluice/contracts'
+import { problems, type Caller } from '@sluice/http'
+import { visibleTo } from '@sluice/records'
+import type { Kysely, Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import type { DataPipelineRow } from './row.ts'
+
+/**
+ * The column of the group that loaded rows have to pass. Whoever may change the pipeline may leave it as it is; to choose one
+ * takes the right to read it.
+ */
+export async function qualityGroupColumn(
+  trx: Transaction<DB>,
+  group: { id: string } | null | undefined,
+  current: Pick<DataPipelineRow, 'quality_group_id'> | undefined,
+  caller: Caller,
+): Promise<{ quality_group_id: number | null }> {
+  if (!group) return { quality_group_id: null }
+  const found = await trx
+    .selectFrom('data_quality_check_groups as r')
+    .select(['r.id', visibleTo(caller, 'READ').as('readable')])
+    .where('r.uid', '=', group.id)
+    .where('r.client', '=', caller.client)
+    .executeTakeFirst()
+  const kept = found !== undefined && found.id === current?.quality_group_id
+  const readable = found?.readable && holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
+  if (!found || (!kept && !readable))
+    throw problems.refused(
+      '/dataQualityCheckGroup/id',
+      `There is no data quality check group with the id ${group.id} that you may read.`,
+    )
+  return { quality_group_id: found.id }
+}
+
+/** The groups that gate these pipelines, by their key. To see a pipeline is to see what its group is called, no more. */
+export async function qualityGroupsOf(
+  db: Kysely<DB>,
+  rows: readonly Pick<DataPipelineRow, 'quality_group_id'>[],
+): Promise<Map<number, { id: string; name: string }>> {
+  const ids = rows.flatMap(({ quality_group_id }) => quality_group_id ?? [])
+  if (ids.length === 0) return new Map()
+  const groups = await db
+    .selectFrom('data_quality_check_groups')
+    .select(['id', 'uid', 'name'])
+    .where('id', 'in', ids)
+    .execute()
+  return new Map(groups.map(({ id, uid, name }) => [id, { id: uid, name }]))
+}

@@ -1,0 +1,62 @@
+import { failpoint } from '../failpoints.ts'
+import { LoadProblem } from '../loads/load-feeds.ts'
+import { checksOfGroup } from '../quality/checks-of-group.ts'
+import { forgetResults, keepResult } from '../quality/keep-results.ts'
+import { oldRowsRefused } from '../quality/old-rows-refused.ts'
+import { qualityFailed } from '../quality/record-group-run.ts'
+import { type CheckOutcome, runChecks } from '../quality/run-checks.ts'
+import { valuesFor } from '../quality/values.ts'
+import { verdictOn } from '../quality/verdict.ts'
+import type { PublishOptions, Warehouse } from '../warehouses/warehouse.ts'
+import type { PipelineToLoad } from './pipeline-to-load.ts'
+import { logOutcome, queuedLimits } from './run-check-group.ts'
+import type { Attempt, WorkParts } from './work.ts'
+
+/**
+ * Lets rows be published only if the pipeline's group of checks finds nothing in them. Undefined without a group. Throws
+ * `LoadProblem` DATA_QUALITY_FAILED, which names the checks and what they found; their results are kept with the run.
+ */
+export function qualityGate(
+  { db, keyRing, redaction }: WorkParts,
+  { claim, log }: Attempt,
+  { qualityGroupId: group, schema }: PipelineToLoad,
+  warehouse: Warehouse,
+): PublishOptions['gate'] {
+  if (group === null) return undefined
+  return async (tables, signal) => {
+    await forgetResults(db, claim)
+    const checks = await checksOfGroup(db, group)
+    if (checks.length === 0) {
+      log.write(
+        'WARN',
+        'MEDIUM',
+        'The group of checks that the rows have to pass has no checks: they are not looked at.',
+      )
+      return
+    }
+    const variables = await valuesFor(db, claim.client, keyRing)
+    redaction.add(...variables.secured)
+    const others = (await warehouse.schemas()).filter((name) => name !== schema)
+    const outcomes: CheckOutcome[] = []
+    {
+      await using rehearsal = await warehouse.rehearse(tables, { run: claim.uid, attempt: claim.attempt })
+      await failpoint('at-gate')
+      const surroundings = {
+        warehouse,
+        variables,
+        schemas: [rehearsal.schema, schema, ...others],
+        limits: queuedLimits,
+        refusal: oldRowsRefused(rehearsal, tables),
+        signal,
+      }
+      for await (const outcome of runChecks(checks, surroundings)) {
+        outcomes.push(outcome)
+        await keepResult(db, claim, outcomes.length, outcome)
+        logOutcome(log, outcome)
+      }
+    }
+    const { status, message } = verdictOn(outcomes)
+    if (status !== 'OK')
+      throw new LoadProblem(qualityFailed, `${message} The rows are not published: the old data stays.`)
+  }
+}
