@@ -10,7 +10,7 @@ export interface Asked {
 }
 
 /** Refused because of what the query wants, not because of how it is written. By SQLSTATE. */
-const notAllowed = new Set(['42501', '25006', '25001', '0A000', '0LP01', '28000'])
+const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
 
 /** Classes in which the query itself is what failed, so that the server's own words help. */
 const itsOwnFault = new Set(['22', '42', '54', '0A', '21', '23', '25', '26', '34', '3F', '2B', '38', '39', 'P0', 'XX'])

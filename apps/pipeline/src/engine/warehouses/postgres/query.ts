@@ -31,10 +31,9 @@ export async function query(access: WarehouseAccess, asked: UserQuery, signal?: 
   return await session.run(async (client, allowed) => {
     await client.query('select')
     await executeOne(client, moment + asked.text, asked.values)
-    // Once more before each: rows that were read may have called set_config.
+    // Once more before each of them: rows that were read may have called set_config.
     if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
-    await client.query(allowed)
-    const fetched = await fetchRows(client, rows + 1, bytes)
+    const fetched = await fetchRows(client, rows + 1, bytes, allowed)
     if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
     if (!fetched.truncated && client.getTransactionStatus() !== 'T') throw lostTransaction()
     const columns = resultColumns(fetched.fields)

@@ -37,7 +37,7 @@ export async function readTable(
     const limit = Math.min(Math.max(0, page.limit), maximumRows)
     const declare = `declare page no scroll cursor for select ${list} from ${place} limit $1 offset $2`
     await executeOne(client, declare, [String(limit), String(Math.max(0, page.offset))])
-    const { rows, truncated } = await fetchRows(client, 'all', maximumBytes)
+    const { rows, truncated } = await fetchRows(client, limit, maximumBytes)
     if (truncated && rows.length === 0) throw rowTooLarge(maximumBytes)
     return { columns, rows: toCells(rows, columns), truncated }
   } catch (error) {

@@ -38,36 +38,61 @@ export interface Fetched {
   truncated: boolean
 }
 
-/** Rows of cursor `page`. Counts bytes at the socket, so that even one endless row cannot fill our memory. */
-export async function fetchRows(client: Client, count: number | 'all', maximumBytes: number): Promise<Fetched> {
-  const rows: (string | null)[][] = []
+/** Rows of the first FETCH: as many as a page usually has. */
+const firstBatch = 100
+
+/**
+ * So many rows of cursor `page`. Counts bytes at the socket, so that even one endless row cannot fill our memory; and as the
+ * server sets all rows of a FETCH aside before it sends the first, it fetches no more at once than will be taken. `before` runs
+ * ahead of each.
+ */
+export async function fetchRows(
+  client: Client,
+  count: number,
+  maximumBytes: number,
+  before?: string,
+): Promise<Fetched> {
   const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
-  let [bytes, truncated, fields] = [0, false, [] as FieldDef[]]
+  const fetched: Fetched = { fields: [], rows: [], truncated: false }
+  let bytes = 0
   const weigh = (chunk: Buffer) => {
     bytes += chunk.byteLength
-    if (bytes <= maximumBytes || truncated) return
-    truncated = true
+    if (bytes <= maximumBytes || fetched.truncated) return
+    fetched.truncated = true
     cut(client)
   }
   stream.on('data', weigh)
   try {
-    await new Promise<void>((resolve, reject) => {
-      const text = `fetch forward ${count} from page`
-      const query = client.query(new Query({ text, rowMode: 'array', types: asText, queryMode: 'extended' } as never))
-      query.on('row', (row, result) => {
-        fields = result!.fields
-        rows.push(row as unknown as (string | null)[])
-      })
-      query.on('end', (result) => {
-        fields = result.fields
-        resolve()
-      })
-      query.on('error', (error) => (truncated ? resolve() : reject(error)))
-    })
+    for (let [batch, left] = [firstBatch, count]; left > 0; ) {
+      const wanted = Math.min(batch, left)
+      const had = fetched.rows.length
+      if (before) await client.query(before)
+      await fetchBatch(client, wanted, fetched)
+      if (fetched.truncated || fetched.rows.length < had + wanted) break
+      left -= wanted
+      const rowsInReach = Math.ceil((maximumBytes - bytes) / (bytes / fetched.rows.length))
+      batch = Math.max(1, rowsInReach)
+    }
   } finally {
     stream.off('data', weigh)
   }
-  return { fields, rows, truncated }
+  return fetched
+}
+
+function fetchBatch(client: Client, wanted: number, into: Fetched): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    const text = `fetch forward ${wanted} from page`
+    const query = client.query(new Query({ text, rowMode: 'array', types: asText, queryMode: 'extended' } as never))
+    query.on('row', (row, result) => {
+      into.fields = result!.fields
+      into.rows.push(row as unknown as (string | null)[])
+    })
+    query.on('end', (result) => {
+      into.fields = result.fields
+      resolve()
+    })
+    query.on('error', (error) => (into.truncated ? resolve() : reject(error)))
+  })
 }
 
 const numbers = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
