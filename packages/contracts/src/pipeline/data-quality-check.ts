@@ -32,7 +32,7 @@ const translations = Type.Optional(
         }),
         value: Type.String({ maxLength: 10_000, examples: ['Qualité de l’air'] }),
       },
-      { ...closed, title: 'Translation' },
+      { ...closed, title: 'LabelledTranslation' },
     ),
     { uniqueItems: true, maxItems: 500 },
   ),

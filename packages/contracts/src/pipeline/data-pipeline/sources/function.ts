@@ -5,7 +5,7 @@ import { Address, field, Name, secret } from '../field.ts'
 import { variant } from '../variant.ts'
 
 export const functionAccess = access(
-  'FunctionSource',
+  'FunctionPlace',
   {
     url: Type.Optional(field(Address, 'Address', 'Of a function that is called by HTTPS.', 'https://example.org/rows')),
     functionName: Type.Optional(
