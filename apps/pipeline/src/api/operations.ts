@@ -7,11 +7,15 @@ import { destinationOperations } from './destinations/operations.ts'
 import type { PipelineContext } from './operation.ts'
 import { publicOperations } from './public/operations.ts'
 import { schemaOperations } from './schemas/operations.ts'
+import { settingOperations } from './settings/operations.ts'
+import { variableOperations } from './variables/operations.ts'
 import { viewOperations } from './views/operations.ts'
 
 /** Everything the service can be asked. */
 export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(schemaOperations),
+  ...Object.values(settingOperations),
+  ...Object.values(variableOperations),
   ...Object.values(catalogueOperations),
   ...Object.values(viewOperations),
   ...Object.values(dataPipelineOperations),

@@ -22,12 +22,13 @@ let stranger: Asking
 let loaded: { schema: string; pipeline: string; run: string }
 
 const everything = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'] as const
+const ofTheClient = ['ROLE_MANAGE_VARIABLE', 'ROLE_MANAGE_SETTING'] as const
 
 beforeAll(async () => {
   service = await startService()
   const { identity } = service
   const [here, there] = await Promise.all([identity.client(), identity.client()])
-  const [one, other] = (await Promise.all([here, there].map(({ id }) => identity.person(id, [...everything])))) as [
+  const [one, other] = (await Promise.all([here, there].map(({ id }) => identity.person(id, [...everything, ...ofTheClient])))) as [
     Person,
     Person,
   ]
@@ -67,6 +68,8 @@ const refused = new Map<string, Promise<Asking>>()
 const newSchema = async () => (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id as string
 const newPipeline = async (schema: string) =>
   (await owner.post('/data-pipelines').send(pipelineBody(schema)).expect(201)).body.id as string
+const variableBody = () => ({ name: randomUUID(), secured: true, value: 'not very secret' })
+const newVariable = async () => (await owner.post('/variables').send(variableBody()).expect(201)).body.id as string
 const freshPipeline = async () => newPipeline(await newSchema())
 const withFile = async () => {
   const uid = await freshPipeline()
@@ -92,6 +95,16 @@ const good: Record<string, () => Promise<Good>> = {
     uid: loaded.schema,
     body: { publicAccess: 'READ', userAccess: [], userGroupAccess: [] },
   }),
+  'variables.list': async () => ({ query: '?filter=secured:eq:true' }),
+  'variables.search': async () => ({ body: { query: 'v', paging: { total: true } } }),
+  'variables.create': async () => ({ body: variableBody() }),
+  'variables.read': async () => ({ uid: await newVariable() }),
+  'variables.update': async () => ({ uid: await newVariable(), body: variableBody() }),
+  'variables.delete': async () => ({ uid: await newVariable() }),
+  'variables.save': async () => ({ body: [variableBody(), variableBody()] }),
+  'settings.list': async () => ({}),
+  'settings.read': async () => ({}),
+  'settings.update': async () => ({ body: { value: 'dark' } }),
   'dataPipelines.list': async () => ({ query: '?filter=type:eq:CSV_UPLOAD&total=false' }),
   'dataPipelines.search': async () => ({ body: { paging: {} } }),
   'dataPipelines.create': async () => ({
@@ -161,7 +174,7 @@ const atHome = () => {
   const database = pathname.slice(1)
   return { hostname, port: Number(port), database, username, ...(password && { password }) }
 }
-const parameters = () => ({ taskId: loaded.run, type: 'SQL_DATABASE_D', kind: 'tables' })
+const parameters = () => ({ taskId: loaded.run, type: 'SQL_DATABASE_D', kind: 'tables', key: 'THEME' })
 const at = ({ path }: Signature, uid: string = randomUUID()) =>
   Object.entries({ uid, ...parameters() }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
 const asked = (caller: Asking, signature: Signature, { uid, query = '', body }: Good) => {

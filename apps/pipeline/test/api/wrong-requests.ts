@@ -7,12 +7,19 @@ interface Schema {
   maxLength?: number
   /** Variants that their `type` tells apart. */
   oneOf?: Schema[]
+  /** Of a list. */
+  items?: Schema
 }
 
 const demanding = (schema: Schema): boolean => Boolean(schema.type ?? schema.enum ?? schema.const !== undefined)
 
 /** A body in which every field is of the wrong type and one is not known, and where that has to be said. */
 export function wrongBody(contract: object): { body: object; pointers: string[] } {
+  const { items } = contract as Schema
+  if (items) {
+    const { body, pointers } = wrongBody(items)
+    return { body: [body], pointers: pointers.map((pointer) => `/0${pointer}`) }
+  }
   const [variant] = (contract as Schema).oneOf ?? []
   if (variant) {
     const { type, ...others } = variant.properties!

@@ -5,11 +5,15 @@ import { destinationSignatures } from './operations/destinations.ts'
 import { catalogueSignatures } from './operations/catalogue.ts'
 import { publicSignatures } from './operations/public.ts'
 import { schemaSignatures } from './operations/schemas.ts'
+import { settingSignatures } from './operations/settings.ts'
+import { variableSignatures } from './operations/variables.ts'
 import { viewSignatures } from './operations/views.ts'
 
 /** Everything that the pipeline service can be asked. */
 export const pipelineOperations = {
   schemas: schemaSignatures,
+  settings: settingSignatures,
+  variables: variableSignatures,
   catalogue: catalogueSignatures,
   views: viewSignatures,
   dataPipelines: dataPipelineSignatures,

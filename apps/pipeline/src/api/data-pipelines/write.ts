@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import type { DataPipelineBody } from '@sluice/contracts'
 import { Problem, problems, type Caller } from '@sluice/http'
-import { accessColumns, type Writing } from '@sluice/records'
+import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
@@ -10,6 +10,7 @@ import type { Asked, PipelineContext } from '../operation.ts'
 import { checkSchedule } from '../schedules/check-schedule.ts'
 import { scheduleColumns } from '../schedules/schedule-columns.ts'
 import { schemas } from '../schemas/records.ts'
+import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { qualityGroupColumn } from './quality-group.ts'
 import type { DataPipelineRow } from './row.ts'
@@ -46,7 +47,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
       transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),
       ...sourceColumns(body, uid, current, input.keyRing),
       ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
-      ...accessColumns(body.access),
+      ...(await seededAccess(trx, body.access, current, input.caller.client)),
     }
   },
 

@@ -1,0 +1,13 @@
+import { pipelineOperations } from '@sluice/contracts'
+import { recordOperations } from '@sluice/records'
+import { operation } from '../operation.ts'
+import { variables } from './records.ts'
+import { saveVariables } from './save.ts'
+import { variableWriting } from './write.ts'
+
+const { variables: signatures } = pipelineOperations
+
+export const variableOperations = {
+  ...recordOperations(signatures, { operation, records: variables, writing: variableWriting }),
+  save: operation(signatures.save, saveVariables),
+}

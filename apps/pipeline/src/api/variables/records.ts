@@ -1,0 +1,42 @@
+import { sql, type Selectable, type SqlBool } from 'kysely'
+import type { Variable } from '@sluice/contracts'
+import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice/records'
+import type { Variables } from '../../database.ts'
+import { authorsOf } from '../authors.ts'
+import type { Asked } from '../operation.ts'
+
+export type VariableRow = Refined<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
+
+/** Everybody of the client who may see any variable sees all. What is secured is not among the properties. */
+export const variables = records<VariableRow, Variable, Asked>({
+  noun: 'variable',
+  table: 'variables',
+  path: '/variables',
+  properties: {
+    id: { type: 'uid', column: 'r.uid' },
+    name: { type: 'string', column: 'r.name' },
+    secured: { type: 'boolean', column: 'r.secured' },
+    value: { type: 'string', column: 'r.value' },
+    created: { type: 'date-time', column: 'r.created_at' },
+    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
+  },
+  matches: (like) => sql`r.name ilike ${like}`,
+  scope: ({ client }) => sql<SqlBool>`r.client = ${client}`,
+  present: presentVariables,
+})
+
+async function presentVariables(rows: VariableRow[], { identity, request }: Asked): Promise<Variable[]> {
+  const authors = await authorsOf(rows, identity)
+  return rows.map((row) => ({
+    id: row.uid,
+    client: row.client,
+    name: row.name,
+    displayName: inLanguageOf(row, 'name', row.name, request.locales),
+    translations: row.translations,
+    created: row.created_at.toISOString(),
+    lastUpdated: row.updated_at.toISOString(),
+    ...authors(row),
+    secured: row.secured,
+    ...(!row.secured && { value: row.value! }),
+  }))
+}

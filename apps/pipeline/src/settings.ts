@@ -1,0 +1,29 @@
+import type { SettingKey } from '@sluice/contracts'
+import type { Kysely } from 'kysely'
+import type { DB } from './database.ts'
+
+/** What holds for an organisation that changed nothing. */
+export const settingDefaults: Readonly<Record<SettingKey, string>> = {
+  ALERT_EMAIL: '',
+  DEFAULT_ACCESS_LEVEL: 'PRIVATE',
+  DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: 'CLEAN_UP',
+  RETAIN_TEMP_FILES: 'false',
+  THEME: '',
+}
+
+/** The value of a client's setting, or its default. */
+export async function settingOf(db: Kysely<DB>, client: string, key: SettingKey): Promise<string> {
+  const row = await db
+    .selectFrom('settings')
+    .select('value')
+    .where('client', '=', client)
+    .where('key', '=', key)
+    .executeTakeFirst()
+  return row?.value ?? settingDefaults[key]
+}
+
+/** Addresses that hear of runs which failed. */
+export async function alertAddresses(db: Kysely<DB>, client: string): Promise<string[]> {
+  const value = await settingOf(db, client, 'ALERT_EMAIL')
+  return value.split(',').filter((address) => address !== '')
+}

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { alertAddresses, settingOf } from '../../src/settings.ts'
+import type { Person } from '../identity.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+
+let service: Service
+let person: Person
+let owner: Asking
+beforeAll(async () => {
+  service = await startService()
+  const { id } = await service.identity.client()
+  person = await service.identity.person(id, ['ROLE_MANAGE_SETTING', 'ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'])
+  owner = service.as(person)
+})
+afterAll(() => service?.stop())
+
+const put = (key: string, value: unknown, more: object = {}) => owner.put(`/settings/${key}`).send({ value, ...more })
+
+describe('settings', () => {
+  it('have defaults before anybody changes them, and are all listed', async () => {
+    const { client } = person
+    const defaults = {
+      ALERT_EMAIL: '',
+      DEFAULT_ACCESS_LEVEL: 'PRIVATE',
+      DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: 'CLEAN_UP',
+      RETAIN_TEMP_FILES: 'false',
+      THEME: '',
+    }
+    const expected = Object.entries(defaults).map(([key, value]) => ({ client, key, value }))
+    expect((await owner.get('/settings').expect(200)).body).toEqual(expected)
+    const { body, headers } = await owner.get('/settings/THEME').expect(200)
+    expect([body, headers['etag']]).toEqual([expected[4], '"0"'])
+  })
+
+  it('take with PUT what was read with GET, and count their versions', async () => {
+    const read = await owner.get('/settings/THEME').expect(200)
+    const first = await put('THEME', 'dark-2', read.body.id).set('If-Match', '"0"').expect(200)
+    expect(first.body).toMatchObject({ key: 'THEME', value: 'dark-2', id: expect.any(String), client: person.client })
+    const second = await owner.put('/settings/THEME').set('If-Match', '"1"').send(first.body).expect(200)
+    expect(second.headers['etag']).toBe('"2"')
+    expect((await owner.get('/settings/THEME').expect(200)).body).toEqual(second.body)
+    await put('THEME', 'light').set('If-Match', '"1"').expect(412)
+    const settings = (await owner.get('/settings').expect(200)).body as { key: string }[]
+    expect(settings.find(({ key }) => key === 'THEME')).toEqual(second.body)
+  })
+
+  it.each([
+    ['ALERT_EMAIL', 'a@example.org; b@example.org'],
+    ['ALERT_EMAIL', 'a@example.org,,b@example.org'],
+    ['ALERT_EMAIL', 'nobody'],
+    ['ALERT_EMAIL', 'a@example.org\r\nBcc: all@example.org'],
+    ['DEFAULT_ACCESS_LEVEL', 'public'],
+    ['DEFAULT_ACCESS_LEVEL', ''],
+    ['DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES', 'KEEP'],
+    ['RETAIN_TEMP_FILES', 'yes'],
+    ['THEME', '<script>'],
+  ])('do not take %s = %j', async (key, value) => {
+    const { body } = await put(key, value).expect(422)
+    expect(body.errors).toMatchObject([{ pointer: '/value', detail: expect.stringMatching(/\.$/) }])
+  })
+
+  it('keep addresses in one form', async () => {
+    const { body } = await put('ALERT_EMAIL', ' a@example.org , b@example.org,a@example.org').expect(200)
+    expect(body.value).toBe('a@example.org,b@example.org')
+    expect(await alertAddresses(service.stack.db, person.client)).toEqual(['a@example.org', 'b@example.org'])
+    await put('ALERT_EMAIL', '').expect(200)
+    expect(await alertAddresses(service.stack.db, person.client)).toEqual([])
+  })
+
+  it('know no other keys, and not that of another address', async () => {
+    await put('COLOUR', 'red').expect(404)
+    await owner.get('/settings/toString').expect(404)
+    expect((await put('THEME', 'a', { key: 'ALERT_EMAIL' }).expect(422)).body.errors[0].pointer).toBe('/key')
+    await put('THEME', 7).expect(400)
+  })
+
+  it('are those of one client', async () => {
+    await put('RETAIN_TEMP_FILES', 'true').expect(200)
+    const { id } = await service.identity.client()
+    const stranger = service.as(await service.identity.person(id, ['ROLE_MANAGE_SETTING']))
+    expect((await stranger.get('/settings/RETAIN_TEMP_FILES').expect(200)).body.value).toBe('false')
+    expect(await settingOf(service.stack.db, person.client, 'RETAIN_TEMP_FILES')).toBe('true')
+  })
+
+  it('are changed by two at once without losing either', async () => {
+    const { id } = await service.identity.client()
+    const other = service.as(await service.identity.person(id, ['ROLE_MANAGE_SETTING']))
+    const both = await Promise.all(['a', 'b'].map((value) => other.put('/settings/THEME').send({ value })))
+    expect(both.map(({ headers }) => headers['etag']).toSorted()).toEqual(['"1"', '"2"'])
+  })
+})
+
+it('DEFAULT_ACCESS_LEVEL says who may see what is new and says nothing about it itself', async () => {
+  const publicAccess = async (access?: object) => {
+    const schema = (
+      await owner
+        .post('/schemas')
+        .send(schemaBody(access && { access }))
+        .expect(201)
+    ).body
+    const pipeline = await owner
+      .post('/data-pipelines')
+      .send(pipelineBody(schema.id, access && { access }))
+      .expect(201)
+    // Replacing it seeds nothing.
+    const put = await owner
+      .put(`/schemas/${schema.id}`)
+      .send({ ...schema, access: undefined })
+      .expect(200)
+    return [schema, pipeline.body, put.body].map((one) => one.access.publicAccess)
+  }
+  expect(await publicAccess()).toEqual(['NONE', 'NONE', 'NONE'])
+  await put('DEFAULT_ACCESS_LEVEL', 'PUBLIC').expect(200)
+  expect(await publicAccess()).toEqual(['READ', 'READ', 'READ'])
+  expect(await publicAccess({ publicAccess: 'NONE' })).toEqual(['NONE', 'NONE', 'NONE'])
+  await put('DEFAULT_ACCESS_LEVEL', 'PRIVATE').expect(200)
+})

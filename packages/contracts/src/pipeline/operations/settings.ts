@@ -1,0 +1,36 @@
+import { listOf } from '../../contract.ts'
+import { signature } from '../../operation.ts'
+import { Setting, SettingBody } from '../setting.ts'
+
+const guard = ['ROLE_MANAGE_SETTING'] as const
+
+export const settingSignatures = {
+  list: signature({
+    id: 'settings.list',
+    summary: 'List settings',
+    description: 'All of them, with the defaults of those that nobody changed.',
+    method: 'get',
+    path: '/settings',
+    guard,
+    response: listOf(Setting),
+  }),
+  read: signature({
+    id: 'settings.read',
+    summary: 'Read a setting',
+    method: 'get',
+    path: '/settings/:key',
+    guard,
+    response: Setting,
+    versioned: true,
+  }),
+  update: signature({
+    id: 'settings.update',
+    summary: 'Change a setting',
+    method: 'put',
+    path: '/settings/:key',
+    guard,
+    body: SettingBody,
+    response: Setting,
+    versioned: true,
+  }),
+}

@@ -1,0 +1,47 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { body, Line, Timestamp, Uid } from '../named.ts'
+
+export const settingKeys = [
+  'ALERT_EMAIL',
+  'DEFAULT_ACCESS_LEVEL',
+  'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES',
+  'RETAIN_TEMP_FILES',
+  'THEME',
+] as const
+export type SettingKey = (typeof settingKeys)[number]
+
+const Value = Type.String({
+  maxLength: 5000,
+  description:
+    'ALERT_EMAIL: addresses, with commas between them, or empty. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty.',
+  examples: ['PRIVATE'],
+})
+
+export const SettingBody = contract(
+  'SettingBody',
+  body(
+    {
+      key: Type.Optional(Type.Enum([...settingKeys], { description: 'Where it is given, that of the address.' })),
+      value: Value,
+    },
+    ['client'],
+  ),
+)
+export type SettingBody = TypeOf<typeof SettingBody>
+
+export const Setting = contract(
+  'Setting',
+  Type.Object(
+    {
+      id: Type.Optional({ ...Uid, description: 'Absent where the value is the default.' }),
+      created: Type.Optional(Timestamp),
+      lastUpdated: Type.Optional(Timestamp),
+      client: Line,
+      key: Type.Enum([...settingKeys]),
+      value: Value,
+    },
+    closed,
+  ),
+)
+export type Setting = TypeOf<typeof Setting>

@@ -1,0 +1,60 @@
+import { Type } from 'typebox'
+import { closed, contract, type Contract, type TypeOf } from '../contract.ts'
+import { authored, body, Line, namedAndDescribed, recorded } from '../named.ts'
+
+const Value = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
+
+const fields = {
+  ...namedAndDescribed,
+  // `${name}` has to find it again.
+  name: Type.String({
+    maxLength: 255,
+    pattern: '^[^{}\\p{Cc}]*$',
+    allOf: [
+      { type: 'string', pattern: '^\\S', maxLength: 255 },
+      { type: 'string', pattern: '\\S$', maxLength: 255 },
+    ],
+    examples: ['REPORTING_YEAR'],
+  }),
+  secured: Type.Boolean({ description: 'Kept encrypted, and never answered.' }),
+}
+
+export const VariableBody = contract(
+  'VariableBody',
+  body(
+    {
+      ...fields,
+      value: Type.Optional({
+        ...Value,
+        description:
+          'Absent: what is stored stays. A new variable needs one, and so does a secured one that is not to be any more.',
+      }),
+    },
+    ['client'],
+  ),
+)
+export type VariableBody = TypeOf<typeof VariableBody>
+
+/** Several at once, by name. */
+export const VariableBodies = {
+  type: 'array',
+  title: 'VariableBodies',
+  items: VariableBody,
+  minItems: 1,
+  maxItems: 1000,
+} as Contract<VariableBody[]>
+
+export const Variable = contract(
+  'Variable',
+  Type.Object(
+    {
+      ...recorded,
+      ...authored,
+      client: Line,
+      ...fields,
+      value: Type.Optional({ ...Value, description: 'Absent where it is secured.' }),
+    },
+    closed,
+  ),
+)
+export type Variable = TypeOf<typeof Variable>
