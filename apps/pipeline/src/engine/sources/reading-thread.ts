@@ -19,6 +19,8 @@ export interface Reader {
   reading: string
   /** What the thread may have for objects; buffers are beside that. */
   resourceLimits?: ResourceLimits
+  /** A thread of the program that was started without a job, and waits for it as its first message. */
+  ready?: Worker | undefined
   /** What the thread sees of the environment; all of it where this is absent. */
   env?: Record<string, string>
   /** What is wrong with a source that its reader needs more memory for than it may have. */
@@ -29,6 +31,8 @@ export interface Reader {
 
 /** A thread that reads one source, seen from the event loop. Aborting or disposing ends it at once, wherever it is. */
 export class ReadingThread<Message extends { kind: string }, Command = never> implements AsyncDisposable {
+  /** Resolves when the thread is no more, whoever ended it. */
+  readonly ended: Promise<void>
   readonly #worker: Worker
   readonly #reader: Reader
   readonly #signal: AbortSignal
@@ -37,11 +41,13 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   #wake: (() => void) | undefined
 
   constructor(reader: Reader, signal: AbortSignal) {
-    const { program, name, job, reading, resourceLimits, env } = reader
+    const { program, name, job, reading, resourceLimits, ready, env } = reader
     this.#reader = reader
     this.#signal = signal
     const asked = { ...(resourceLimits && { resourceLimits }), ...(env && { env }) }
-    this.#worker = new Worker(program, { name, workerData: job, ...asked })
+    this.#worker = ready ?? new Worker(program, { name, workerData: job, ...asked })
+    if (ready) this.#worker.postMessage(job, [])
+    this.ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
     this.#worker.on('message', (message: Message | ProblemMessage) => {
       this.#messages.push(message)
       this.#wake?.()

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
 import {
   type Batch,
@@ -6,6 +7,7 @@ import {
   detectText,
   type Limits,
   Reading,
+  startMachine,
   type StoredType,
   TextFile,
 } from '@sluice/delimited'
@@ -16,7 +18,14 @@ const progressInterval = 250
 
 if (!parentPort) throw new Error('csv-thread.ts is a worker thread, not a program')
 const port = parentPort
-const { file: path, fileName, options, limits } = workerData as Job
+const machine = startMachine()
+// A thread that was started before there was anything to read gets its job as its first message.
+const {
+  file: path,
+  fileName,
+  options,
+  limits,
+} = (workerData as Job | null) ?? ((await once(port, 'message')) as [Job])[0]
 
 let writing = 0
 let pool = newPool(limits)
@@ -70,7 +79,7 @@ function tellProblem(error: unknown): void {
 try {
   const file = new TextFile(path, fileName)
   const { dialect, guesses, notes } = detectText(file, options)
-  const reading = new Reading(file, dialect, limits)
+  const reading = new Reading(file, dialect, limits, machine)
   port.on('message', (command: Command) => {
     if (command.kind === 'ENCODE') write(file, reading, command.types).catch(tellProblem)
     else if (command.writing === writing) pool.give(command.memory)
