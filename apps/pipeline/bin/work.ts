@@ -25,6 +25,7 @@ import { startJanitor } from '../src/engine/worker/janitor.ts'
 import { workerMetrics } from '../src/engine/worker/metrics.ts'
 import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
+import { advanceDue } from '../src/engine/workflows/advance-due.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
 
@@ -114,6 +115,7 @@ await main(async () => {
     clients: (uids) => identity.clients(uids),
     logger,
     metrics: schedulerMetrics(registry),
+    also: [{ name: 'workflows', run: () => advanceDue(db, queue) }],
   })
   logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')
 

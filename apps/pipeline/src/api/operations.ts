@@ -10,6 +10,7 @@ import { schemaOperations } from './schemas/operations.ts'
 import { settingOperations } from './settings/operations.ts'
 import { variableOperations } from './variables/operations.ts'
 import { viewOperations } from './views/operations.ts'
+import { workflowOperations } from './workflows/operations.ts'
 
 /** Everything the service can be asked. */
 export const operations: readonly Operation<PipelineContext>[] = [
@@ -18,6 +19,7 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(variableOperations),
   ...Object.values(catalogueOperations),
   ...Object.values(viewOperations),
+  ...Object.values(workflowOperations),
   ...Object.values(dataPipelineOperations),
   ...Object.values(dataQualityCheckOperations),
   ...Object.values(dataQualityCheckGroupOperations),

@@ -8,6 +8,7 @@ import { schemaSignatures } from './operations/schemas.ts'
 import { settingSignatures } from './operations/settings.ts'
 import { variableSignatures } from './operations/variables.ts'
 import { viewSignatures } from './operations/views.ts'
+import { workflowSignatures } from './operations/workflows.ts'
 
 /** Everything that the pipeline service can be asked. */
 export const pipelineOperations = {
@@ -16,6 +17,7 @@ export const pipelineOperations = {
   variables: variableSignatures,
   catalogue: catalogueSignatures,
   views: viewSignatures,
+  workflows: workflowSignatures,
   dataPipelines: dataPipelineSignatures,
   destinations: destinationSignatures,
   dataQualityChecks: dataQualityCheckSignatures,

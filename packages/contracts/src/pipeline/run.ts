@@ -3,6 +3,7 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Text, Timestamp, Uid } from '../named.ts'
 import { TableSummary, Table } from './table.ts'
 import { Amount, Count } from '../numbers.ts'
+import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 
 export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CANCELLED', 'NEVER_RUN'] as const
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
@@ -81,6 +82,8 @@ export const Run = contract(
       /** What a person needs to know about how it ended: what, where, why, what to do. */
       message: Type.Optional(Text),
       errorCode: Type.Optional(Line),
+      /** Of a workflow's run. */
+      jobs: Type.Optional(Type.Array(WorkflowRunJob, { maxItems: mostJobs })),
     },
     closed,
   ),

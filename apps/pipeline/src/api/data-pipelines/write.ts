@@ -5,6 +5,7 @@ import { Problem, problems, type Caller } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
+import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
 import { checkSchedule } from '../schedules/check-schedule.ts'
@@ -59,6 +60,12 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
       .where('state', 'in', ['QUEUED', 'RUNNING'])
       .executeTakeFirst()
     if (active) throw problems.conflict('/', 'A run of this pipeline is under way: cancel it or wait for its end.')
+    const workflows = await usedByWorkflows(trx, row.id)
+    if (workflows.length > 0)
+      throw problems.conflict(
+        '/',
+        `Workflows run this pipeline: ${workflows.map((name) => `"${name}"`).join(', ')}. Take it out of them first.`,
+      )
     const schema = await trx
       .selectFrom('schemas')
       .select('schema_name')

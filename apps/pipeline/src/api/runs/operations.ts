@@ -52,7 +52,8 @@ export function runOperations<Row extends RunnableRow>(
         request.audit(params.uid, { run: started.run.uid })
         return started
       })
-      return accepted(existing ? 'A run was under way already; this is it.' : 'The run is queued.', run.uid)
+      const begun = kind === 'WORKFLOW' ? 'The run has begun.' : 'The run is queued.'
+      return accepted(existing ? 'A run was under way already; this is it.' : begun, run.uid)
     }),
 
     cancel: operation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
@@ -64,7 +65,9 @@ export function runOperations<Row extends RunnableRow>(
         return run
       })
       if (!cancelled) throw problems.refused('/', `No run of this ${noun} is queued or running.`)
-      return accepted('The run is cancelled; what it was to change stays as it was.', cancelled.uid)
+      const rest =
+        kind === 'WORKFLOW' ? 'so are its jobs that were under way.' : 'what it was to change stays as it was.'
+      return accepted(`The run is cancelled; ${rest}`, cancelled.uid)
     }),
 
     runs: operation(signatures.runs, async (input): Promise<Answer<Run[]>> => {

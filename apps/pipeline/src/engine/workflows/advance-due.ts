@@ -9,7 +9,8 @@ const most = 200
 
 /**
  * Takes the workflows further whose delays are over. Also those whose jobs' runs ended or are gone without anybody having
- * said so, as after a restored backup. Answers how many there were. Any number of processes may do it at once.
+ * said so, as after a restored backup. Answers how many there were; throws the first of what went
+ * wrong, once all were tried. Any number of processes may do it at once.
  */
 export async function advanceDue(db: Kysely<DB>, queue: JobQueue): Promise<number> {
   const { rows } = await sql<{ run_id: number }>`
@@ -19,11 +20,18 @@ export async function advanceDue(db: Kysely<DB>, queue: JobQueue): Promise<numbe
     from workflow_run_jobs j join runs r on r.id = j.run_id left join runs c on c.id = j.child_run_id
     where j.state = 'RUNNING' and r.state = 'RUNNING' and (c.id is null or c.state not in ('QUEUED', 'RUNNING'))
     limit ${most}`.execute(db)
+  const problems: unknown[] = []
   for (const { run_id } of rows) {
-    await db.transaction().execute(async (trx) => {
-      const ended = await advance(trx, queue, run_id)
-      if (ended) await consequences(trx, queue, ended)
-    })
+    try {
+      await db.transaction().execute(async (trx) => {
+        const ended = await advance(trx, queue, run_id)
+        if (ended) await consequences(trx, queue, ended)
+      })
+    } catch (error) {
+      // The others need not wait for it.
+      problems.push(error)
+    }
   }
+  if (problems.length > 0) throw problems[0]
   return rows.length
 }

@@ -1,21 +1,10 @@
-import type { Kysely } from 'kysely'
-import type { DB } from '../../database.ts'
+import { sql, type Kysely } from 'kysely'
 
 /** Names of the workflows that run this, five at most, in their order. What they name cannot be deleted. */
-export async function usedByWorkflows(db: Kysely<DB>, runnableId: number): Promise<string[]> {
-  const users = await db
-    .selectFrom('workflows as w')
-    .select('w.name')
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('workflow_jobs as j')
-          .select('j.job')
-          .whereRef('j.workflow_id', '=', 'w.id')
-          .where('j.runnable_id', '=', runnableId),
-      ),
-    )
-    .orderBy('w.name')
-    .limit(5)
-    .execute()
-  return users.map(({ name }) => name)
+export async function usedByWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select name from workflows
+    where id in (select workflow_id from workflow_jobs where runnable_id = ${runnableId})
+    order by name limit 5`.execute(db)
+  return rows.map(({ name }) => name)
 }

@@ -1,0 +1,116 @@
+import { sql, type Transaction } from 'kysely'
+import type { JobType, Violation, WorkflowBody } from '@sluice/contracts'
+import { Problem, problems, type Caller } from '@sluice/http'
+import type { DB } from '../../database.ts'
+import type { RunnableKind } from '../../engine/runs/runnable.ts'
+import { jobKinds, kindOfJob } from './job-kinds.ts'
+import { seenObjects } from './seen-objects.ts'
+import type { StoredJob } from './stored-steps.ts'
+
+/** A job of a body, with where it stands there. */
+interface NamedJob {
+  pointer: string
+  jobType: JobType
+  /** The uid of what it runs; undefined where the body names nothing. */
+  object: string | undefined
+  /** Of the job itself, where it is one that the workflow has. */
+  uid: string | undefined
+}
+
+export interface ResolvedJob {
+  uid: string | undefined
+  runnableId: number
+}
+
+/** The jobs of a body, step by step. A job without an object is one of `current`, or its id is that of what it runs. */
+function namedJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): NamedJob[][] {
+  const known = new Map(current.map((job) => [job.uid, job]))
+  return (steps.steps ?? []).map(({ jobs = [] }, step) =>
+    jobs.map(({ jobType, object, id }, job) => {
+      const own = id === undefined ? undefined : known.get(id.toLowerCase())
+      if (own) known.delete(own.uid)
+      return {
+        pointer: `/steps/steps/${step}/jobs/${job}`,
+        jobType,
+        object: (object?.uid ?? own?.object.uid ?? id)?.toLowerCase(),
+        uid: own?.uid,
+      }
+    }),
+  )
+}
+
+/**
+ * What the jobs of a body run. A workflow runs it with nobody asking any more, so whoever puts it in must be allowed to run it;
+ * what is in already may stay. Refuses whatever is unknown, of another kind or not theirs to run, all at once.
+ */
+export async function resolveJobs(
+  trx: Transaction<DB>,
+  body: WorkflowBody,
+  current: readonly StoredJob[],
+  caller: Caller,
+): Promise<ResolvedJob[][]> {
+  const named = namedJobs(body, current)
+  const uids = [...new Set(named.flat().flatMap(({ object }) => object ?? []))]
+  // Held until the rows are written, so that nobody deletes them meanwhile.
+  const { rows } = await sql<{ id: number; uid: string; kind: RunnableKind; name: string }>`
+    select id, uid, kind, name from runnables where uid = any(${uids}::uuid[]) and client = ${caller.client}
+    order by id for key share`.execute(trx)
+  const objects = new Map(rows.map((row) => [row.uid, row]))
+  const seen = await seenObjects(trx, caller, rows)
+  const kept = new Set(current.map(({ object }) => object.id))
+
+  const violations: Violation[] = []
+  const resolved = named.map((step, index) => {
+    const parallel = body.steps.steps?.[index]?.executionMode === 'PARALLEL'
+    const inStep = new Set<number>()
+    return step.flatMap((job): ResolvedJob[] => {
+      const object = job.object === undefined ? undefined : objects.get(job.object)
+      const refused = refusal(job, object)
+      if (refused) {
+        violations.push(refused)
+        return []
+      }
+      const { id, name } = object!
+      if (parallel && inStep.has(id))
+        violations.push({
+          pointer: job.pointer,
+          detail: `"${name}" is in this parallel step twice: it has one run at a time.`,
+        })
+      inStep.add(id)
+      return [{ uid: job.uid, runnableId: id }]
+    })
+  })
+  if (violations.length > 0) throw refusedFor(violations)
+  return resolved
+
+  function refusal(
+    { pointer, jobType, object: uid }: NamedJob,
+    object: (typeof rows)[number] | undefined,
+  ): Violation | undefined {
+    const { noun } = kindOfJob(jobType)
+    const at = `${pointer}/object/uid`
+    if (uid === undefined) return { pointer: at, detail: `Say which ${noun} the job runs: object.uid.` }
+    const known = object && (kept.has(object.id) || seen.has(object.id))
+    if (!known) return { pointer: at, detail: `There is no ${noun} with the id ${uid} that you may run.` }
+    const { kind, name } = object
+    if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow: a workflow does not run others.` }
+    if (jobKinds[kind].jobType !== jobType)
+      return {
+        pointer: `${pointer}/jobType`,
+        detail: `"${name}" is a ${jobKinds[kind].noun}: its job type is ${jobKinds[kind].jobType}.`,
+      }
+    if (!kept.has(object.id) && !seen.get(object.id)!.usable)
+      return {
+        pointer: at,
+        detail: `You may see the ${noun} "${name}", but not run it, so you cannot have a workflow run it.`,
+      }
+    return undefined
+  }
+}
+
+function refusedFor(errors: Violation[]): Problem {
+  const [first] = errors
+  const { status, code, title, message } = problems.refused(first!.pointer, first!.detail)
+  const more = errors.length > 1 ? ` And ${errors.length - 1} more: see errors.` : ''
+  return new Problem(status, code, title, { detail: `${message}${more}`, errors })
+}

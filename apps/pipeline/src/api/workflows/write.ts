@@ -1,0 +1,95 @@
+import type { Transaction } from 'kysely'
+import { mostJobs, type WorkflowBody } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import type { DB } from '../../database.ts'
+import type { Asked } from '../operation.ts'
+import { checkSchedule } from '../schedules/check-schedule.ts'
+import { scheduleColumns } from '../schedules/schedule-columns.ts'
+import { seededAccess } from '../settings/default-access.ts'
+import { checkSharingTargets } from '../sharing-targets.ts'
+import { type ResolvedJob, resolveJobs } from './named-objects.ts'
+import type { WorkflowRow } from './row.ts'
+import { storedSteps } from './stored-steps.ts'
+
+/** Looks that are taken before the transaction. */
+export async function checkWorkflow(body: WorkflowBody, input: Asked): Promise<void> {
+  const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
+  if (jobs > mostJobs)
+    throw problems.refused('/steps/steps', `A workflow has ${mostJobs} jobs at most, not ${jobs}: make two of it.`)
+  checkSchedule(body, { scheduleable: true })
+  await checkSharingTargets(body.access, input)
+}
+
+/** The columns of a body. `current` is the workflow that is replaced. */
+export const workflowColumns = async (
+  trx: Transaction<DB>,
+  body: WorkflowBody,
+  current: WorkflowRow | undefined,
+  { caller }: Asked,
+) => ({
+  ...(current ? {} : { client: caller.client }),
+  name: body.name,
+  translations: JSON.stringify(body.translations ?? []),
+  description: body.description ?? null,
+  ...scheduleColumns(body),
+  error_strategy: body.steps.errorStrategy ?? 'STOP',
+  ...(await seededAccess(trx, body.access, current, caller.client)),
+})
+
+/** The jobs that the body means. */
+export async function jobsFor(
+  trx: Transaction<DB>,
+  body: WorkflowBody,
+  current: WorkflowRow | undefined,
+  { caller }: Asked,
+): Promise<ResolvedJob[][]> {
+  const { jobs } = current ? await storedSteps(trx, [current.id]) : { jobs: [] }
+  return resolveJobs(trx, body, jobs, caller)
+}
+
+/** Replaces the steps of a workflow. A run that is under way keeps those that it began with. */
+export async function writeSteps(
+  trx: Transaction<DB>,
+  { id }: { id: number },
+  { steps: { steps = [] } }: WorkflowBody,
+  resolved: readonly ResolvedJob[][],
+): Promise<void> {
+  await trx.deleteFrom('workflow_steps').where('workflow_id', '=', id).execute()
+  if (steps.length === 0) return
+  const rows = steps.map(({ executionMode = 'SERIAL', delayAfter = 0, disabled = false }, index) => ({
+    workflow_id: id,
+    step: index + 1,
+    execution_mode: executionMode,
+    delay_after: delayAfter,
+    disabled,
+  }))
+  await trx.insertInto('workflow_steps').values(rows).execute()
+  const jobs = resolved.flatMap((step, index) =>
+    step.map(({ uid, runnableId }, place) => ({
+      workflow_id: id,
+      step: index + 1,
+      job: place + 1,
+      runnable_id: runnableId,
+      ...(uid && { uid }),
+    })),
+  )
+  if (jobs.length > 0) await trx.insertInto('workflow_jobs').values(jobs).execute()
+}
+
+export async function beforeDelete(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
+  const active = await trx
+    .selectFrom('runs')
+    .select('id')
+    .where('runnable_id', '=', id)
+    .where('state', 'in', ['QUEUED', 'RUNNING'])
+    .executeTakeFirst()
+  if (active) throw problems.conflict('/', 'A run of this workflow is under way: cancel it or wait for its end.')
+}
+
+/** A manual run of a workflow that has nothing to do is a mistake. */
+export async function demandJobs(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
+  const { steps, jobs } = await storedSteps(trx, [id])
+  const enabled = new Set(steps.filter(({ disabled }) => !disabled).map(({ step }) => step))
+  if (!jobs.some(({ step }) => enabled.has(step)))
+    throw problems.refused('/steps/steps', 'The workflow has no jobs to run: add one, or enable a step.')
+}

@@ -1,0 +1,41 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line, Timestamp, Uid } from '../named.ts'
+import { Count } from '../numbers.ts'
+
+/** What a job of a workflow does. */
+export const jobTypes = [
+  'DATA_PIPELINE_LOAD',
+  'VIEW_REFRESH',
+  'DATA_QUALITY_CHECK_GROUP_RUN',
+  'DESTINATION_PUSH',
+] as const
+export type JobType = (typeof jobTypes)[number]
+
+/** How many jobs a workflow has at most, in all of its steps. */
+export const mostJobs = 200
+
+export const workflowJobStates = ['WAITING', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED', 'SKIPPED'] as const
+
+/** A job of a workflow's run, as the workflow was when that run began. */
+export const WorkflowRunJob = contract(
+  'WorkflowRunJob',
+  Type.Object(
+    {
+      /** From 1; of the jobs in its step, likewise. */
+      step: Count,
+      job: Count,
+      jobType: Type.Enum([...jobTypes]),
+      name: Line,
+      uid: Type.Optional({ ...Uid, description: 'What it runs; absent once that was deleted.' }),
+      status: Type.Enum([...workflowJobStates], {
+        description: 'SKIPPED was left out: it is disabled, or jobs before it failed.',
+      }),
+      taskId: Type.Optional({ ...Uid, description: 'The run that it began, or waits for.' }),
+      started: Type.Optional(Timestamp),
+      finished: Type.Optional(Timestamp),
+    },
+    closed,
+  ),
+)
+export type WorkflowRunJob = TypeOf<typeof WorkflowRunJob>

@@ -1,0 +1,152 @@
+import { Type } from 'typebox'
+import { Access, AccessPart } from '../access.ts'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { authored, body, ignored, Line, namedAndDescribed, recorded, Text, Timestamp, Uid } from '../named.ts'
+import { Count } from '../numbers.ts'
+import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
+import { pipelineTypes } from './data-pipeline/base.ts'
+import { RunStatus } from './run.ts'
+import { jobTypes } from './workflow-run.ts'
+
+export const errorStrategies = ['STOP', 'CONTINUE'] as const
+export const executionModes = ['SERIAL', 'PARALLEL'] as const
+
+const ErrorStrategy = Type.Enum([...errorStrategies], {
+  description: 'STOP, the default, leaves out what comes after a job that failed. CONTINUE does it all the same.',
+})
+const ExecutionMode = Type.Enum([...executionModes], {
+  description: 'SERIAL, the default: one job after the other. PARALLEL: all of the step at once.',
+})
+const DelayAfter = Type.Integer({
+  minimum: 0,
+  maximum: 604_800,
+  description: 'Seconds between the end of the step and the beginning of the next one; 0 when absent.',
+})
+const PipelineType = Type.Enum([...pipelineTypes])
+
+const few = { maxItems: 50 }
+
+/** What is run: named by its uid, and the rest is accepted and ignored. */
+const JobObjectBody = Type.Object(
+  { uid: Uid, id: Type.Optional(ignored) },
+  {
+    ...closed,
+    title: 'JobObjectBody',
+    properties: {
+      uid: Uid,
+      ...Object.fromEntries(['id', 'name', 'translations', 'created'].map((name) => [name, ignored])),
+    },
+  },
+)
+
+const JobBody = Type.Object(
+  {
+    jobType: Type.Enum([...jobTypes]),
+    object: Type.Optional(JobObjectBody),
+    id: Type.Optional({ ...Uid, description: 'Of the job itself; without an object, of what it runs.' }),
+    dataPipelineType: Type.Optional(ignored),
+  },
+  { ...closed, title: 'JobBody' },
+)
+
+const StepBody = Type.Object(
+  {
+    executionMode: Type.Optional(ExecutionMode),
+    delayAfter: Type.Optional(DelayAfter),
+    disabled: Type.Optional(Type.Boolean({ description: 'Its jobs are left out; false when absent.' })),
+    jobs: Type.Optional(Type.Array(JobBody, few)),
+  },
+  { ...closed, title: 'StepBody' },
+)
+
+const WorkflowStepsBody = Type.Object(
+  { errorStrategy: Type.Optional(ErrorStrategy), steps: Type.Optional(Type.Array(StepBody, few)) },
+  { ...closed, title: 'WorkflowStepsBody' },
+)
+
+const fields = {
+  ...namedAndDescribed,
+  description: Type.Optional(Text),
+}
+
+export const WorkflowBody = contract(
+  'WorkflowBody',
+  body(
+    {
+      ...fields,
+      ...scheduled,
+      continuouslyUpdated: Type.Boolean({
+        description: 'Whether runs in between go on where the last ones ended, in those jobs that can.',
+      }),
+      steps: WorkflowStepsBody,
+      access: Type.Optional(AccessPart),
+    },
+    ['client', ...scheduledIgnored, 'displayDescription'],
+  ),
+)
+export type WorkflowBody = TypeOf<typeof WorkflowBody>
+
+const Job = Type.Object(
+  {
+    jobType: Type.Enum([...jobTypes]),
+    /** What is run: whole for whoever may see it, else its uid and name. */
+    object: Type.Object(
+      { uid: Uid, name: Line, translations: namedAndDescribed.translations, created: Type.Optional(Timestamp) },
+      { ...closed, title: 'JobObject' },
+    ),
+    id: Uid,
+    dataPipelineType: Type.Optional(PipelineType),
+  },
+  { ...closed, title: 'Job' },
+)
+
+const Step = Type.Object(
+  { executionMode: ExecutionMode, delayAfter: DelayAfter, disabled: Type.Boolean(), jobs: Type.Array(Job, few) },
+  { ...closed, title: 'Step' },
+)
+
+export const Workflow = contract(
+  'Workflow',
+  Type.Object(
+    {
+      ...recorded,
+      ...authored,
+      client: Line,
+      ...fields,
+      ...scheduledResponse,
+      displayDescription: Type.Optional(Text),
+      steps: Type.Object(
+        { errorStrategy: ErrorStrategy, steps: Type.Array(Step, few) },
+        { ...closed, title: 'WorkflowSteps' },
+      ),
+      status: RunStatus,
+      access: Access,
+    },
+    closed,
+  ),
+)
+export type Workflow = TypeOf<typeof Workflow>
+
+/** A page of workflows. */
+export const WorkflowSearchResult = contract(
+  'WorkflowSearchResult',
+  Type.Object(
+    {
+      results: Type.Array(Workflow, { maxItems: 1000 }),
+      pager: Type.Object(
+        {
+          page: Count,
+          pageSize: Count,
+          /** Absent where they were not counted. */
+          totalCount: Type.Optional(Count),
+          /** How many there are before this page. */
+          offset: Count,
+          pageCount: Type.Optional(Count),
+        },
+        { ...closed, title: 'Pager' },
+      ),
+    },
+    closed,
+  ),
+)
+export type WorkflowSearchResult = TypeOf<typeof WorkflowSearchResult>
