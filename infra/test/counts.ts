@@ -19,4 +19,11 @@ export const sumOf = (folder: string): Counts => {
 
 /** What failed, and the closing line that people and CI look for. */
 export const closingLine = ({ passed, failed, skipped, failures }: Counts): string =>
-  `${failures.map((failure) => `✗ ${failure}\n`).join('')}Tests: ${passed} passed, ${failed} failed, ${skipped} skipped`
+  `${shown(failures)}Tests: ${passed} passed, ${failed} failed, ${skipped} skipped`
+
+const most = 40
+
+function shown(failures: readonly string[]): string {
+  const lines = failures.slice(0, most).map((failure) => `✗ ${failure}\n`)
+  return lines.join('') + (failures.length > most ? `✗ and ${failures.length - most} more\n` : '')
+}

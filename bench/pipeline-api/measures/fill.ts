@@ -20,7 +20,7 @@ export async function fill(db: pg.Client, client: string, schema: string, size: 
   await db.query(
     `insert into data_pipelines (client, name, type, disabled, run_trigger, schema_id, table_name, public_access, description)
      select $1, format('%s %s of region %s', (array['Malaria', 'Measles', 'Births', 'Stock', 'Beds'])[1 + i % 5], md5(i::text), i % 97),
-       'SQL_DATABASE_D', false, case when i % 10 = 0 then 'EVERY_DAY_2AM' else 'NEVER' end,
+       'CSV_UPLOAD', false, case when i % 10 = 0 then 'EVERY_DAY_2AM' else 'NEVER' end,
        (select id from schemas where uid = $2), 't_' || i, 'READ', 'Rows of facility ' || i
      from generate_series($3::int + 1, $4::int) i`,
     [client, schema, rows[0].pipelines, size.pipelines],

@@ -6,7 +6,7 @@ import { refusedSearch } from './refused-search.ts'
 import { pageHeaders } from './search/page-headers.ts'
 import { escaped } from './search/patterns.ts'
 import { searchPlan, type SearchPlan } from './search/plan.ts'
-import { isTallied, rememberedTotals, tallied, versionOf } from './totals.ts'
+import { changesOf, isTallied, rememberedTotals, tallied, versionOf } from './totals.ts'
 
 interface Page<Row> {
   rows: Row[]
@@ -33,7 +33,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
     const plan = planOf(request, context.caller, url !== undefined)
     const scope = kind.scope(context.caller, 'READ')
     const where = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
-    const { rows, total, lastKeys } = await counted(db, plan, where, scope)
+    const { rows, total, lastKeys } = await counted(db, plan, where, versionFor(context.caller, scope))
     const headers = pageHeaders(
       {
         page: plan.page,
@@ -79,12 +79,17 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
     }
   }
 
+  function versionFor({ client }: Caller, scope: RawBuilder<SqlBool>): RawBuilder<number> | undefined {
+    if (kind.tally) return versionOf(kind.tally, scope)
+    return kind.changes && changesOf(kind.changes, client)
+  }
+
   /** The page with its total, both of the same moment. A total that was counted before is taken while nothing changed. */
   async function counted(
     db: Kysely<any>,
     plan: SearchPlan,
     where: RawBuilder<SqlBool>,
-    scope: RawBuilder<SqlBool>,
+    version: RawBuilder<number> | undefined,
   ): Promise<Page<Row>> {
     const nothing = sql<null>`null::bigint`
     if (!plan.counted) return page(db, plan, where, { total: nothing, version: nothing })
@@ -92,8 +97,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
     if (tally && isTallied(kind, plan)) return page(db, plan, where, { total: tallied(tally, where), version: nothing })
 
     const total = countOf(plan, where)
-    if (!tally || !totals.mayRemember(kind, plan)) return page(db, plan, where, { total, version: nothing })
-    const version = versionOf(tally, scope)
+    if (!version || !totals.mayRemember(kind, plan)) return page(db, plan, where, { total, version: nothing })
     const key = totals.keyOf(where.compile(db))
     const known = totals.find(key)
     if (known) {

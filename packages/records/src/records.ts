@@ -2,7 +2,7 @@ import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from
 import { Answer, etagOf, problems, type Caller } from '@sluice/http'
 import { listing } from './list.ts'
 import type { Properties } from './search/properties.ts'
-import type { Only, Tally } from './totals.ts'
+import type { ChangeCount, Only, Tally } from './totals.ts'
 import { isUid } from './uid.ts'
 import type { Level } from './visible-to.ts'
 
@@ -17,6 +17,8 @@ export interface RecordKind<Row, Resource, Context> {
   propertiesOf?(caller: Caller): Properties
   /** For tables that may grow so large that counting takes long. */
   tally?: Tally
+  /** The same for records that are shared; where there is no tally. */
+  changes?: ChangeCount
   /** Narrows every list, not what is read by its id. */
   only?: Only
   /** What the free-text `query` of a search looks at. `like` is the text as a pattern that finds it anywhere. */

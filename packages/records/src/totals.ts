@@ -43,6 +43,19 @@ export const isTallied = ({ tally, only }: Searchable, { filtered, looksForText 
 export const tallied = ({ table }: Tally, where: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
 
+/**
+ * Where only the changes are counted, by client: rows with `client`, `kind` and `changes`, as of a tally. For records that
+ * each caller sees others of, so that no total serves all.
+ */
+export interface ChangeCount {
+  table: string
+  kind: string
+}
+
+/** Goes up with every change of a client's records. */
+export const changesOf = ({ table, kind }: ChangeCount, client: string): RawBuilder<number> =>
+  sql`(select coalesce(sum(c.changes), 0)::bigint from ${sql.table(table)} as c where c.client = ${client} and c.kind = ${kind})`
+
 /** Goes up with every change in a scope. */
 export const versionOf = ({ table }: Tally, scope: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.changes), 0)::bigint from ${sql.table(table)} as r where ${scope})`

@@ -14,7 +14,7 @@ import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
 import { scheduleFields } from '../schedules/schedule-columns.ts'
 import { triggerExpressionOf, zoneOfClient } from '../schedules/trigger-expression.ts'
-import { presentSchemas, type SchemaRow } from '../schemas/records.ts'
+import { presentReferencedSchemas, type SchemaRow } from '../schemas/records.ts'
 import { qualityGroupsOf } from './quality-group.ts'
 import type { DataPipelineRow } from './row.ts'
 import { statusesOf } from './status.ts'
@@ -78,7 +78,7 @@ async function schemasOf(rows: DataPipelineRow[], context: Asked): Promise<Map<n
     .$castTo<SchemaRow & { shown: boolean }>()
     .execute()
   const maySee = holds(caller.roles, 'ROLE_SEE_SCHEMA')
-  const presented = await presentSchemas(found, context)
+  const presented = await presentReferencedSchemas(found, context)
   return new Map(
     found.map(({ id, shown }, index) => {
       const schema = presented[index]!

@@ -28,6 +28,7 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
     lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
   matches: (like) => matchesLineOf(text, like),
+  changes: { table: 'record_changes', kind: 'data_pipelines' },
   scope: visibleTo,
   present: presentDataPipelines,
 }

@@ -54,15 +54,17 @@ export async function listLogs(
   { taskId, logLevel, logImportance, order = 'DESC' }: LogQuery,
   page: Page,
 ): Promise<Listed<Selectable<RunLogs> & { run_uid: string }>> {
-  let found = db
-    .selectFrom('run_logs as l')
-    .innerJoin('runs as r', 'r.id', 'l.run_id')
-    .where('l.runnable_id', '=', runnableId)
-  if (taskId) found = found.where('r.uid', '=', taskId)
+  let found = db.selectFrom('run_logs as l').where('l.runnable_id', '=', runnableId)
+  if (taskId) {
+    const run = await runNamed(db, runnableId, taskId)
+    if (!run) return { rows: [], total: 0 }
+    found = found.where('l.run_id', '=', run.id)
+  }
   if (logLevel) found = found.where('l.level', '=', logLevel)
   if (logImportance) found = found.where('l.importance', '=', logImportance)
   const direction = order === 'ASC' ? 'asc' : 'desc'
-  return listed(found.selectAll('l').select('r.uid as run_uid').orderBy('l.id', direction), page)
+  const uid = sql<string>`(select r.uid from runs r where r.id = l.run_id)`.as('run_uid')
+  return listed(found.selectAll('l').select(uid).orderBy('l.id', direction), page)
 }
 
 /** The rows that a run set aside, in the order of the source. Undefined when there is no such run. */
@@ -72,15 +74,15 @@ export async function listRejectedRows(
   run: string,
   page: Page,
 ): Promise<Listed<Selectable<RejectedRows>> | undefined> {
-  const found = await db
-    .selectFrom('runs')
-    .select('id')
-    .where('runnable_id', '=', runnableId)
-    .where('uid', '=', run)
-    .executeTakeFirst()
+  const found = await runNamed(db, runnableId, run)
   if (!found) return undefined
   const rows = db.selectFrom('rejected_rows').where('run_id', '=', found.id)
   return listed(rows.selectAll().orderBy('id'), page)
+}
+
+function runNamed(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
+  const runs = db.selectFrom('runs').select('id').where('runnable_id', '=', runnableId)
+  return runs.where('uid', '=', uid).executeTakeFirst()
 }
 
 /** Where a run is, with the rates of the last seconds; or was when it ended, with those of the whole attempt. */
