@@ -5,6 +5,7 @@ import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import { keptSecrets, withValues } from './source-columns.ts'
 import { savedReading } from './source-asked.ts'
+import { withVariables } from './source-variables.ts'
 import { findKind } from './types/registry.ts'
 import { whileAsked } from './while-asked.ts'
 
@@ -57,16 +58,19 @@ function asked(type: string, { jdbcSource }: SourceLookupBody) {
 }
 
 async function answer(
-  { sources, caller, body, request }: Pick<Saved, 'sources' | 'caller' | 'body' | 'request'>,
+  input: Pick<Saved, 'sources' | 'caller' | 'body' | 'request' | 'db' | 'keyRing'>,
   kind: string,
   reading: Reading,
 ): Promise<LookedUp[]> {
+  const { sources, caller, body, request } = input
   const late = () => {
     throw problems.refused('/', `The source did not answer in full within ${longest / 1000} seconds.`)
   }
-  const found = await whileAsked(
-    { socket: request.stream.socket, queue: (work) => looking(caller.client, work), longest, late },
-    async (signal) => sources.lookup(kind, reading, signal),
+  const found = await withVariables(input, reading, (ready) =>
+    whileAsked(
+      { socket: request.stream.socket, queue: (work) => looking(caller.client, work), longest, late },
+      async (signal) => sources.lookup(kind, ready, signal),
+    ),
   )
   if (!found) throw problems.notFound('look-up')
   const wanted = body.query?.trim().toLowerCase() ?? ''

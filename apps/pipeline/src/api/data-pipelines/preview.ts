@@ -5,6 +5,7 @@ import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
 import { presentColumn } from './loaded-table.ts'
 import { readingOf } from './source-asked.ts'
+import { withVariables } from './source-variables.ts'
 import { kindOf } from './types/registry.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
@@ -37,13 +38,16 @@ export async function previewSource(input: Asking): Promise<SourcePreview> {
 
 /** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
 export async function preview(
-  { sources, caller, request }: Pick<Asking, 'sources' | 'caller' | 'request'>,
+  input: Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
   reading: Reading,
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
+  const { sources, caller, request } = input
   const start = new Date()
-  const found = await whileAsked(request.stream.socket, (signal) =>
-    previewing(caller.client, () => inTime(sources.preview(reading, rows, signal), signal)),
+  const found = await withVariables(input, reading, (ready) =>
+    whileAsked(request.stream.socket, (signal) =>
+      previewing(caller.client, () => inTime(sources.preview(ready, rows, signal), signal)),
+    ),
   )
   return {
     schema: '',

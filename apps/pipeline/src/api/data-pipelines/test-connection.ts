@@ -4,6 +4,7 @@ import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import { readingOf, savedReading } from './source-asked.ts'
+import { withVariables } from './source-variables.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
 import { whileAsked } from './while-asked.ts'
 
@@ -35,18 +36,22 @@ export async function testConnection(input: Saved): Promise<ResultEnvelope> {
 }
 
 async function test(
-  { sources, caller, request }: Pick<Saved, 'sources' | 'caller' | 'request'>,
+  input: Pick<Saved, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
   reading: Reading,
 ): Promise<ResultEnvelope> {
+  const { sources, caller, request } = input
   const system = systems[reading.type as KnownType]
   const late = () => ({
     code: 'CONNECTION_TIMEOUT',
     message: `${system} did not answer in full within ${longest / 1000} seconds.`,
   })
-  const wrong = await whileAsked(
-    { socket: request.stream.socket, queue: (work) => testing(caller.client, work), longest, late },
-    (signal) => sources.test(reading, signal),
-  )
+  const wrong = await withVariables(input, reading, async (ready, hide) => {
+    const found = await whileAsked(
+      { socket: request.stream.socket, queue: (work) => testing(caller.client, work), longest, late },
+      (signal) => sources.test(ready, signal),
+    )
+    return found && { ...found, message: hide(found.message) }
+  })
   const answered = { httpStatus: '200 OK', httpStatusCode: 200, statusCode: 200 }
   if (!wrong)
     return { ...answered, status: 'OK', errorCode: 'OK', message: `${system} answers, and takes these credentials.` }

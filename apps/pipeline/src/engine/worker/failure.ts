@@ -2,6 +2,7 @@ import { isUnavailable } from '@sluice/database'
 import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import { SourceProblem } from '../sources/source.ts'
+import { VariableProblem } from '../variables/variable-problem.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
 
 /** Why an attempt failed, as data. `expected`: a person can mend it, or time does; otherwise it is our mistake. */

@@ -14,6 +14,7 @@ import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
 import { whatChanged, whatWasLoaded } from './sentences.ts'
 import { patience } from './silent-source.ts'
+import { sourceToRead } from './source-to-read.ts'
 import type { Attempt, Success, Work, WorkParts } from './work.ts'
 
 /**
@@ -45,7 +46,7 @@ async function load(
   pipeline: PipelineToLoad,
   warehouse: Parameters<typeof loadFeeds>[0]['warehouse'],
 ): Promise<{ tables: LoadedTable[]; rejected: number }> {
-  const { db, sources, keyRing, sourceSilence } = parts
+  const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, count, stillOurs } = attempt
   const { uid: run, input } = claim
   await using rejected = await openRejectedRows(db, claim)
@@ -78,9 +79,7 @@ async function load(
     },
     log: (level, importance, message) => log.write(level, importance, message),
   }
-  const { type, settings } = pipeline
-  const secrets = openSourceSecrets(pipeline, keyRing)
-  const feeds = sources.read({ type, settings, secrets, input }, report, signal)
+  const feeds = sources.read({ ...(await sourceToRead(parts, claim.client, pipeline)), input }, report, signal)
   const target = { schema: pipeline.schema, table: pipeline.table }
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
   const tables = await loadFeeds({

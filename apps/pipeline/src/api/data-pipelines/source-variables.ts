@@ -1,0 +1,34 @@
+import type { Caller } from '@sluice/http'
+import type { Reading } from '../../engine/sources/reading.ts'
+import { SourceProblem } from '../../engine/sources/source.ts'
+import { namesVariables, replaceVariables } from '../../engine/variables/replace.ts'
+import { variablesOf } from '../../engine/variables/stored.ts'
+import type { PipelineContext } from '../operation.ts'
+
+type Asking = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
+
+/**
+ * Asks a source with the values of variables in its settings and secrets. What a source says may repeat them: `hide` takes
+ * those that are secured out of a sentence, and of a `SourceProblem` it is done already.
+ */
+export async function withVariables<T>(
+  { db, keyRing, caller }: Asking,
+  reading: Reading,
+  work: (reading: Reading, hide: (sentence: string) => string) => Promise<T>,
+): Promise<T> {
+  const { settings, secrets } = reading
+  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence)
+  const variables = await variablesOf(db, caller.client, keyRing)
+  const ready = {
+    ...reading,
+    settings: replaceVariables(settings, variables),
+    secrets: replaceVariables(secrets, variables),
+  }
+  try {
+    return await work(ready, (sentence) => variables.hideIn(sentence))
+  } catch (error) {
+    if (!(error instanceof SourceProblem)) throw error
+    // Without its cause, in which the driver says the same once more.
+    throw new SourceProblem(error.code, variables.hideIn(error.message))
+  }
+}

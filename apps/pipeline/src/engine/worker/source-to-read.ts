@@ -1,0 +1,24 @@
+import { openSourceSecrets, type SourceSecrets } from '../../source-secrets.ts'
+import { namesVariables, replaceVariables } from '../variables/replace.ts'
+import { variablesOf } from '../variables/stored.ts'
+import type { PipelineToLoad } from './pipeline-to-load.ts'
+import type { WorkParts } from './work.ts'
+
+/**
+ * A pipeline's source with the values of variables in its settings and secrets. From now on no log line holds any of what is
+ * secret in it. Throws `VariableProblem` when a variable is not there.
+ */
+export async function sourceToRead(
+  { db, keyRing, redaction }: Pick<WorkParts, 'db' | 'keyRing' | 'redaction'>,
+  client: string,
+  pipeline: PipelineToLoad,
+): Promise<{ type: string; settings: unknown; secrets: SourceSecrets }> {
+  const { type, settings } = pipeline
+  const secrets = openSourceSecrets(pipeline, keyRing)
+  redaction.add(...Object.values(secrets))
+  if (!namesVariables(settings, secrets)) return { type, settings, secrets }
+  const variables = await variablesOf(db, client, keyRing)
+  const ready = replaceVariables(secrets, variables)
+  redaction.add(...variables.secured, ...Object.values(ready))
+  return { type, settings: replaceVariables(settings, variables), secrets: ready }
+}
