@@ -6,6 +6,7 @@ import { spawnWorker, until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { eventsOf } from './events.ts'
+import { goodWorkflows } from './good-workflows.ts'
 import { wrongBody, wrongQuery } from './wrong-requests.ts'
 
 const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
@@ -21,7 +22,7 @@ let stranger: Asking
 /** What the owner has loaded. */
 let loaded: { schema: string; pipeline: string; run: string }
 
-const everything = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'] as const
+const everything = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_WORKFLOW'] as const
 const ofTheClient = ['ROLE_MANAGE_VARIABLE', 'ROLE_MANAGE_SETTING'] as const
 
 beforeAll(async () => {
@@ -157,6 +158,7 @@ const good: Record<string, () => Promise<Good>> = {
   'dataPipelines.followLogs': async () => ({ uid: loaded.pipeline, query: `?taskId=${loaded.run}` }),
   'dataPipelines.table': async () => ({ uid: loaded.pipeline }),
   'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
+  ...goodWorkflows(() => ({ owner, withFile })),
 }
 
 const unreachable = {
