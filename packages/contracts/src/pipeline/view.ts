@@ -33,10 +33,11 @@ const given = {
   ...scheduled,
   schema: SchemaReference,
   dataWarehouseViewName: ViewName('The view in the warehouse; made from the name when absent.'),
-  warehouseAViewName: {
+  // Optional once more: spreading an optional schema makes a required one of it.
+  warehouseAViewName: Type.Optional({
     ...ViewName('The same as dataWarehouseViewName, which goes before it.'),
     deprecated: true,
-  },
+  }),
   anonymousAccess: Type.Optional(AnonymousAccess),
   access: Type.Optional(AccessPart),
 }
