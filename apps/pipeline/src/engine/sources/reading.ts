@@ -9,12 +9,16 @@ export interface Reading {
   settings: unknown
   secrets: SourceSecrets
   input: unknown
+  /** INCREMENTAL asks for what is new; FULL, and absent, for everything. */
+  mode?: 'FULL' | 'INCREMENTAL'
 }
 
 /** One type of pipeline as a source. Each throws `SourceProblem` for what a person can mend. */
 export interface SourceKind {
   /** Nothing is read before the first feed is asked for. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
+  /** Whether it can tell what is new. One that cannot reads everything at each run. */
+  increments?: boolean
   /** Whether the source can be reached, signed in to, and asked. Absent where there is nothing to reach. */
   test?(reading: Reading, signal: AbortSignal): Promise<void>
   /** What there is to choose from, by kind. Absent, or undefined, where there is no such kind. */

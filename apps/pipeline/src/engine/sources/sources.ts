@@ -41,7 +41,16 @@ export function openSources({ filesDirectory, allowed }: SourceParts): Sources {
   }
 
   return {
-    read: (reading, report, signal) => kindOf(reading.type).read(reading, report, signal),
+    read(reading, report, signal) {
+      const kind = kindOf(reading.type)
+      if (reading.mode === 'INCREMENTAL' && !kind.increments)
+        report.log(
+          'INFO',
+          'LOW',
+          'The source cannot tell what is new: all of it is read, and takes the place of the old rows.',
+        )
+      return kind.read(reading, report, signal)
+    },
 
     async test(reading, signal) {
       try {
