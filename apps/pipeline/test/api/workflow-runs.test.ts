@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { spawnWorker, until } from '../engine/worker-process.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { job, workflowBody } from './workflow-body.ts'
+
+let service: Service
+let client: string
+let owner: Asking
+let schema: string
+
+beforeAll(async () => {
+  service = await startService()
+  client = (await service.identity.client()).id
+  const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_WORKFLOW'] as const
+  owner = service.as(await service.identity.person(client, [...roles]))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(() => service?.stop())
+
+/** A pipeline with a file, as its uid and name. */
+async function pipeline(content = 'a,b\n1,2\n'): Promise<{ id: string; name: string }> {
+  const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema)).expect(201)
+  await owner.post(`/data-pipelines/${body.id}/file`).type('text/csv').send(content).expect(200)
+  return body
+}
+const workflow = async (steps: object[], changes = {}): Promise<string> => {
+  const { body } = await owner.post('/workflows').send(workflowBody(steps, changes)).expect(201)
+  return `/workflows/${body.id}`
+}
+const runsOf = async (one: string) => (await owner.get(`${one}/runs`).expect(200)).body
+const ended = (one: string) =>
+  until(async () => {
+    const [run] = await runsOf(one)
+    return run.finished && run
+  })
+
+describe('a run of a workflow', () => {
+  it('needs jobs, and a workflow that is not disabled', async () => {
+    const empty = await owner.post(`${await workflow([{ disabled: true, jobs: [] }])}/run`).expect(422)
+    expect(empty.body).toMatchObject({ code: 'refused', errors: [{ pointer: '/steps/steps' }] })
+    const steps = [{ jobs: [job((await pipeline()).id)] }]
+    const disabled = await owner.post(`${await workflow(steps, { disabled: true })}/run`).expect(422)
+    expect(disabled.body.errors[0].pointer).toBe('/disabled')
+  })
+
+  it('tells where its jobs are, also that it was cancelled with them', async () => {
+    const [first, second] = [await pipeline(), await pipeline()]
+    const one = await workflow([{ jobs: [job(first.id)] }, { jobs: [job(second.id)] }])
+    const { body } = await owner.post(`${one}/run`).send({ mode: 'INCREMENTAL' }).expect(202)
+    expect(body.message).toBe('The run has begun.')
+    expect((await owner.post(`${one}/run`).expect(202)).body.data).toEqual(body.data)
+    expect((await owner.get(one).expect(200)).body.status).toMatchObject({
+      lastRunStatus: 'RUNNING',
+      jobId: body.data.taskId,
+    })
+    const [child] = await runsOf(`/data-pipelines/${first.id}`)
+    expect(child).toMatchObject({ trigger: 'WORKFLOW', status: 'QUEUED', startedBy: expect.any(String) })
+    expect(await runsOf(one)).toMatchObject([
+      {
+        taskId: body.data.taskId,
+        status: 'RUNNING',
+        jobs: [
+          {
+            step: 1,
+            job: 1,
+            jobType: 'DATA_PIPELINE_LOAD',
+            name: first.name,
+            uid: first.id,
+            status: 'RUNNING',
+            taskId: child.taskId,
+          },
+          { step: 2, job: 1, name: second.name, status: 'WAITING' },
+        ],
+      },
+    ])
+    const busy = await owner.delete(one).expect(409)
+    expect(busy.body.detail).toContain('cancel it or wait for its end')
+    await owner.post(`${one}/cancel`).expect(202)
+    expect(await runsOf(one)).toMatchObject([
+      { status: 'CANCELLED', jobs: [{ status: 'CANCELLED' }, { status: 'SKIPPED' }] },
+    ])
+    expect(await runsOf(`/data-pipelines/${first.id}`)).toMatchObject([{ status: 'CANCELLED' }])
+    await owner.post(`${one}/cancel`).expect(422)
+    await owner.delete(one).expect(204)
+  })
+
+  it('loads what it names, waits where it is told to, and says which jobs failed', async () => {
+    const good = await pipeline()
+    const bad = await pipeline(`a,b\n${'1,2,3\n'.repeat(200)}`)
+    const last = await pipeline()
+    const steps = [
+      { executionMode: 'PARALLEL', delayAfter: 1, jobs: [job(good.id), job(bad.id)] },
+      { jobs: [job(last.id)] },
+    ]
+    const goesOn = await workflow(steps.toSpliced(0, 1, { ...steps[0]!, jobs: [job(good.id)] }))
+    await using _worker = await spawnWorker(service.environment)
+    await owner.post(`${goesOn}/run`).expect(202)
+    const well = await ended(goesOn)
+    expect(well).toMatchObject({ status: 'OK', message: '2 jobs ended well.' })
+    const [before, after] = well.jobs
+    expect(Date.parse(after.started) - Date.parse(before.finished)).toBeGreaterThanOrEqual(1_000)
+
+    const stops = await workflow(steps)
+    await owner.post(`${stops}/run`).expect(202)
+    const failed = await ended(stops)
+    expect(failed).toMatchObject({ status: 'FAILED', errorCode: 'JOBS_FAILED' })
+    expect(failed.message).toContain(`1 job failed: "${bad.name}".`)
+    expect(failed.message).toContain(`Left out: "${last.name}".`)
+    expect((await owner.get(stops).expect(200)).body.status).toMatchObject({ lastRunStatus: 'FAILED' })
+  })
+})
