@@ -4,9 +4,13 @@ import { setFlagsFromString } from 'node:v8'
 import { connect } from '@sluice/database'
 import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@sluice/process'
 import { sql } from 'kysely'
+import { sendingOf } from '@sluice/mail'
+import { catalogueClient } from '../src/catalogue-client.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { armFailpoints } from '../src/engine/failpoints.ts'
+import { keepPostingAlerts } from '../src/engine/alerts/post-alerts.ts'
+import { webhook } from '../src/engine/alerts/webhook.ts'
 import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
 import { schedulerMetrics } from '../src/engine/schedules/metrics.ts'
@@ -89,6 +93,7 @@ await main(async () => {
     logger,
     metrics,
     clientStands: async (uid) => {
+      if (uid === catalogueClient) return true
       // Nobody can tell while the identity service is away: then what was asked for is done.
       const client = await identity.client(uid).catch(() => 'unknown' as const)
       return client === 'unknown' || (client !== undefined && !client.disabled && client.pipelinesEnabled)
@@ -117,12 +122,23 @@ await main(async () => {
     metrics: schedulerMetrics(registry),
     also: [{ name: 'workflows', run: () => advanceDue(db, queue) }],
   })
+  const { ALERT_WEBHOOK_URL, ALERT_WEBHOOK_SECRET: secret, OUTGOING_ALLOWED: allowed } = config
+  const publicUrl = config.PIPELINE_PUBLIC_URL
+  const alerts = keepPostingAlerts({
+    db,
+    logger,
+    publicUrl,
+    registry,
+    sendMail: sendingOf(config),
+    webhook: ALERT_WEBHOOK_URL && secret ? webhook({ url: ALERT_WEBHOOK_URL, secret, allowed, publicUrl }) : undefined,
+  })
   logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')
 
   const steps = [
     { name: 'scheduler', stop: () => scheduler.stop() },
     { name: 'worker', stop: () => ((stopping = true), worker.stop()) },
     { name: 'janitor', stop: () => janitor.stop() },
+    { name: 'alerts', stop: () => alerts.stop() },
     { name: 'destinations', stop: () => destinations.close() },
     { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },
     { name: 'probes', stop: () => probes.close() },

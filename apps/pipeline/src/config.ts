@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
 import { hostNames, outgoingAllowed } from '@sluice/http/outgoing'
+import { sender, smtpUrl } from '@sluice/mail/settings'
 import {
   databaseUrl,
   integer,
@@ -22,6 +23,18 @@ const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
 /** For tests of this repository alone: where a worker is to die, hang or fail. */
 const failpoints: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
+
+/** `whsec_` and the key in base64, as Standard Webhooks writes it. */
+const webhookSecret: Setting<Buffer | undefined> = {
+  secret: true,
+  fallback: undefined,
+  parse(given) {
+    const [, text = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(given) ?? []
+    const key = Buffer.from(text, 'base64')
+    if (key.length < 24 || key.length > 64) throw new Error('must be whsec_ and 24 to 64 bytes in base64')
+    return key
+  },
+}
 
 const shape = {
   PIPELINE_PORT: port(3002),
@@ -54,6 +67,12 @@ const shape = {
   ALLOWED_HOSTS: hostNames(),
   /** What is inside the operator's network and may be read from all the same, at addresses that users type. */
   OUTGOING_ALLOWED: outgoingAllowed(),
+  /** Where mails about failed runs go out, and whom they are from. */
+  SMTP_URL: smtpUrl(),
+  MAIL_FROM: sender(),
+  /** Called about every run that failed, of all clients. */
+  ALERT_WEBHOOK_URL: { ...url(['https:', 'http:']), fallback: undefined } as Setting<string | undefined>,
+  ALERT_WEBHOOK_SECRET: webhookSecret,
   CORS_ORIGINS: list(),
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
@@ -65,6 +84,9 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   const { values, secrets } = readSettings(environment, shape)
   if (values.FAILPOINTS.length > 0 && environment['NODE_ENV'] === 'production')
     throw new SettingsProblem(['FAILPOINTS breaks runs on purpose and is refused in production: remove it'])
+  if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required where there is SMTP_URL'])
+  if (values.ALERT_WEBHOOK_URL && !values.ALERT_WEBHOOK_SECRET)
+    throw new SettingsProblem(['ALERT_WEBHOOK_SECRET is required where there is ALERT_WEBHOOK_URL'])
   return { ...values, secrets }
 }
 

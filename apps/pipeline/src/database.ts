@@ -28,10 +28,12 @@ export interface Alerts {
   client: string;
   content: Json;
   created_at: Generated<Timestamp>;
+  given_up_at: Timestamp | null;
   id: Generated<number>;
   last_problem: string | null;
   recipient: string;
   run_id: number | null;
+  runnable_id: number | null;
   sent_at: Timestamp | null;
   tries: Generated<number>;
   try_after: Generated<Timestamp>;

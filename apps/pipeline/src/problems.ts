@@ -13,6 +13,7 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
   data_pipelines_client_name_key: ['/name', 'Another data pipeline has this name.'],
   data_pipelines_schema_table_key: ['/dataWarehouseTarget/tableName', 'Another data pipeline loads into this table.'],
   data_pipelines_quality_group_fkey: ['/', 'Data pipelines have to pass this group.'],
+  destinations_client_name_key: ['/name', 'Another destination has this name.'],
   destinations_view_fkey: ['/', 'Destinations push this view.'],
   data_quality_checks_client_name_key: ['/name', 'Another data quality check has this name.'],
   data_quality_checks_client_code_key: ['/code', 'Another data quality check has this code.'],

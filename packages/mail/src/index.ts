@@ -1,2 +1,3 @@
+export * from './letter.ts'
 export * from './settings.ts'
 export * from './smtp.ts'

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { MailKind } from '@sluice/contracts'
+import { type Letter, render, type Rendered } from '@sluice/mail'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { render, type Rendered } from './render.ts'
-import type { Letter } from './texts.ts'
 
 export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { mentionable } from './mentionable.ts'
-import { render } from './render.ts'
-import { isMailable, sender, smtpUrl } from '@sluice/mail'
+import { isMailable, render, sender, smtpUrl } from '@sluice/mail'
 
 describe('a letter', () => {
   it('shows as text whatever looks like markup, and leads where it says', () => {

@@ -1,14 +1,5 @@
+import type { Letter } from '@sluice/mail'
 import { mentionable } from './mentionable.ts'
-
-/** What a mail says, before it becomes plain text and HTML. */
-export interface Letter {
-  subject: string
-  paragraphs: string[]
-  /** The one thing to click on. */
-  link?: { label: string; url: string }
-  /** Below the link, smaller. */
-  notes: string[]
-}
 
 interface Recipient {
   name: string

@@ -1,4 +1,4 @@
-import { htmlText } from '../html-text.ts'
+import { htmlText } from '@sluice/mail/html-text'
 
 /** Markup that was made by `html`, and by nothing else: all that came from outside is escaped in it. */
 export interface Html {

@@ -6,7 +6,7 @@ import { smtp } from '@sluice/mail'
 import { answerForgotten } from '../../src/sign-in/forgotten.ts'
 import { goodPassword, startService, userBody, type Service } from '../app-under-test.ts'
 import { linkFor, tokenIn } from '../links.ts'
-import { startSmtp } from '../mail/smtp-stand-in.ts'
+import { startSmtp } from '@sluice/testing/smtp'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>

@@ -11,7 +11,7 @@ import type { SmtpServer } from '@sluice/mail'
 import { smtp } from '@sluice/mail'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 import { tokenIn } from '../links.ts'
-import { no, selfSigned, startSmtp } from './smtp-stand-in.ts'
+import { no, selfSigned, startSmtp } from '@sluice/testing/smtp'
 
 const from = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
 const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => ({

@@ -11,7 +11,7 @@ import { testDatabase, type TestDatabase } from '@sluice/testing'
 import type { DB } from '../../src/database.ts'
 import { migrationsFolder } from '../../src/migrations.ts'
 import { goodPassword, userBody } from '../app-under-test.ts'
-import { startSmtp, type Received } from './smtp-stand-in.ts'
+import { startSmtp, type Received } from '@sluice/testing/smtp'
 
 let database: TestDatabase
 let connection: Connection<DB>

@@ -4,6 +4,7 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, Line, namedAndDescribed, recorded, Text, Uid } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { RunStatus } from './run.ts'
+import { View } from './view.ts'
 
 /** What a view can be pushed to: DHIS2. */
 export const destinationTypes = ['SOURCE_SYSTEM_C'] as const
@@ -89,8 +90,12 @@ export const DestinationBody = contract(
 )
 export type DestinationBody = TypeOf<typeof DestinationBody>
 
-/** The view of a destination: as far as whoever asks may see it. */
-const ReferencedView = Type.Object({ id: Uid, name: Line }, { ...closed, title: 'ReferencedView' })
+/** The view of a destination: whole for whoever may read it, else its name. */
+export const ReferencedView = contract(
+  'ReferencedView',
+  Type.Object({ ...Type.Partial(View).properties, id: Uid, name: Line }, closed),
+)
+export type ReferencedView = TypeOf<typeof ReferencedView>
 
 export const Destination = contract(
   'Destination',

@@ -5,15 +5,17 @@ import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
 import { runStatusesOf } from '../runs/run-status.ts'
 import { scheduleFields } from '../schedules/schedule-columns.ts'
+import { triggerExpressionOf, zoneOfClient } from '../schedules/trigger-expression.ts'
 import type { DestinationRow } from './row.ts'
 import { viewsOf } from './views.ts'
 
 export async function presentDestinations(rows: DestinationRow[], context: Asked): Promise<Destination[]> {
   const { db, identity, request } = context
-  const [authors, views, statusOf] = await Promise.all([
+  const [authors, views, statusOf, zone] = await Promise.all([
     authorsOf(rows, identity),
     viewsOf(rows, context),
     runStatusesOf(db, rows),
+    zoneOfClient(context),
   ])
 
   return rows.map((row) => {
@@ -22,6 +24,7 @@ export async function presentDestinations(rows: DestinationRow[], context: Asked
       ...recorded,
       ...authors(row),
       ...scheduleFields(row),
+      triggerExpression: triggerExpressionOf(row, zone),
       scheduleable: true,
       type: row.type as Destination['type'],
       viewSource: views.get(row.view_id)!,

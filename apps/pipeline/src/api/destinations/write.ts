@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { type DestinationBody, holds } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
-import { accessColumns, visibleTo, type Writing } from '@sluice/records'
+import { visibleTo, type Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
+import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
 import type { PipelineContext } from '../operation.ts'
+import { checkSchedule } from '../schedules/check-schedule.ts'
 import { scheduleColumns } from '../schedules/schedule-columns.ts'
+import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { DestinationRow } from './row.ts'
 import { targetColumns, targetGiven, urlOf } from './target-columns.ts'
 
 export const destinationWriting: Writing<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
+    checkSchedule(body, { scheduleable: true })
     const { settings } = targetGiven(body)
     const url = urlOf(settings)
     if (!URL.canParse(url) || /[?#@]/.test(url.replace(/^https?:\/\//, '')))
@@ -34,7 +38,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
       ...scheduleColumns(body),
       import_options: JSON.stringify(body.importOptions ?? {}),
       ...targetColumns(body, uid, current, keyRing),
-      ...accessColumns(body.access),
+      ...(await seededAccess(trx, body.access, current, caller.client)),
     }
   },
 
@@ -46,6 +50,14 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
       .where('state', 'in', ['QUEUED', 'RUNNING'])
       .executeTakeFirst()
     if (active) throw problems.conflict('/', 'A run of this destination is under way: cancel it or wait for its end.')
+    const workflows = await usedByWorkflows(trx, row.id)
+    if (workflows.length > 0)
+      throw problems.conflict(
+        '/',
+        `Workflows run this destination: ${workflows.map((name) => `"${name}"`).join(', ')}. Take it out of them first.`,
+      )
+    // Months of runs go with it, each with thousands of log lines and rejected rows.
+    await sql`set local statement_timeout = '120s'`.execute(trx)
   },
 
   async afterDelete() {},

@@ -1,5 +1,14 @@
-import { htmlText } from '../html-text.ts'
-import type { Letter } from './texts.ts'
+import { htmlText } from './html-text.ts'
+
+/** What a mail says, before it becomes plain text and HTML. */
+export interface Letter {
+  subject: string
+  paragraphs: string[]
+  /** The one thing to click on. */
+  link?: { label: string; url: string }
+  /** Below the link, smaller. */
+  notes: string[]
+}
 
 export interface Rendered {
   text: string

@@ -1,0 +1,61 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { type AlertContent, type Channel } from './alert.ts'
+
+/** An alert that this process is to send now. */
+export interface Claimed {
+  id: number
+  uid: string
+  channel: Channel
+  recipient: string
+  content: AlertContent
+  created_at: Date
+  tries: number
+  /** A day old: this try is its last. */
+  last: boolean
+}
+
+/** Minutes after which an alert that another process took is taken for lost with it. Longer than any try. */
+const lease = 3
+
+/**
+ * Takes up to `most` alerts that are due, for nobody else to take meanwhile. Where the process ends before it says how it
+ * went, they come up again: an alert may be sent twice, under the same id, and is never forgotten.
+ */
+export async function claimAlerts(db: Kysely<DB>, most: number): Promise<Claimed[]> {
+  const { rows } = await sql<Claimed>`
+    update alerts set tries = tries + 1, try_after = now() + make_interval(mins => ${lease})
+    where id in (
+      select id from alerts where sent_at is null and given_up_at is null and try_after <= now()
+      order by try_after, id limit ${most} for update skip locked)
+    returning id, uid, channel, recipient, content, created_at, tries,
+      created_at < now() - interval '1 day' as last`.execute(db)
+  return rows
+}
+
+export async function markSent(db: Kysely<DB>, { id }: Claimed): Promise<void> {
+  await sql`update alerts set sent_at = now(), last_problem = null where id = ${id}`.execute(db)
+}
+
+/** It is tried again after 10 seconds, then three times as long each time, up to an hour; or never, where that is of no use. */
+export async function markFailed(
+  db: Kysely<DB>,
+  { id, tries, last }: Claimed,
+  { message, permanent }: { message: string; permanent: boolean },
+): Promise<void> {
+  const seconds = Math.min(3_600, 10 * 3 ** (tries - 1)) * (0.8 + Math.random() * 0.4)
+  await sql`
+    update alerts set last_problem = ${message}, try_after = now() + make_interval(secs => ${seconds}),
+      given_up_at = case when ${permanent || last} then now() end
+    where id = ${id}`.execute(db)
+}
+
+/** This process stops before it could send it: another may at once, and it was no try. */
+export async function giveBack(db: Kysely<DB>, { id }: Claimed): Promise<void> {
+  await sql`update alerts set try_after = now(), tries = tries - 1 where id = ${id}`.execute(db)
+}
+
+/** Where the operator has no webhook, nobody waits for these. */
+export async function dropUnwanted(db: Kysely<DB>, { id }: Claimed): Promise<void> {
+  await sql`delete from alerts where id = ${id}`.execute(db)
+}
