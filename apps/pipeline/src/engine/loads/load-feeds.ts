@@ -24,6 +24,8 @@ export interface FeedsToLoad {
   signal: AbortSignal
   /** How many rows the source has set aside so far, and what the first of them is. */
   rejected: () => { count: number; first?: string | undefined }
+  /** Whether staging tables stay where they are when it fails, for whoever looks into it. */
+  retain?: boolean
   /** SQL of the pipeline's owner, over the rows of all feeds once they are there. */
   transformation?: readonly TransformationStatement[]
   /** MERGE: what the feeds bring are increments, merged by primary key. */
@@ -46,7 +48,7 @@ export class LoadProblem extends Error {
 /**
  * Carries every feed of a run into the warehouse and publishes all of them at once, or nothing. A run that was
  * published before (by an attempt that died before it could say so) is answered from the ledger, without reading.
- * Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason; no staging stays.
+ * Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason; no staging stays that is not to be retained.
  */
 export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
@@ -62,10 +64,10 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     const table = feed.table || target.table
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
-    const { load, written } = await stage(feed, signal, (columns, staging) =>
+    const { load, written } = await stage(feed, job, (columns, staging) =>
       warehouse.beginLoad({ schema: target.schema, table, columns, run, attempt, staging }, signal),
     )
-    loads.set(table, stack.use(load))
+    loads.set(table, job.retain ? load : stack.use(load))
     rows += written.rows
     if (feed.cursor) cursors[table] = feed.cursor()
   }
@@ -74,7 +76,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   if (loads.size === 0) return []
   const { transformation = [], mode = 'REPLACE', gate } = job
   const all = [...loads.values()]
-  await warehouse.transform(all, transformation, signal)
+  await warehouse.transform(all, transformation, signal, { retain: job.retain === true })
   const options = { mode, cursors, ...(gate && { gate }) }
   return (await warehouse.publish(all, job.stillOurs, signal, options)).tables
 }
@@ -85,7 +87,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
  */
 async function stage(
   { columns, content }: Feed,
-  signal: AbortSignal,
+  { signal, retain }: Pick<FeedsToLoad, 'signal' | 'retain'>,
   begin: (columns: Feed['columns'], staging: number) => Promise<Load>,
 ) {
   let known = columns
@@ -97,8 +99,9 @@ async function stage(
       await failpoint('copied')
       return { load, written }
     } catch (error) {
-      await load[Symbol.asyncDispose]()
-      if (!(error instanceof TypesWidened)) throw error
+      const widened = error instanceof TypesWidened
+      if (widened || !retain) await load[Symbol.asyncDispose]()
+      if (!widened) throw error
       known = error.columns
     }
   }

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
+import { settingOf } from '../../settings.ts'
 import { openSourceSecrets } from '../../source-secrets.ts'
 import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds } from '../loads/load-feeds.ts'
@@ -7,7 +8,7 @@ import type { Claim } from '../runs/claim.ts'
 import { openMeter } from '../runs/meter.ts'
 import { tellProgress } from '../runs/progress-lines.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
-import { runsUnderWay } from '../runs/under-way.ts'
+import { runsToKeep } from '../runs/runs-to-keep.ts'
 import type { Report } from '../sources/source.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
 import { qualityGate } from './quality-gate.ts'
@@ -92,6 +93,7 @@ async function load(
     signal,
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation: pipeline.sqlStatements,
+    retain: (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
     ...(gate && { gate }),
   })
   return { tables, rejected: rejected.count }
@@ -99,7 +101,7 @@ async function load(
 
 /** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
 async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<ReadonlySet<string>> {
-  const runs = await runsUnderWay(db, client)
+  const runs = await runsToKeep(db, client)
   runs.delete(uid)
   return runs
 }

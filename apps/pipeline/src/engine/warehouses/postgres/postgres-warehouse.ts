@@ -72,7 +72,8 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
     publish: (loads, stillOurs, signal, options = {}) =>
       publish({ pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options }, signal),
 
-    transform: (loads, statements, signal) => transform(pools, ourOwn(loads), statements, signal),
+    transform: (loads, statements, signal, options = {}) =>
+      transform(pools, ourOwn(loads), statements, signal, options),
 
     rehearse: (tables, of) => rehearse(pools, access, tables, of),
 

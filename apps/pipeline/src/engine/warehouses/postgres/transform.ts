@@ -15,6 +15,7 @@ export async function transform(
   loads: readonly PostgresLoad[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
+  { retain = false } = {},
 ): Promise<void> {
   if (statements.length === 0 || loads.length === 0) return
   const workshop = workshopFor(loads)
@@ -32,7 +33,9 @@ export async function transform(
     }
   } catch (error) {
     borrowed[Symbol.dispose]()
-    await dropWorkshop(moments, workshop.schema, processOf(client)).catch(() => {})
+    await dropWorkshop(moments, workshop.schema, { process: processOf(client), rescue: retain ? loads : [] }).catch(
+      () => {},
+    )
     signal.throwIfAborted()
     throw warehouseProblem(error, loads[0]!.scene)
   }

@@ -72,8 +72,15 @@ async function moveBack(client: ClientBase, schema: string, { target, stagingTab
   return rows[0].count
 }
 
-/** With all that is in it. Ends the process that may still be at work there first, and waits for its end. */
-export async function dropWorkshop(pool: Pool, schema: string, process?: number): Promise<boolean> {
+/**
+ * With all that is in it but the tables of the loads to `rescue`, which go back under their own names. Ends the process that
+ * may still be at work there first, and waits for its end.
+ */
+export async function dropWorkshop(
+  pool: Pool,
+  schema: string,
+  { process, rescue = [] }: { process?: number; rescue?: readonly PostgresLoad[] } = {},
+): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {
     if (process)
       await client.query(
@@ -83,9 +90,12 @@ export async function dropWorkshop(pool: Pool, schema: string, process?: number)
     const name = escapeIdentifier(schema)
     const { rows } = await client.query('select to_regnamespace($1) is not null as exists', [name])
     if (!rows[0].exists) return false
-    await client.query(
-      `begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'; drop schema ${name} cascade; commit`,
-    )
+    const moves = rescue.flatMap(({ target, stagingTable }) => [
+      `alter table if exists ${qualified(schema, target.table)} rename to ${escapeIdentifier(stagingTable)}`,
+      `alter table if exists ${qualified(schema, stagingTable)} set schema sluice`,
+    ])
+    const within = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
+    await client.query(['begin', within, ...moves, `drop schema ${name} cascade`, 'commit'].join(';'))
     return true
   })
 }

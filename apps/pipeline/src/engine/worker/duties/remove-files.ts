@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../database.ts'
 import { uploadsDirectory } from '../../../files/upload-path.ts'
+import { keptDays } from '../../runs/runs-to-keep.ts'
 import { underWay } from '../../runs/states.ts'
 import type { Duty } from '../janitor.ts'
 
@@ -10,7 +11,10 @@ import type { Duty } from '../janitor.ts'
 const settled = 3_600_000
 const uid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
 
-/** Removes uploaded files that were replaced, or whose upload broke off, once no run that is under way reads them. */
+/**
+ * Removes uploaded files that were replaced, or whose upload broke off, once no run that is under way reads them.
+ * What runs of the last days read stays for clients that want that (RETAIN_TEMP_FILES).
+ */
 export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirectory: string }): Duty {
   const folder = uploadsDirectory(filesDirectory)
   return {
@@ -57,6 +61,9 @@ async function needed(db: Kysely<DB>, uids: string[]): Promise<ReadonlySet<strin
     select uid::text from uploaded_files where uid = any(${uids}::uuid[])
     union
     select input -> 'file' ->> 'uid' from runs where state = any(${[...underWay]}::text[])
+    union
+    select r.input -> 'file' ->> 'uid' from settings s join runs r on r.client = s.client
+    where s.key = 'RETAIN_TEMP_FILES' and s.value = 'true' and r.finished_at > now() - make_interval(days => ${keptDays}::int)
   `.execute(db)
   return new Set(rows.map(({ uid }) => uid))
 }

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../database.ts'
-import { runsUnderWay } from '../../runs/under-way.ts'
+import { runsToKeep } from '../../runs/runs-to-keep.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { Duty } from '../janitor.ts'
 import { eachWarehouse, everyClient } from './each-warehouse.ts'
@@ -8,7 +8,7 @@ import { eachWarehouse, everyClient } from './each-warehouse.ts'
 const day = 86_400_000
 
 /**
- * Drops the staging tables that killed workers left. Looks into the warehouses of clients whose runs ended within the
+ * Drops the staging tables that killed workers left, and those of failed loads that were kept long enough. Looks into the warehouses of clients whose runs ended within the
  * last hour, and once a day, the first round included, into all of them.
  */
 export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): Duty {
@@ -21,7 +21,7 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
       const clients = await (all ? everyClient(db) : busyClients(db))
       let dropped = 0
       await eachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
-        dropped += await warehouse.sweepStaging(() => runsUnderWay(db, client))
+        dropped += await warehouse.sweepStaging(() => runsToKeep(db, client))
       })
       if (all) sweptAll = Date.now()
       return dropped
