@@ -6,6 +6,7 @@ import { spawnWorker, until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { eventsOf } from './events.ts'
+import { goodQuality } from './good-quality.ts'
 import { goodWorkflows } from './good-workflows.ts'
 import { wrongBody, wrongQuery } from './wrong-requests.ts'
 
@@ -23,7 +24,12 @@ let stranger: Asking
 let loaded: { schema: string; pipeline: string; run: string }
 
 const everything = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_WORKFLOW'] as const
-const ofTheClient = ['ROLE_MANAGE_VARIABLE', 'ROLE_MANAGE_SETTING'] as const
+const ofTheClient = [
+  'ROLE_MANAGE_DATA_QUALITY_CHECK',
+  'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP',
+  'ROLE_MANAGE_VARIABLE',
+  'ROLE_MANAGE_SETTING',
+] as const
 
 beforeAll(async () => {
   service = await startService()
@@ -80,6 +86,7 @@ const withFile = async () => {
 
 interface Good {
   uid?: string
+  taskId?: string
   query?: string
   body?: object | string
 }
@@ -158,6 +165,7 @@ const good: Record<string, () => Promise<Good>> = {
   'dataPipelines.followLogs': async () => ({ uid: loaded.pipeline, query: `?taskId=${loaded.run}` }),
   'dataPipelines.table': async () => ({ uid: loaded.pipeline }),
   'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
+  ...goodQuality(() => ({ owner, loaded })),
   ...goodWorkflows(() => ({ owner, withFile })),
 }
 
@@ -177,10 +185,10 @@ const atHome = () => {
   return { hostname, port: Number(port), database, username, ...(password && { password }) }
 }
 const parameters = () => ({ taskId: loaded.run, type: 'SQL_DATABASE_D', kind: 'tables', key: 'THEME' })
-const at = ({ path }: Signature, uid: string = randomUUID()) =>
-  Object.entries({ uid, ...parameters() }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
-const asked = (caller: Asking, signature: Signature, { uid, query = '', body }: Good) => {
-  const request = caller[signature.method](`${at(signature, uid)}${query}`)
+const at = ({ path }: Signature, uid: string = randomUUID(), taskId = loaded.run) =>
+  Object.entries({ uid, ...parameters(), taskId }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
+const asked = (caller: Asking, signature: Signature, { uid, taskId, query = '', body }: Good) => {
+  const request = caller[signature.method](`${at(signature, uid, taskId)}${query}`)
   return signature.upload ? request.type(signature.upload).send(body ?? 'a\n1\n') : request.send(body)
 }
 
