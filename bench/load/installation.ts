@@ -22,6 +22,8 @@ export interface Installation extends AsyncDisposable {
   schema: Schema
   /** Of a database by name. */
   databaseUrl(name: string): string
+  /** What its programs are started with. */
+  environment: NodeJS.ProcessEnv
   /** The process that loads. */
   workerPid: number
 }
@@ -68,6 +70,7 @@ export async function startInstallation(folder: string): Promise<Installation> {
     token,
     schema,
     databaseUrl: (name) => postgres.url(name),
+    environment: env,
     workerPid: worker!.pid!,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }

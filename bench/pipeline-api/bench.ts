@@ -7,6 +7,7 @@ import { root } from '../../infra/paths.ts'
 import { refuse } from '../../infra/refusal.ts'
 import { startInstallation } from '../load/installation.ts'
 import { atScale } from './measures/at-scale.ts'
+import { dueSchedules } from './measures/due-schedules.ts'
 import type { Parts, Report } from './measures/measure.ts'
 import { heading, markdown } from './report.ts'
 
@@ -17,7 +18,7 @@ const { values: options } = parseArgs({
     /** Keeps the report in bench/results/pipeline-api.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, with commas. */
-    only: { type: 'string', default: 'at-scale' },
+    only: { type: 'string', default: 'at-scale,due-schedules' },
     pipelines: { type: 'string', default: '100000' },
     runs: { type: 'string', default: '10000000' },
     logs: { type: 'string', default: '1000000' },
@@ -27,6 +28,7 @@ const { values: options } = parseArgs({
 
 const measures: Record<string, (parts: Parts) => AsyncGenerator<Report>> = {
   'at-scale': atScale,
+  'due-schedules': dueSchedules,
 }
 
 async function bench(): Promise<void> {

@@ -15,8 +15,8 @@ import { type Plan, writePlans } from './write-plans.ts'
 type Parts = SchedulerParts & { clock: Clock; signal: AbortSignal }
 type Row = Selectable<Runnables>
 
-/** Rows that one transaction holds. Others pass over them meanwhile. */
-const batch = 50
+/** Rows that one transaction holds: others pass over them meanwhile, and as many are begun anew when its scheduler is killed. */
+const batch = 20
 /** Clients that are looked up before one series of batches. */
 const mostClients = 1_000
 /** Milliseconds until what could not be started is tried again. */
