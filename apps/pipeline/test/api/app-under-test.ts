@@ -20,8 +20,8 @@ export type Service = Awaited<ReturnType<typeof startService>>
 export type Asking = Record<'get' | 'post' | 'put' | 'delete' | 'patch', (path: string) => Test>
 
 /** The whole pipeline service on a database of its own, listening, with the real identity service beside it. */
-export async function startService({ uploadLimit = 1_000_000 } = {}) {
-  const stack = await startStack()
+export async function startService({ uploadLimit = 1_000_000, heartbeatSeconds = 30 } = {}) {
+  const stack = await startStack({ heartbeatSeconds })
   const identity = await joinIdentity()
   const environment: Record<string, string> = {
     ...stack.environment,
