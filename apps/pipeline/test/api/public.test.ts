@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { randomUUID } from 'node:crypto'
+import { publicAdmission } from '../../src/api/public/admission.ts'
+import { startService, type Asking, type Service } from './app-under-test.ts'
+import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
+
+let service: Service
+let client: string
+let owner: Asking
+let username: string
+let place: LoadedPlace
+beforeAll(async () => {
+  service = await startService()
+  client = (await service.identity.client()).id
+  const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW'] as const
+  const one = await service.identity.person(client, [...roles])
+  username = (one as unknown as { username: string }).username
+  owner = service.as(one)
+  place = await loadedPlace(service, owner, client)
+})
+afterAll(() => service?.stop())
+
+const anybody = (path: string) => service.http.get(`/api/v1/public${path}`)
+const opened = async (metadata: boolean, data: boolean) => {
+  const anonymousAccess = { metadata, data }
+  const { body: pipeline } = await owner.get(`/data-pipelines/${place.pipeline}`).expect(200)
+  const owned = { ...pipeline, owner: 'Ada Lovelace', source: 'Registry', anonymousAccess }
+  await owner.put(`/data-pipelines/${place.pipeline}`).send(owned).expect(200)
+  const query = `select id, region from ${place.table} order by id`
+  const { body: view } = await owner
+    .post('/views')
+    .send(viewBody(place.schema, query, { anonymousAccess }))
+    .expect(201)
+  return [`/data-pipelines/${place.pipeline}`, `/views/${view.id}`] as const
+}
+const plain = ({ body: { instance: _, requestId: __, ...document } }: { body: Record<string, unknown> }) => document
+
+describe('open data', () => {
+  it('is open as far as its owner says, and otherwise is not to be told from what does not exist', async () => {
+    const absent = plain(await anybody(`/views/${randomUUID()}`).expect(404))
+    for (const [metadata, data] of [
+      [false, false],
+      [true, false],
+      [false, true],
+      [true, true],
+    ] as const)
+      for (const path of await opened(metadata, data)) {
+        const about = await anybody(path).expect(metadata ? 200 : 404)
+        const rows = await anybody(`${path}/data?pageSize=2`).expect(data ? 200 : 404)
+        if (!metadata) expect(plain(about)).toEqual(absent)
+        if (!data) expect(plain(rows)).toEqual(absent)
+        else
+          expect(rows.body).toMatchObject({
+            rows: [
+              [1, 'north'],
+              [2, 'south'],
+            ],
+            height: 2,
+            width: 2,
+          })
+      }
+    for (const odd of ['1', 'null', "'; drop table views; --"])
+      expect(plain(await anybody(`/views/${encodeURIComponent(odd)}`).expect(404))).toEqual(absent)
+    await anybody('/views').expect(404)
+    await anybody(`/views/${randomUUID()}/data?pageSize=1001`).expect(400)
+  })
+
+  it('says neither who made it, nor how, nor what was measured in it', async () => {
+    const [pipeline, view] = await opened(true, true)
+    const { body, headers } = await anybody(pipeline).expect(200)
+    expect(Object.keys(body).toSorted()).toEqual(
+      ['columns', 'displayName', 'id', 'name', 'rowCount', 'source', 'tags'].toSorted(),
+    )
+    expect(body).toMatchObject({ rowCount: 3, source: 'Registry', columns: [{ name: 'id', dataType: 'INTEGER' }, {}] })
+    expect(headers['cache-control']).toBe('public, max-age=30')
+    const said = JSON.stringify([body, (await anybody(view).expect(200)).body, (await anybody(`${view}/data`)).body])
+    for (const secret of ['Ada Lovelace', username, 'select', place.schemaName, 'createdBy', client])
+      expect(said).not.toContain(secret)
+  })
+
+  it('is closed as soon as its owner closes it', async () => {
+    const [pipeline] = await opened(true, true)
+    await anybody(`${pipeline}/data`).expect(200)
+    await opened(false, false)
+    await anybody(`${pipeline}/data`).expect(404)
+  })
+
+  it('is read once for all who ask within half a minute', async () => {
+    const [pipeline] = await opened(true, true)
+    const { body: before } = await anybody(`${pipeline}/data`).expect(200)
+    await fill(service, client, place, { types: { id: 'INTEGER', region: 'TEXT' }, rows: [[9, 'new']] })
+    expect((await anybody(`${pipeline}/data`).expect(200)).body).toEqual(before)
+    const { body: fresh } = await anybody(`${pipeline}/data?pageSize=7`).expect(200)
+    expect(fresh.rows).toEqual([[9, 'new']])
+  })
+
+  it('is asked for by one network now and then', () => {
+    let now = 0
+    const admit = publicAdmission(() => now)
+    for (let asked = 0; asked < 30; asked += 1) admit(`2001:db8:1:2::${asked}`)
+    expect(() => admit('2001:db8:1:2:ffff::1')).toThrow('wait a second')
+    admit('2001:db8:1:3::1')
+    admit('198.51.100.7')
+    now += 1_000
+    admit('2001:db8:1:2::1')
+    admit('2001:db8:1:2::1')
+    expect(() => admit('2001:db8:1:2::1')).toThrow('too often')
+  })
+})
