@@ -15,8 +15,10 @@ export async function sourceToRead(
 ): Promise<{ type: string; settings: unknown; secrets: SourceSecrets }> {
   const { type, settings } = pipeline
   const secrets = openSourceSecrets(pipeline, keyRing)
-  redaction.add(...Object.values(secrets))
-  if (!namesVariables(settings, secrets)) return { type, settings, secrets }
+  if (!namesVariables(settings, secrets)) {
+    redaction.add(...Object.values(secrets))
+    return { type, settings, secrets }
+  }
   const variables = await variablesOf(db, client, keyRing)
   const ready = replaceVariables(secrets, variables)
   redaction.add(...variables.secured, ...Object.values(ready))
