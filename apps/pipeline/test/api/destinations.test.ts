@@ -5,6 +5,7 @@ import { selfSigned } from '../../src/engine/sources/databases/test/certificate.
 import { credentials, type Dhis2StandIn, startDhis2, token } from '../dhis2/dhis2-stand-in.ts'
 import { type PushedView, viewOf } from '../dhis2/view.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
+import { freePort } from '../program.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -75,7 +76,7 @@ describe('a destination', () => {
       .expect(200)
     const { body: seen } = await colleague.get(`/destinations/${made.id}`).expect(200)
     expect(seen.viewSource).toEqual({ id: view.uid, name: view.name })
-    const { body: found } = await owner.post('/destinations/search').send({ query: 'ministry' }).expect(200)
+    const { body: found } = await owner.post('/destinations/search').send({ query: 'ministry', paging: {} }).expect(200)
     expect(found.map(({ id }: { id: string }) => id)).toEqual([made.id])
   })
 
@@ -88,7 +89,7 @@ describe('a destination', () => {
       (await owner.post(`/destinations/${made.id}/test-connection`).send({ url: dhis2.url }).expect(200)).body.status,
     ).toBe('OK')
     await put({
-      apiTarget: { url: `${dhis2.url.toUpperCase().replace('/DHIS', '/dhis')}/api/`, username: 'importer' },
+      apiTarget: { url: `${dhis2.url}/api/`, username: 'importer' },
     }).expect(200)
 
     const { body: moved } = await put({
@@ -139,13 +140,14 @@ describe('a test of a target', () => {
   it('says what is wrong, as an answer', async () => {
     const secure = createServer(selfSigned()!, (_request, response) => response.end('{}'))
     await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve))
+    await using _stopped = { [Symbol.asyncDispose]: async () => void secure.close() }
     const { port } = secure.address() as AddressInfo
     const wrong = { ...credentials, password: 'wrong-password' }
     const cases: [object, string, RegExp][] = [
       [{ url: dhis2.url, ...wrong }, 'AUTHENTICATION_FAILED', /does not take the username and password/],
       [{ url: dhis2.url, authToken: 'd2pat_expired' }, 'AUTHENTICATION_FAILED', /token/],
       [{ url: dhis2.url.replace('/dhis', ''), ...credentials }, 'NOT_FOUND', /check the path/],
-      [{ url: 'http://127.0.0.1:1', ...credentials }, 'CONNECTION_REFUSED', /Nothing answers/],
+      [{ url: `http://127.0.0.1:${await freePort()}`, ...credentials }, 'CONNECTION_REFUSED', /Nothing answers/],
       [{ url: 'https://no.such.host.invalid', ...credentials }, 'HOST_UNKNOWN', /name/],
       [{ url: 'http://169.254.169.254/latest', ...credentials }, 'ADDRESS_NOT_ALLOWED', /link-local/],
       [{ url: 'https://10.1.2.3', ...credentials }, 'ADDRESS_NOT_ALLOWED', /private/],
@@ -157,7 +159,6 @@ describe('a test of a target', () => {
       expect(answer).toMatchObject({ status: 'ERROR', errorCode, message: expect.stringMatching(message) })
       expect(JSON.stringify(answer)).not.toContain('wrong-password')
     }
-    secure.close()
 
     dhis2.state.instead = () => ({ status: 200, body: { hello: 'world' } })
     expect(await test({ url: dhis2.url, ...credentials })).toMatchObject({ errorCode: 'OTHER_PROTOCOL' })
