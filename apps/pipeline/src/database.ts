@@ -192,11 +192,9 @@ export interface PublicDatasets {
   key: string;
   name: string;
   owner: string | null;
+  pipeline_id: number;
   reference: string | null;
-  row_count: number;
-  size: number;
   source: string | null;
-  table_name: string;
   tags: Generated<Json>;
   terms_of_use: string | null;
   uid: Generated<string>;

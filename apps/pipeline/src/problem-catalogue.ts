@@ -39,6 +39,18 @@ export const pipelineProblems: readonly KnownProblem[] = [
     when: 'The rows of a page are more than 4 MB: ask for the `pageSize` that `detail` names.',
   },
   {
+    code: 'not-saved',
+    status: 422,
+    title: 'None of the data pipelines was saved.',
+    when: 'One or more of a list of data pipelines are wrong: `errors` has what, for each. All of them are saved, or none.',
+  },
+  {
+    code: 'dataset-not-loaded',
+    status: 422,
+    title: 'The file of the public dataset cannot be loaded.',
+    when: 'Loading an uploaded public dataset failed: `detail` says why. A new one is not kept; one that was there keeps its rows.',
+  },
+  {
     code: 'upload-disk-full',
     status: 503,
     title: 'There is no room for the file.',

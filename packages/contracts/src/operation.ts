@@ -50,6 +50,8 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   leadsOn?: boolean
   /** The body is not JSON: this media type, streamed. */
   upload?: string
+  /** Of an upload that is `multipart/form-data`: the fields before the part `file`. */
+  form?: Contract<any>
 }
 
 type Given<Path extends string, Query, Body, Response> = Omit<

@@ -50,7 +50,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
         ...(signature.upload && {
           requestBody: {
             required: true,
-            content: { [signature.upload]: { schema: { type: 'string', format: 'binary' } } },
+            content: { [signature.upload]: { schema: uploadOf(signature, ref) } },
           },
         }),
         responses: {
@@ -135,6 +135,14 @@ function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
     required: query.required?.includes(name) ?? false,
     schema: ref(schema),
   }))
+}
+
+/** The file itself, or a form with the file at its end. */
+function uploadOf({ form }: Signature, ref: (contract: Json) => Json): Json {
+  const file = { type: 'string', format: 'binary' }
+  if (!form) return file
+  const { properties, required = [], ...rest } = form as Json
+  return ref({ ...rest, properties: { ...properties, file }, required: [...required, 'file'] })
 }
 
 /** Which variant each value of the discriminator means: without this, OpenAPI takes the values for names of schemas. */

@@ -6,6 +6,7 @@ import { dataQualityCheckOperations } from './data-quality-checks/operations.ts'
 import { destinationOperations } from './destinations/operations.ts'
 import type { PipelineContext } from './operation.ts'
 import { publicOperations } from './public/operations.ts'
+import { publicDatasetOperations } from './public-datasets/operations.ts'
 import { schemaOperations } from './schemas/operations.ts'
 import { settingOperations } from './settings/operations.ts'
 import { variableOperations } from './variables/operations.ts'
@@ -15,14 +16,15 @@ import { workflowOperations } from './workflows/operations.ts'
 /** Everything the service can be asked. */
 export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(schemaOperations),
-  ...Object.values(settingOperations),
-  ...Object.values(variableOperations),
   ...Object.values(catalogueOperations),
   ...Object.values(viewOperations),
-  ...Object.values(workflowOperations),
+  ...Object.values(settingOperations),
+  ...Object.values(variableOperations),
   ...Object.values(dataPipelineOperations),
+  ...Object.values(publicDatasetOperations),
   ...Object.values(dataQualityCheckOperations),
   ...Object.values(dataQualityCheckGroupOperations),
   ...Object.values(destinationOperations),
+  ...Object.values(workflowOperations),
   ...Object.values(publicOperations),
 ]

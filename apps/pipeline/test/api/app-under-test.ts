@@ -8,6 +8,7 @@ import { pipelineApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { DB } from '../../src/database.ts'
 import { openDestinations } from '../../src/engine/destinations/destinations.ts'
+import { openCatalogue } from '../../src/engine/datasets/catalogue.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
 import { identityLookups } from '../../src/identity/identity-service.ts'
 import { startStack } from '../engine/stack.ts'
@@ -62,7 +63,11 @@ export async function startService({ uploadLimit = 1_000_000, heartbeatSeconds =
       identity: identityLookups(config),
       warehouses: stack.warehouses,
       queue: stack.queue,
-      sources: openSources({ filesDirectory: config.FILES_DIRECTORY, allowed: config.OUTGOING_ALLOWED }),
+      sources: openSources({
+        filesDirectory: config.FILES_DIRECTORY,
+        allowed: config.OUTGOING_ALLOWED,
+        catalogue: openCatalogue({ db, warehouses: stack.warehouses }),
+      }),
       destinations: openDestinations({ allowed: config.OUTGOING_ALLOWED }),
       files: { directory: config.FILES_DIRECTORY, uploadLimit },
     })

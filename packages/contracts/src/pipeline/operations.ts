@@ -3,6 +3,7 @@ import { dataQualityCheckGroupSignatures } from './operations/data-quality-check
 import { dataQualityCheckSignatures } from './operations/data-quality-checks.ts'
 import { destinationSignatures } from './operations/destinations.ts'
 import { catalogueSignatures } from './operations/catalogue.ts'
+import { publicDatasetSignatures } from './operations/public-datasets.ts'
 import { publicSignatures } from './operations/public.ts'
 import { schemaSignatures } from './operations/schemas.ts'
 import { settingSignatures } from './operations/settings.ts'
@@ -17,10 +18,11 @@ export const pipelineOperations = {
   variables: variableSignatures,
   catalogue: catalogueSignatures,
   views: viewSignatures,
-  workflows: workflowSignatures,
   dataPipelines: dataPipelineSignatures,
   destinations: destinationSignatures,
   dataQualityChecks: dataQualityCheckSignatures,
   dataQualityCheckGroups: dataQualityCheckGroupSignatures,
+  workflows: workflowSignatures,
+  publicDatasets: publicDatasetSignatures,
   public: publicSignatures,
 }

@@ -1,9 +1,108 @@
 import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { body, Line, named, Tags, Text, Timestamp } from '../named.ts'
+import { RunStatus } from './run.ts'
+import { Table } from './table.ts'
 
-/** Names a public dataset, for everybody and for ever. */
+/** Names a public dataset, for everybody and for ever; its table is called so. */
 export const PublicDatasetKey = Type.String({
   minLength: 2,
   maxLength: 63,
-  pattern: '^[a-z][a-z0-9_]*$',
+  pattern: '^(?!pg_)[a-z][a-z0-9_]*$',
   examples: ['world_population'],
 })
+
+const fields = {
+  name: named.name,
+  description: Type.Optional(Text),
+  owner: Type.Optional(Line),
+  reference: Type.Optional(Text),
+  source: Type.Optional(Text),
+  termsOfUse: Type.Optional(Text),
+}
+
+/** The fields of the form that a public dataset is uploaded with; its file comes behind them. */
+export const PublicDatasetForm = contract(
+  'PublicDatasetForm',
+  Type.Object(
+    {
+      key: PublicDatasetKey,
+      ...fields,
+      tags: Type.Optional(
+        Type.String({ maxLength: 5_000, description: 'With commas between.', examples: ['people, world'] }),
+      ),
+      headerRow: Type.Optional(
+        Type.Enum(['true', 'false'], { description: 'Whether the first row names the columns; true when absent.' }),
+      ),
+    },
+    closed,
+  ),
+)
+export type PublicDatasetForm = TypeOf<typeof PublicDatasetForm>
+
+export const PublicDatasetBody = contract(
+  'PublicDatasetBody',
+  body(
+    {
+      /** As it is: a dataset keeps its key. */
+      key: PublicDatasetKey,
+      ...fields,
+      tags: Type.Optional(Tags),
+      headerRow: Type.Optional(
+        Type.Boolean({ description: 'Whether the first row names the columns. A change loads the file anew.' }),
+      ),
+    },
+    ['table', 'tagString', 'status'],
+  ),
+)
+export type PublicDatasetBody = TypeOf<typeof PublicDatasetBody>
+
+/** A table that was uploaded once, for every PUBLIC_DATASET pipeline of every organisation. */
+export const PublicDataset = contract(
+  'PublicDataset',
+  Type.Object(
+    {
+      key: PublicDatasetKey,
+      lastUpdated: Timestamp,
+      ...fields,
+      tags: Tags,
+      tagString: Type.Optional(Text),
+      headerRow: Type.Boolean(),
+      /** Absent in lists of them, and until the file is loaded. */
+      table: Type.Optional(Table),
+      /** How loading the file went. */
+      status: RunStatus,
+    },
+    closed,
+  ),
+)
+export type PublicDataset = TypeOf<typeof PublicDataset>
+
+export const PublicDatasetUploadQuery = contract(
+  'PublicDatasetUploadQuery',
+  Type.Object(
+    {
+      wait: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 60,
+          description: 'Seconds to wait for the file to be loaded; 30 when absent. It is loaded all the same.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+export type PublicDatasetUploadQuery = TypeOf<typeof PublicDatasetUploadQuery>
+
+export const PublicDatasetFileQuery = contract(
+  'PublicDatasetFileQuery',
+  Type.Object(
+    {
+      ...PublicDatasetUploadQuery.properties,
+      name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "The file's name." })),
+    },
+    closed,
+  ),
+)
+export type PublicDatasetFileQuery = TypeOf<typeof PublicDatasetFileQuery>

@@ -13,6 +13,7 @@ import { previewFile } from './preview-file.ts'
 import { previewSource } from './preview.ts'
 import { dataPipelines } from './records.ts'
 import { logs } from './run-history.ts'
+import { saveDataPipelines } from './save-many.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
@@ -22,6 +23,7 @@ const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
   // Before those of one pipeline, as whose uid their names could be taken.
+  saveMany: operation(signatures.saveMany, saveDataPipelines),
   preview: operation(signatures.preview, previewSource),
   previewFile: operation(signatures.previewFile, previewFile),
   lookup: operation(signatures.lookup, lookUp),

@@ -44,7 +44,8 @@ export async function uploadFile(
   }
 }
 
-function demandFile(headers: IncomingHttpHeaders, limit: number): void {
+/** Refuses what its headers say is too large, or no file itself. */
+export function demandFile(headers: IncomingHttpHeaders, limit: number): void {
   if (Number(headers['content-length'] ?? 0) > limit) throw problems.tooLarge(limit)
   demandBytes(headers)
 }

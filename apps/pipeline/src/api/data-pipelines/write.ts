@@ -29,6 +29,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
   async columns(trx, body, current, input) {
     if (current && current.type !== body.type)
       throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
+    await kindOf(body.type).checkStored?.(body, trx)
     const uid = current?.uid ?? randomUUID()
     return {
       ...(current ? {} : { uid, client: input.caller.client, type: body.type }),

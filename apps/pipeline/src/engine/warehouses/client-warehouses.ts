@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { connect, isUnavailable, type KeyRing } from '@sluice/database'
 import type { Logger, Redaction } from '@sluice/process'
 import { sql, type Kysely, type Selectable } from 'kysely'
+import { catalogueClient, catalogueKey } from '../../catalogue-client.ts'
 import type { DB, Warehouses } from '../../database.ts'
 import { ledgerKey } from './postgres/access.ts'
 import { openPostgresWarehouse } from './postgres/postgres-warehouse.ts'
@@ -14,9 +15,22 @@ export interface ClientWarehouses extends AsyncDisposable {
   open(client: string): Promise<Warehouse>
   /** For reading and dropping: undefined where none was made yet. Asks the warehouse's server nothing. */
   find(client: string): Promise<Warehouse | undefined>
+  /** How its role `read` gets in, for a source that copies from it; undefined where there is none. */
+  readAccess(client: string): Promise<ReadAccess | undefined>
   /** Throws when the warehouse's server does not answer. */
   check(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface ReadAccess {
+  host: string
+  port: number
+  database: string
+  ssl: boolean
+  /** Whether any certificate will do. */
+  trustServerCertificate: boolean
+  user: string
+  password: string
 }
 
 interface Parts {
@@ -88,6 +102,12 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
       const row = await rowOf(db, client)
       return row?.provisioned_at ? warehouseOf(row) : undefined
     },
+    async readAccess(client) {
+      const row = await rowOf(db, client)
+      if (!row?.provisioned_at) return undefined
+      const { host, port, database, ssl, read } = warehouseAccess(adminUrl, credentialsOf(parts, row))
+      return { host, port, database, ssl: Boolean(ssl), trustServerCertificate: trusts(ssl), ...read }
+    },
     async check() {
       await sql`select 1`.execute(server.db)
     },
@@ -100,6 +120,9 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
     },
   }
 }
+
+const trusts = (ssl: ReturnType<typeof warehouseAccess>['ssl']) =>
+  typeof ssl === 'object' && ssl.rejectUnauthorized === false
 
 type Row = Selectable<Warehouses>
 
@@ -121,7 +144,7 @@ async function insertRow({ db, keyRing }: Parts, client: string): Promise<Row> {
     .insertInto('warehouses')
     .values({
       client,
-      key: randomBytes(10).toString('hex'),
+      key: client === catalogueClient ? catalogueKey : randomBytes(10).toString('hex'),
       load_password: sealed('load'),
       read_password: sealed('read'),
     })

@@ -2,6 +2,7 @@ import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../envelope.ts'
 import { signature } from '../../operation.ts'
 import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { DataPipelinesBody, SavedDataPipelines } from '../data-pipelines-bulk.ts'
 import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
 import { UploadedFile } from '../data-pipeline/uploaded-file.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'
@@ -26,6 +27,17 @@ const { see, manage } = pipeline
 const seeData = [...see, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 
 export const dataPipelineSignatures = {
+  saveMany: signature({
+    id: 'dataPipelines.saveMany',
+    summary: 'Save many data pipelines at once',
+    description:
+      'All or none. One with an `id` replaces that pipeline, one without it the pipeline of its name, and else it is created. What is wrong is told for each, with a pointer into the list.',
+    method: 'post',
+    path: '/data-pipelines/bulk',
+    guard: manage,
+    body: DataPipelinesBody,
+    response: SavedDataPipelines,
+  }),
   ...recordSignatures(pipeline),
   ...sharingSignatures(pipeline),
   ...runSignatures(pipeline),

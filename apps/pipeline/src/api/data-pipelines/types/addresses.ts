@@ -3,12 +3,16 @@ import { problems } from '@sluice/http'
 /** Bounds of what `sourceName` may answer. */
 const longest = 255
 
+/** A variable stands for what is known at the run only: here it passes for a part of a name. */
+const withoutVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}/g, 'some-variable')
+
 /**
  * Refuses an address that says more than where a system is. Whether its host may be reached is decided when it is, as with
  * databases: a name can lead elsewhere by then.
  */
 export function demandAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const plain = withoutVariables(text)
+  const url = URL.canParse(plain) ? new URL(plain) : undefined
   if (!url?.hostname) throw problems.refused(pointer, 'This is no address: write it like https://data.example.org.')
   if (url.username || url.password)
     throw problems.refused(pointer, 'A name and a password go into fields of their own, not into the address.')
@@ -20,12 +24,15 @@ export function demandAddress(pointer: string, text: string, { query = false, fr
 
 /** Two addresses of one system are written alike by this: what secrets are meant for. */
 export function sameAddress(text: string): string {
+  if (!URL.canParse(text)) return text
   const { origin, pathname, search } = new URL(text)
   return `${origin}${pathname.replace(/\/+$/, '')}${search}`
 }
 
 /** `registry at db.example.org`. */
-export const nameAt = (what: string, url: string): string => `${what} at ${new URL(url).host}`.slice(0, longest)
+export const nameAt = (what: string, url: string): string => `${what} at ${hostOf(url)}`.slice(0, longest)
+
+export const hostOf = (url: string): string => /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url
 
 /** Refuses a day that is before the other. */
 export function demandOrder({ startDate, endDate }: { startDate?: string | undefined; endDate?: string | undefined }) {

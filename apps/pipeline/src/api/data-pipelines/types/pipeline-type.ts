@@ -1,4 +1,6 @@
 import type { DataPipeline, DataPipelineBody, PipelineType } from '@sluice/contracts'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../../database.ts'
 import type { GivenSecrets } from '../../kept-secrets.ts'
 import type { SourceSecrets } from '../../../source-secrets.ts'
 
@@ -24,6 +26,8 @@ export interface PipelineKind<Type extends KnownType, Settings extends object> {
   checkConnection?(source: SourceOf<Type>): void
   /** Refuses what the contract cannot say. */
   check(source: SourceOf<Type>): void
+  /** Refuses what names something of this service that is not there, and keeps it there until the transaction ends. */
+  checkStored?(source: SourceOf<Type>, trx: Transaction<DB>): Promise<void>
   /** What is kept of the body, without secrets. */
   settings(source: SourceOf<Type>): Settings
   secrets(source: SourceOf<Type>): GivenSecrets

@@ -1,4 +1,6 @@
 import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../../database.ts'
 import type { SourceSecrets } from '../../../source-secrets.ts'
 import { csvUpload } from './csv-upload.ts'
 import { sqlDatabaseA, sqlDatabaseB, sqlDatabaseC, sqlDatabaseD, warehouseA } from './databases.ts'
@@ -50,10 +52,11 @@ type AnyBody = DataPipelineBody | SourceBody
 /** A kind as whoever knows no type in particular may use it. */
 export type AnyKind = Omit<
   PipelineKind<KnownType, any>,
-  'checkConnection' | 'check' | 'settings' | 'secrets' | 'checkSecrets' | 'fields'
+  'checkConnection' | 'check' | 'checkStored' | 'settings' | 'secrets' | 'checkSecrets' | 'fields'
 > & {
   checkConnection?(body: AnyBody): void
   check(body: AnyBody): void
+  checkStored?(body: AnyBody, trx: Transaction<DB>): Promise<void>
   settings(body: AnyBody): object
   secrets(body: AnyBody): GivenSecrets
   checkSecrets?(settings: object, secrets: SourceSecrets): void

@@ -1,6 +1,6 @@
 import { clinicalAccess, functionAccess, spreadsheetAccess } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { demandAddress, nameAt, sameAddress } from './addresses.ts'
+import { demandAddress, hostOf, nameAt, sameAddress } from './addresses.ts'
 import { connected } from './connected.ts'
 import { demandOneWay, demandPair, demandUsername } from './credentials.ts'
 
@@ -47,7 +47,7 @@ export const functionCall = connected({
   },
   meantFor: ({ functionSource: { url, headerName } }) => [url === undefined ? '' : sameAddress(url), headerName ?? ''],
   name({ functionSource: { url, functionName } }) {
-    return url === undefined ? functionName! : new URL(url).host
+    return (url === undefined ? functionName! : hostOf(url)).slice(0, 255)
   },
 })
 

@@ -1,0 +1,111 @@
+import { sql, type Transaction } from 'kysely'
+import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, Violation } from '@sluice/contracts'
+import { Problem, type Input } from '@sluice/http'
+import { isUid, withoutSecrets } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import { translate } from '../../problems.ts'
+import type { PipelineContext } from '../operation.ts'
+import { dataPipelines } from './records.ts'
+import type { DataPipelineRow } from './row.ts'
+import { dataPipelineWriting } from './write.ts'
+
+type Asking = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
+type Saved = SavedDataPipelines['dataPipelines'][number]
+
+/** Violations that are answered; who has more of them has made one mistake many times. */
+const mostTold = 100
+
+/**
+ * Saves all of them in one transaction, or none: each as if it had been sent alone, by the same checks and rights. What is wrong
+ * is answered for all of them at once, as far as that can be told.
+ */
+export async function saveDataPipelines(input: Asking): Promise<SavedDataPipelines> {
+  const { body, write } = input
+  const bodies = body.dataPipelines
+  const wrong = [...doubled(bodies)]
+  for (const [index, one] of bodies.entries())
+    wrong.push(...(await violations(index, async () => dataPipelineWriting.check(one, input))))
+  refuseAll(wrong)
+  return write(async (trx) => {
+    const saved: Saved[] = []
+    const refused: Violation[] = []
+    for (const [index, one] of bodies.entries()) {
+      await sql`savepoint one`.execute(trx)
+      const found = await violations(index, async () => void saved.push(await save(trx, one, input)))
+      await (found.length > 0 ? sql`rollback to savepoint one` : sql`release savepoint one`).execute(trx)
+      refused.push(...found)
+      if (refused.length >= mostTold) break
+    }
+    refuseAll(refused)
+    return { dataPipelines: saved }
+  })
+}
+
+async function save(trx: Transaction<DB>, body: DataPipelineBody, input: Asking): Promise<Saved> {
+  const { caller, request } = input
+  const uid = idOf(body) ?? (await uidOfName(trx, caller.client, body.name))
+  const before = uid === undefined ? undefined : await dataPipelines.lock(trx, caller, uid, undefined)
+  const columns = await dataPipelineWriting.columns(trx, body, before, input)
+  const after: DataPipelineRow = before
+    ? await dataPipelines.update(trx, caller, before, columns)
+    : await dataPipelines.insert(trx, caller, columns)
+  request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
+  return { id: after.uid, name: after.name, type: after.type, result: before ? 'UPDATED' : 'CREATED' }
+}
+
+async function uidOfName(trx: Transaction<DB>, client: string, name: string): Promise<string | undefined> {
+  const row = trx.selectFrom('data_pipelines').select('uid').where('client', '=', client).where('name', '=', name)
+  return (await row.executeTakeFirst())?.uid
+}
+
+/** A body takes any id, and a single write reads none: the address says which one is meant. Here the body does. */
+function idOf(body: DataPipelineBody): string | undefined {
+  const { id } = body as { id?: unknown }
+  return id === undefined || id === null ? undefined : String(id).toLowerCase()
+}
+
+/** Two of one id or name would undo each other. */
+function* doubled(bodies: readonly DataPipelineBody[]): Generator<Violation> {
+  const seen = new Set<string>()
+  for (const [index, body] of bodies.entries()) {
+    const id = idOf(body)
+    if (id !== undefined && !isUid(id))
+      yield { pointer: `/dataPipelines/${index}/id`, detail: 'This is no id: leave it out for a new pipeline.' }
+    for (const [field, value] of Object.entries({ id, name: body.name })) {
+      if (value === undefined) continue
+      const key = `${field} ${value}`
+      if (seen.has(key))
+        yield {
+          pointer: `/dataPipelines/${index}/${field}`,
+          detail: `Another pipeline of this list has this ${field}.`,
+        }
+      seen.add(key)
+    }
+  }
+}
+
+/** What is wrong with one of them, if anything; what is no problem of it is thrown on. */
+async function violations(index: number, work: () => Promise<void>): Promise<Violation[]> {
+  try {
+    await work()
+    return []
+  } catch (error) {
+    const problem = error instanceof Problem ? error : translate(error)
+    if (!problem || problem.status >= 500) throw error
+    const at = `/dataPipelines/${index}`
+    if (problem.status === 404)
+      return [{ pointer: `${at}/id`, detail: 'There is no such data pipeline that you may change.' }]
+    return (problem.errors ?? [{ pointer: '/', detail: problem.message }]).map(({ pointer, detail }) => ({
+      pointer: pointer === '/' ? at : `${at}${pointer}`,
+      detail,
+    }))
+  }
+}
+
+function refuseAll(errors: readonly Violation[]): void {
+  if (errors.length === 0) return
+  throw new Problem(422, 'not-saved', 'None of the data pipelines was saved.', {
+    detail: `${errors.length === 1 ? 'One thing is' : `${errors.length} things are`} wrong; the first: ${errors[0]!.detail}`,
+    errors: errors.slice(0, mostTold),
+  })
+}

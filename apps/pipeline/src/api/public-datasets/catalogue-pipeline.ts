@@ -1,0 +1,96 @@
+import { sql, type Transaction } from 'kysely'
+import { problems } from '@sluice/http'
+import type { ReceivedFile } from '../../files/receive-file.ts'
+import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
+import type { DB } from '../../database.ts'
+import { startRun } from '../../engine/runs/start-run.ts'
+import type { Asked } from '../operation.ts'
+
+/** What loads a public dataset: a CSV_UPLOAD pipeline of the catalogue's own client, which nobody can see. Answers its key. */
+export async function insertPipeline(
+  trx: Transaction<DB>,
+  { key, headerRow }: { key: string; headerRow: boolean },
+): Promise<number> {
+  const schema = await ensureSchema(trx)
+  const { id } = await trx
+    .insertInto('data_pipelines')
+    .values({
+      client: catalogueClient,
+      name: key,
+      type: 'CSV_UPLOAD',
+      disabled: false,
+      run_trigger: 'NEVER',
+      schema_id: schema,
+      table_name: key,
+      settings: settingsOf(headerRow),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+const settingsOf = (headerRow: boolean): string => JSON.stringify({ csvOptions: { headerRow } })
+
+async function ensureSchema(trx: Transaction<DB>): Promise<number> {
+  await trx
+    .insertInto('schemas')
+    .values({
+      client: catalogueClient,
+      name: 'Public datasets',
+      schema_name: catalogueSchema,
+      permanent: true,
+      provider_schema: 'SQL_DATABASE_D',
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const { id } = await trx
+    .selectFrom('schemas')
+    .select('id')
+    .where('client', '=', catalogueClient)
+    .where('schema_name', '=', catalogueSchema)
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** Has the pipeline read its first row otherwise from now on. */
+export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, headerRow: boolean): Promise<void> {
+  await trx
+    .updateTable('data_pipelines')
+    .set({ settings: settingsOf(headerRow) })
+    .where('id', '=', pipeline)
+    .execute()
+}
+
+/** Makes a received file the pipeline's, in place of the one it had. */
+export async function replaceFile(
+  trx: Transaction<DB>,
+  pipeline: number,
+  { uid, name, size, sha256, by }: Pick<ReceivedFile, 'size' | 'sha256'> & { uid: string; name: string; by: string },
+): Promise<void> {
+  await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline).execute()
+  await trx
+    .insertInto('uploaded_files')
+    .values({ uid, pipeline_id: pipeline, name, size, sha256, uploaded_by: by })
+    .execute()
+}
+
+/** Begins to load the pipeline's file; answers the run. Refuses while an earlier one is being loaded. */
+export async function load(
+  trx: Transaction<DB>,
+  pipeline: number,
+  { queue, caller }: Pick<Asked, 'queue' | 'caller'>,
+): Promise<string> {
+  const runnable = { id: pipeline, client: catalogueClient, kind: 'DATA_PIPELINE' } as const
+  const { run, existing } = await startRun(trx, queue, runnable, {
+    trigger: 'MANUAL',
+    mode: 'FULL',
+    createdBy: caller.uid,
+  })
+  // That one reads the file that it was started with.
+  if (existing) throw problems.conflict('/', 'The public dataset is being loaded just now: wait for the end of that.')
+  return run.uid
+}
+
+/** Whoever makes, replaces or deletes the dataset of this key waits for the others who do. */
+export const lockKey = (trx: Transaction<DB>, key: string) =>
+  sql`select pg_advisory_xact_lock(hashtext(${`public dataset ${key}`}))`.execute(trx)

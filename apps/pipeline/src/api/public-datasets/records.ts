@@ -1,0 +1,39 @@
+import { sql, type Kysely, type Selectable } from 'kysely'
+import type { PublicDataset } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { records, type RecordKind, type Refined } from '@sluice/records'
+import type { DB, PublicDatasets } from '../../database.ts'
+import type { Asked } from '../operation.ts'
+import { tagsColumn } from '../recorded.ts'
+import { presentPublicDatasets } from './present.ts'
+
+export type PublicDatasetRow = Refined<Selectable<PublicDatasets>, { tags: string[] }>
+
+/** Everybody here reads all of them; who made one, and their organisation, changes it. */
+const kind: RecordKind<PublicDatasetRow, PublicDataset, Asked> = {
+  noun: 'public dataset',
+  table: 'public_datasets',
+  path: '/public-datasets',
+  properties: {
+    id: { type: 'uid', column: 'r.uid' },
+    key: { type: 'string', column: 'r.key' },
+    name: { type: 'string', column: 'r.name' },
+    description: { type: 'string', column: 'r.description' },
+    owner: { type: 'string', column: 'r.owner' },
+    tags: { type: 'strings', column: tagsColumn },
+    created: { type: 'date-time', column: 'r.created_at' },
+    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
+  },
+  matches: (like) => sql`(r.key ilike ${like} or r.name ilike ${like} or r.description ilike ${like})`,
+  scope: (caller, level) => (level === 'READ' ? sql`true` : sql`r.client = ${caller.client}`),
+  present: presentPublicDatasets,
+}
+
+export const publicDatasets = records(kind)
+
+/** The id of the one with this key; 404 where there is none. */
+export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
+  const row = await db.selectFrom('public_datasets').select('uid').where('key', '=', key).executeTakeFirst()
+  if (!row) throw problems.notFound('public dataset')
+  return row.uid
+}

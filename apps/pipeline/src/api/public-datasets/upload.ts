@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto'
+import type { PublicDataset, PublicDatasetFileQuery } from '@sluice/contracts'
+import { problems, type Answer, type Input } from '@sluice/http'
+import { receiveFile } from '../../files/receive-file.ts'
+import { demandFile } from '../data-pipelines/upload.ts'
+import type { PipelineContext } from '../operation.ts'
+import { load, lockKey, replaceFile } from './catalogue-pipeline.ts'
+import { answerDataset } from './present.ts'
+import { publicDatasets, uidOfKey } from './records.ts'
+import { waitForLoad } from './wait-for-load.ts'
+
+type Asking = Input<PipelineContext, '/public-datasets/:key/file', PublicDatasetFileQuery, undefined>
+
+/** Streams new rows to disk and has a worker load them; the old ones stay until then, and where it cannot. */
+export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>> {
+  const { db, caller, params, query, request, files, write } = input
+  const { key } = params
+  await publicDatasets.readToWrite(db, caller, await uidOfKey(db, key), request.ifMatch)
+  demandFile(request.stream.headers, files.uploadLimit)
+
+  const uid = randomUUID()
+  const { size, sha256, discard } = await receiveFile(request.stream, files, uid)
+  const name = query.name ?? key
+  try {
+    if (size === 0) throw problems.refused('/', 'The file is empty.')
+    const { row, run } = await write(async (trx) => {
+      await lockKey(trx, key)
+      const before = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
+      await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, by: caller.uid })
+      const after = await publicDatasets.update(trx, caller, before, {})
+      request.audit(after.uid, { file: { uid, name, size, sha256 } })
+      return { row: after, run: await load(trx, before.pipeline_id, input) }
+    })
+    await waitForLoad(input, run, query.wait)
+    return await answerDataset(row, input)
+  } catch (error) {
+    // Rows name the file once they were written; a janitor removes what none names.
+    if (!(await isNamed())) await discard()
+    throw error
+  }
+
+  async function isNamed(): Promise<boolean> {
+    const file = await db.selectFrom('uploaded_files').select('id').where('uid', '=', uid).executeTakeFirst()
+    return file !== undefined
+  }
+}

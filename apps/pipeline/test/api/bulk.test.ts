@@ -1,0 +1,132 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { openSourceSecrets } from '../../src/source-secrets.ts'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { samples, withSecrets } from './type-samples.ts'
+
+let service: Service
+let client: string
+let owner: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService()
+  client = (await service.identity.client()).id
+  owner = service.as(await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(() => service?.stop())
+
+type Sampled = 'SOURCE_SYSTEM_E' | 'SOURCE_SYSTEM_H' | 'OBJECT_STORAGE_BUCKET'
+const newBody = (type: Sampled, changes: object = {}) =>
+  pipelineBody(schema, { type, ...withSecrets(samples[type], 'a value'), ...changes })
+const save = (...dataPipelines: object[]) => owner.post('/data-pipelines/bulk').send({ dataPipelines })
+const pointers = (body: any): string[] => body.errors.map(({ pointer }: { pointer: string }) => pointer)
+const count = async () => Number((await owner.get('/data-pipelines?pageSize=1')).headers['x-total-count'])
+
+describe('many pipelines', () => {
+  it('are saved at once: those of an id or a name replaced, the others created', async () => {
+    const [byId, byName] = await Promise.all(
+      [newBody('SOURCE_SYSTEM_E'), newBody('SOURCE_SYSTEM_H')].map((body) =>
+        owner.post('/data-pipelines').send(body).expect(201),
+      ),
+    )
+    const fresh = newBody('OBJECT_STORAGE_BUCKET')
+    const renamed = { ...byId!.body, name: `Renamed ${randomBytes(4).toString('hex')}`, survey: 'another' }
+    const { id: _, ...named } = byName!.body
+    const { body } = await save(renamed, { ...named, facilities: ['HC02'] }, fresh).expect(200)
+    expect(body.dataPipelines).toEqual([
+      { id: byId!.body.id, name: renamed.name, type: 'SOURCE_SYSTEM_E', result: 'UPDATED' },
+      { id: byName!.body.id, name: named.name, type: 'SOURCE_SYSTEM_H', result: 'UPDATED' },
+      { id: expect.any(String), name: fresh.name, type: 'OBJECT_STORAGE_BUCKET', result: 'CREATED' },
+    ])
+    const read = async (id: string) => (await owner.get(`/data-pipelines/${id}`).expect(200)).body
+    expect(await read(byId!.body.id)).toMatchObject({ name: renamed.name, survey: 'another' })
+    expect(await read(byName!.body.id)).toMatchObject({ facilities: ['HC02'] })
+    expect(await read(body.dataPipelines[2].id)).toMatchObject({
+      name: fresh.name,
+      key: samples.OBJECT_STORAGE_BUCKET.own['key'],
+    })
+
+    const row = service.stack.db.selectFrom('data_pipelines').select(['uid', 'source_secrets'])
+    const kept = await row.where('uid', '=', byId!.body.id).executeTakeFirstOrThrow()
+    expect(openSourceSecrets(kept, service.config.SECRET_KEYS)).toEqual({ authToken: 'a value' })
+    for (const { id } of body.dataPipelines) {
+      const audited = service.stack.db.selectFrom('audit').select('operation').where('object', '=', id)
+      expect(await audited.execute()).toContainEqual({ operation: 'dataPipelines.saveMany' })
+    }
+  })
+
+  it('are saved all or not at all, and each is told what is wrong with it', async () => {
+    const before = await count()
+    const taken = (await owner.post('/data-pipelines').send(newBody('SOURCE_SYSTEM_E')).expect(201)).body
+    const target = { schema: { id: schema }, tableName: taken.dataWarehouseTarget.tableName }
+    const { body } = await save(
+      newBody('SOURCE_SYSTEM_E'),
+      newBody('SOURCE_SYSTEM_E', { dataWarehouseTarget: target }),
+      newBody('SOURCE_SYSTEM_H', { id: randomUUID() }),
+      newBody('SOURCE_SYSTEM_H', { dataWarehouseTarget: { schema: { id: randomUUID() } } }),
+      {
+        ...taken,
+        type: 'SOURCE_SYSTEM_H',
+        facilities: ['a'],
+        startDate: '2026-01-01',
+        endDate: '2026-01-02',
+        survey: undefined,
+      },
+    ).expect(422)
+    expect(body.code).toBe('not-saved')
+    expect(pointers(body)).toEqual([
+      '/dataPipelines/1/dataWarehouseTarget/tableName',
+      '/dataPipelines/2/id',
+      '/dataPipelines/3/dataWarehouseTarget/schema/id',
+      '/dataPipelines/4/type',
+    ])
+    expect(await count()).toBe(before + 1)
+  })
+
+  it('are looked at by the rules of their types before anything is written', async () => {
+    const wrong = newBody('SOURCE_SYSTEM_H', { endDate: '2020-01-01' })
+    const { body } = await save(
+      newBody('SOURCE_SYSTEM_E'),
+      wrong,
+      newBody('OBJECT_STORAGE_BUCKET', { key: '[' }),
+    ).expect(422)
+    expect(pointers(body)).toEqual(['/dataPipelines/1/endDate', '/dataPipelines/2/key'])
+    const malformed = await save({ ...wrong, facilities: [] }, newBody('SOURCE_SYSTEM_E')).expect(400)
+    expect(pointers(malformed.body)).toEqual(['/dataPipelines/0/facilities'])
+  })
+
+  it('have ids and names of their own', async () => {
+    const one = newBody('SOURCE_SYSTEM_E')
+    const { body } = await save(one, newBody('SOURCE_SYSTEM_H', { name: one.name }), {
+      ...one,
+      id: 'x',
+      name: 'y',
+    }).expect(422)
+    expect(pointers(body).toSorted()).toEqual(['/dataPipelines/1/name', '/dataPipelines/2/id'])
+  })
+
+  it('of others are not changed, though their name or id be known', async () => {
+    const theirs = (await owner.post('/data-pipelines').send(newBody('SOURCE_SYSTEM_E')).expect(201)).body
+    const colleague = service.as(
+      await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']),
+    )
+    const own = (await colleague.post('/schemas').send(schemaBody()).expect(201)).body.id
+    const target = { dataWarehouseTarget: { schema: { id: own } } }
+    for (const changes of [{ id: theirs.id }, { name: theirs.name }]) {
+      const dataPipelines = [newBody('SOURCE_SYSTEM_E', { ...target, ...changes })]
+      const { body } = await colleague.post('/data-pipelines/bulk').send({ dataPipelines }).expect(422)
+      expect(pointers(body)).toEqual([`/dataPipelines/0/${Object.keys(changes)[0]}`])
+    }
+    expect((await owner.get(`/data-pipelines/${theirs.id}`).expect(200)).body.lastUpdated).toBe(theirs.lastUpdated)
+  })
+
+  it('are a thousand at most', async () => {
+    const many = (length: number) => Array.from({ length }, () => newBody('SOURCE_SYSTEM_E'))
+    await save(...many(1_001)).expect(400)
+    await save().expect(400)
+    const before = await count()
+    await save(...many(1_000)).expect(200)
+    expect(await count()).toBe(before + 1_000)
+  })
+})

@@ -1,0 +1,40 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line, Uid } from '../named.ts'
+import { DataPipelineBody } from './data-pipeline/data-pipeline.ts'
+
+/** What is saved at once, at most. */
+export const mostAtOnce = 1_000
+
+/** Pipelines to be saved together, of one type or of several. One with an `id` is that pipeline; else its name says which. */
+export const DataPipelinesBody = contract(
+  'DataPipelinesBody',
+  Type.Object(
+    {
+      dataPipelines: Type.Array(Type.Unsafe<DataPipelineBody>(DataPipelineBody), {
+        minItems: 1,
+        maxItems: mostAtOnce,
+      }),
+    },
+    closed,
+  ),
+)
+export type DataPipelinesBody = TypeOf<typeof DataPipelinesBody>
+
+/** What became of each, in the order in which they came. */
+export const SavedDataPipelines = contract(
+  'SavedDataPipelines',
+  Type.Object(
+    {
+      dataPipelines: Type.Array(
+        Type.Object(
+          { id: Uid, name: Line, type: Line, result: Type.Enum(['CREATED', 'UPDATED']) },
+          { ...closed, title: 'SavedDataPipeline' },
+        ),
+        { maxItems: mostAtOnce },
+      ),
+    },
+    closed,
+  ),
+)
+export type SavedDataPipelines = TypeOf<typeof SavedDataPipelines>

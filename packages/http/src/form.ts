@@ -1,0 +1,128 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { Busboy, type BusboyHeaders } from '@fastify/busboy'
+import { checker, type Contract, type Violation } from '@sluice/contracts'
+import { problems } from './problem.ts'
+
+/** A form whose file has begun to arrive. */
+export interface Form<Fields> {
+  fields: Fields
+  file: {
+    /** Without folders, as the sender calls it; undefined where it does not. */
+    name: string | undefined
+    /** To be read to its end; errors are problems. */
+    stream: Readable
+  }
+  /** Once the file was read: throws a problem unless the form ended behind it. */
+  ended(): Promise<void>
+  /** Stops reading, wherever it is: what was not read stays with the connection. */
+  leave(): void
+}
+
+/** Bytes of one field and of a name, fields, and milliseconds until the file has to begin. */
+const limits = {
+  fieldSize: 64 * 1024,
+  fieldNameSize: 100,
+  fields: 50,
+  files: 1,
+  parts: 52,
+  headerPairs: 20,
+  headerSize: 8192,
+}
+const longest = 30_000
+
+/**
+ * Reads the fields of a `multipart/form-data` body, and stops where its file begins: the one part called `file`, behind all fields.
+ * Nothing but the fields is held in memory. Throws problems: 415 for another media type, 400 for what is no such form.
+ */
+export async function readForm<Fields>(request: IncomingMessage, contract: Contract<Fields>): Promise<Form<Fields>> {
+  const parser = parserOf(request)
+  const given = new Map<string, string>()
+  const wrong: Violation[] = []
+  const begun = Promise.withResolvers<{ name: string | undefined; stream: Readable } | undefined>()
+  const over = Promise.withResolvers<void>()
+  // Whoever is not waited for any more fails unheard.
+  over.promise.catch(() => {})
+  begun.promise.catch(() => {})
+  let file: Readable | undefined
+
+  const fail = (error: Error) => {
+    begun.reject(error)
+    over.reject(error)
+    leave()
+    file?.destroy(error)
+  }
+  const broken = () =>
+    fail(problems.unreadableBody('The form broke off before its end; nothing was kept. Send it again.'))
+  const refuse = (pointer: string, detail: string) => fail(problems.malformed([{ pointer, detail }]))
+
+  parser.on('field', (name, value, nameCut, valueCut) => {
+    if (file) return refuse(`/${name}`, 'comes behind the file: send all fields before it')
+    if (nameCut) return refuse('/', `has a field whose name is longer than ${limits.fieldNameSize} bytes`)
+    if (valueCut) wrong.push({ pointer: `/${name}`, detail: `must have at most ${limits.fieldSize} bytes` })
+    else if (given.has(name)) wrong.push({ pointer: `/${name}`, detail: 'is there twice' })
+    else if (value.includes('\0')) wrong.push({ pointer: `/${name}`, detail: 'must not contain the NUL character' })
+    else given.set(name, value)
+  })
+  parser.on('file', (name, stream, fileName) => {
+    // Its errors are told by whoever reads it; before anybody does, they must not end the process.
+    stream.on('error', () => {})
+    if (name !== 'file') return refuse(`/${name}`, 'is not known here: the file is called file')
+    file = stream
+    begun.resolve({ name: plainName(fileName), stream })
+  })
+  for (const limit of ['filesLimit', 'partsLimit', 'fieldsLimit'] as const)
+    parser.on(limit, () => refuse('/', limit === 'filesLimit' ? 'has more than one file' : 'has too many fields'))
+  parser.once('error', broken)
+  parser.once('finish', () => {
+    begun.resolve(undefined)
+    over.resolve()
+  })
+  request.once('close', () => request.complete || broken())
+  request.pipe(parser)
+
+  const slow = setTimeout(() => fail(problems.unreadableBody('The fields of the form took too long.')), longest)
+  try {
+    const found = await begun.promise
+    const checked = checker(contract)(Object.fromEntries(given))
+    if ('violations' in checked) wrong.push(...checked.violations)
+    if (!found)
+      wrong.push({ pointer: '/file', detail: given.has('file') ? 'must be a file, with a name' : 'is required' })
+    if (wrong.length > 0 || !found) throw problems.malformed(wrong)
+    return { fields: (checked as { value: Fields }).value, file: found, ended: () => over.promise, leave }
+  } catch (error) {
+    leave()
+    throw error
+  } finally {
+    clearTimeout(slow)
+  }
+
+  function leave(): void {
+    request.unpipe(parser)
+    request.pause()
+  }
+}
+
+function parserOf(request: IncomingMessage) {
+  const { 'content-type': type, 'content-encoding': encoding } = request.headers
+  const wanted = problems.unsupportedMediaType('multipart/form-data, with the fields before the file')
+  if (!type || !/^multipart\/form-data\s*;.*boundary=/i.test(type)) throw wanted
+  if (encoding && encoding !== 'identity')
+    throw problems.unsupportedMediaType('multipart/form-data without Content-Encoding')
+  try {
+    return new Busboy({ headers: request.headers as BusboyHeaders, limits })
+  } catch {
+    throw wanted
+  }
+}
+
+/** One line, without folders of whatever system. */
+function plainName(given: string | undefined): string | undefined {
+  const [name] = (given ?? '').split(/[/\\]/).slice(-1)
+  return (
+    name
+      ?.replaceAll(/\p{Cc}/gu, '')
+      .trim()
+      .slice(0, 255) || undefined
+  )
+}
