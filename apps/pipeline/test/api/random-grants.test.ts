@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Person } from '../identity.ts'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { type Open, sharedResources } from './shared-resources.ts'
+import { viewBody } from './view-under-test.ts'
 
 /** mulberry32: the same grants on every machine. */
 function numbers(seed: number) {
@@ -30,13 +32,18 @@ interface Thing extends Grants {
 let service: Service
 let people: (Person & { groups: string[]; asking: Asking })[]
 let groups: string[]
-let schema: string
+let open: Open
 beforeAll(async () => {
   service = await startService()
   const { identity } = service
   const { id: client } = await identity.client()
   const made = await Promise.all(
-    [1, 2, 3, 4].map(() => identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'])),
+    [1, 2, 3, 4].map(() =>
+      identity.person(
+        client,
+        sharedResources.map(([_path, manage]) => manage),
+      ),
+    ),
   )
   const memberships = [[made[0]!, made[1]!], [made[1]!, made[2]!], []]
   groups = await Promise.all(memberships.map((members) => identity.group(client, members)))
@@ -45,8 +52,17 @@ beforeAll(async () => {
     groups: groups.filter((_id, index) => memberships[index]!.includes(person)),
     asking: service.as(person),
   }))
-  const open = schemaBody({ access: { publicAccess: 'READ_WRITE' } })
-  schema = (await people[0]!.asking.post('/schemas').send(open).expect(201)).body.id
+  const [{ asking }] = people as [(typeof people)[number]]
+  const access = { publicAccess: 'READ_WRITE' }
+  const schema = (await asking.post('/schemas').send(schemaBody({ access })).expect(201)).body
+  await (await service.stack.warehouses.open(client)).ensureSchema(schema.schemaName)
+  const view = (
+    await asking
+      .post('/views')
+      .send(viewBody(schema.id, 'select 1 as one', { access }))
+      .expect(201)
+  ).body
+  open = { schema: schema.id, view: view.id }
 })
 afterAll(() => service?.stop())
 
@@ -69,18 +85,15 @@ function level(thing: Thing, { id, groups: own }: (typeof people)[number]): 'NON
   return all.includes('READ_WRITE') ? 'READ_WRITE' : all.includes('READ') ? 'READ' : 'NONE'
 }
 
-describe.each([
-  ['schemas', () => schemaBody()],
-  ['data-pipelines', () => pipelineBody(schema)],
-])('%s with random grants', (noun, bodyOf) => {
+describe.each(sharedResources)('%s with random grants', (noun, _manage, bodyOf) => {
   const things: Thing[] = []
   beforeAll(async () => {
-    for (let more = 0; more < 20; more += 1) {
+    for (let more = 0; more < 15; more += 1) {
       const { asking, id: owner } = oneOf(people)
       const granted = randomGrants()
       const { body } = await asking
         .post(`/${noun}`)
-        .send({ ...bodyOf(), access: granted })
+        .send({ ...bodyOf(open), access: granted })
         .expect(201)
       // Half of them are shared anew later: both ways have to come to the same.
       const last = random(2) ? granted : randomGrants()
@@ -95,7 +108,8 @@ describe.each([
     const { body } = await person.asking.get(`/${noun}?paging=false`).expect(200)
     const known = new Set(things.map(({ id }) => id))
     const visible = expected.filter(({ level }) => level !== 'NONE').map(({ id }) => id)
-    const ids = (body as { id: string }[]).map(({ id }) => id)
+    // Workflows are answered with their pager.
+    const ids = ((body.results ?? body) as { id: string }[]).map(({ id }) => id)
     expect(ids.filter((id) => known.has(id)).toSorted()).toEqual(visible.toSorted())
 
     const status = { NONE: [404, 404], READ: [200, 403], READ_WRITE: [200, 412] }
@@ -104,7 +118,7 @@ describe.each([
         person.asking[method](`/${noun}/${id}${path}`).set('If-Match', '"999"')
       const [read, ...writes] = await Promise.all([
         person.asking.get(`/${noun}/${id}`),
-        stale('put').send(bodyOf()),
+        stale('put').send(bodyOf(open)),
         stale('put', '/access').send({ userAccess: [], userGroupAccess: [] }),
         stale('delete'),
       ])
