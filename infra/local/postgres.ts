@@ -9,6 +9,9 @@ import { logFile, type Settings } from './settings.ts'
 const FOR_LOADS = {
   max_connections: '200',
   max_wal_size: '4GB',
+  // Files of the log are used again instead of made anew, and two COPYs wait less for each other to write it.
+  min_wal_size: '2GB',
+  wal_buffers: '64MB',
   checkpoint_timeout: '15min',
   shared_buffers: '256MB',
   log_min_error_statement: 'panic',
