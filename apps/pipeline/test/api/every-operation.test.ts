@@ -7,12 +7,14 @@ import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { eventsOf } from './events.ts'
 import { goodQuality } from './good-quality.ts'
+import { goodViews } from './good-views.ts'
 import { goodWorkflows } from './good-workflows.ts'
 import { wrongBody, wrongQuery } from './wrong-requests.ts'
 
 const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
 const table = signatures.map((signature): [string, Signature] => [signature.id, signature])
-const withId = table.filter(([, { path }]) => path.includes(':uid'))
+const guarded = table.filter(([, { guard }]) => guard !== 'anyone')
+const withId = guarded.filter(([, { path }]) => path.includes(':uid'))
 const withBody = table.filter(([, { body }]) => body)
 const withQuery = table.filter(([, { query }]) => query)
 
@@ -21,9 +23,14 @@ let client: string
 let owner: Asking
 let stranger: Asking
 /** What the owner has loaded. */
-let loaded: { schema: string; pipeline: string; run: string }
+let loaded: { schema: string; pipeline: string; table: string; run: string }
 
-const everything = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_WORKFLOW'] as const
+const everything = [
+  'ROLE_MANAGE_SCHEMA',
+  'ROLE_MANAGE_DATA_PIPELINE',
+  'ROLE_MANAGE_VIEW',
+  'ROLE_MANAGE_WORKFLOW',
+] as const
 const ofTheClient = [
   'ROLE_MANAGE_DATA_QUALITY_CHECK',
   'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP',
@@ -35,10 +42,9 @@ beforeAll(async () => {
   service = await startService()
   const { identity } = service
   const [here, there] = await Promise.all([identity.client(), identity.client()])
-  const [one, other] = (await Promise.all([here, there].map(({ id }) => identity.person(id, [...everything, ...ofTheClient])))) as [
-    Person,
-    Person,
-  ]
+  const [one, other] = (await Promise.all(
+    [here, there].map(({ id }) => identity.person(id, [...everything, ...ofTheClient])),
+  )) as [Person, Person]
   client = here!.id
   owner = service.as(one)
   stranger = service.as(other)
@@ -57,7 +63,8 @@ async function loadOnce() {
       const { body } = await owner.get(`/data-pipelines/${pipeline}/runs`).expect(200)
       return body[0].finished
     })
-    return { schema, pipeline, run: body.data.taskId as string }
+    const { body: read } = await owner.get(`/data-pipelines/${pipeline}`).expect(200)
+    return { schema, pipeline, table: read.dataWarehouseTargetTableName as string, run: body.data.taskId as string }
   } finally {
     await worker[Symbol.asyncDispose]()
   }
@@ -166,6 +173,7 @@ const good: Record<string, () => Promise<Good>> = {
   'dataPipelines.table': async () => ({ uid: loaded.pipeline }),
   'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
   ...goodQuality(() => ({ owner, loaded })),
+  ...goodViews(() => ({ owner, loaded, service, client })),
   ...goodWorkflows(() => ({ owner, withFile })),
 }
 
@@ -184,9 +192,18 @@ const atHome = () => {
   const database = pathname.slice(1)
   return { hostname, port: Number(port), database, username, ...(password && { password }) }
 }
-const parameters = () => ({ taskId: loaded.run, type: 'SQL_DATABASE_D', kind: 'tables', key: 'THEME' })
+const parameters = () => ({
+  taskId: loaded.run,
+  type: 'SQL_DATABASE_D',
+  kind: 'tables',
+  key: 'THEME',
+  name: loaded.table,
+})
 const at = ({ path }: Signature, uid: string = randomUUID(), taskId = loaded.run) =>
-  Object.entries({ uid, ...parameters(), taskId }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
+  Object.entries({ uid, ...parameters(), taskId }).reduce(
+    (address, [name, value]) => address.replace(`:${name}`, value),
+    path,
+  )
 const asked = (caller: Asking, signature: Signature, { uid, taskId, query = '', body }: Good) => {
   const request = caller[signature.method](`${at(signature, uid, taskId)}${query}`)
   return signature.upload ? request.type(signature.upload).send(body ?? 'a\n1\n') : request.send(body)
@@ -210,9 +227,18 @@ describe.each(table)('%s', (id, signature) => {
     } else if (signature.response) expect(checker(signature.response)(answer.body)).toEqual({ value: answer.body })
     else expect(answer.text).toBe('')
     if (signature.paged) expect(answer.headers).toMatchObject({ 'x-page': '1', 'x-page-size': expect.any(String) })
-    expect(answer.headers).toMatchObject({ 'x-request-id': expect.any(String), 'cache-control': 'no-store' })
+    const kept = signature.guard === 'anyone' ? 'public, max-age=30' : 'no-store'
+    expect(answer.headers).toMatchObject({ 'x-request-id': expect.any(String), 'cache-control': kept })
   })
 
+  it('refuses other methods with 405, and names the right ones', async () => {
+    const answer = await owner.patch(at(signature)).expect(405)
+    expect(answer.body.code).toBe('method-not-allowed')
+    expect(answer.headers['allow']).toContain(signature.method.toUpperCase())
+  })
+})
+
+describe.each(guarded)('%s', (_id, signature) => {
   it('refuses whoever has no token, a broken one, or the wrong kind', async () => {
     const { body, headers } = await service.http[signature.method](`/api/v1${at(signature)}`).expect(401)
     expect(body).toMatchObject({ code: 'unauthenticated', status: 401, type: 'urn:problem:unauthenticated' })
@@ -231,12 +257,6 @@ describe.each(table)('%s', (id, signature) => {
     const sent = signature.upload ? 'a' : { nonsense: true }
     const { body } = await asked(await lacking(guard), signature, { body: sent }).expect(403)
     expect(body).toMatchObject({ code: 'forbidden', detail: `This needs ${guard.join(' or ')}.` })
-  })
-
-  it('refuses other methods with 405, and names the right ones', async () => {
-    const answer = await owner.patch(at(signature)).expect(405)
-    expect(answer.body.code).toBe('method-not-allowed')
-    expect(answer.headers['allow']).toContain(signature.method.toUpperCase())
   })
 })
 

@@ -33,7 +33,7 @@ const opened = async (metadata: boolean, data: boolean) => {
     .expect(201)
   return [`/data-pipelines/${place.pipeline}`, `/views/${view.id}`] as const
 }
-const plain = ({ body: { instance: _, requestId: __, ...document } }: { body: Record<string, unknown> }) => document
+const plain = ({ body }: { body: Record<string, unknown> }) => ({ ...body, instance: '', requestId: '' })
 
 describe('open data', () => {
   it('is open as far as its owner says, and otherwise is not to be told from what does not exist', async () => {
@@ -97,11 +97,11 @@ describe('open data', () => {
   it('is asked for by one network now and then', () => {
     let now = 0
     const admit = publicAdmission(() => now)
-    for (let asked = 0; asked < 30; asked += 1) admit(`2001:db8:1:2::${asked}`)
+    for (let asked = 0; asked < 100; asked += 1) admit(`2001:db8:1:2::${asked}`)
     expect(() => admit('2001:db8:1:2:ffff::1')).toThrow('wait a second')
     admit('2001:db8:1:3::1')
     admit('198.51.100.7')
-    now += 1_000
+    now += 400
     admit('2001:db8:1:2::1')
     admit('2001:db8:1:2::1')
     expect(() => admit('2001:db8:1:2::1')).toThrow('too often')

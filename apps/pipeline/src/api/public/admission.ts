@@ -2,8 +2,8 @@ import { isIPv6 } from 'node:net'
 import { problems } from '@sluice/http'
 
 /** Requests of one network in a minute, and at once. */
-const perMinute = 120
-const burst = 30
+const perMinute = 300
+const burst = 100
 /** Networks that are remembered; the ones that were quiet longest go first. */
 const most = 20_000
 
@@ -13,7 +13,7 @@ interface Bucket {
 }
 
 /**
- * Lets a network ask now and then: 30 times at once, 120 times a minute. Counted in this process alone, so as many times over
+ * Lets a network ask now and then: 100 times at once, 300 times a minute. Counted in this process alone, so as many times over
  * as there are processes. An address of IPv6 stands for its /64, since whoever has one has them all.
  */
 export function publicAdmission(now: () => number = Date.now) {
