@@ -87,7 +87,7 @@ export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Pr
 }
 
 /** A worker that takes nothing, and notices the silence of the others. */
-function watchOver({ environment }: Stack) {
+export function watchOver({ environment }: Stack) {
   return openWorkerQueue({
     connectionString: environment['PIPELINE_DATABASE_URL']!,
     concurrency: 1,
