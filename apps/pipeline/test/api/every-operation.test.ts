@@ -6,6 +6,7 @@ import { spawnWorker, until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { eventsOf } from './events.ts'
+import { goodDestinations } from './good-destinations.ts'
 import { goodQuality } from './good-quality.ts'
 import { goodViews } from './good-views.ts'
 import { goodWorkflows } from './good-workflows.ts'
@@ -172,6 +173,7 @@ const good: Record<string, () => Promise<Good>> = {
   'dataPipelines.followLogs': async () => ({ uid: loaded.pipeline, query: `?taskId=${loaded.run}` }),
   'dataPipelines.table': async () => ({ uid: loaded.pipeline }),
   'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
+  ...goodDestinations(() => ({ owner, loaded })),
   ...goodQuality(() => ({ owner, loaded })),
   ...goodViews(() => ({ owner, loaded, service, client })),
   ...goodWorkflows(() => ({ owner, withFile })),
@@ -200,10 +202,12 @@ const parameters = () => ({
   name: loaded.table,
 })
 const at = ({ path }: Signature, uid: string = randomUUID(), taskId = loaded.run) =>
-  Object.entries({ uid, ...parameters(), taskId }).reduce(
-    (address, [name, value]) => address.replace(`:${name}`, value),
-    path,
-  )
+  Object.entries({
+    uid,
+    ...parameters(),
+    ...(/^.destinations/.test(path) && { kind: 'data-elements' }),
+    taskId,
+  }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
 const asked = (caller: Asking, signature: Signature, { uid, taskId, query = '', body }: Good) => {
   const request = caller[signature.method](`${at(signature, uid, taskId)}${query}`)
   return signature.upload ? request.type(signature.upload).send(body ?? 'a\n1\n') : request.send(body)

@@ -126,6 +126,8 @@ export async function startDhis2({ version = '2.41.3', authorities = ['F_DATAVAL
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  // A test that failed before it stopped this one is to end all the same.
+  server.unref()
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}/dhis`,

@@ -14,7 +14,7 @@ export function letterAbout(alert: AlertContent, publicUrl: string): Letter {
         ]
       : []
   return {
-    subject: `Failed: ${noun} "${oneLine(alert.name, 80)}"`,
+    subject: `Failed: ${noun} ${oneLine(alert.name, 80)}`,
     paragraphs: [`The ${noun} "${name}" failed on ${moment(alert.finished)}.`, oneLine(alert.message, 2_000), ...again],
     link: { label: 'See its runs', url: linkTo(alert, publicUrl) },
     notes: [
