@@ -203,6 +203,12 @@ export interface PublicDatasets {
   version: Generated<number>;
 }
 
+export interface RecordChanges {
+  changes: number;
+  client: string;
+  kind: string;
+}
+
 export interface RejectedRows {
   attempt: number;
   column: string | null;
@@ -336,12 +342,6 @@ export interface Variables {
   version: Generated<number>;
 }
 
-export interface ViewSources {
-  relation_name: string;
-  schema_name: string;
-  view_id: number;
-}
-
 export interface Views {
   anonymous_data: Generated<boolean>;
   anonymous_metadata: Generated<boolean>;
@@ -371,6 +371,12 @@ export interface Views {
   user_group_access: Generated<Json>;
   version: Generated<number>;
   view_name: string;
+}
+
+export interface ViewSources {
+  relation_name: string;
+  schema_name: string;
+  view_id: number;
 }
 
 export interface WarehouseDrops {
@@ -458,6 +464,7 @@ export interface DB {
   destinations: Destinations;
   migrations: Migrations;
   public_datasets: PublicDatasets;
+  record_changes: RecordChanges;
   rejected_rows: RejectedRows;
   run_logs: RunLogs;
   runnables: Runnables;

@@ -30,6 +30,7 @@ const everything = [
   'ROLE_MANAGE_SCHEMA',
   'ROLE_MANAGE_DATA_PIPELINE',
   'ROLE_MANAGE_VIEW',
+  'ROLE_MANAGE_DESTINATION',
   'ROLE_MANAGE_WORKFLOW',
 ] as const
 const ofTheClient = [
