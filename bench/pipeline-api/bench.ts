@@ -9,6 +9,7 @@ import { startInstallation } from '../load/installation.ts'
 import { atScale } from './measures/at-scale.ts'
 import { dueSchedules } from './measures/due-schedules.ts'
 import type { Parts, Report } from './measures/measure.ts'
+import { neighbours } from './measures/neighbours.ts'
 import { heading, markdown } from './report.ts'
 
 /** `npm run bench:pipeline-api [-- options]`: what requests and schedules cost when there is a lot of everything; see README.md here. */
@@ -18,7 +19,7 @@ const { values: options } = parseArgs({
     /** Keeps the report in bench/results/pipeline-api.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, with commas. */
-    only: { type: 'string', default: 'at-scale,due-schedules' },
+    only: { type: 'string', default: 'at-scale,due-schedules,neighbours' },
     pipelines: { type: 'string', default: '100000' },
     runs: { type: 'string', default: '10000000' },
     logs: { type: 'string', default: '1000000' },
@@ -29,6 +30,7 @@ const { values: options } = parseArgs({
 const measures: Record<string, (parts: Parts) => AsyncGenerator<Report>> = {
   'at-scale': atScale,
   'due-schedules': dueSchedules,
+  neighbours,
 }
 
 async function bench(): Promise<void> {
