@@ -290,7 +290,9 @@ describe('a form', () => {
     })
     const answer = new Promise<any>((resolve, reject) => {
       asking.once('error', reject)
-      asking.once('response', (response: IncomingMessage) => json(response).then(resolve, reject))
+      asking.once('response', (response: IncomingMessage) => {
+        json(response).then(resolve, reject)
+      })
     })
     asking.write(part('key', 'No Key') + part('file', rows, 'a.csv').slice(0, -2))
     expect(pointers(await answer)).toEqual(expect.arrayContaining(['/key', '/name']))

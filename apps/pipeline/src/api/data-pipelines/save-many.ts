@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, Violation } from '@sluice/contracts'
-import { Problem, type Input } from '@sluice/http'
+import { Problem, problems, type Caller, type Input } from '@sluice/http'
 import { isUid, withoutSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { translate } from '../../problems.ts'
@@ -43,8 +43,7 @@ export async function saveDataPipelines(input: Asking): Promise<SavedDataPipelin
 
 async function save(trx: Transaction<DB>, body: DataPipelineBody, input: Asking): Promise<Saved> {
   const { caller, request } = input
-  const uid = idOf(body) ?? (await uidOfName(trx, caller.client, body.name))
-  const before = uid === undefined ? undefined : await dataPipelines.lock(trx, caller, uid, undefined)
+  const before = await lockMeant(trx, body, caller)
   const columns = await dataPipelineWriting.columns(trx, body, before, input)
   const after: DataPipelineRow = before
     ? await dataPipelines.update(trx, caller, before, columns)
@@ -53,15 +52,34 @@ async function save(trx: Transaction<DB>, body: DataPipelineBody, input: Asking)
   return { id: after.uid, name: after.name, type: after.type, result: before ? 'UPDATED' : 'CREATED' }
 }
 
-async function uidOfName(trx: Transaction<DB>, client: string, name: string): Promise<string | undefined> {
-  const row = trx.selectFrom('data_pipelines').select('uid').where('client', '=', client).where('name', '=', name)
-  return (await row.executeTakeFirst())?.uid
+/** The one of its id, or else of its name; undefined for a new one. */
+async function lockMeant(
+  trx: Transaction<DB>,
+  body: DataPipelineBody,
+  caller: Caller,
+): Promise<DataPipelineRow | undefined> {
+  const id = idOf(body)
+  if (id !== undefined) return dataPipelines.lock(trx, caller, id, undefined)
+  const named = await trx
+    .selectFrom('data_pipelines')
+    .select('uid')
+    .where('client', '=', caller.client)
+    .where('name', '=', body.name)
+    .executeTakeFirst()
+  if (!named) return undefined
+  return dataPipelines.lock(trx, caller, named.uid, undefined).catch((error: unknown) => {
+    // One that may not even be seen: its name is taken all the same.
+    if (error instanceof Problem && error.status === 404)
+      throw problems.conflict('/name', 'Another data pipeline has this name.')
+    throw error
+  })
 }
 
 /** A body takes any id, and a single write reads none: the address says which one is meant. Here the body does. */
 function idOf(body: DataPipelineBody): string | undefined {
   const { id } = body as { id?: unknown }
-  return id === undefined || id === null ? undefined : String(id).toLowerCase()
+  if (id === undefined || id === null) return undefined
+  return typeof id === 'string' ? id.toLowerCase() : JSON.stringify(id)
 }
 
 /** Two of one id or name would undo each other. */
