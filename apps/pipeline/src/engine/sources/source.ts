@@ -45,7 +45,7 @@ export interface ColumnProfile {
 export interface BinaryContent {
   format: 'copy-binary'
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
-  /** Bytes of the source behind it, where they are known. */
+  /** Bytes of the source behind it, where they are known or can be guessed. */
   size?: number
   /** Asked once `rows` is through; of the last `rows`, where they were several. */
   profile?(): ColumnProfile[]

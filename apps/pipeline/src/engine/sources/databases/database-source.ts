@@ -56,9 +56,10 @@ async function* readDatabase(
   const addresses = await resolved(config, connectable)
   await using reading = new Reading({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
-    const columns = await reading.describe()
+    const { columns, bytes } = await reading.describe()
     report.log('INFO', 'LOW', `Read ${table || 'the query'}, ${columns.length} columns: ${list(columns)}`)
-    yield { table, columns, content: { format: 'copy-binary', rows: (types) => reading.rows(types) } }
+    const size = bytes === undefined ? {} : { size: bytes }
+    yield { table, columns, content: { format: 'copy-binary', rows: (types) => reading.rows(types), ...size } }
     reading.next()
   }
 }
@@ -98,14 +99,14 @@ class Reading implements AsyncDisposable {
     this.#thread = startReading(job, signal)
   }
 
-  async describe(): Promise<Feed['columns']> {
+  async describe(): Promise<{ columns: Feed['columns']; bytes?: number | undefined }> {
     for (;;) {
       const message = await this.#thread.receive()
       if (message.kind !== 'connected' && message.kind !== 'described') continue
       this.#tell(message.notes)
       if (message.kind === 'connected') continue
       this.#asked = false
-      return message.columns
+      return message
     }
   }
 

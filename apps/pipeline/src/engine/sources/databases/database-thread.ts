@@ -46,7 +46,7 @@ async function readAll(session: Session): Promise<void> {
     const described = await watched(session, beforeRows, () => session.describe(statement))
     const names = identifiers(described.columns.map(({ label }) => label))
     const columns = described.columns.map((column, index): FeedColumn => ({ name: names[index]!, ...column }))
-    post({ kind: 'described', columns, notes: described.notes })
+    post({ kind: 'described', columns, notes: described.notes, bytes: described.bytes })
     const command = await nextCommand()
     if (command.kind !== 'rows') continue
     const rowsBefore = before

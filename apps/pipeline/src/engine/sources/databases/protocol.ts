@@ -34,7 +34,7 @@ export interface Note {
 /** What the thread says. The memory of a batch is handed over with it. */
 export type Message =
   | { kind: 'connected'; notes: Note[] }
-  | { kind: 'described'; columns: FeedColumn[]; notes: Note[] }
+  | { kind: 'described'; columns: FeedColumn[]; notes: Note[]; bytes?: number | undefined }
   | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: Totals }
   | { kind: 'done'; notes: Note[] }
   | { kind: 'finished' }

@@ -13,6 +13,14 @@ export interface Access {
   limits: DatabaseLimits
 }
 
+/** What is known of a statement before its rows are read. */
+export interface Described {
+  columns: DescribedColumn[]
+  notes: Note[]
+  /** Bytes that its rows come to, by the database's own estimate, where it gives one. */
+  bytes?: number
+}
+
 /** A connection that is signed in and reads only. Throws what the driver throws; `problem` makes sentences of that. */
 export interface Session extends AsyncDisposable {
   /** About the connection as a whole. */
@@ -20,7 +28,7 @@ export interface Session extends AsyncDisposable {
   /** Bytes received so far, or anything else that grows while the database answers. */
   received(): number
   /** The columns of a statement by the database's own account; no row is read yet. */
-  describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }>
+  describe(statement: Statement): Promise<Described>
   /** Reads the statement that was described last, and answers what is to be known about it. */
   read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]>
 }

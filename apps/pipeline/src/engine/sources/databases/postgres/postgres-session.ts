@@ -3,7 +3,7 @@ import { Client, type Connection } from 'pg'
 import { openSocket } from '../sockets.ts'
 import type { StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
-import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
+import type { Access, Described, DescribedColumn, Engine, Session } from '../session.ts'
 import type { TupleSink } from '../tuple-sink.ts'
 import { PostgresArrivals } from './arrivals.ts'
 import { CopyOut } from './copy-out.ts'
@@ -83,6 +83,10 @@ function connected(socket: Socket): Socket {
   return socket
 }
 
+interface Explained {
+  Plan: { 'Plan Rows': number; 'Plan Width': number }
+}
+
 class PostgresSession implements Session {
   readonly notes: Note[] = []
   readonly #client: Client
@@ -97,7 +101,7 @@ class PostgresSession implements Session {
 
   received = (): number => this.#socket.bytesRead
 
-  async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
+  async describe(statement: Statement): Promise<Described> {
     this.#text = statementText(statement)
     // Alone and first: only what is one whole statement by itself is put inside another one.
     const fields = await this.#fieldsOf(this.#text)
@@ -109,7 +113,8 @@ class PostgresSession implements Session {
       const column: DescribedColumn = { label: field.name, ...columnOf(this.#types[index]!) }
       return keys.has(field.name) ? { ...column, primaryKey: true } : column
     })
-    return { columns, notes: [] }
+    const bytes = await this.#estimate(fields.length)
+    return { columns, notes: [], ...(bytes !== undefined && { bytes }) }
   }
 
   async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
@@ -139,6 +144,22 @@ class PostgresSession implements Session {
     } catch (error) {
       if ((error as { code?: string }).code !== '42601') throw error
       throw new NotAllowed({ cause: error })
+    }
+  }
+
+  /** What the planner expects. Whoever writes the rows begins as befits many, or few; nothing is wrong where that is wrong. */
+  async #estimate(columns: number): Promise<number | undefined> {
+    await this.#client.query('savepoint estimate')
+    try {
+      const text = `explain (format json) ${embedded(this.#text, ['*'], columns)}`
+      const query = { text, queryMode: 'extended' }
+      const { rows } = await this.#client.query(query)
+      const plan = (rows[0]?.['QUERY PLAN'] as Explained[] | undefined)?.[0]?.Plan
+      return plan && plan['Plan Rows'] * (2 + 4 * columns + plan['Plan Width'])
+    } catch {
+      return undefined
+    } finally {
+      await this.#client.query('rollback to savepoint estimate')
     }
   }
 
