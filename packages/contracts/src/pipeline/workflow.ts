@@ -86,12 +86,17 @@ export const WorkflowBody = contract(
 )
 export type WorkflowBody = TypeOf<typeof WorkflowBody>
 
+const Translations = Type.Array(
+  Type.Object({ locale: Line, property: Line, value: Text }, { ...closed, title: 'TranslationOfObject' }),
+  { maxItems: 500 },
+)
+
 const Job = Type.Object(
   {
     jobType: Type.Enum([...jobTypes]),
     /** What is run: whole for whoever may see it, else its uid and name. */
     object: Type.Object(
-      { uid: Uid, name: Line, translations: namedAndDescribed.translations, created: Type.Optional(Timestamp) },
+      { uid: Uid, name: Line, translations: Type.Optional(Translations), created: Type.Optional(Timestamp) },
       { ...closed, title: 'JobObject' },
     ),
     id: Uid,

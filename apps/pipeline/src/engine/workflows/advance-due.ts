@@ -14,7 +14,9 @@ const most = 200
  */
 export async function advanceDue(db: Kysely<DB>, queue: JobQueue): Promise<number> {
   const { rows } = await sql<{ run_id: number }>`
-    select run_id from workflow_run_jobs where state = 'WAITING' and due_at <= now()
+    select j.run_id
+    from workflow_run_jobs j join runs r on r.id = j.run_id
+    where j.state = 'WAITING' and j.due_at <= now() and r.state = 'RUNNING'
     union
     select j.run_id
     from workflow_run_jobs j join runs r on r.id = j.run_id left join runs c on c.id = j.child_run_id

@@ -17,35 +17,51 @@ export async function beginWorkflow(
   { id, client }: Pick<Runnable, 'id' | 'client'>,
   asked: Occasion,
 ): Promise<Created> {
-  // Whoever replaces the steps holds this row.
-  const { error_strategy } = await trx
-    .selectFrom('workflows')
-    .select('error_strategy')
-    .where('id', '=', id)
-    .forShare()
-    .executeTakeFirstOrThrow()
-  const request = { ...asked, runnableId: id, client, input: { errorStrategy: error_strategy } }
+  const { strategy, jobs } = await stepsOf(trx, id)
+  const request = { ...asked, runnableId: id, client, input: { errorStrategy: strategy } }
   const { run, existing } = await addRun(trx, request, { begun: true })
   if (existing) return { run, existing }
 
-  const jobs = await copyJobs(trx, run.id, id)
-  await tell(trx, run, 'INFO', 'LOW', `The workflow begins: ${jobs === 1 ? '1 job' : `${jobs} jobs`}.`)
+  await keepJobs(trx, run.id, jobs)
+  const { length } = jobs.filter(({ disabled }) => !disabled)
+  await tell(trx, run, 'INFO', 'LOW', `The workflow begins: ${length === 1 ? '1 job' : `${length} jobs`}.`)
   const ended = await advance(trx, queue, run.id)
   if (ended) await consequences(trx, queue, ended)
   return { run: ended ?? run, existing }
 }
 
-/** Those of disabled steps are left out from the beginning. Answers how many are not. */
-async function copyJobs(trx: Transaction<DB>, run: number, workflow: number): Promise<number> {
-  const { rows } = await sql<{ state: string }>`
+interface Planned {
+  step: number
+  job: number
+  execution_mode: string
+  delay_after: number
+  disabled: boolean
+  runnable_id: number
+}
+
+/**
+ * What the workflow is to do, all of the same moment. By one statement and without a lock: the scheduler holds what whoever
+ * replaces the steps needs, and the other way round.
+ */
+async function stepsOf(trx: Transaction<DB>, workflow: number): Promise<{ strategy: string; jobs: Planned[] }> {
+  const { rows } = await sql<{ strategy: string; jobs: Planned[] | null }>`
+    select w.error_strategy as strategy, (
+      select json_agg(json_build_object('step', s.step, 'job', j.job, 'execution_mode', s.execution_mode,
+        'delay_after', s.delay_after, 'disabled', s.disabled, 'runnable_id', j.runnable_id))
+      from workflow_steps s join workflow_jobs j on (j.workflow_id, j.step) = (s.workflow_id, s.step)
+      where s.workflow_id = w.id) as jobs
+    from workflows w where w.id = ${workflow}`.execute(trx)
+  return { strategy: rows[0]!.strategy, jobs: rows[0]!.jobs ?? [] }
+}
+
+/** Jobs of disabled steps are left out from the beginning. */
+async function keepJobs(trx: Transaction<DB>, run: number, jobs: readonly Planned[]): Promise<void> {
+  await sql`
     insert into workflow_run_jobs
       (run_id, step, job, execution_mode, delay_after, runnable_id, name, kind, state)
-    select ${run}, s.step, j.job, s.execution_mode, s.delay_after, r.id, r.name, r.kind,
-      case when s.disabled then 'SKIPPED' else 'WAITING' end
-    from workflow_steps s
-    join workflow_jobs j on (j.workflow_id, j.step) = (s.workflow_id, s.step)
-    join runnables r on r.id = j.runnable_id
-    where s.workflow_id = ${workflow}
-    returning state`.execute(trx)
-  return rows.filter(({ state }) => state === 'WAITING').length
+    select ${run}, j.step, j.job, j.execution_mode, j.delay_after, r.id, r.name, r.kind,
+      case when j.disabled then 'SKIPPED' else 'WAITING' end
+    from json_to_recordset(${JSON.stringify(jobs)}) as j (
+      step integer, job integer, execution_mode text, delay_after integer, disabled boolean, runnable_id bigint)
+    join runnables r on r.id = j.runnable_id`.execute(trx)
 }
