@@ -10,25 +10,21 @@ import { freePort } from '../../../infra/postgres/free-port.ts'
 
 let port = 18_400
 
-async function startWorker(env: NodeJS.ProcessEnv, folder: string): Promise<Running & { port: number }> {
+async function startWorker(env: NodeJS.ProcessEnv, folder: string): Promise<Running> {
   port = await freePort(port + 1)
   const mine = port
   const file = join(root, 'apps/pipeline/bin/work.ts')
-  const running = startProgram({
-    file,
-    log: join(folder, `worker-${mine}.log`),
-    cwd: root,
-    env: { ...env, WORKER_PORT: String(mine) },
-  })
-  return { ...running, port: mine }
+  const log = join(folder, `worker-${mine}.log`)
+  const running = startProgram(
+    { file, log, cwd: root, env: { ...env, LOG_LEVEL: 'info', WORKER_PORT: String(mine) } },
+    true,
+  )
+  return running
 }
 
-async function ready({ port, lastWords }: Running & { port: number }): Promise<void> {
-  for (const until = Date.now() + 30_000; Date.now() < until; await sleep(50)) {
-    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined)
-    await answer?.body?.cancel()
-    if (answer?.ok) return
-  }
+async function ready({ output, lastWords }: Running): Promise<void> {
+  for (const until = Date.now() + 60_000; Date.now() < until; await sleep(20))
+    if (output().includes('pipeline worker takes runs')) return
   throw new Error(`A worker did not come up:\n${lastWords()}`)
 }
 

@@ -87,17 +87,20 @@ describe('a schedule', () => {
     const due = new Map(things.map(({ id }) => [id, 0]))
     const over = new AbortController()
     let kills = 0
+    const total = () => [...due.values()].reduce((sum, times) => sum + times, 0)
     const deaths = ['one', 'other'].map(async (name) => {
       const die = dice(seed).branch(name)
       while (!over.signal.aborted) {
         await using victim = await worker({ FAILPOINTS: 'schedule-locked:sleep:20,schedule-started:sleep:20' })
-        await sleep(die.between(0, 1_500))
+        await sleep(die.between(0, 3_000))
         victim.signal('SIGKILL')
         await victim.ended
         kills += 1
       }
     })
-    for (const end = Date.now() + 25_000; Date.now() < end; await sleep(200))
+    // A machine with much to do kills less, and starts less.
+    const enough = () => kills >= 8 && total() >= things.length * 3
+    for (const end = Date.now() + 100_000; Date.now() < end && !enough(); await sleep(200))
       for (const id of await comeDue(stack, things)) due.set(id, due.get(id)! + 1)
     over.abort()
     await Promise.all(deaths)
@@ -106,7 +109,6 @@ describe('a schedule', () => {
     const wrong = (await outcomes(stack, things)).filter(({ id, runs, left_out }) => runs + left_out !== due.get(id))
     expect({ seed, wrong }).toEqual({ seed, wrong: [] })
     expect(await withoutJob(stack, things)).toBe(0)
-    expect(kills).toBeGreaterThan(6)
-    expect([...due.values()].reduce((sum, times) => sum + times, 0)).toBeGreaterThan(things.length * 2)
-  }, 120_000)
+    expect({ kills, enough: enough() }).toMatchObject({ enough: true })
+  }, 200_000)
 })

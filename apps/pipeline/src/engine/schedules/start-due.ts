@@ -2,25 +2,20 @@ import type { ClientSummary } from '@sluice/contracts'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Runnables } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
-import type { RunnableKind } from '../runs/runnable.ts'
-import { startRun } from '../runs/start-run.ts'
-import { nextRun } from './next-run.ts'
-import { reckoned } from './plan-runs.ts'
-import { scheduleOf } from './schedule.ts'
+import { type CollectingQueue, collectingQueue } from '../queue/collecting-queue.ts'
 import type { Clock, SchedulerParts } from './scheduler.ts'
-import { leftOut, standsFor, tellRun } from './tell-run.ts'
-import { ticksDue } from './ticks-due.ts'
-import { type Plan, writePlans } from './write-plans.ts'
+import { held, type Outcome, startOne, subjectOf } from './start-one.ts'
+import { writePlans } from './write-plans.ts'
 
 type Parts = SchedulerParts & { clock: Clock; signal: AbortSignal }
 type Row = Selectable<Runnables>
+/** Of clients that exist; undefined while the identity service cannot say. */
+type Standing = ReadonlyMap<string, ClientSummary> | undefined
 
 /** Rows that one transaction holds: others pass over them meanwhile, and as many are begun anew when its scheduler is killed. */
 const batch = 20
 /** Clients that are looked up before one series of batches. */
 const mostClients = 1_000
-/** Milliseconds until what could not be started is tried again. */
-const again = 15_000
 
 /**
  * Starts a run of everything that is due, in as many transactions as it takes. A run, its job and the next time of its schedule commit
@@ -37,7 +32,7 @@ export async function startDue(parts: Parts): Promise<void> {
     let all = 0
     do {
       if (signal.aborted) return
-      started = await db.transaction().execute((trx) => startBatch(trx, parts, waiting, standing))
+      started = await startBatch(parts, waiting, standing)
       if (started > 0) await failpoint('schedule-committed')
       all += started
     } while (started === batch)
@@ -60,12 +55,38 @@ async function clientsWaiting(db: Kysely<DB>, now: Date): Promise<string[]> {
   return rows.map(({ client }) => client)
 }
 
-async function startBatch(
+/** Once it is committed. */
+function measure({ ticks, late }: SchedulerParts['metrics'], outcome: Outcome): void {
+  if (outcome.late !== undefined) ticks.inc({ outcome: 'STARTED' })
+  if (outcome.late !== undefined) late.observe(outcome.late)
+  if (outcome.coalesced) ticks.inc({ outcome: 'COALESCED' }, outcome.coalesced)
+  if (outcome.skipped) ticks.inc({ outcome: 'SKIPPED' }, outcome.skipped)
+}
+
+/** All at once; where one of them cannot be started, once more with a way back before each. */
+async function startBatch(parts: Parts, clients: string[], standing: Standing): Promise<number> {
+  const together = async (careful: boolean) => {
+    const { rows, outcomes } = await parts.db
+      .transaction()
+      .execute((trx) => startTogether(trx, parts, clients, standing, careful))
+    for (const outcome of outcomes) measure(parts.metrics, outcome)
+    return rows
+  }
+  try {
+    return await together(false)
+  } catch (error) {
+    parts.logger.debug({ err: error }, 'schedules are started one by one')
+    return together(true)
+  }
+}
+
+async function startTogether(
   trx: Transaction<DB>,
   parts: Parts,
   clients: string[],
-  standing: ReadonlyMap<string, ClientSummary> | undefined,
-): Promise<number> {
+  standing: Standing,
+  careful: boolean,
+): Promise<{ rows: number; outcomes: Outcome[] }> {
   const now = await parts.clock(trx)
   const rows = await trx
     .selectFrom('runnables')
@@ -78,75 +99,42 @@ async function startBatch(
     .forNoKeyUpdate()
     .skipLocked()
     .execute()
-  if (rows.length === 0) return 0
+  if (rows.length === 0) return { rows: 0, outcomes: [] }
   await failpoint('schedule-locked')
-  const plans: Plan[] = []
+  const queue = collectingQueue(parts.queue)
+  const outcomes: Outcome[] = []
   for (const row of rows) {
     const client = standing?.get(row.client)
     const stands = standing === undefined || (client !== undefined && !client.disabled && client.pipelinesEnabled)
-    plans.push(await startOne(trx, parts, row, now.getTime(), stands))
+    const start = () => startOne(trx, { ...parts, queue }, row, now.getTime(), stands)
+    outcomes.push(careful ? await withWayBack(trx, parts, queue, row, now.getTime(), start) : await start())
   }
+  await queue.sendAll(trx)
   await failpoint('schedule-started')
-  await writePlans(trx, plans)
-  return rows.length
+  await writePlans(
+    trx,
+    outcomes.map(({ plan }) => plan),
+  )
+  return { rows: rows.length, outcomes }
 }
 
 /** One that cannot be started must not keep others from it: it is tried again, and its tick stays due. */
-async function startOne(trx: Transaction<DB>, parts: Parts, row: Row, now: number, stands: boolean): Promise<Plan> {
-  const { logger, metrics } = parts
-  const subject = { kind: row.kind, subject: row.uid, client: row.client }
-  const later = { ...planOf(row), notBefore: now + again }
-  const schedule = scheduleOf(row)
-  const zone = row.zone ?? 'UTC'
-  const due = reckonedDue()
-  if (due === undefined) return { id: row.id, zone }
-  const next: Plan = { id: row.id, zone, ...nextRun(schedule, zone, now) }
-  if (!stands) {
-    metrics.ticks.inc({ outcome: 'SKIPPED' }, due.missed + 1)
-    logger.info(subject, 'nothing is started for a client that is disabled or gone')
-    return next
-  }
-  const full = !row.continuously_updated || (row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now)
+async function withWayBack(
+  trx: Transaction<DB>,
+  { logger }: Parts,
+  queue: CollectingQueue,
+  row: Row,
+  now: number,
+  start: () => Promise<Outcome>,
+): Promise<Outcome> {
+  const length = queue.length()
+  await sql`savepoint one`.execute(trx)
   try {
-    await sql`savepoint one`.execute(trx)
-    const { run, existing } = await startRun(
-      trx,
-      parts.queue,
-      { id: row.id, client: row.client, kind: row.kind as RunnableKind },
-      {
-        trigger: 'SCHEDULE',
-        mode: full ? 'FULL' : 'INCREMENTAL',
-        scheduledFor: new Date(due.tick),
-        createdBy: null,
-      },
-    )
-    // An update does not do for a replacement: that begins when the update is over.
-    if (existing && full && run.mode === 'INCREMENTAL') return later
-    if (existing) await tellRun(trx, run, leftOut(due, zone))
-    else if (due.missed > 0) await tellRun(trx, run, standsFor(due, row, zone))
-    metrics.ticks.inc({ outcome: 'COALESCED' }, due.missed + (existing ? 1 : 0))
-    if (!existing) metrics.ticks.inc({ outcome: 'STARTED' })
-    if (!existing) metrics.late.observe(Math.max(0, now - due.tick) / 1000)
-    return next
+    return await start()
   } catch (error) {
     await sql`rollback to savepoint one`.execute(trx)
-    logger.warn({ ...subject, err: error }, 'a schedule could not start its run; it is tried again')
-    return later
-  }
-
-  function reckonedDue() {
-    let due: ReturnType<typeof ticksDue> | undefined
-    reckoned(
-      () => ((due = ticksDue(schedule, zone, row.next_run_at!.getTime(), now)), {}),
-      (problem) => logger.warn({ ...subject, reason: problem.message }, 'a schedule cannot be kept'),
-    )
-    return due
+    queue.forgetBehind(length)
+    logger.warn({ ...subjectOf(row), err: error }, 'a schedule could not start its run; it is tried again')
+    return held(row, now)
   }
 }
-
-const planOf = (row: Row): Plan => ({
-  id: row.id,
-  zone: row.zone ?? 'UTC',
-  run: row.next_run_at!.getTime(),
-  ...(row.next_full_run_at && { full: row.next_full_run_at.getTime() }),
-})
