@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
-import { startService, type Asking, type Service } from './app-under-test.ts'
+import { pipelineBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
 
 let service: Service
@@ -63,7 +63,7 @@ describe('a view', () => {
     ])
     const { body: schema } = await owner.get(`/schemas/${place.schema}`).expect(200)
     expect(schema.statistics.views).toBeGreaterThan(0)
-    const { body: found } = await owner.get('/views?filter=materialized:eq:false&filter=tags:eq:a').expect(200)
+    const { body: found } = await owner.get('/views?filter=materialized:eq:false&filter=tags:in:%5Ba%5D').expect(200)
     expect(found.map(({ id }: any) => id)).toEqual([view.id])
     await owner.put(`/views/${view.id}`).send(view).expect(200)
   })
@@ -112,14 +112,14 @@ describe('a view', () => {
       .where('client', '=', elsewhere.id)
       .executeTakeFirstOrThrow()
     await using superuser = await service.stack.inside(client)
-    const away = (allowed: boolean) => superuser.query(`alter database c_${key} allow_connections ${allowed}`)
-    await away(false)
+    const connections = (limit: number) => superuser.query(`alter role c_${key}_load connection limit ${limit}`)
+    await connections(0)
     await superuser.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'c_${key}'`)
     try {
       const answer = await other.post('/views').send(viewBody(there.schema, 'select 1 as a'))
       expect([answer.status, answer.body.code]).toEqual([503, 'unavailable'])
     } finally {
-      await away(true)
+      await connections(220)
     }
     expect((await other.get('/views').expect(200)).body).toEqual([])
   })
@@ -307,5 +307,28 @@ describe('whoever may not', () => {
     expect((await other.post('/views').send(into).expect(422)).body.errors[0].pointer).toBe('/schema/id')
     const { body } = await other.get(`/views/${view.id}`).expect(200)
     expect(Object.keys(body.schema).toSorted()).toEqual(['id', 'name', 'schemaName'])
+  })
+})
+
+describe('a data pipeline', () => {
+  it('is not deleted while views read its table, nor given the name of a view, and shows its table', async () => {
+    const other = await loadedPlace(service, owner, client)
+    const view = viewBody(other.schema, `select id from ${other.table}`, { dataWarehouseViewName: 'over_it' })
+    const { body: made } = await owner.post('/views').send(view).expect(201)
+    const inUse = await owner.delete(`/data-pipelines/${other.pipeline}`).expect(409)
+    expect(inUse.body.detail).toContain(`Views read this pipeline's table: "${made.name}"`)
+    const { body: pipeline } = await owner.get(`/data-pipelines/${other.pipeline}`).expect(200)
+    expect(pipeline.status.mainTableAsTable).toMatchObject({ name: other.table, rowCount: 3, columnCount: 2 })
+    const target = { schema: { id: other.schema }, tableName: 'over_it' }
+    const named = await owner
+      .post('/data-pipelines')
+      .send(pipelineBody(other.schema, { dataWarehouseTarget: target }))
+      .expect(409)
+    expect(named.body.errors[0].pointer).toBe('/dataWarehouseTarget/tableName')
+    const inSchema = await owner.delete(`/schemas/${other.schema}`).expect(409)
+    expect(inSchema.body.detail).toContain('Data pipelines load into')
+    await owner.delete(`/views/${made.id}`).expect(204)
+    await owner.delete(`/data-pipelines/${other.pipeline}`).expect(204)
+    await owner.delete(`/schemas/${other.schema}`).expect(204)
   })
 })

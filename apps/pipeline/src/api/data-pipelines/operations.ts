@@ -11,6 +11,7 @@ import { readData, readTable } from './loaded-table.ts'
 import { lookUp, lookUpSaved } from './lookup.ts'
 import { previewFile } from './preview-file.ts'
 import { previewSource } from './preview.ts'
+import { readPipeline } from './read-pipeline.ts'
 import { dataPipelines } from './records.ts'
 import { logs } from './run-history.ts'
 import { saveDataPipelines } from './save-many.ts'
@@ -29,6 +30,7 @@ export const dataPipelineOperations = {
   lookup: operation(signatures.lookup, lookUp),
   testSource: operation(signatures.testSource, testSource),
   ...recordOperations(signatures, kind),
+  read: operation(signatures.read, readPipeline),
   ...sharingOperations(signatures, kind, checkSharingTargets),
   upload: operation(signatures.upload, uploadFile),
   testConnection: operation(signatures.testConnection, testConnection),

@@ -1,20 +1,13 @@
 import type { Selectable } from 'kysely'
-import {
-  holds,
-  systems,
-  type DataPipeline,
-  type PipelineType,
-  type ReferencedSchema,
-  type UploadedFile,
-} from '@sluice/contracts'
-import { accessOf, visibleTo } from '@sluice/records'
+import { systems, type DataPipeline, type PipelineType, type UploadedFile } from '@sluice/contracts'
+import { accessOf } from '@sluice/records'
 import type { UploadedFiles } from '../../database.ts'
 import { authorsOf, usernamesOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
 import { recordedFields } from '../recorded.ts'
 import { scheduleFields } from '../schedules/schedule-columns.ts'
 import { triggerExpressionOf, zoneOfClient } from '../schedules/trigger-expression.ts'
-import { presentReferencedSchemas, type SchemaRow } from '../schemas/records.ts'
+import { schemasOf } from '../schemas/referenced.ts'
 import { qualityGroupsOf } from './quality-group.ts'
 import type { DataPipelineRow } from './row.ts'
 import { statusesOf } from './status.ts'
@@ -65,27 +58,6 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
     // Its type says which of the variants it is.
     return pipeline as DataPipeline
   })
-}
-
-/** The schemas that these pipelines load into. To see a pipeline is not to see all of its schema. */
-async function schemasOf(rows: DataPipelineRow[], context: Asked): Promise<Map<number, ReferencedSchema>> {
-  const { db, caller } = context
-  const found = await db
-    .selectFrom('schemas as r')
-    .selectAll()
-    .select(visibleTo(caller, 'READ').as('shown'))
-    .where('id', 'in', [0, ...rows.map((row) => row.schema_id)])
-    .$castTo<SchemaRow & { shown: boolean }>()
-    .execute()
-  const maySee = holds(caller.roles, 'ROLE_SEE_SCHEMA')
-  const presented = await presentReferencedSchemas(found, context)
-  return new Map(
-    found.map(({ id, shown }, index) => {
-      const schema = presented[index]!
-      const { id: uid, name, schemaName } = schema
-      return [id, maySee && shown ? schema : { id: uid, name, schemaName }]
-    }),
-  )
 }
 
 async function filesOf(rows: DataPipelineRow[], { db, identity }: Asked): Promise<Map<number, UploadedFile>> {

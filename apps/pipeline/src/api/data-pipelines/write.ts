@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 import type { DataPipelineBody } from '@sluice/contracts'
-import { Problem, problems, type Caller } from '@sluice/http'
+import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
+import { viewsReading } from '../../engine/views/sources.ts'
 import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
 import { checkSchedule } from '../schedules/check-schedule.ts'
 import { scheduleColumns } from '../schedules/schedule-columns.ts'
-import { schemas } from '../schemas/records.ts'
+import { writableSchema } from '../schemas/referenced.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { qualityGroupColumn } from './quality-group.ts'
@@ -72,7 +73,14 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
       .select('schema_name')
       .where('id', '=', row.schema_id)
       .executeTakeFirstOrThrow()
-    await noteDrop(trx, { client: row.client, schema: schema.schema_name, table: row.table_name })
+    const place = { schema: schema.schema_name, name: row.table_name }
+    const views = await viewsReading(trx, row.client, place)
+    if (views.length > 0)
+      throw problems.conflict(
+        '/',
+        `Views read this pipeline's table: ${views.map((name) => `"${name}"`).join(', ')}. Change or delete them first.`,
+      )
+    await noteDrop(trx, { client: row.client, schema: place.schema, table: place.name })
     // Months of runs go with it, each with up to 20,000 log lines and rejected rows.
     await sql`set local statement_timeout = '120s'`.execute(trx)
   },
@@ -119,19 +127,22 @@ async function targetColumns(
       `The pipeline has loaded ${current.table_name} already: make another pipeline for another table.`,
     )
   }
+  await demandNoView(trx, found.id, table)
   return { schema_id: found.id, table_name: table }
 }
 
 const schemaOf = (trx: Transaction<DB>, id: number) =>
   trx.selectFrom('schemas').select(['id', 'uid', 'name', 'provider_schema']).where('id', '=', id).executeTakeFirst()
 
-async function writableSchema(trx: Transaction<DB>, caller: Caller, uid: string) {
-  try {
-    return await schemas.lock(trx, caller, uid, undefined)
-  } catch (error) {
-    if (error instanceof Problem) return undefined
-    throw error
-  }
+/** Views are tables to whoever reads them. */
+async function demandNoView(trx: Transaction<DB>, schema: number, table: string): Promise<void> {
+  const view = await trx
+    .selectFrom('views')
+    .select('id')
+    .where('schema_id', '=', schema)
+    .where('view_name', '=', table)
+    .executeTakeFirst()
+  if (view) throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name in the schema.')
 }
 
 async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {

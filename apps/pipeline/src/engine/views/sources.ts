@@ -23,16 +23,10 @@ export async function renameSource(db: Kysely<DB>, client: string, from: Place, 
 }
 
 /** Names of the client's views that read a table or view, five at most, in their order. What they read cannot be deleted. */
-export async function viewsReading(db: Kysely<DB>, client: string, { schema, name }: Place): Promise<string[]> {
-  const rows = await db
-    .selectFrom('view_sources as s')
-    .innerJoin('views as v', 'v.id', 's.view_id')
-    .select('v.name')
-    .where('v.client', '=', client)
-    .where('s.schema_name', '=', schema)
-    .where('s.relation_name', '=', name)
-    .orderBy('v.name')
-    .limit(5)
-    .execute()
+export async function viewsReading(db: Kysely<any>, client: string, { schema, name }: Place): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select v.name from view_sources s join views v on v.id = s.view_id
+    where v.client = ${client} and s.schema_name = ${schema} and s.relation_name = ${name}
+    order by v.name limit 5`.execute(db)
   return rows.map((row) => row.name)
 }
