@@ -117,6 +117,7 @@ describe('a pipeline with a group of checks', () => {
     ])
     const first = await load(uid, good)
     expect(first).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED' })
+    expect(first.message).toMatch(/“Check \w+”: The query failed .* does not exist\. Write “named” without a schema: /)
     for (const check of checks)
       await owner
         .put(`/data-quality-checks/${check.id}`)

@@ -16,7 +16,7 @@ import { dataQualityCheckGroups as groups } from './records.ts'
 
 type Asking = Input<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
 
-const limits = { rows: 100, bytes: 256 * 1024, seconds: 30 }
+const limits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
 
 /** Seconds for all checks of a group while somebody waits. */
 const longest = 60

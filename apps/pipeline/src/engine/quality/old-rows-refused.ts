@@ -1,4 +1,4 @@
-import type { ReadyTable, Rehearsal } from '../warehouses/warehouse.ts'
+import { type ReadyTable, type Rehearsal, type UserQuery, WarehouseProblem } from '../warehouses/warehouse.ts'
 import type { Surroundings } from './run-checks.ts'
 
 /** Refuses queries that would look at the rows of the last load, as if they were those that are to pass. */
@@ -8,8 +8,18 @@ export function oldRowsRefused(
 ): NonNullable<Surroundings['refusal']> {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
   const instead = `Write ${names} without a schema: that is the rows that are about to be published.`
-  return async (query, signal) => {
-    const old = await rehearsal.oldRows(query, signal)
+
+  /** Before the first publication there is no such table: then nobody would guess what is wrong with its name. */
+  function explained(error: unknown): unknown {
+    const named = tables.some(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
+    if (!(error instanceof WarehouseProblem) || !named) return error
+    return new WarehouseProblem(error.code, `${error.message} ${instead}`, { cause: error, retryable: error.retryable })
+  }
+
+  return async (query: UserQuery, signal) => {
+    const old = await rehearsal.oldRows(query, signal).catch((error: unknown) => {
+      throw explained(error)
+    })
     if (!old) return undefined
     return old.view
       ? `It reads the view ${old.name}, which shows the rows of the last load. ${instead}`

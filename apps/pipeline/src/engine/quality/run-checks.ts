@@ -1,9 +1,11 @@
+import { storable } from '../runs/storable.ts'
 import type { Rows, UserQuery, Warehouse, WarehouseColumn } from '../warehouses/warehouse.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
 import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
 import { countRows } from './count-rows.ts'
+import { firstRows } from './first-rows.ts'
 import { hider } from './hide-secured.ts'
 
 export interface CheckToRun {
@@ -44,6 +46,8 @@ export interface Surroundings {
   limits: { rows: number; bytes: number; seconds: number }
   /** Seconds for all of them; those that have no time left are not run, which is an ERROR. */
   seconds?: number
+  /** Seconds to wait while the client's other queries take all turns; nobody waits where it is absent. */
+  patience?: number
   /** Asked about each query before it is run: a sentence refuses it, which is an ERROR. */
   refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
   signal: AbortSignal
@@ -71,7 +75,7 @@ export async function* runChecks(
 
 /** One check; see `runChecks`. */
 export async function runCheck(check: CheckToRun, surroundings: Surroundings): Promise<CheckOutcome> {
-  const { warehouse, variables, schemas, limits, refusal, signal } = surroundings
+  const { warehouse, variables, schemas, limits, patience = 0, refusal, signal } = surroundings
   if (!warehouse) return unfit(check, 'There is nothing to look at yet: no table was loaded.')
   const startedAt = new Date()
   // What a check does not use, it cannot show.
@@ -82,9 +86,8 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
     const query: UserQuery = { ...bound, schemas, limits }
     const refused = await refusal?.(query, signal)
     if (refused) return unfit(check, hide.text(refused))
-    const { columns, rows, more, truncated } = await warehouse.query(query, signal)
+    const { columns, rows, whole, none } = await firstRows(warehouse, query, patience, signal)
     const milliseconds = Date.now() - startedAt.getTime()
-    const whole = !more && !truncated
     const violations = whole ? rows.length : await countRows(warehouse, query, signal)
     const found = {
       columns: columns.map((column) => ({ ...column, name: hide.text(column.name), label: hide.text(column.label) })),
@@ -93,7 +96,7 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
       startedAt: startedAt.toISOString(),
       milliseconds,
     }
-    return rows.length === 0
+    return none
       ? { check, status: 'OK', message: 'No row violates the check.', found, completedAt: new Date() }
       : { check, status: 'FAILED', message: violationsOf(found), found, completedAt: new Date() }
   } catch (error) {
@@ -105,10 +108,12 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
 }
 
 function unfit(check: CheckToRun, message: string): CheckOutcome {
-  return { check, status: 'ERROR', message, completedAt: new Date() }
+  return { check, status: 'ERROR', message: storable(message, 2_000), completedAt: new Date() }
 }
 
 function violationsOf({ rows, violations }: Pick<Found, 'rows' | 'violations'>): string {
+  if (violations === undefined && rows.length === 0)
+    return 'Rows violate the check; the first is too large to be shown.'
   if (violations === undefined) return `More than ${rows.length.toLocaleString('en')} rows violate the check.`
   return violations === 1 ? '1 row violates the check.' : `${violations.toLocaleString('en')} rows violate the check.`
 }

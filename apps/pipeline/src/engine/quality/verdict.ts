@@ -1,3 +1,4 @@
+import { storable } from '../runs/storable.ts'
 import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
 /** What all checks of a group come to. OK only if all of them are OK. */
@@ -21,5 +22,6 @@ export function verdictOn(outcomes: readonly CheckOutcome[]): Verdict {
   const said = bad.slice(0, named).map(({ check, message }) => `“${check.name}”: ${message}`)
   const more = bad.length > named ? ` And ${bad.length - named} more; the results of the run name them.` : ''
   const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
-  return { status, message: `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${said.join(' ')}${more}` }
+  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${said.join(' ')}${more}`
+  return { status, message: storable(message, 4_500) }
 }

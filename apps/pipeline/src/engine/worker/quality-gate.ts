@@ -9,7 +9,7 @@ import { valuesFor } from '../quality/values.ts'
 import { verdictOn } from '../quality/verdict.ts'
 import type { PublishOptions, Warehouse } from '../warehouses/warehouse.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
-import { logOutcome, queuedLimits } from './run-check-group.ts'
+import { logOutcome, patience, queuedLimits } from './run-check-group.ts'
 import type { Attempt, WorkParts } from './work.ts'
 
 /**
@@ -46,6 +46,7 @@ export function qualityGate(
         variables,
         schemas: [rehearsal.schema, schema, ...others],
         limits: queuedLimits,
+        patience,
         refusal: oldRowsRefused(rehearsal, tables),
         signal,
       }

@@ -10,7 +10,10 @@ import type { RunLog } from '../runs/log.ts'
 import type { Attempt, Success, Work, WorkParts } from './work.ts'
 
 /** Of each check, where nobody waits for it. */
-export const queuedLimits = { rows: 100, bytes: 256 * 1024, seconds: 1_800 }
+export const queuedLimits = { rows: 100, bytes: 1024 * 1024, seconds: 1_800 }
+
+/** Seconds that a check waits for its turn there, before the run is given back. */
+export const patience = 3_600
 
 /** Runs the checks of a group one after the other. Violations end the run as FAILED, so that a workflow stops there. */
 async function runCheckGroup(
@@ -25,7 +28,14 @@ async function runCheckGroup(
   const warehouse = await warehouses.find(client)
   const schemas = (await warehouse?.schemas()) ?? []
   const outcomes: CheckOutcome[] = []
-  for await (const outcome of runChecks(checks, { warehouse, variables, schemas, limits: queuedLimits, signal })) {
+  for await (const outcome of runChecks(checks, {
+    warehouse,
+    variables,
+    schemas,
+    limits: queuedLimits,
+    patience,
+    signal,
+  })) {
     outcomes.push(outcome)
     await keepResult(db, claim, outcomes.length, outcome)
     logOutcome(log, outcome)

@@ -35,7 +35,6 @@ export async function readsOldRows(
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<OldRows | undefined> {
-  if (live.length === 0) return undefined
   signal.throwIfAborted()
   const client: Client = readClient(access)
   const abort = () => cut(client)
