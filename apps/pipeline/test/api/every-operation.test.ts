@@ -7,6 +7,7 @@ import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { eventsOf } from './events.ts'
 import { goodDestinations } from './good-destinations.ts'
+import { goodPublicDatasets, loadedDataset } from './good-public-datasets.ts'
 import { goodQuality } from './good-quality.ts'
 import { goodViews } from './good-views.ts'
 import { goodWorkflows } from './good-workflows.ts'
@@ -15,6 +16,7 @@ import { wrongBody, wrongQuery } from './wrong-requests.ts'
 const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
 const table = signatures.map((signature): [string, Signature] => [signature.id, signature])
 const guarded = table.filter(([, { guard }]) => guard !== 'anyone')
+const byRole = guarded.filter(([, { guard }]) => Array.isArray(guard))
 const withId = guarded.filter(([, { path }]) => path.includes(':uid'))
 const withBody = table.filter(([, { body }]) => body)
 const withQuery = table.filter(([, { query }]) => query)
@@ -24,12 +26,13 @@ let client: string
 let owner: Asking
 let stranger: Asking
 /** What the owner has loaded. */
-let loaded: { schema: string; pipeline: string; table: string; run: string }
+let loaded: Awaited<ReturnType<typeof loadOnce>>
 
 const everything = [
   'ROLE_MANAGE_SCHEMA',
   'ROLE_MANAGE_DATA_PIPELINE',
   'ROLE_MANAGE_VIEW',
+  'ROLE_MANAGE_PUBLIC_DATASET_CATALOG',
   'ROLE_MANAGE_DESTINATION',
   'ROLE_MANAGE_WORKFLOW',
 ] as const
@@ -66,7 +69,9 @@ async function loadOnce() {
       return body[0].finished
     })
     const { body: read } = await owner.get(`/data-pipelines/${pipeline}`).expect(200)
-    return { schema, pipeline, table: read.dataWarehouseTargetTableName as string, run: body.data.taskId as string }
+    const datasets = { kept: await loadedDataset(owner), doomed: await loadedDataset(owner) }
+    const table = read.dataWarehouseTargetTableName as string
+    return { schema, pipeline, table, run: body.data.taskId as string, datasets }
   } finally {
     await worker[Symbol.asyncDispose]()
   }
@@ -96,6 +101,7 @@ const withFile = async () => {
 interface Good {
   uid?: string
   taskId?: string
+  key?: string
   query?: string
   body?: object | string
 }
@@ -175,6 +181,8 @@ const good: Record<string, () => Promise<Good>> = {
   'dataPipelines.table': async () => ({ uid: loaded.pipeline }),
   'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
   ...goodDestinations(() => ({ owner, loaded })),
+  'dataPipelines.saveMany': async () => ({ body: { dataPipelines: [pipelineBody(loaded.schema)] } }),
+  ...goodPublicDatasets(() => loaded),
   ...goodQuality(() => ({ owner, loaded })),
   ...goodViews(() => ({ owner, loaded, service, client })),
   ...goodWorkflows(() => ({ owner, withFile })),
@@ -202,16 +210,18 @@ const parameters = () => ({
   key: 'THEME',
   name: loaded.table,
 })
-const at = ({ path }: Signature, uid: string = randomUUID(), taskId = loaded.run) =>
+const at = ({ path }: Signature, uid: string = randomUUID(), taskId = loaded.run, key = parameters().key) =>
   Object.entries({
     uid,
     ...parameters(),
     ...(/^.destinations/.test(path) && { kind: 'data-elements' }),
     taskId,
+    key,
   }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
-const asked = (caller: Asking, signature: Signature, { uid, taskId, query = '', body }: Good) => {
-  const request = caller[signature.method](`${at(signature, uid, taskId)}${query}`)
-  return signature.upload ? request.type(signature.upload).send(body ?? 'a\n1\n') : request.send(body)
+const asked = (caller: Asking, signature: Signature, { uid, taskId, key, query = '', body }: Good) => {
+  const request = caller[signature.method](`${at(signature, uid, taskId, key)}${query}`)
+  if (!signature.upload) return request.send(body)
+  return request.type(`${signature.upload}${signature.form ? '; boundary=x' : ''}`).send(body ?? 'a\n1\n')
 }
 
 describe('the operations', () => {
@@ -256,7 +266,9 @@ describe.each(guarded)('%s', (_id, signature) => {
     for (const token of ['not.a.token', forged, SERVICE_SECRET])
       await asked(service.as({ token }), signature, {}).expect(401)
   })
+})
 
+describe.each(byRole)('%s', (_id, signature) => {
   it('refuses whoever lacks the role, before it looks at anything else', async () => {
     const guard = signature.guard as Role[]
     const sent = signature.upload ? 'a' : { nonsense: true }

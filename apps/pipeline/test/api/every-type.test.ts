@@ -87,6 +87,16 @@ describe('a pipeline', () => {
     const saved = await owner.post(`/data-pipelines/${made.id}/test-connection`).expect(200)
     expect(saved.body).toEqual(envelope)
   })
+
+  it.each(unread.filter(([type]) => type !== 'SOURCE_SYSTEM_C'))(
+    'of type %s looks nothing up yet, and says so',
+    async (type, { own }) => {
+      const asked = 'jdbcSource' in own ? { jdbcSource: own['jdbcSource'] } : { url: 'https://data.example.org' }
+      const { status, body } = await owner.post(`/lookups/${type}/forms`).send(asked)
+      const known = 'apiSource' in own || 'jdbcSource' in own
+      expect([status, body.code]).toEqual(known ? [422, 'source-unreadable'] : [404, 'not-found'])
+    },
+  )
 })
 
 describe('a source', () => {

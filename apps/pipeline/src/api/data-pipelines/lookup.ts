@@ -1,7 +1,8 @@
-import type { defaultPorts, LookedUp, SourceBody, SourceLookupBody } from '@sluice/contracts'
+import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
 import { fewAtOnceEach, problems, type Input } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
+import { lookUpAtDhis2, lookUpAtSavedDhis2 } from './lookup-dhis2.ts'
 import { dataPipelines } from './records.ts'
 import { keptSecrets, withValues } from './source-columns.ts'
 import { savedReading } from './source-asked.ts'
@@ -9,8 +10,8 @@ import { withVariables } from './source-variables.ts'
 import { findKind } from './types/registry.ts'
 import { whileAsked } from './while-asked.ts'
 
-type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
-type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
+export type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
+export type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
 
 /** Milliseconds, and what fits on a page. */
 const longest = 30_000
@@ -25,6 +26,7 @@ const looking = fewAtOnceEach({
 /** What a source has to choose from that may not be saved yet. */
 export async function lookUp(input: Unsaved): Promise<LookedUp[]> {
   const { type, kind } = input.params
+  if (type === 'SOURCE_SYSTEM_C') return lookUpAtDhis2(input)
   const found = findKind(type)
   if (!found?.checkConnection) throw problems.notFound('look-up')
   const body = asked(type, input.body)
@@ -41,9 +43,10 @@ export async function lookUp(input: Unsaved): Promise<LookedUp[]> {
 export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
   const { db, caller, params, body, keyRing } = input
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
+  if (row.type === 'SOURCE_SYSTEM_C') return lookUpAtSavedDhis2(input, row)
   const kind = findKind(row.type)
   if (!kind?.checkConnection) throw problems.notFound('look-up')
-  if (!body.jdbcSource) return answer(input, params.kind, await savedReading(input, row))
+  if (!body.jdbcSource && !body.url) return answer(input, params.kind, await savedReading(input, row))
   const source = asked(row.type, body)
   kind.checkConnection(source)
   const settings = kind.settings(source)
@@ -51,10 +54,16 @@ export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
   return answer(input, params.kind, { type: row.type, settings, secrets, input: {} })
 }
 
-/** What can be connected to is a database so far: the type is one of theirs. */
-function asked(type: string, { jdbcSource }: SourceLookupBody) {
-  if (!jdbcSource) throw problems.refused('/jdbcSource', 'Say where the database is, and who asks it.')
-  return { type, jdbcSource } as Extract<SourceBody, { type: keyof typeof defaultPorts }>
+/** Where a source is, as its type has it, with nothing of what is to be loaded. */
+function asked(type: string, { jdbcSource, query: _, ...api }: SourceLookupBody): SourceBody {
+  const own = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
+  if (own.includes('jdbcSource')) {
+    if (!jdbcSource) throw problems.refused('/jdbcSource', 'Say where the database is, and who asks it.')
+    return { type, jdbcSource } as SourceBody
+  }
+  if (!own.includes('apiSource')) throw problems.notFound('look-up')
+  if (!api.url) throw problems.refused('/url', 'Say where the system is, and who asks it.')
+  return { type, apiSource: api } as SourceBody
 }
 
 async function answer(
