@@ -1,15 +1,15 @@
-import type { Caller } from '@sluice/http'
+import { Problem, type Caller } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
-import { SourceProblem } from '../../engine/sources/source.ts'
 import { namesVariables, replaceVariables } from '../../engine/variables/replace.ts'
 import { variablesOf } from '../../engine/variables/stored.ts'
+import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
 
 type Asking = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
 /**
  * Asks a source with the values of variables in its settings and secrets. What a source says may repeat them: `hide` takes
- * those that are secured out of a sentence, and of a `SourceProblem` it is done already.
+ * those that are secured out of a sentence; from what is thrown they are taken out already.
  */
 export async function withVariables<T>(
   { db, keyRing, caller }: Asking,
@@ -27,8 +27,10 @@ export async function withVariables<T>(
   try {
     return await work(ready, (sentence) => variables.hideIn(sentence))
   } catch (error) {
-    if (!(error instanceof SourceProblem)) throw error
+    const problem = translate(error)
+    if (!problem) throw error
+    const { status, code, title, headers } = problem
     // Without its cause, in which the driver says the same once more.
-    throw new SourceProblem(error.code, variables.hideIn(error.message))
+    throw new Problem(status, code, title, { detail: variables.hideIn(problem.message), headers })
   }
 }
