@@ -1,5 +1,8 @@
 import type { DataType } from '@sluice/contracts'
 
+/** PostgreSQL's own limit of columns in a table; every kind of file is held to it before it is read. */
+export const maxColumns = 1600
+
 /** One column as a source understands it. Sources know no warehouse: `dataType` is the neutral list of the contracts. */
 export interface FeedColumn {
   /** Identifier in the warehouse: lower case, unique in its table, at most 63 bytes. */

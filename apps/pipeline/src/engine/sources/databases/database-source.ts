@@ -1,18 +1,9 @@
-import {
-  type Feed,
-  type FeedColumn,
-  type Report,
-  type Source,
-  SourceProblem,
-  type StoredType,
-  type TupleChunk,
-} from '../source.ts'
+import { describeColumns } from '../describe-columns.ts'
+import { type Feed, type Report, type Source, SourceProblem, type StoredType, type TupleChunk } from '../source.ts'
 import { type Connectable, type DatabaseConfig, databaseLimits, type DatabaseLimits } from './database-config.ts'
 import { codes, databaseProblem, messageOf } from './problems.ts'
 import type { Job, Note, Statement } from './protocol.ts'
 import { startReading } from './database-in-thread.ts'
-
-const longestColumnList = 1000
 
 /**
  * A database as feeds: one for the query, or one for each table, named like it. A thread holds the connection and encodes the rows, so
@@ -57,7 +48,7 @@ async function* readDatabase(
   await using reading = new Reading({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
     const { columns, bytes } = await reading.describe()
-    report.log('INFO', 'LOW', `Read ${table || 'the query'}, ${columns.length} columns: ${list(columns)}`)
+    report.log('INFO', 'LOW', `Read ${table || 'the query'}, ${columns.length} columns: ${describeColumns(columns)}`)
     const size = bytes === undefined ? {} : { size: bytes }
     yield { table, columns, content: { format: 'copy-binary', rows: (types) => reading.rows(types), ...size } }
     reading.next()
@@ -78,14 +69,6 @@ async function resolved(config: DatabaseConfig, connectable: Connectable): Promi
     if (unknown) throw databaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
     throw new SourceProblem('ADDRESS_NOT_ALLOWED', messageOf(cause), { cause })
   }
-}
-
-function list(columns: readonly FeedColumn[]): string {
-  const all = columns.map(({ name, dataType, precision, scale }) =>
-    precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale})`,
-  )
-  const shown = all.join(', ')
-  return shown.length > longestColumnList ? `${shown.slice(0, longestColumnList)}…` : shown
 }
 
 /** The statements of one thread, one after another. */

@@ -6,6 +6,7 @@ import {
   type ReadColumn,
 } from '@sluice/delimited'
 import { identifiers } from '../../../../identifiers.ts'
+import { describeColumns } from '../../describe-columns.ts'
 import {
   type Feed,
   type FeedColumn,
@@ -25,8 +26,6 @@ export interface CsvConfig extends DelimitedOptions {
   /** What people call it; messages name it, never the path. */
   fileName: string
 }
-
-const longestColumnList = 1000
 
 /**
  * A delimited text file as one feed. Types are guessed from samples and proven while the rows are written as tuples of binary COPY, so that a
@@ -129,11 +128,5 @@ function feedColumns(columns: readonly ReadColumn[], given: readonly (string | u
 }
 
 function whatWasGuessed({ encoding, guesses }: Opened, columns: readonly FeedColumn[], fileName: string): string {
-  const list = columns.map(describeColumn).join(', ')
-  const shown = list.length > longestColumnList ? `${list.slice(0, longestColumnList)}…` : list
-  return `Read ${fileName} as ${encoding}, ${guesses}, ${columns.length} columns: ${shown}`
-}
-
-function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {
-  return precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale ?? 0})`
+  return `Read ${fileName} as ${encoding}, ${guesses}, ${columns.length} columns: ${describeColumns(columns)}`
 }

@@ -1,9 +1,9 @@
+import { maxColumns } from '../../source.ts'
 import type { Output } from '../spool/output.ts'
 
 const QUOTE = 34
 const COMMA = 44
 const LF = 10
-const maxColumns = 1600
 
 /**
  * One row of a sheet as a line of delimited text. The line has the columns from `first` to `last`, which were guessed; a cell that

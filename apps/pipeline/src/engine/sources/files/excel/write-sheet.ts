@@ -1,4 +1,4 @@
-import { SourceProblem } from '../../source.ts'
+import { maxColumns, SourceProblem } from '../../source.ts'
 import type { ZipArchive } from '../compressed/zip-archive.ts'
 import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
 import type { Output } from '../spool/output.ts'
@@ -68,6 +68,6 @@ function described({ sheet: { name, place, of } }: Workbook): string {
 }
 
 function tooWide(name: string, width: number): SourceProblem {
-  const text = `${name} has values in ${width} columns; a table holds at most 1600.`
+  const text = `${name} has values in ${width} columns; a table holds at most ${maxColumns}.`
   return new SourceProblem('TOO_MANY_COLUMNS', text)
 }

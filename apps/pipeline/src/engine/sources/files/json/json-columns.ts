@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { DeclaredColumn } from '../upload.ts'
-import { SourceProblem } from '../../source.ts'
+import { maxColumns, SourceProblem } from '../../source.ts'
 
 /** What a column was seen to hold. */
 export const PLAIN = 1
@@ -10,8 +10,6 @@ export const DAY = 4
 export const TEXT = 8
 
 const QUOTE = 34
-/** PostgreSQL's own limit of columns in a table. */
-const maxColumns = 1600
 /** Spellings of keys that are remembered: a key can be escaped in endlessly many ways. */
 const maxSpellings = 10_000
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { DAY, type JsonColumns, NESTED, PLAIN, TEXT } from './json-columns.ts'
 import { afterSpace, ESCAPED, HALF, HUGE, JsonScanner, MORE, NUL, OPEN_OBJECT } from './json-scanner.ts'
+import { maxColumns } from '../../source.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 import { putDoubled, putUnescaped } from './put-text.ts'
 
@@ -8,7 +9,6 @@ const QUOTE = 34
 const COMMA = 44
 const LF = 10
 const CLOSE_OBJECT = 125
-const maxColumns = 1600
 /** From this many bytes on one native copy is faster than a loop. */
 const longText = 64
 

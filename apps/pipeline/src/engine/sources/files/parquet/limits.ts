@@ -34,8 +34,6 @@ export const defaultLimits: Limits = {
   silence: 120_000,
 }
 
-/** PostgreSQL's own limit of columns in a table. */
-export const maxColumns = 1600
 /** Groups inside groups; deeper ones are not read. */
 export const maxDepth = 64
 /** Characters of JSON that one nested value may become. */

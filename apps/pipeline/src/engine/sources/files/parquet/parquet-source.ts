@@ -1,3 +1,4 @@
+import { describeColumns } from '../../describe-columns.ts'
 import {
   type ColumnProfile,
   type Feed,
@@ -19,8 +20,6 @@ export interface ParquetConfig {
   /** What people call it; messages name it, never the path. */
   fileName: string
 }
-
-const longestColumnList = 1000
 
 /**
  * A Parquet file as one feed. Its types are exact by its schema, so it is read once, a page of each column at a time; memory does not
@@ -90,13 +89,7 @@ async function* tuples(
 }
 
 function whatWasFound({ columns, rows, rowGroups, codecs, writer }: Inspected, fileName: string): string {
-  const list = columns.map(describeColumn).join(', ')
-  const shown = list.length > longestColumnList ? `${list.slice(0, longestColumnList)}…` : list
   const groups = rowGroups === 1 ? 'one row group' : `${rowGroups} row groups`
   const compression = codecs.join(', ') || 'nothing'
-  return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${columns.length} columns: ${shown}`
-}
-
-function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {
-  return dataType === 'DECIMAL' ? `${name} DECIMAL(${precision},${scale})` : `${name} ${dataType}`
+  return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${columns.length} columns: ${describeColumns(columns)}`
 }

@@ -1,9 +1,9 @@
 import { type FileMetaData, parquetSchema, type SchemaTree } from 'hyparquet'
-import type { FeedColumn } from '../../source.ts'
+import { type FeedColumn, maxColumns } from '../../source.ts'
 import { identifiers } from '../../../../identifiers.ts'
 import { damaged, FileTrouble } from './damaged.ts'
 import { type LeafType, leafType } from './leaf-types.ts'
-import { maxColumns, maxDepth } from './limits.ts'
+import { maxDepth } from './limits.ts'
 
 /** A node of the schema below a column. Levels are Dremel's: how much of the path is there, and which list is repeated. */
 export interface SchemaNode {

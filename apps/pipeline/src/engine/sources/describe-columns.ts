@@ -1,0 +1,13 @@
+import type { FeedColumn } from './source.ts'
+
+const longest = 1000
+
+/** What columns are called and hold, for a line of the log: `id BIGINT, price DECIMAL(8,2)`. */
+export function describeColumns(columns: readonly FeedColumn[]): string {
+  const all = columns.map(describeColumn).join(', ')
+  return all.length > longest ? `${all.slice(0, longest)}…` : all
+}
+
+function describeColumn({ name, dataType, precision, scale }: FeedColumn): string {
+  return precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale ?? 0})`
+}
