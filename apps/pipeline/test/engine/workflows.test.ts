@@ -181,6 +181,22 @@ describe('a run of a workflow', () => {
     expect((await stack.state(run)).state).toBe('FAILED')
   })
 
+  it('keeps no job from ending, whatever is wrong with it, and goes on once that is mended', async () => {
+    const [one, two] = (await pipelines(2)) as [number, number]
+    const run = await begin(stack, await makeWorkflow(stack, client, [{ jobs: [one, two] }]))
+    await sql`alter table runs add constraint no_more check (workflow_run_id is null or id <= ${sql.lit(run.id + 1)}) not valid`.execute(
+      stack.db,
+    )
+    const first = (await underWay(stack, one))!
+    await finish(stack, one)
+    expect((await stack.state(first)).state).toBe('OK')
+    expect(await jobStates(stack, run)).toEqual([['RUNNING', 'WAITING']])
+    await expect(advanceDue(stack.db, stack.queue)).rejects.toThrow('no_more')
+    await sql`alter table runs drop constraint no_more`.execute(stack.db)
+    await advanceDue(stack.db, stack.queue)
+    expect(await jobStates(stack, run)).toEqual([['OK', 'RUNNING']])
+  })
+
   it('ends once and for all when its jobs end while it is cancelled', async () => {
     for (let round = 0; round < 8; round += 1) {
       const ids = await pipelines(4)

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
@@ -20,9 +20,28 @@ export async function advanceAfter(
     .execute()
   const ended: WorkflowRun[] = []
   for (const { run_id } of waiting) {
-    const run = await advance(trx, queue, run_id)
+    const run = await apart(trx, () => advance(trx, queue, run_id))
     if (run) ended.push(run)
   }
   if (waiting.length > 0) await failpoint('workflow-advanced')
   return ended
+}
+
+const deadlock = '40P01'
+
+/**
+ * What is wrong with a workflow must not keep what it runs from ending. Nothing of a failed step remains then; it is tried again
+ * when delays are looked at, which tells of the failure. A deadlock is for the whole transaction to begin anew.
+ */
+async function apart<T>(trx: Transaction<DB>, work: () => Promise<T>): Promise<T | undefined> {
+  await sql`savepoint workflow`.execute(trx)
+  try {
+    const result = await work()
+    await sql`release savepoint workflow`.execute(trx)
+    return result
+  } catch (error) {
+    if ((error as { code?: string }).code === deadlock) throw error
+    await sql`rollback to savepoint workflow`.execute(trx)
+    return undefined
+  }
 }
