@@ -36,6 +36,16 @@ const webhookSecret: Setting<Buffer | undefined> = {
   },
 }
 
+/** As it is: a slash at its end may be meant, and services put keys into the paths of such addresses. */
+const webhookUrl: Setting<string | undefined> = {
+  secret: true,
+  fallback: undefined,
+  parse(given) {
+    url(['https:', 'http:']).parse(given)
+    return given
+  },
+}
+
 const shape = {
   PIPELINE_PORT: port(3002),
   WORKER_PORT: port(3003),
@@ -71,7 +81,7 @@ const shape = {
   SMTP_URL: smtpUrl(),
   MAIL_FROM: sender(),
   /** Called about every run that failed, of all clients. */
-  ALERT_WEBHOOK_URL: { ...url(['https:', 'http:']), fallback: undefined } as Setting<string | undefined>,
+  ALERT_WEBHOOK_URL: webhookUrl,
   ALERT_WEBHOOK_SECRET: webhookSecret,
   CORS_ORIGINS: list(),
   TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),

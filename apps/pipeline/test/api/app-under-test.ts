@@ -8,7 +8,7 @@ import { pipelineApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { DB } from '../../src/database.ts'
 import { openDestinations } from '../../src/engine/destinations/destinations.ts'
-import { openCatalogue } from '../../src/engine/datasets/catalogue.ts'
+import { openDatasets } from '../../src/engine/datasets/open-datasets.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
 import { identityLookups } from '../../src/identity/identity-service.ts'
 import { startStack } from '../engine/stack.ts'
@@ -52,6 +52,8 @@ export async function startService({ uploadLimit = 1_000_000, heartbeatSeconds =
   })
   const { db } = connect<DB>(databaseUrl, { name: 'pipeline-test' })
 
+  const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
+
   /** The same service once more, knowing nobody yet. */
   const serve = async () => {
     const app = pipelineApp({
@@ -66,9 +68,9 @@ export async function startService({ uploadLimit = 1_000_000, heartbeatSeconds =
       sources: openSources({
         filesDirectory: config.FILES_DIRECTORY,
         allowed: config.OUTGOING_ALLOWED,
-        catalogue: openCatalogue({ db, warehouses: stack.warehouses }),
+        datasets: openDatasets({ db, warehouses: stack.warehouses }),
       }),
-      destinations: openDestinations({ allowed: config.OUTGOING_ALLOWED }),
+      destinations,
       files: { directory: config.FILES_DIRECTORY, uploadLimit },
     })
     const { server, close } = await listen(app, { port: 0, host: '127.0.0.1' })
@@ -98,6 +100,7 @@ export async function startService({ uploadLimit = 1_000_000, heartbeatSeconds =
       await close()
       await databaseGate.shut()
       await identityGate.shut()
+      await destinations.close()
       await db.destroy()
       await stack[Symbol.asyncDispose]()
     },

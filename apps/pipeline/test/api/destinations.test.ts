@@ -1,7 +1,10 @@
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { keyRing } from '@sluice/database'
+import { startSmtp } from '@sluice/testing/smtp'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { selfSigned } from '../../src/engine/sources/databases/test/certificate.ts'
+import { sealSourceSecrets } from '../../src/source-secrets.ts'
 import { credentials, type Dhis2StandIn, startDhis2, token } from '../dhis2/dhis2-stand-in.ts'
 import { type PushedView, viewOf } from '../dhis2/view.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
@@ -24,7 +27,7 @@ beforeAll(async () => {
   dhis2 = await startDhis2()
   const { identity } = service
   const { id } = await identity.client()
-  const roles = ['ROLE_MANAGE_DESTINATION', 'ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA'] as const
+  const roles = ['ROLE_MANAGE_DESTINATION', 'ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'] as const
   owner = service.as(await identity.person(id, [...roles]))
   colleague = service.as(await identity.person(id, ['ROLE_MANAGE_DESTINATION']))
   view = await viewOf(service.stack, id, mixed)
@@ -202,9 +205,56 @@ describe('a look-up', () => {
   })
 })
 
+describe('a look-up for a pipeline from DHIS2', () => {
+  it('goes by what is typed, and by what is saved to the saved address alone', async () => {
+    const look = (path: string, asked: object) => owner.post(path).send(asked)
+    const unsaved = '/lookups/SOURCE_SYSTEM_C/data-elements'
+    expect((await look(unsaved, { url: dhis2.url, ...credentials, query: '1st' }).expect(200)).body).toHaveLength(1)
+    expect((await look(unsaved, { url: dhis2.url, authToken: token }).expect(200)).body).toHaveLength(3)
+    await look(unsaved, {}).expect(422)
+    await look(unsaved, { url: 'http://10.0.0.1', ...credentials }).expect(422)
+
+    const { uid } = await savedPipeline()
+    const saved = `/data-pipelines/${uid}/lookups/data-elements`
+    expect((await look(saved, {}).expect(200)).body).toHaveLength(3)
+    expect((await look(saved, { url: 'http://127.0.0.1:2' }).expect(422)).body.errors[0].pointer).toBe('/url')
+    await look(saved, { password: 'wrong-password' }).expect(422)
+  })
+
+  async function savedPipeline() {
+    const uid = crypto.randomUUID()
+    const { client } = view
+    const { id: schema } = await service.stack.db.selectFrom('schemas').select('id').executeTakeFirstOrThrow()
+    const keys = keyRing(service.environment['SECRET_KEYS']!)
+    await service.stack.db
+      .insertInto('data_pipelines')
+      .values({
+        uid,
+        client,
+        name: 'From DHIS2',
+        type: 'SOURCE_SYSTEM_C',
+        schema_id: schema,
+        table_name: 'dhis2',
+        disabled: false,
+        run_trigger: 'NEVER',
+        public_access: 'READ_WRITE',
+        settings: JSON.stringify({ apiSource: { url: dhis2.url, username: credentials.username } }),
+        source_secrets: sealSourceSecrets(uid, { password: credentials.password }, keys),
+      })
+      .execute()
+    return { uid }
+  }
+})
+
 describe('a run', () => {
   it('pushes the view, keeps what was refused, and its password is seen nowhere', async () => {
-    const worker = await spawnWorker({ ...service.environment, LOG_LEVEL: 'debug' })
+    const post = await startSmtp()
+    const mails = { SMTP_URL: `smtp://127.0.0.1:${post.port}`, MAIL_FROM: 'no-reply@example.org' }
+    await service.stack.db
+      .insertInto('settings')
+      .values({ client: view.client, key: 'ALERT_EMAIL', value: 'ada@example.org' })
+      .execute()
+    const worker = await spawnWorker({ ...service.environment, ...mails, LOG_LEVEL: 'debug' })
     try {
       const { id } = await create()
       await owner.post(`/destinations/${id}/run`).send({}).expect(202)
@@ -241,6 +291,10 @@ describe('a run', () => {
         return runs[0].finished && runs[0]
       })
       expect(failed).toMatchObject({ status: 'FAILED', errorCode: 'AUTHENTICATION_FAILED', attempt: 1 })
+      const mail = await until(() => post.received[0])
+      expect([mail.to, mail.headers['subject']]).toEqual([['ada@example.org'], `Failed: destination ${wrong.name}`])
+      expect(mail.text).toContain(failed.message)
+      for (const said of [mail.text, worker.output(), service.log()]) expect(said).not.toContain('wrong-password')
 
       dhis2.state.instead = ({ method }) => (method === 'POST' ? { silent: true } : undefined)
       await owner.post(`/destinations/${id}/run`).send({}).expect(202)
@@ -253,6 +307,7 @@ describe('a run', () => {
     } finally {
       dhis2.state.instead = undefined
       await worker[Symbol.asyncDispose]()
+      await post.stop()
     }
   }, 60_000)
 })

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line } from '../named.ts'
 import { databaseQuery } from './data-pipeline/database-query.ts'
+import { TargetLookupBody } from './destination.ts'
 
 /** What is asked to look something up: where the source is. Which fields are needed depends on its type. */
 export const SourceLookupBody = contract(
@@ -9,7 +9,8 @@ export const SourceLookupBody = contract(
   Type.Object(
     {
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
-      query: Type.Optional({ ...Line, description: 'Only what has this in its name.' }),
+      /** Of systems that are asked by HTTP. */
+      ...TargetLookupBody.properties,
     },
     closed,
   ),

@@ -55,7 +55,8 @@ export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
 }
 
 /** Where a source is, as its type has it, with nothing of what is to be loaded. */
-function asked(type: string, { jdbcSource, query: _, ...api }: SourceLookupBody): SourceBody {
+function asked(type: string, body: SourceLookupBody): SourceBody {
+  const { jdbcSource, query: _, ...api } = body
   const own = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
   if (own.includes('jdbcSource')) {
     if (!jdbcSource) throw problems.refused('/jdbcSource', 'Say where the database is, and who asks it.')

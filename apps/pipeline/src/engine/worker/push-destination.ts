@@ -14,7 +14,7 @@ const pageRows = 2_000
  * taken again without harm. Throws `DestinationProblem`, `WarehouseProblem`, or the signal's reason.
  */
 async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Success> {
-  const { claim, log, signal, count } = attempt
+  const { claim, log, signal, count, stillOurs } = attempt
   const { target, options, schema, view } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
   const place = `${schema}.${view}`
   const dry = options.dryRun ? ' It is a dry run: everything is checked, and nothing stored.' : ''
@@ -42,6 +42,8 @@ async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Succ
     },
     signal,
   )
+  // The last counts are written, however short the push was.
+  await stillOurs()
   const taken = Math.max(0, pushed.rows - pushed.empty - pushed.rejected)
   if (pushed.rejected > 0 && taken === 0)
     throw new DestinationProblem('ALL_ROWS_REJECTED', whatWasPushed(place, pushed, options))

@@ -103,7 +103,8 @@ export const dataPipelineSignatures = {
   lookup: signature({
     id: 'dataPipelines.lookup',
     summary: 'What a source has to choose from, before anything is saved',
-    description: 'Of databases, the kind `tables`: what can be read, a thousand at most; `query` narrows it.',
+    description:
+      'Of databases, the kind `tables`: what can be read. Of SOURCE_SYSTEM_C, the kinds that a destination looks up. A thousand at most; `query` narrows it.',
     method: 'post',
     path: '/lookups/:type/:kind',
     guard: manage,
@@ -114,7 +115,8 @@ export const dataPipelineSignatures = {
   lookupSaved: signature({
     id: 'dataPipelines.lookupSaved',
     summary: 'What the source of a pipeline has to choose from',
-    description: 'An absent jdbcSource means the saved one, and an absent password the stored one.',
+    description:
+      'An absent jdbcSource or url means the saved one, and an absent password or token the stored one, as long as the address is that.',
     method: 'post',
     path: '/data-pipelines/:uid/lookups/:kind',
     guard: manage,
