@@ -222,6 +222,7 @@ describe('afterwards', () => {
     expect(tables.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['public.alerts', 'public.variables', 'public.audit_default']),
     )
+    expect((await inside.query('select from alerts')).rowCount).toBeGreaterThan(3)
     for (const { name } of tables) {
       const { rows } = await inside.query(
         `select coalesce(string_agg(t::text, e'\\n'), '') as text from only ${name} t`,
