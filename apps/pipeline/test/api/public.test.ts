@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
+import { identityOperations, serviceClient } from '@sluice/contracts'
 import { publicAdmission } from '../../src/api/public/admission.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
@@ -83,6 +84,25 @@ describe('open data', () => {
     await anybody(`${pipeline}/data`).expect(200)
     await opened(false, false)
     await anybody(`${pipeline}/data`).expect(404)
+  })
+
+  it('is closed while its organisation is switched off here', async () => {
+    const { identity } = service
+    const other = await identity.client()
+    const admin = await identity.person(other.id, ['ROLE_SUPER_ADMIN'])
+    const there = await loadedPlace(service, service.as(admin), other.id)
+    const open = viewBody(there.schema, 'select 1 as a', { anonymousAccess: { metadata: true, data: true } })
+    const { body: view } = await service.as(admin).post('/views').send(open).expect(201)
+    await anybody(`/views/${view.id}`).expect(200)
+    const client = serviceClient({ baseUrl: identity.url, token: () => admin.token })
+    const update = { params: { uid: other.id }, body: { ...other, pipelinesEnabled: false } }
+    await client.call(identityOperations.clients.update, update)
+    const anew = await service.serve()
+    try {
+      for (const what of ['', '/data']) await anew.http.get(`/api/v1/public/views/${view.id}${what}`).expect(404)
+    } finally {
+      await anew.close()
+    }
   })
 
   it('is read once for all who ask within half a minute', async () => {

@@ -10,7 +10,9 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
+const signatures = Object.values(pipelineOperations)
+  .flatMap((noun): Signature[] => Object.values(noun))
+  .filter(({ guard }) => guard !== 'anyone')
 const uid = '2f1c8f0e-5f0b-4c7e-9b44-0d9c7e1f5a10'
 const everything: Role[] = ['ROLE_SUPER_ADMIN']
 

@@ -102,15 +102,14 @@ describe('a view', () => {
       expect(answer.body.errors).toMatchObject([{ pointer: '/query', detail: expect.stringContaining(refusal) }])
   })
 
-  it('is not saved while the warehouse is away, nor is anything said to be wrong with it', async () => {
+  it('is not saved while the warehouse is away, and is deleted all the same', async () => {
     const elsewhere = await service.identity.client()
     const other = service.as(await service.identity.person(elsewhere.id, [...roles]))
     const there = await loadedPlace(service, other, elsewhere.id)
-    const { key } = await service.stack.db
-      .selectFrom('warehouses')
-      .select('key')
-      .where('client', '=', elsewhere.id)
-      .executeTakeFirstOrThrow()
+    const body = viewBody(there.schema, 'select 1 as a')
+    const { body: made } = await other.post('/views').send(body).expect(201)
+    const keys = service.stack.db.selectFrom('warehouses').select('key').where('client', '=', elsewhere.id)
+    const { key } = await keys.executeTakeFirstOrThrow()
     await using superuser = await service.stack.inside(client)
     const connections = (limit: number) => superuser.query(`alter role c_${key}_load connection limit ${limit}`)
     await connections(0)
@@ -118,10 +117,21 @@ describe('a view', () => {
     try {
       const answer = await other.post('/views').send(viewBody(there.schema, 'select 1 as a'))
       expect([answer.status, answer.body.code]).toEqual([503, 'unavailable'])
+      const { body: changed } = await other
+        .put(`/views/${made.id}`)
+        .send({ ...made, description: 'x' })
+        .expect(200)
+      expect(changed.description).toBe('x')
+      await other.delete(`/views/${made.id}`).expect(204)
     } finally {
       await connections(220)
     }
     expect((await other.get('/views').expect(200)).body).toEqual([])
+    const { body: again } = await other
+      .post('/views')
+      .send({ ...body, query: 'select 2 as b' })
+      .expect(201)
+    expect((await other.get(`/views/${again.id}/data`).expect(200)).body.rows).toEqual([[2]])
   })
 
   it('has a name in its schema that nothing else has', async () => {
