@@ -71,4 +71,4 @@ export function dyingWorkers(env: NodeJS.ProcessEnv, many: number, seed: string)
 }
 
 /** Milliseconds. */
-const lifetime = (life: string) => createHash('sha256').update(life).digest().readUInt32LE() % 3_000
+const lifetime = (life: string) => createHash('sha256').update(life).digest().readUInt32LE() % 6_000

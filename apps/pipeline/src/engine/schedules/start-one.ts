@@ -40,7 +40,7 @@ export async function startOne(
   if (due === undefined) return { plan: { id: row.id, zone } }
   const plan: Plan = { id: row.id, zone, ...nextRun(schedule, zone, now) }
   if (!stands) {
-    logger.info(subjectOf(row), 'nothing is started for a client that is disabled or gone')
+    logger.debug(subjectOf(row), 'nothing is started for a client that is disabled or gone')
     return { plan, skipped: due.missed + 1 }
   }
   const full = !row.continuously_updated || (row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now)
