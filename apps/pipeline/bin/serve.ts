@@ -6,7 +6,7 @@ import { pipelineApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { openQueue } from '../src/engine/queue/pg-boss-queue.ts'
-import { openCatalogue } from '../src/engine/datasets/catalogue.ts'
+import { openDatasets } from '../src/engine/datasets/open-datasets.ts'
 import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
@@ -48,7 +48,7 @@ await main(async () => {
     sources: openSources({
       filesDirectory: config.FILES_DIRECTORY,
       allowed: config.OUTGOING_ALLOWED,
-      catalogue: openCatalogue({ db, warehouses }),
+      datasets: openDatasets({ db, warehouses }),
     }),
     destinations,
     files: { directory: config.FILES_DIRECTORY, uploadLimit: config.UPLOAD_LIMIT },

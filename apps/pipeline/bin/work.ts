@@ -11,7 +11,7 @@ import type { DB } from '../src/database.ts'
 import { armFailpoints } from '../src/engine/failpoints.ts'
 import { keepPostingAlerts } from '../src/engine/alerts/post-alerts.ts'
 import { webhook } from '../src/engine/alerts/webhook.ts'
-import { openCatalogue } from '../src/engine/datasets/catalogue.ts'
+import { openDatasets } from '../src/engine/datasets/open-datasets.ts'
 import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
 import { schedulerMetrics } from '../src/engine/schedules/metrics.ts'
@@ -88,7 +88,7 @@ await main(async () => {
     sources: openSources({
       filesDirectory,
       allowed: config.OUTGOING_ALLOWED,
-      catalogue: openCatalogue({ db, warehouses }),
+      datasets: openDatasets({ db, warehouses }),
     }),
     destinations,
     keyRing: config.SECRET_KEYS,

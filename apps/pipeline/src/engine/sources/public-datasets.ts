@@ -4,8 +4,8 @@ import { databaseSource, tryDatabase } from './databases/database-source.ts'
 import type { Reading, SourceKind } from './reading.ts'
 import { type Feed, SourceProblem } from './source.ts'
 
-/** A public dataset as it lies in the catalogue. */
-export interface CataloguedTable {
+/** A public dataset as it lies in the dataset catalogue. */
+export interface DatasetTable {
   host: string
   port: number
   database: string
@@ -21,20 +21,20 @@ export interface CataloguedTable {
 }
 
 /** Where public datasets are. */
-export interface Catalogue {
+export interface Datasets {
   /** Undefined where there is none of this key; without a table while nothing of it was loaded. */
-  find(key: string): Promise<{ table?: CataloguedTable } | undefined>
+  find(key: string): Promise<{ table?: DatasetTable } | undefined>
 }
 
-/** A table of the catalogue, copied as its role `read`: its types and its labels come along. */
-export function publicDatasets(catalogue: Catalogue): SourceKind {
+/** A table of the dataset catalogue, copied as its role `read`: its types and its labels come along. */
+export function publicDatasets(datasets: Datasets): SourceKind {
   // The warehouse is the operator's own: its host may be anywhere.
   const connectable = (host: string) => lookup(host, { all: true })
   const source = databaseSource(connectable)
 
-  async function tableOf({ settings }: Reading): Promise<CataloguedTable> {
+  async function tableOf({ settings }: Reading): Promise<DatasetTable> {
     const { key } = settings as { key: string }
-    const found = await catalogue.find(key)
+    const found = await datasets.find(key)
     if (!found) throw new SourceProblem('DATASET_MISSING', `There is no public dataset "${key}". Choose another one.`)
     if (!found.table)
       throw new SourceProblem('DATASET_NOT_LOADED', `The public dataset "${key}" has no rows yet. Try again later.`)
@@ -59,7 +59,7 @@ const asUploaded = (feed: Feed, labels: ReadonlyMap<string, string>): Feed => ({
   columns: feed.columns.map((column) => ({ ...column, label: labels.get(column.name) ?? column.label })),
 })
 
-function configOf({ user, schema, table, ...server }: Omit<CataloguedTable, 'labels'>): DatabaseConfig {
+function configOf({ user, schema, table, ...server }: Omit<DatasetTable, 'labels'>): DatabaseConfig {
   const { host, port, database, password, ssl, trustServerCertificate } = server
   const login = { host, port, database, username: user, password, ssl, trustServerCertificate }
   return { kind: 'postgres', ...login, tables: [{ schema, name: table }] }

@@ -4,7 +4,7 @@ import { databaseQueries } from './database-queries.ts'
 import type { SourceTable } from './database-tables.ts'
 import { previewFeed } from './preview/preview-feed.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
-import { type Catalogue, publicDatasets } from './public-datasets.ts'
+import { type Datasets, publicDatasets } from './public-datasets.ts'
 import type { Reading, SourceKind } from './reading.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
 import { uploadedFiles } from './uploaded-files.ts'
@@ -26,15 +26,15 @@ export interface SourceParts {
   /** What the operator lets be read inside the network, at addresses that users type. */
   allowed: OutgoingAllowed
   /** Absent: public datasets are not read here. */
-  catalogue?: Catalogue
+  datasets?: Datasets
 }
 
 /** Opens nothing until it is asked. */
-export function openSources({ filesDirectory, allowed, catalogue }: SourceParts): Sources {
+export function openSources({ filesDirectory, allowed, datasets }: SourceParts): Sources {
   const look = outgoingAddresses({ allowed })
   const kinds: Readonly<Record<string, SourceKind>> = {
     ...uploadedFiles(filesDirectory),
-    ...(catalogue && { PUBLIC_DATASET: publicDatasets(catalogue) }),
+    ...(datasets && { PUBLIC_DATASET: publicDatasets(datasets) }),
     ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
   }
 

@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely'
 import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
 import type { DB } from '../../database.ts'
-import type { Catalogue } from '../sources/public-datasets.ts'
+import type { Datasets } from '../sources/public-datasets.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
 /** Public datasets as sources find them: by what the service knows of them, and what the warehouse has. */
-export function openCatalogue({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): Catalogue {
+export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): Datasets {
   return {
     async find(key) {
       const row = await db.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()
