@@ -4,6 +4,7 @@ import type { Client } from 'pg'
 import { sprung, trapped } from '../crash/scene.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from '../api/app-under-test.ts'
 import { checkBody, groupBody } from '../api/quality-bodies.ts'
+import { job, workflowBody } from '../api/workflow-body.ts'
 import { spawnWorker, until, type WorkerProcess } from './worker-process.ts'
 
 const good = 'id,age\n1,10\n2,20\n'
@@ -18,7 +19,7 @@ let superuser: Client & AsyncDisposable
 beforeAll(async () => {
   service = await startService({ heartbeatSeconds: 10 })
   client = (await service.identity.client()).id
-  const roles = ['SCHEMA', 'DATA_PIPELINE', 'DATA_QUALITY_CHECK', 'DATA_QUALITY_CHECK_GROUP'] as const
+  const roles = ['SCHEMA', 'DATA_PIPELINE', 'DATA_QUALITY_CHECK', 'DATA_QUALITY_CHECK_GROUP', 'WORKFLOW'] as const
   owner = service.as(
     await service.identity.person(
       client,
@@ -163,6 +164,29 @@ describe('a pipeline with a group of checks', () => {
     expect(failed).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED', attempt: 1 })
     const path = `/data-quality-check-groups/${group.id}/runs/${failed.taskId}/quality-results`
     expect((await owner.get(path).expect(200)).body).toMatchObject([{ status: 'FAILED', data: { rows: [[4, 40]] } }])
+  })
+
+  it('stops a workflow that is to stop at violations, which keeps its group from being deleted', async () => {
+    const { uid, group } = await gated('stopped', ['select 1'])
+    const steps = [{ jobs: [job(group.id, 'DATA_QUALITY_CHECK_GROUP_RUN')] }, { jobs: [job(uid)] }]
+    const body = workflowBody(steps, { steps: { errorStrategy: 'STOP', steps } })
+    const workflow = await make('workflows', body)
+    await owner.post(`/workflows/${workflow.id}/run`).expect(202)
+    const run = await until(async () => {
+      const runs = await owner.get(`/workflows/${workflow.id}/runs`).expect(200)
+      return runs.body.find((one: { finished?: string }) => one.finished)
+    })
+    expect(run).toMatchObject({ status: 'FAILED' })
+    expect((await owner.get(`/data-quality-check-groups/${group.id}/runs`).expect(200)).body).toMatchObject([
+      { status: 'FAILED', trigger: 'WORKFLOW', errorCode: 'DATA_QUALITY_FAILED' },
+    ])
+    expect((await owner.get(`/data-pipelines/${uid}/runs`).expect(200)).body).toEqual([])
+    await owner
+      .put(`/data-pipelines/${uid}`)
+      .send(pipelineBody(schema.id, { dataWarehouseTarget: { schema, tableName: 'stopped' } }))
+      .expect(200)
+    const refused = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
+    expect(refused.body.detail).toBe(`Workflows run this group: "${workflow.name}". Take it out of them first.`)
   })
 })
 
