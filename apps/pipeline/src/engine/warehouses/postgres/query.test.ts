@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { columns, loadAll, never, numbered } from '../../../../test/rows.ts'
 import { scratchWarehouseForAll } from '../../../../test/scratch-warehouse.ts'
@@ -148,6 +149,29 @@ describe('queries that users wrote', () => {
     expect(pages[0]?.columns.map(({ name }) => name)).toEqual(['id', 'name'])
     for await (const page of scratch.warehouse.queryPages({ text: 'select 1 where false' }, 10, never)) pages.push(page)
     expect(pages).toHaveLength(3)
+  })
+
+  it('stops reading pages when nobody wants more, or is told to', async () => {
+    const text = 'select n from generate_series(1, 100000) n'
+    const readers = async () =>
+      (await scratch.superuser.query('select from pg_stat_activity where usename = $1', [scratch.access.read.user]))
+        .rowCount
+    for await (const { rows, more } of scratch.warehouse.queryPages({ text, limits: { offset: 10 } }, 2, never)) {
+      expect({ rows, more }).toEqual({ rows: [[11], [12]], more: true })
+      break
+    }
+    const enough = new AbortController()
+    const pages = async () => {
+      for await (const _ of scratch.warehouse.queryPages({ text }, 100, enough.signal))
+        enough.abort(new Error('enough'))
+    }
+    await expect(pages()).rejects.toThrow('enough')
+    const limited: Rows[] = []
+    for await (const page of scratch.warehouse.queryPages({ text, limits: { rows: 250 } }, 100, never))
+      limited.push(page)
+    expect(limited.map(({ rows }) => rows.length)).toEqual([100, 100, 50])
+    for (let tries = 0; tries < 60 && (await readers()); tries += 1) await sleep(50)
+    expect(await readers()).toBe(0)
   })
 
   it('names the schemas that are the client’s own', async () => {

@@ -90,7 +90,8 @@ interface Manner {
 
 /** A connection of its own, which begins with the first work and is thrown away at its disposal. */
 function openSession(access: WarehouseAccess, asked: UserQuery, { seconds: usual, prefix, signal }: Manner) {
-  const seconds = within(asked.limits?.seconds, mostSeconds, usual)
+  // None would be no limit at all.
+  const seconds = Math.max(1, within(asked.limits?.seconds, mostSeconds, usual))
   const searchPath = (asked.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
   const client = readClient(access)
   let began = false
