@@ -1,7 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
-import { openSourceSecrets } from '../../source-secrets.ts'
 import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
@@ -80,7 +79,11 @@ async function load(
     },
     log: (level, importance, message) => log.write(level, importance, message),
   }
-  const feeds = sources.read({ ...(await sourceToRead(parts, claim.client, pipeline)), input }, report, signal)
+  const feeds = sources.read(
+    { ...(await sourceToRead(parts, claim.client, pipeline)), input, mode: claim.mode },
+    report,
+    signal,
+  )
   const target = { schema: pipeline.schema, table: pipeline.table }
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
   const tables = await loadFeeds({
