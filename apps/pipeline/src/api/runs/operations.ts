@@ -30,6 +30,12 @@ interface Kind<Row extends RunnableRow> {
 
 type Asking<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
 
+/** What else is to be said of it, where that is not that nothing has changed. */
+const afterCancelling: Partial<Record<RunnableKind, string>> = {
+  WORKFLOW: 'so are its jobs that were under way.',
+  DESTINATION: 'what was sent before stays sent.',
+}
+
 /** Run, cancel, and the runs so far. */
 export function runOperations<Row extends RunnableRow>(
   signatures: ReturnType<typeof runSignatures<string>>,
@@ -65,9 +71,10 @@ export function runOperations<Row extends RunnableRow>(
         return run
       })
       if (!cancelled) throw problems.refused('/', `No run of this ${noun} is queued or running.`)
-      const rest =
-        kind === 'WORKFLOW' ? 'so are its jobs that were under way.' : 'what it was to change stays as it was.'
-      return accepted(`The run is cancelled; ${rest}`, cancelled.uid)
+      return accepted(
+        `The run is cancelled; ${afterCancelling[kind] ?? 'what it was to change stays as it was.'}`,
+        cancelled.uid,
+      )
     }),
 
     runs: operation(signatures.runs, async (input): Promise<Answer<Run[]>> => {
