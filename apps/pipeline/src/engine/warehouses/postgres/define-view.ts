@@ -35,8 +35,9 @@ export async function defineView(
     using borrowed = await borrow(pool, signal)
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
-    const current = await moved(client, view)
+    const current = await currentOf(client, view)
     if (!current || !isSame(current, view)) await replace(client, view, current, empty)
+    else await move(client, current, view)
     await client.query(`comment on ${noun(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`)
     const read = await readsOf(client, (await findRelation(client, view))!.oid)
     await client.query('commit')
@@ -52,18 +53,18 @@ export async function defineView(
 const isSame = (current: Relation, view: ViewDefinition): boolean =>
   current.managed?.definition === markOf(view).definition && (current.kind === 'm') === view.materialized
 
-/** The view that is to be replaced, brought to its new place; undefined where there is none. */
-async function moved(client: ClientBase, view: ViewDefinition): Promise<Relation | undefined> {
+/** The view that is to be replaced, wherever it is; undefined where there is none. */
+async function currentOf(client: ClientBase, view: ViewDefinition): Promise<(Relation & Place) | undefined> {
   const [own, there] = [await findManaged(client, view.id), await findRelation(client, view)]
   if (there && there.oid !== own?.oid) {
     if (!own && view.takesOver && isView(there) && there.ours) return there
     throw viewProblems.taken(qualified(view.schema, view.name))
   }
-  if (own && !there) await move(client, own, view)
   return own
 }
 
 async function move(client: ClientBase, from: Relation & Place, view: Place): Promise<void> {
+  if (from.schema === view.schema && from.name === view.name) return
   const kind = noun(from.kind === 'm')
   const passing = passingName()
   await client.query(
@@ -83,7 +84,12 @@ const passingName = () => `sluice_${randomBytes(8).toString('hex')}`
  * The new view is made under another name first: so the old one is not touched before it is known to work, and not locked
  * while the new one is filled.
  */
-async function replace(client: ClientBase, view: ViewDefinition, current: Relation | undefined, empty: boolean) {
+async function replace(
+  client: ClientBase,
+  view: ViewDefinition,
+  current: (Relation & Place) | undefined,
+  empty: boolean,
+): Promise<unknown> {
   const made = { schema: view.schema, name: passingName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
   const opening = `create ${noun(view.materialized)} ${qualified(made.schema, made.name)} as (\n`
@@ -100,6 +106,7 @@ async function replace(client: ClientBase, view: ViewDefinition, current: Relati
   if (!current) return rename(client, view, made)
   // What goes round in circles no server can read, nor could a load ever make anew what depends on it.
   if (await reads(client, oid, current.oid)) throw viewProblems.readsItself(qualified(view.schema, view.name))
+  await move(client, current, view)
   if (current.kind === 'v' && !view.materialized && (await replacedInPlace(client, view, made, oid))) return undefined
   const over = await dependentViews(client, current.oid)
   const foreign = over.filter(({ ours }) => !ours).map(({ name }) => name)

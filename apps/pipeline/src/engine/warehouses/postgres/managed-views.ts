@@ -34,7 +34,10 @@ const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage'
   obj_description(c.oid, 'pg_class') as comment, n.nspname as schema, c.relname as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace`
 
-export async function findRelation(client: ClientBase, { schema, name }: Place): Promise<Relation | undefined> {
+export async function findRelation(
+  client: ClientBase,
+  { schema, name }: Place,
+): Promise<(Relation & Place) | undefined> {
   const { rows } = await client.query(`select ${columns} where n.nspname = $1 and c.relname = $2`, [schema, name])
   return rows[0] && describe(rows[0])
 }
