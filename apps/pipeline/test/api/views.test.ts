@@ -212,6 +212,30 @@ describe('a view', () => {
     expect((await owner.delete(`/schemas/${place.schema}`).expect(409)).body.detail).toMatch(/load into|Views are in/)
   })
 
+  it('keeps its query while a run is at work', async () => {
+    const view = await create('select 1 as a')
+    const { id: runnable_id } = await service.stack.db
+      .selectFrom('views')
+      .select('id')
+      .where('uid', '=', view.id)
+      .executeTakeFirstOrThrow()
+    const values = { runnable_id, client, trigger: 'MANUAL', state: 'RUNNING', heartbeat_at: new Date(), input: '{}' }
+    const { id } = await service.stack.db.insertInto('runs').values(values).returning('id').executeTakeFirstOrThrow()
+    const changed = { ...view, query: 'select 2 as a' }
+    expect((await owner.put(`/views/${view.id}`).send(changed).expect(409)).body.errors[0].pointer).toBe('/query')
+    await owner
+      .put(`/views/${view.id}`)
+      .send({ ...view, description: 'x' })
+      .expect(200)
+    await service.stack.db
+      .updateTable('runs')
+      .set({ state: 'CANCELLED', finished_at: new Date() })
+      .where('id', '=', id)
+      .execute()
+    await owner.put(`/views/${view.id}`).send(changed).expect(200)
+    expect(await rowsOf(view.id)).toEqual([[2]])
+  })
+
   it('takes the place of one that was made but never saved', async () => {
     const warehouse = await service.stack.warehouses.open(client)
     const left = { id: randomUUID(), schema: place.schemaName, name: 'left_over', query: 'select 1 as a' }

@@ -1,5 +1,5 @@
 import type { View, ViewBody } from '@sluice/contracts'
-import type { Answer } from '@sluice/http'
+import { problems, type Answer } from '@sluice/http'
 import { withoutSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
@@ -40,6 +40,7 @@ export async function updateView(input: Saving & { params: { uid: string } }): P
     const same =
       was.schema === schema &&
       (['view_name', 'query', 'materialized'] as const).every((column) => before[column] === updated[column])
+    if (!same) await demandAtRest(trx, before)
     const after = same ? updated : await bringAbout(trx, input, updated, schema)
     await renameSource(trx, caller.client, was, { schema, name: after.view_name })
     request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
@@ -55,6 +56,21 @@ async function placeOf(trx: Transaction<DB>, { schema_id, view_name }: ViewRow) 
     .where('id', '=', schema_id)
     .executeTakeFirstOrThrow()
   return { schema: schema_name, name: view_name }
+}
+
+/** A run makes the view as it found it saved when it began. */
+async function demandAtRest(trx: Transaction<DB>, { id }: ViewRow): Promise<void> {
+  const running = await trx
+    .selectFrom('runs')
+    .select('uid')
+    .where('runnable_id', '=', id)
+    .where('state', '=', 'RUNNING')
+    .executeTakeFirst()
+  if (running)
+    throw problems.conflict(
+      '/query',
+      'A run of this view is at work: cancel it or wait for its end, then change the view.',
+    )
 }
 
 /**

@@ -33,6 +33,8 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
     .innerJoin('schemas as s', 's.id', 'v.schema_id')
     .select(['v.id', 'v.uid', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
     .where('v.id', '=', id)
+    // Whoever saves it just now is waited for. Nobody saves another query while a run is under way.
+    .forShare('v')
     .executeTakeFirst()
   if (!row) throw new LostRun('The view was deleted.')
   return row
