@@ -8,6 +8,10 @@ const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.met
 const nouns: ServiceInfo['nouns'] = {
   schemas: { name: 'Schemas', description: 'Where tables are in the warehouse, and with whom they are shared.' },
   tables: { name: 'Schemas', description: 'Where tables are in the warehouse, and with whom they are shared.' },
+  publicDatasets: {
+    name: 'Public datasets',
+    description: 'Tables that are uploaded once, for data pipelines of every organisation.',
+  },
   views: { name: 'Views', description: 'Queries that the warehouse keeps under a name, some with their rows.' },
   public: { name: 'Open data', description: 'What is open to everybody, without a token.' },
   dataPipelines: { name: 'Data pipelines', description: 'What is loaded from where, its runs, and what came of them.' },

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { systems, type PipelineType } from '@sluice/contracts'
 import { openSourceSecrets } from '../../src/source-secrets.ts'
+import { spawnWorker, until } from '../engine/worker-process.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { type Sample, samples, withSecrets } from './type-samples.ts'
 
@@ -86,6 +87,21 @@ describe('a pipeline', () => {
     const { body: made } = await owner.post('/data-pipelines').send(bodyOf(type, sample.own)).expect(201)
     const saved = await owner.post(`/data-pipelines/${made.id}/test-connection`).expect(200)
     expect(saved.body).toEqual(envelope)
+  })
+
+  it('whose source is not read yet can be run, and fails with the same code and sentence', async () => {
+    const { body: made } = await owner
+      .post('/data-pipelines')
+      .send(bodyOf('SOURCE_SYSTEM_E', samples.SOURCE_SYSTEM_E.own))
+      .expect(201)
+    await using _worker = await spawnWorker(service.environment)
+    await owner.post(`/data-pipelines/${made.id}/run`).expect(202)
+    const run = await until(async () => {
+      const { body } = await owner.get(`/data-pipelines/${made.id}/runs`).expect(200)
+      return body[0].finished && body[0]
+    })
+    const { body: envelope } = await owner.post(`/data-pipelines/${made.id}/test-connection`).expect(200)
+    expect(run).toMatchObject({ status: 'FAILED', errorCode: 'TYPE_NOT_SUPPORTED', message: envelope.message })
   })
 
   it.each(unread.filter(([type]) => type !== 'SOURCE_SYSTEM_C'))(

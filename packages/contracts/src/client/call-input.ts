@@ -33,4 +33,6 @@ export type UploadInput<Path extends string, Query> = Params<Path> &
     body: UploadBody
     /** Bytes, where known: the service can then refuse before it has read them. */
     length?: number
+    /** With its boundary, where the body is a form. */
+    contentType?: string
   }

@@ -23,6 +23,7 @@ interface AnyInput extends Manners {
   query?: unknown
   body?: unknown
   length?: number
+  contentType?: string
 }
 
 /**
@@ -90,14 +91,14 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
 
 async function headersOf(
   { upload, response }: Signature,
-  { body, length, requestId, traceparent }: AnyInput,
+  { body, length, contentType, requestId, traceparent }: AnyInput,
   { token, headers }: ServiceClientOptions,
 ): Promise<Headers> {
   const bearer = await token()
   const all = new Headers(headers?.())
   if (response) all.set('accept', 'application/json, application/problem+json')
   if (bearer !== undefined) all.set('authorization', `Bearer ${bearer}`)
-  if (upload) all.set('content-type', upload)
+  if (upload) all.set('content-type', contentType ?? upload)
   else if (body !== undefined) all.set('content-type', 'application/json')
   if (length !== undefined) all.set('content-length', String(length))
   if (requestId !== undefined) all.set('x-request-id', requestId)
