@@ -6,6 +6,8 @@ import { FIELD_BYTES, FIELDS } from './layout'
 export const QUOTED: i32 = 1
 /** And what is between them is not its value yet: two quotes are one. */
 export const DOUBLED: i32 = 2
+/** It was written with escapes, and so is no spelling of null, whatever its value. */
+export const LITERAL: i32 = 4
 
 @inline export function fieldOf(column: i32): usize {
   return FIELDS + <usize>column * FIELD_BYTES

@@ -1,5 +1,5 @@
 import { BOOLEAN, checkAt, narrowSpellings, PROVEN, stateOf, TEXT, widen, widenDigits, widenRoom } from './columns'
-import { endOf, fieldOf, startOf } from './fields'
+import { endOf, fieldOf, LITERAL, marksOf, startOf } from './fields'
 import { isNull } from './nulls'
 import { integerDigits, numberKind, room, scale } from './numbers'
 import { ALL_SPELLINGS, looksTimed, spelled, timeKind } from './times'
@@ -16,7 +16,7 @@ export function observeRecord(width: i32): void {
   const field = fieldOf(column)
   const from = startOf(field)
   const to = endOf(field)
-  if (!isNull(from, to)) observeValue(state, from, to)
+  if (!isNull(from, to) || (from != to && (marksOf(field) & LITERAL) != 0)) observeValue(state, from, to)
 }
 
 function observeValue(state: usize, from: usize, to: usize): void {

@@ -21,6 +21,11 @@ export function setNulls(spellings: i32): void {
   return from == to || isSpelledNull(from, to)
 }
 
+/** The same for the host, which looks before it undoes escapes: a spelling is what is written. */
+export function spellsNull(from: usize, to: usize): bool {
+  return isSpelledNull(from, to)
+}
+
 @inline export function isSpelledNull(from: usize, to: usize): bool {
   if (lengths == 0) return false
   const length = to - from

@@ -3,7 +3,7 @@ export {
   PROFILES, PROFILE_BYTES, REGISTERS, REGISTER_COUNT,
 } from './layout'
 export { forgetColumns } from './columns'
-export { setNulls } from './nulls'
+export { setNulls, spellsNull } from './nulls'
 export { setDecimal } from './numbers'
 export { columnType } from './type-of'
 export { openColumns } from './open'

@@ -4,7 +4,7 @@ import {
   checkAt, typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, mostCharactersAt, storedAt, storedDigitsAt, storedScaleAt,
 } from './columns'
 import { writeBoolean } from './booleans'
-import { DOUBLED, endOf, marksOf, startOf } from './fields'
+import { DOUBLED, endOf, LITERAL, marksOf, startOf } from './fields'
 import { writeDouble, writeReal } from './floats'
 import { writeInteger } from './integers'
 import { asJson } from './json'
@@ -24,7 +24,7 @@ import { days, timeKind, timestamp } from './times'
   const stored = storedAt(state)
   if (from == to) {
     if (marksOf(field) == 0 || (stored != AS_TEXT && stored != AS_VARCHAR)) return NULL_LENGTH
-  } else if (isSpelledNull(from, to)) return NULL_LENGTH
+  } else if (isSpelledNull(from, to) && (marksOf(field) & LITERAL) == 0) return NULL_LENGTH
   if (stored == AS_TEXT && (checkAt(state) & APART) == 0) return writeText(out, field, from, to)
   return writeTyped(out, field, state)
 }

@@ -6,6 +6,7 @@ import { BACKSLASHED, DOUBLED, QUOTED, unescape } from './scan.ts'
 const QUOTE = 34
 const wasQuoted = 1
 const stillDoubled = 2
+const isLiteral = 4
 const numbersOfField = 4
 
 /**
@@ -13,7 +14,7 @@ const numbersOfField = 4
  * the record as it was then, so that it can be put back to be shown.
  */
 export function placeFields(machine: Machine, records: Records): Buffer | undefined {
-  const { fields, window } = machine
+  const { fields, window, run } = machine
   const { bytes, grammar, scanner } = records
   if (bytes.buffer !== window.buffer) throw new Error('The record does not lie in the memory of the scanner')
   const { starts, ends, marks, count } = scanner
@@ -27,7 +28,13 @@ export function placeFields(machine: Machine, records: Records): Buffer | undefi
       if (grammar.quote === QUOTE && !(mark & BACKSLASHED)) how |= stillDoubled
       else {
         original ??= Buffer.from(bytes.subarray(records.from, records.next))
-        end = start + unescape(bytes, start, end, mark, grammar, bytes.subarray(start))
+        if (run.spellsNull(bytes.byteOffset + start, bytes.byteOffset + end)) {
+          end = start
+          how = 0
+        } else {
+          how |= isLiteral
+          end = start + unescape(bytes, start, end, mark, grammar, bytes.subarray(start))
+        }
       }
     }
     const at = field * numbersOfField

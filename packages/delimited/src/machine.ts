@@ -42,6 +42,7 @@ export interface MachineExports {
   blamed: Global
   forgetColumns(columns: number): void
   setNulls(spellings: number): void
+  spellsNull(from: number, to: number): number
   setDecimal(byte: number): void
   columnType(column: number): number
   openColumns(width: number): void
