@@ -12,3 +12,8 @@ it(`reads what a slow reader reads, from ${cases} random files as of seed ${firs
   for (let seed = firstSeed; seed < firstSeed + cases; seed++) compareOne(seed, folder)
   expect(cases).toBeGreaterThan(0)
 }, 86_400_000)
+
+/** What random files found in more cases than every run takes. */
+it.each([1_157_940])('reads what a slow reader reads, as of seed %d', (seed) => {
+  compareOne(seed, folder)
+})
