@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Cell } from '../../src/engine/warehouses/warehouse.ts'
 import { columnsOf, fine, pagesOf, pushed, usual } from './pushed.ts'
 import { credentials, type Dhis2StandIn, type Instead, startDhis2, token } from './dhis2-stand-in.ts'
 
@@ -53,6 +54,27 @@ describe('the rows of a view', () => {
     ])
     expect(result).toMatchObject({ rows: 2, sent: 2, imported: 2, updated: 0, rejected: 0 })
     expect(log.join()).toContain('left out: region.')
+  })
+
+  it('keep digits, words and moments as they are', async () => {
+    const dhis2 = await start()
+    const values: [type: string, cell: Cell, sent: string][] = [
+      ['BIGINT', '9007199254740993', '9007199254740993'],
+      ['DECIMAL', '0.10', '0.10'],
+      ['INTEGER', 0, '0'],
+      ['BOOLEAN', false, 'false'],
+      ['DATE', '2026-01-31', '2026-01-31'],
+      ['TIMESTAMP', '2026-01-31 12:30:00', '2026-01-31T12:30:00'],
+      ['TIMESTAMPTZ', '2026-01-31 12:30:00+00', '2026-01-31T12:30:00Z'],
+      ['JSONB', { type: 'Point' }, '{"type":"Point"}'],
+    ]
+    for (const [type, cell] of values) {
+      const columns = columnsOf('dx', 'pe INTEGER', 'ou', `value ${type}`)
+      await pushed(dhis2, { columns, rows: [['UOlfIjgN8X6', 202601, 'unit1', cell]] })
+    }
+    const sent = dhis2.imports().map(({ body }) => JSON.parse(body).dataValues[0])
+    expect(sent.map(({ value }) => value)).toEqual(values.map(([, , text]) => text))
+    expect(sent[0].period).toBe('202601')
   })
 
   it('are refused before anything is asked where a column is missing, or two mean the same', async () => {

@@ -13,21 +13,33 @@ export type Converted = { value: DataValue } | 'EMPTY' | { column: Field; reason
 
 /** How rows of such columns become data values. */
 export function dataValues({ places }: FieldPlaces, columns: Rows['columns']): (row: readonly Cell[]) => Converted {
-  const fields = [...places].map(([field, index]) => ({ field, index, isDate: columns[index]!.dataType === 'DATE' }))
+  const fields = [...places].map(([field, index]) => ({
+    field,
+    index,
+    write: written(field, columns[index]!.dataType),
+  }))
 
   return (row) => {
     const value: DataValue = {}
-    for (const { field, index, isDate } of fields) {
+    for (const { field, index, write } of fields) {
       const cell = row[index] ?? null
       if (cell === null) continue
       if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
-      else value[field] = field === 'period' && isDate ? textOf(cell).replaceAll('-', '') : textOf(cell)
+      else value[field] = write(textOf(cell))
     }
     // One to be deleted needs no value.
     if (value.value === undefined && !value.deleted) return 'EMPTY'
     const absent = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
     return absent ? { column: absent, reason: `The row has no ${absent}.`, value } : { value }
   }
+}
+
+/** How the texts of a column become those of DHIS2: a day as a period, moments as ISO 8601. */
+function written(field: Field, dataType: Rows['columns'][number]['dataType']): (text: string) => string {
+  if (dataType === 'DATE' && field === 'period') return (text) => text.replaceAll('-', '')
+  if (dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ')
+    return (text) => text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z')
+  return (text) => text
 }
 
 function textOf(cell: Exclude<Cell, null>): string {
