@@ -23,6 +23,7 @@ export const TimeZone = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[A-Za-z][A-Za-z0-9_+/-]*$',
+  examples: ['Europe/Oslo'],
   description: 'An IANA name such as Europe/Oslo: the zone that schedules follow. UTC when absent.',
 })
 
