@@ -4,6 +4,7 @@ import { inputsComeFirst, staleInputs } from '../../src/engine/views/inputs.ts'
 import { keepSources } from '../../src/engine/views/sources.ts'
 import { createRun } from '../../src/engine/runs/create-run.ts'
 import { startStack, type Pipeline, type Stack } from './stack.ts'
+import { spawnWorker, until } from './worker-process.ts'
 
 let stack: Stack
 let pipeline: Pipeline
@@ -13,14 +14,14 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-async function view(reads: string[], materialized = true) {
+async function view(reads: string[], materialized = true, query = '') {
   const name = `v${randomBytes(4).toString('hex')}`
   const { id: schema_id } = await stack.db
     .selectFrom('schemas')
     .select('id')
     .where('client', '=', pipeline.client)
     .executeTakeFirstOrThrow()
-  const values = { client: pipeline.client, name, schema_id, view_name: name, query: '', materialized, disabled: false }
+  const values = { client: pipeline.client, name, schema_id, view_name: name, query, materialized, disabled: false }
   const { id } = await stack.db
     .insertInto('views')
     .values({ ...values, run_trigger: 'NEVER', filled_at: new Date() })
@@ -103,5 +104,23 @@ describe('a materialised view that is due', () => {
     const filled = new Date(Date.now() + 2000)
     await stack.db.updateTable('views').set({ filled_at: filled }).where('id', '=', input.id).execute()
     expect(await staleInputs(stack.db, last.id)).toEqual([between.name])
+  })
+
+  it('is filled after what it reads by a real worker, whichever was queued first', async () => {
+    const input = await view([], true, 'select pg_sleep(2)::text as a')
+    const last = await view([input.name], true, `select a from ${input.name}`)
+    const [first, second] = [await run(last), await run(input)]
+    await using _worker = await spawnWorker(stack.environment)
+    const [late, early] = await until(
+      async () => {
+        const states = await Promise.all([first, second].map((one) => stack.state(one)))
+        return states.every(({ finished_at }) => finished_at) && states
+      },
+      { within: 60_000 },
+    )
+    expect([late!.state, early!.state, late!.attempt]).toEqual(['OK', 'OK', 1])
+    expect(late!.started_at!.getTime()).toBeGreaterThanOrEqual(early!.finished_at!.getTime())
+    const warehouse = await stack.warehouses.open(pipeline.client)
+    expect(await warehouse.findView(pipeline.schema, last.name)).toMatchObject({ rowCount: 1, populated: true })
   })
 })
