@@ -63,11 +63,14 @@ describe('the types of pipelines', () => {
     ['SOURCE_SYSTEM_H', ['apiSource', 'facilities', 'startDate', 'endDate'], { apiSource: ['url', 'authToken'] }],
     ['OBJECT_STORAGE_BUCKET', ['objectStoreSource', 'key', 'delimiter'], {}],
     ['WAREHOUSE_A', ['jdbcSource', 'roleIdentifier', 'region'], {}],
-  ] as const)('have the variant of %s as the interface does', (type, required, inside: Record<string, readonly string[]>) => {
-    const { body } = pipelineVariants.find((variant) => variant.type === type)!
-    const { required: demanded = [] } = body as Schema
-    expect(demanded).toEqual(expect.arrayContaining([...required]))
-    for (const [name, names] of Object.entries(inside))
-      expect(Object.keys(propertiesOf(body)[name]!.properties!)).toEqual([...names])
-  })
+  ] as const)(
+    'have the variant of %s as the interface does',
+    (type, required, inside: Record<string, readonly string[]>) => {
+      const { body } = pipelineVariants.find((variant) => variant.type === type)!
+      const { required: demanded = [] } = body as Schema
+      expect(demanded).toEqual(expect.arrayContaining([...required]))
+      for (const [name, names] of Object.entries(inside))
+        expect(Object.keys(propertiesOf(body)[name]!.properties!)).toEqual([...names])
+    },
+  )
 })

@@ -9,8 +9,9 @@ import { receiveFile } from '../../files/receive-file.ts'
 import type { PipelineContext } from '../operation.ts'
 import { insertPipeline, load, lockKey, replaceFile } from './catalogue-pipeline.ts'
 import { removeDataset } from './delete.ts'
-import { answerDataset } from './present.ts'
-import { publicDatasets, type PublicDatasetRow } from './records.ts'
+import { answerDataset } from './answer.ts'
+import { publicDatasets } from './records.ts'
+import type { PublicDatasetRow } from './row.ts'
 import { waitForLoad } from './wait-for-load.ts'
 
 type Asking = Input<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>

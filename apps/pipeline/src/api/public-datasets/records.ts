@@ -1,13 +1,12 @@
-import { sql, type Kysely, type Selectable } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import type { PublicDataset } from '@sluice/contracts'
 import { problems } from '@sluice/http'
-import { records, type RecordKind, type Refined } from '@sluice/records'
-import type { DB, PublicDatasets } from '../../database.ts'
+import { records, type RecordKind } from '@sluice/records'
+import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { tagsColumn } from '../recorded.ts'
 import { presentPublicDatasets } from './present.ts'
-
-export type PublicDatasetRow = Refined<Selectable<PublicDatasets>, { tags: string[] }>
+import type { PublicDatasetRow } from './row.ts'
 
 /** Everybody here reads all of them; who made one, and their organisation, changes it. */
 const kind: RecordKind<PublicDatasetRow, PublicDataset, Asked> = {

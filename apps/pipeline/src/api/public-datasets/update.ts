@@ -3,7 +3,7 @@ import { problems, type Answer, type Input } from '@sluice/http'
 import { withoutSecrets } from '@sluice/records'
 import type { PipelineContext } from '../operation.ts'
 import { load, lockKey, setHeaderRow } from './catalogue-pipeline.ts'
-import { answerDataset } from './present.ts'
+import { answerDataset } from './answer.ts'
 import { publicDatasets, uidOfKey } from './records.ts'
 
 type Asking = Input<PipelineContext, '/public-datasets/:key', undefined, PublicDatasetBody>

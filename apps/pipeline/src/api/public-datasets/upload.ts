@@ -5,7 +5,7 @@ import { receiveFile } from '../../files/receive-file.ts'
 import { demandFile } from '../data-pipelines/upload.ts'
 import type { PipelineContext } from '../operation.ts'
 import { load, lockKey, replaceFile } from './catalogue-pipeline.ts'
-import { answerDataset } from './present.ts'
+import { answerDataset } from './answer.ts'
 import { publicDatasets, uidOfKey } from './records.ts'
 import { waitForLoad } from './wait-for-load.ts'
 
