@@ -37,8 +37,6 @@ export const viewProblems = {
     refuse('VIEW_MISSING', `${place} is not in the warehouse as a view. Save the view once more to make it again.`),
   refreshFailed: (place: string, message: string, cause: unknown) =>
     refuse('QUERY_FAILED', `${place} could not be filled anew: ${message}. Its old rows stay.`, cause),
-  notFilled: (place: string) =>
-    refuse('VIEW_NOT_REFRESHED', `${place} was not filled yet. Run the view, and read it when the run is over.`),
 }
 
 interface Scene {
