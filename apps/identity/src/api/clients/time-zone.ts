@@ -8,7 +8,7 @@ export function timeZoneColumn(name: string | undefined): string | null {
   if (name === undefined) return null
   try {
     // Also knows offsets such as +02:00, which no summer changes: the contract's pattern keeps those out.
-    new Intl.DateTimeFormat('en', { timeZone: name })
+    Intl.DateTimeFormat('en', { timeZone: name })
   } catch {
     throw problems.refused(
       '/timeZone',
