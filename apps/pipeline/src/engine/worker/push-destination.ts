@@ -27,6 +27,9 @@ async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Succ
       `The view ${place} is not in the warehouse: run it, then push it again.`,
     )
 
+  if (!found.populated)
+    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${place} was never filled: run it, then push it again.`)
+
   await using rejected = await openRejectedRows(parts.db, claim)
   const meter = openMeter()
   count(meter)
