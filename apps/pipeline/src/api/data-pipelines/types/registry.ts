@@ -8,7 +8,7 @@ import { cloudBlobStorage, objectStorageBucket } from './object-stores.ts'
 import { parquetUpload } from './parquet-upload.ts'
 import type { GivenSecrets, KnownType, PipelineKind } from './pipeline-type.ts'
 import { publicDataset } from './public-dataset.ts'
-import { fhir, functionCall, onlineSpreadsheet } from './services.ts'
+import { fhir, functionCall, onlineSpreadsheet } from './web-apis.ts'
 import {
   sourceSystemA,
   sourceSystemB,

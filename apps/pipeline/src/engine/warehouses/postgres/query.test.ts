@@ -131,6 +131,18 @@ describe('queries that users wrote', () => {
     }
   })
 
+  it('writes moments alike in every page, whatever the server is set to', async () => {
+    const { database, read } = scratch.access
+    await scratch.superuser.query(`alter role ${read.user} in database ${database} set timezone = 'Asia/Tokyo'`)
+    await scratch.superuser.query(`alter role ${read.user} in database ${database} set datestyle = 'SQL, DMY'`)
+    const pages: Rows[] = []
+    const text = `select timestamptz '2026-01-31 12:00Z', date '2026-01-31' from generate_series(1, 3)`
+    for await (const page of scratch.warehouse.queryPages({ text }, 2, never)) pages.push(page)
+    const right = ['2026-01-31 12:00:00+00', '2026-01-31']
+    expect(pages.flatMap(({ rows }) => rows)).toEqual([right, right, right])
+    await scratch.superuser.query(`alter role ${read.user} in database ${database} reset all`)
+  })
+
   it('reads a large result page by page while loads go on', async () => {
     const pages: Rows[] = []
     const text = 'select id, name from numbers order by id'

@@ -62,7 +62,9 @@ export async function* queryPages(
     await executeOne(client, kept + asked.text, asked.values)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
-    await client.query(`set idle_session_timeout = '${pushIdle}s'; set statement_timeout = '60s'`)
+    // How values are written was set for the transaction, which is over.
+    const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
+    await client.query(`set idle_session_timeout = '${pushIdle}s'; set statement_timeout = '60s'; ${written}`)
     const offset = within(limits.offset, Number.MAX_SAFE_INTEGER, 0)
     if (offset > 0) await client.query(`move forward ${offset} from page`)
   })
