@@ -108,7 +108,7 @@ describe('a pipeline with a group of checks', () => {
     expect((await results(uid, passed.taskId)).map(({ status }: { status: string }) => status)).toEqual(['OK', 'OK'])
     expect(await hidden()).toEqual([])
     const { body } = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
-    expect(body.detail).toMatch(/^Data pipelines have to pass this group: "Pipeline /)
+    expect(body.detail).toMatch(/^Data pipelines have to pass this check group: "Pipeline /)
   })
 
   it('is refused where a check looks at the old rows, or cannot be run', async () => {
@@ -186,7 +186,7 @@ describe('a pipeline with a group of checks', () => {
       .send(pipelineBody(schema.id, { dataWarehouseTarget: { schema, tableName: 'stopped' } }))
       .expect(200)
     const refused = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
-    expect(refused.body.detail).toBe(`Workflows run this group: "${workflow.name}". Take it out of them first.`)
+    expect(refused.body.detail).toBe(`Workflows run this check group: "${workflow.name}". Take it out of them first.`)
   })
 })
 

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { sql, type Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
 import type { DataPipelineBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
-import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
+import { demandIdle } from '../in-use.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
 import { checkSchedule } from '../schedules/check-schedule.ts'
 import { scheduleColumns } from '../schedules/schedule-columns.ts'
@@ -55,19 +55,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
   },
 
   async beforeDelete(trx, row) {
-    const active = await trx
-      .selectFrom('runs')
-      .select('uid')
-      .where('runnable_id', '=', row.id)
-      .where('state', 'in', ['QUEUED', 'RUNNING'])
-      .executeTakeFirst()
-    if (active) throw problems.conflict('/', 'A run of this pipeline is under way: cancel it or wait for its end.')
-    const workflows = await usedByWorkflows(trx, row.id)
-    if (workflows.length > 0)
-      throw problems.conflict(
-        '/',
-        `Workflows run this pipeline: ${workflows.map((name) => `"${name}"`).join(', ')}. Take it out of them first.`,
-      )
+    await demandIdle(trx, row, 'DATA_PIPELINE')
     const schema = await trx
       .selectFrom('schemas')
       .select('schema_name')
@@ -81,8 +69,6 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
         `Views read this pipeline's table: ${views.map((name) => `"${name}"`).join(', ')}. Change or delete them first.`,
       )
     await noteDrop(trx, { client: row.client, schema: place.schema, table: place.name })
-    // Months of runs go with it, each with up to 20,000 log lines and rejected rows.
-    await sql`set local statement_timeout = '120s'`.execute(trx)
   },
 
   /** At once if the warehouse lets it go; else a worker drops the table later. */

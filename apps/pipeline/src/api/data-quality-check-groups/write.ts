@@ -1,10 +1,10 @@
 import type { DataQualityCheckGroupBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
-import { sql, type Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
+import { demandIdle, mostNamed, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -28,33 +28,19 @@ export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGr
   },
 
   async beforeDelete(trx: Transaction<DB>, row) {
-    const active = await trx
-      .selectFrom('runs')
-      .select('uid')
-      .where('runnable_id', '=', row.id)
-      .where('state', 'in', ['QUEUED', 'RUNNING'])
-      .executeTakeFirst()
-    if (active) throw problems.conflict('/', 'A run of this group is under way: cancel it or wait for its end.')
     const gated = await trx
       .selectFrom('data_pipelines')
       .select('name')
       .where('quality_group_id', '=', row.id)
       .orderBy('name')
-      .limit(5)
+      .limit(mostNamed)
       .execute()
-    if (gated.length > 0)
-      throw problems.conflict(
-        '/',
-        `Data pipelines have to pass this group: ${gated.map(({ name }) => `"${name}"`).join(', ')}. Give them another one first, or none.`,
-      )
-    const workflows = await usedByWorkflows(trx, row.id)
-    if (workflows.length > 0)
-      throw problems.conflict(
-        '/',
-        `Workflows run this group: ${workflows.map((name) => `"${name}"`).join(', ')}. Take it out of them first.`,
-      )
-    // Months of runs go with it.
-    await sql`set local statement_timeout = '120s'`.execute(trx)
+    refuseWhileUsed(
+      gated.map(({ name }) => name),
+      'Data pipelines have to pass this check group',
+      'Give them another one first, or none.',
+    )
+    await demandIdle(trx, row, 'DATA_QUALITY_CHECK_GROUP')
   },
 
   async afterDelete() {},

@@ -2,6 +2,7 @@ import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
+import { mostNamed, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -30,13 +31,13 @@ export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBo
       .select('g.name')
       .where('c.check_id', '=', row.id)
       .orderBy('g.name')
-      .limit(5)
+      .limit(mostNamed)
       .execute()
-    if (groups.length > 0)
-      throw problems.conflict(
-        '/',
-        `Groups have this check: ${groups.map(({ name }) => `"${name}"`).join(', ')}. Take it out of them first.`,
-      )
+    refuseWhileUsed(
+      groups.map(({ name }) => name),
+      'Groups have this check',
+      'Take it out of them first.',
+    )
   },
 
   async afterDelete() {},

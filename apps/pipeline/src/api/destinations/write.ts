@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { sql, type Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
 import { type DestinationBody, holds } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http'
 import { visibleTo, type Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
+import { demandIdle } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkSchedule } from '../schedules/check-schedule.ts'
 import { scheduleColumns } from '../schedules/schedule-columns.ts'
@@ -43,21 +43,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
   },
 
   async beforeDelete(trx, row) {
-    const active = await trx
-      .selectFrom('runs')
-      .select('uid')
-      .where('runnable_id', '=', row.id)
-      .where('state', 'in', ['QUEUED', 'RUNNING'])
-      .executeTakeFirst()
-    if (active) throw problems.conflict('/', 'A run of this destination is under way: cancel it or wait for its end.')
-    const workflows = await usedByWorkflows(trx, row.id)
-    if (workflows.length > 0)
-      throw problems.conflict(
-        '/',
-        `Workflows run this destination: ${workflows.map((name) => `"${name}"`).join(', ')}. Take it out of them first.`,
-      )
-    // Months of runs go with it, each with thousands of log lines and rejected rows.
-    await sql`set local statement_timeout = '120s'`.execute(trx)
+    await demandIdle(trx, row, 'DESTINATION')
   },
 
   async afterDelete() {},

@@ -3,6 +3,7 @@ import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
+import { mostNamed, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -49,27 +50,26 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
       .select('name')
       .where('schema_id', '=', row.id)
       .orderBy('name')
-      .limit(5)
+      .limit(mostNamed)
       .execute()
-    if (users.length > 0) {
-      throw problems.conflict(
-        '/',
-        `Data pipelines load into this schema: ${users.map(({ name }) => `"${name}"`).join(', ')}. Delete them or move them first.`,
-      )
-    }
+    const before = 'Delete them or move them first.'
+    refuseWhileUsed(
+      users.map(({ name }) => name),
+      'Data pipelines load into this schema',
+      before,
+    )
     const views = await trx
       .selectFrom('views')
       .select('name')
       .where('schema_id', '=', row.id)
       .orderBy('name')
-      .limit(5)
+      .limit(mostNamed)
       .execute()
-    if (views.length > 0) {
-      throw problems.conflict(
-        '/',
-        `Views are in this schema: ${views.map(({ name }) => `"${name}"`).join(', ')}. Delete them or move them first.`,
-      )
-    }
+    refuseWhileUsed(
+      views.map(({ name }) => name),
+      'Views are in this schema',
+      before,
+    )
     await noteDrop(trx, { client: row.client, schema: row.schema_name })
   },
 

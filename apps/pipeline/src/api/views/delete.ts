@@ -1,10 +1,10 @@
-import { problems, type Input } from '@sluice/http'
+import type { Input } from '@sluice/http'
 import { withoutSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
-import { usedByWorkflows } from '../../engine/workflows/used-by-workflows.ts'
+import { demandIdle, mostNamed, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { views } from './records.ts'
 import type { ViewRow } from './row.ts'
@@ -48,26 +48,13 @@ async function demandUnused(trx: Transaction<DB>, row: ViewRow, place: Place, by
     .select('name')
     .where('view_id', '=', row.id)
     .orderBy('name')
-    .limit(5)
+    .limit(mostNamed)
     .execute()
-  refuseFor(
-    'Destinations push this view',
-    destinations.map(({ name }) => name),
-  )
-  refuseFor('Workflows refresh this view', await usedByWorkflows(trx, row.id))
-  refuseFor('Other views read this view', await viewsReading(trx, row.client, place))
-  refuseFor('Views in the warehouse that were made by hand read this view', byHand.slice(0, 5))
-  const active = await trx
-    .selectFrom('runs')
-    .select('uid')
-    .where('runnable_id', '=', row.id)
-    .where('state', 'in', ['QUEUED', 'RUNNING'])
-    .executeTakeFirst()
-  if (active) throw problems.conflict('/', 'A run of this view is under way: cancel it or wait for its end.')
-}
-
-function refuseFor(sentence: string, users: readonly string[]): void {
-  if (users.length === 0) return
-  const names = users.map((name) => `"${name}"`).join(', ')
-  throw problems.conflict('/', `${sentence}: ${names}. Change or delete them first.`)
+  const before = 'Change or delete them first.'
+  const pushing = destinations.map(({ name }) => name)
+  refuseWhileUsed(pushing, 'Destinations push this view', before)
+  refuseWhileUsed(await viewsReading(trx, row.client, place), 'Other views read this view', before)
+  const made = byHand.slice(0, mostNamed)
+  refuseWhileUsed(made, 'Views in the warehouse that were made by hand read this view', before)
+  await demandIdle(trx, row, 'VIEW', 'refresh')
 }

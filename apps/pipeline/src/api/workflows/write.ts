@@ -2,6 +2,7 @@ import type { Transaction } from 'kysely'
 import { mostJobs, type WorkflowBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
+import { demandIdle } from '../in-use.ts'
 import type { Asked } from '../operation.ts'
 import { checkSchedule } from '../schedules/check-schedule.ts'
 import { scheduleColumns } from '../schedules/schedule-columns.ts'
@@ -76,14 +77,8 @@ export async function writeSteps(
   if (jobs.length > 0) await trx.insertInto('workflow_jobs').values(jobs).execute()
 }
 
-export async function beforeDelete(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
-  const active = await trx
-    .selectFrom('runs')
-    .select('id')
-    .where('runnable_id', '=', id)
-    .where('state', 'in', ['QUEUED', 'RUNNING'])
-    .executeTakeFirst()
-  if (active) throw problems.conflict('/', 'A run of this workflow is under way: cancel it or wait for its end.')
+export function beforeDelete(trx: Transaction<DB>, row: WorkflowRow): Promise<void> {
+  return demandIdle(trx, row, 'WORKFLOW')
 }
 
 /** A manual run of a workflow that has nothing to do is a mistake. */
