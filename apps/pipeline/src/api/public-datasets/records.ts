@@ -32,6 +32,8 @@ export const publicDatasets = records(kind)
 
 /** The id of the one with this key; 404 where there is none. */
 export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
+  // No text of PostgreSQL has a NUL in it, nor may it be asked for.
+  if (key.includes('\0')) throw problems.notFound('public dataset')
   const row = await db.selectFrom('public_datasets').select('uid').where('key', '=', key).executeTakeFirst()
   if (!row) throw problems.notFound('public dataset')
   return row.uid

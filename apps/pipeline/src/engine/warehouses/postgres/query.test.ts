@@ -31,6 +31,22 @@ describe('queries that users wrote', () => {
     expect((await ask(text)).rows).toEqual([[1]])
   })
 
+  it('takes values that are numbers for numbers, so that no text is compared with one', async () => {
+    const rowsOf = async (text: string, ...values: string[]) => (await ask(text, { values })).rows
+    expect(await rowsOf('select id from numbers where id > $1 order by id limit $2', '2498', '5')).toEqual([
+      [2499],
+      [2500],
+    ])
+    expect(await rowsOf(`select smallint '9' > $1, 1.5 > $2, date '2026-01-31' + $3`, '100000', '1.25', '1')).toEqual([
+      [false, true, '2026-02-01'],
+    ])
+    expect(await rowsOf(`select '007' = $1, date '2026-01-31' > $2, 'x' < $3`, '007', '2026-01-01', 'y')).toEqual([
+      [true, true, true],
+    ])
+    const [code, message] = await problemOf('select id from numbers where name > $1', { values: ['500'] })
+    expect([code, message]).toEqual(['QUERY_FAILED', expect.stringContaining('character varying > integer')])
+  })
+
   it('tells what the columns are, each with a name of its own', async () => {
     const { columns, rows } = await ask(
       `select 1::smallint as a, 2 as a, 3::bigint as a_2, 1.5::numeric(5,2), 'x'::varchar(60), 'y'::char(11), 'z',

@@ -27,8 +27,23 @@ export async function leave(client: Client): Promise<void> {
 
 /** By the extended protocol, which takes one statement and no more. */
 export async function executeOne(client: Client, text: string, values: readonly (string | null)[] = []): Promise<void> {
-  const query = { text, values: [...values], queryMode: 'extended' }
-  await client.query(query)
+  const query = { text, values: [...values], types: values.map(typeOf), queryMode: 'extended' }
+  // An array of type ids goes to the server as it is, where the library's own types say nothing of it.
+  await client.query(query as never)
+}
+
+const [unsaid, integer, bigint, numeric] = [0, 23, 20, 1700]
+
+/**
+ * The type of a value: of a number, its own, so that `column > 500` compares numbers or fails, and never texts. Everything else,
+ * leading zeros too, is what the query makes of it.
+ */
+function typeOf(value: string | null): number {
+  if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unsaid
+  if (value.includes('.')) return numeric
+  const size = BigInt(value)
+  if (BigInt.asIntN(32, size) === size) return integer
+  return BigInt.asIntN(64, size) === size ? bigint : numeric
 }
 
 export interface Fetched {
