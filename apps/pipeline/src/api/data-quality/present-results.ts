@@ -27,7 +27,8 @@ export function presentOutcome(
     dataQualityCheckId: check.uid,
     name: check.name,
     status,
-    message,
+    // What a server says of a query may repeat what it read.
+    message: status === 'ERROR' && !readable ? 'The check could not be run. Whoever may read it sees why.' : message,
     completedAt: completedAt.toISOString(),
     violations: found?.violations,
     ...(found && readable && { data: queryResult(check.name, found) }),

@@ -29,6 +29,11 @@ export function targetColumns(
   return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
 }
 
+/** Does the body send the rows to another system than before? */
+export function isElsewhere(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {
+  return !sameAddress(urlOf(settings), urlOf(targetGiven(body).settings))
+}
+
 /** Refuses, by a problem, a body without a target or with two. */
 export function targetGiven({ apiTarget, apiTokenTarget }: DestinationBody) {
   if (apiTarget && apiTokenTarget)

@@ -11,7 +11,7 @@ import { scheduleColumns } from '../schedules/schedule-columns.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { DestinationRow } from './row.ts'
-import { targetColumns, targetGiven, urlOf } from './target-columns.ts'
+import { isElsewhere, targetColumns, targetGiven, urlOf } from './target-columns.ts'
 
 export const destinationWriting: Writing<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
@@ -31,7 +31,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
     return {
       ...(current ? {} : { uid, client: caller.client }),
       type: body.type ?? 'SOURCE_SYSTEM_C',
-      view_id: await viewOf(trx, body.viewSource.id, current, caller),
+      view_id: await viewOf(trx, body, current, caller),
       name: body.name,
       translations: JSON.stringify(body.translations ?? []),
       description: body.description ?? null,
@@ -52,10 +52,11 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
 /** The view whose rows go out: one that the caller may read, or the one that it was before. */
 async function viewOf(
   trx: Transaction<DB>,
-  uid: string,
+  body: DestinationBody,
   current: DestinationRow | undefined,
   caller: Caller,
 ): Promise<number> {
+  const uid = body.viewSource.id
   const found = await trx
     .selectFrom('views as r')
     .select(['r.id', visibleTo(caller, 'READ').as('shown')])
@@ -63,7 +64,9 @@ async function viewOf(
     .where('r.client', '=', caller.client)
     .forKeyShare()
     .executeTakeFirst()
-  const may = found && (found.id === current?.view_id || (found.shown && holds(caller.roles, 'ROLE_SEE_VIEW')))
+  // Whoever may not read the view may leave it where it is, and going where it went.
+  const stays = found?.id === current?.view_id && current !== undefined && !isElsewhere(body, current)
+  const may = found && (stays || (found.shown && holds(caller.roles, 'ROLE_SEE_VIEW')))
   if (!may) throw problems.refused('/viewSource/id', `There is no view with the id ${uid} that you may read.`)
   return found.id
 }

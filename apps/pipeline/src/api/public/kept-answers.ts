@@ -1,26 +1,36 @@
-/** Milliseconds that an answer is kept, and how many are. */
-const lifetime = 30_000
-const most = 200
-
 interface Kept<T> {
   answer: Promise<T>
   until: number
+}
+
+interface Limits {
+  /** Milliseconds that an answer is kept once it is there. 0: whoever comes while it is being fetched gets it, and nobody later. */
+  lifetime: number
+  /** How many are kept. What they hold has to be small: anybody may ask for another one. */
+  most: number
 }
 
 /**
  * Answers that many ask for, asked once: whoever comes while it is being fetched waits for the same. A failure is not kept.
  * Whether somebody may have the answer is not asked here, but before.
  */
-export function keptAnswers<T>(now: () => number = Date.now) {
+export function keptAnswers<T>({ lifetime, most }: Limits, now: () => number = Date.now) {
   const known = new Map<string, Kept<T>>()
 
   return (key: string, fetch: () => Promise<T>): Promise<T> => {
+    for (const [old, { until }] of known) {
+      if (until > now()) break
+      known.delete(old)
+    }
     const kept = known.get(key)
-    if (kept && kept.until > now()) return kept.answer
+    if (kept) return kept.answer
     const answer = fetch()
-    known.delete(key)
-    known.set(key, { answer, until: now() + lifetime })
-    answer.catch(() => known.delete(key))
+    const entry = { answer, until: now() + Math.max(lifetime, 30_000) }
+    known.set(key, entry)
+    const forget = () => {
+      if (known.get(key) === entry) known.delete(key)
+    }
+    answer.then(lifetime > 0 ? undefined : forget, forget)
     if (known.size > most) known.delete(known.keys().next().value!)
     return answer
   }

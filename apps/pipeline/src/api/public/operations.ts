@@ -23,8 +23,9 @@ type Asking<Query = undefined> = Input<PipelineContext, '/public/views/:uid', Qu
 type Found = { warehouse: Warehouse; table: WarehouseTable }
 
 const admit = publicAdmission()
-const metadataKept = keptAnswers<PublicMetadata>()
-const dataKept = keptAnswers<PublicData>()
+const metadataKept = keptAnswers<PublicMetadata>({ lifetime: 30_000, most: 50 })
+// Megabytes each: a proxy that honours Cache-Control is the place to keep them.
+const dataKept = keptAnswers<PublicData>({ lifetime: 0, most: 200 })
 
 /** Proxies and browsers may keep it as briefly as we do. */
 const headers = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }

@@ -3,6 +3,7 @@ import { fewAtOnceEach, problems, type Input } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../catalogue/present-table.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { withoutEnd } from '../../sql-text.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkQuery } from './check.ts'
 
@@ -24,7 +25,7 @@ export async function previewView(input: Asking): Promise<QueryResult> {
   checkQuery(body.query)
   const schema = await schemaName(input)
   const warehouse = await warehouses.open(caller.client)
-  const text = body.query.replace(/[\s;]+$/, '')
+  const text = withoutEnd(body.query)
   const start = new Date()
   const { columns, rows } = await whileAsked(
     {

@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../sql-text.ts'
 import type { UserQuery, Warehouse } from '../warehouses/warehouse.ts'
 
 /** Seconds that a count may take: it is good to know, no more. */
@@ -10,7 +11,7 @@ export async function countRows(
   signal: AbortSignal,
 ): Promise<number | undefined> {
   // A comment in the last line must not swallow the bracket.
-  const text = `select count(*) from (\n${query.text.replace(/[\s;]+$/, '')}\n) as violations`
+  const text = `select count(*) from (\n${withoutEnd(query.text)}\n) as violations`
   const counted = await warehouse
     .query({ ...query, text, limits: { rows: 1, seconds: patience } }, signal)
     .catch(() => undefined)

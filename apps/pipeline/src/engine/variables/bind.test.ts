@@ -67,6 +67,17 @@ describe('variables in SQL', () => {
     )
   })
 
+  it.each([
+    ['a row of dashes behind a literal', `select 'x' ${'-'.repeat(50_000)}`],
+    ['many comments behind a literal', `select 'x' ${' --'.repeat(30_000)}`],
+    ['many lines behind a literal', `select 'x' ${'\n-- x'.repeat(20_000)}`],
+  ])('takes no longer than its text for %s', (_, sql) => {
+    const began = performance.now()
+    expect([...sqlPieces(sql)].map(({ text }) => text).join('')).toBe(sql)
+    // Milliseconds now; it was longer than anybody waits.
+    expect(performance.now() - began).toBeLessThan(5_000)
+  })
+
   describe('as PostgreSQL reads them', () => {
     let client: Client & AsyncDisposable
     beforeAll(async () => {

@@ -13,8 +13,8 @@ const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 const plainLiteral = /'(?:[^']|'')*('|$)/y
 const escapedLiteral = /'(?:[^'\\]|''|\\[\s\S])*(?:'|\\?$)/y
 const quotedName = /"(?:[^"]|"")*("|$)/y
-/** A literal goes on behind a line end, in the same manner. */
-const continued = /(?:[ \t\f\v]|--[^\n\r]*)*[\n\r](?:\s|--[^\n\r]*[\n\r])*(?=')/y
+/** A literal goes on behind a line end, in the same manner. Each character can be read in one way only: it takes no longer than its text. */
+const continued = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r]*[\n\r])*(?=')/y
 
 /**
  * Splits SQL into pieces, which joined are the text again. It never fails: what is not closed reaches to the end, and

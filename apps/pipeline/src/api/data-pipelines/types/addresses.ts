@@ -24,7 +24,8 @@ export function demandAddress(pointer: string, text: string, { query = false, fr
 
 /** Two addresses of one system are written alike by this: what secrets are meant for. */
 export function sameAddress(text: string): string {
-  if (!URL.canParse(text)) return text
+  // Names of variables are not the same in capitals.
+  if (!URL.canParse(text) || text.includes('${')) return text
   const { origin, pathname, search } = new URL(text)
   return `${origin}${pathname.replace(/\/+$/, '')}${search}`
 }

@@ -25,7 +25,7 @@ function databaseQuery<Type extends DatabaseType>(
     check: demandOneQuestion,
     // A password goes to whoever answers at the address, and by TLS or not as was meant when it was given.
     meantFor({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
-      return [hostname.toLowerCase(), port, ssl, trustServerCertificate]
+      return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
     },
     name: ({ jdbcSource: { hostname, database } }) => `${database} at ${hostname}`.slice(0, 255),
   })

@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../../sql-text.ts'
 import { randomBytes } from 'node:crypto'
 import { escapeIdentifier, escapeLiteral, type ClientBase, type Pool } from 'pg'
 import { type DefinedView, type Place, type ViewDefinition } from '../views.ts'
@@ -94,7 +95,7 @@ async function replace(
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
   const opening = `create ${noun(view.materialized)} ${qualified(made.schema, made.name)} as (\n`
   const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
-  const query = view.query.replace(/[\s;]+$/, '')
+  const query = withoutEnd(view.query)
   await extended(client, `${opening}${query}${closing}`).catch((error: unknown) => {
     throw queryFailed(error, { query: view.query, before: opening.length, place: qualified(view.schema, view.name) })
   })
