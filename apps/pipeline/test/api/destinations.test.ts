@@ -55,6 +55,15 @@ const stored = (uid: string) =>
   service.stack.db.selectFrom('destinations').selectAll().where('uid', '=', uid).executeTakeFirstOrThrow()
 
 describe('a destination', () => {
+  it('goes elsewhere only at the word of somebody who may read its view', async () => {
+    const made = await create({ access: { publicAccess: 'READ_WRITE', userAccess: [], userGroupAccess: [] } })
+    const { id: _id, ...whole } = (await colleague.get(`/destinations/${made.id}`).expect(200)).body
+    const put = (apiTarget: object) => colleague.put(`/destinations/${made.id}`).send({ ...whole, apiTarget })
+    await put({ url: dhis2.url, username: credentials.username }).expect(200)
+    const { body: refused } = await put({ url: 'https://elsewhere.example.org', ...credentials }).expect(422)
+    expect(refused.errors[0].pointer).toBe('/viewSource/id')
+  })
+
   it('answers what it was given, the view as far as it may be seen, and never a secret', async () => {
     const importOptions = { dataElementIdScheme: 'CODE', idScheme: 'attribute:DnrLSdo4hMl', dryRun: true }
     const made = await create({ importOptions, description: 'To the ministry', runTrigger: 'EVERY_DAY_2AM' })

@@ -60,15 +60,20 @@ export async function liveAndDie(
   whenStopped: (runs: string[]) => Promise<void>,
 ): Promise<Death> {
   const worker = await spawn(stack, trapsOf(plan))
-  await worker.heard(/a run is taken up/, oldAge)
-  if (plan.death === 'moment') await Promise.race([sleep(plan.after), worker.program.ended])
-  const asPlanned = plan.death === 'moment' || (await worker.heard(/failpoint \S+: (exit|stop)/, oldAge))
-  if (plan.death === 'stopped' && asPlanned) {
-    await whenStopped(worker.runs())
-    worker.program.signal('SIGCONT')
-    await Promise.race([sleep(plan.after + 800), worker.program.ended])
+  let asPlanned = false
+  try {
+    await worker.heard(/a run is taken up/, oldAge)
+    if (plan.death === 'moment') await Promise.race([sleep(plan.after), worker.program.ended])
+    asPlanned = plan.death === 'moment' || (await worker.heard(/failpoint \S+: (exit|stop)/, oldAge))
+    if (plan.death === 'stopped' && asPlanned) {
+      await whenStopped(worker.runs())
+      worker.program.signal('SIGCONT')
+      await Promise.race([sleep(plan.after + 800), worker.program.ended])
+    }
+  } finally {
+    // Also where something goes wrong: while a stopped worker has a COPY open, no database of the server can be dropped.
+    await worker.program.stop('SIGKILL')
   }
-  await worker.program.stop('SIGKILL')
   return { ...plan, asPlanned, runs: worker.runs(), output: worker.program.output() }
 }
 
