@@ -213,7 +213,7 @@ describe('a ticket', () => {
   it('ends after five minutes, and when the user is changed, shut out, or their client is disabled', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const ends: Record<string, (person: { uid: string; client: string; username: string }) => PromiseLike<unknown>> = {
-      late: () => sql`update second_factor_tickets set expires_at = now()`.execute(service.db),
+      late: () => sql`update second_factor_tickets set expires_at = now() - interval '1 second'`.execute(service.db),
       status: ({ uid }) => admin.put(`/users/${uid}/status`).send({ status: 'INACTIVE' }).expect(200),
       client: ({ client }) => sql`update clients set disabled = true where uid = ${client}`.execute(service.db),
       sessions: ({ uid }) => admin.delete(`/users/${uid}/sessions`).expect(204),

@@ -249,7 +249,7 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
     expect(await status(query, other.cookie)).toBe(400)
     expect(await status('?interaction=page-3', cookie)).toBe(400)
     expect(await status(query.replace('page-3', 'page-4'), cookie)).toBe(400)
-    await sql`update oidc_models set expires_at = now()`.execute(service.db)
+    await sql`update oidc_models set expires_at = now() - interval '1 second'`.execute(service.db)
     const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).set('cookie', cookie)
     expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
   })
