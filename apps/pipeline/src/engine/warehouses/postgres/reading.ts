@@ -1,4 +1,4 @@
-import { type Client, type CustomTypesConfig, type FieldDef, Query } from 'pg'
+import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig } from 'pg'
 import type { Cell, WarehouseColumn } from '../warehouse.ts'
 import { cut } from './access.ts'
 
@@ -29,7 +29,7 @@ export async function leave(client: Client): Promise<void> {
 export async function executeOne(client: Client, text: string, values: readonly (string | null)[] = []): Promise<void> {
   const query = { text, values: [...values], types: values.map(typeOf), queryMode: 'extended' }
   // An array of type ids goes to the server as it is, where the library's own types say nothing of it.
-  await client.query(query as never)
+  await client.query(query as unknown as QueryConfig)
 }
 
 const [unsaid, integer, bigint, numeric] = [0, 23, 20, 1700]
