@@ -1,4 +1,4 @@
-import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig } from 'pg'
+import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig, types } from 'pg'
 import type { Cell, WarehouseColumn } from '../warehouse.ts'
 import { cut } from './access.ts'
 
@@ -27,8 +27,9 @@ export async function leave(client: Client): Promise<void> {
 
 /** By the extended protocol, which takes one statement and no more. */
 export async function executeOne(client: Client, text: string, values: readonly (string | null)[] = []): Promise<void> {
-  const query = { text, values: [...values], types: values.map(typeOf), queryMode: 'extended' }
-  // An array of type ids goes to the server as it is, where the library's own types say nothing of it.
+  // The library hands an array of type ids to the server, and asks the same object how what comes back is read.
+  const wanted = Object.assign(values.map(typeOf), { getTypeParser: types.getTypeParser.bind(types) })
+  const query = { text, values: [...values], types: wanted, queryMode: 'extended' }
   await client.query(query as unknown as QueryConfig)
 }
 
