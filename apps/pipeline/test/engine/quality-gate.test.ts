@@ -185,7 +185,9 @@ describe('a pipeline with a group of checks', () => {
     expect((await owner.get(`/data-pipelines/${uid}/runs`).expect(200)).body).toEqual([])
     await owner
       .put(`/data-pipelines/${uid}`)
-      .send(pipelineBody(schema.id, { dataWarehouseTarget: { schema, tableName: 'stopped' } }))
+      .send(
+        pipelineBody(schema.id, { dataWarehouseTarget: { schema, tableName: 'stopped' }, dataQualityCheckGroup: null }),
+      )
       .expect(200)
     const refused = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
     expect(refused.body.detail).toBe(`Workflows run this check group: "${workflow.name}". Take it out of them first.`)
