@@ -1,8 +1,10 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 
 const apps = join(import.meta.dirname, '../..')
 
@@ -13,6 +15,8 @@ export interface Program {
   /** Its exit code, or the signal that ended it. */
   ended: Promise<number | string>
   signal(name: NodeJS.Signals): void
+  /** Waits until SIGSTOP has taken hold of it, or it has ended. */
+  stopped(): Promise<void>
   /** Ends it, and waits for that. */
   stop(signal?: NodeJS.Signals): Promise<number | string>
 }
@@ -35,16 +39,32 @@ export function startProgram(
       said(text)
     })
   }
-  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
+  let over = false
+  const ended = once(child, 'close').then(([code, signal]) => {
+    over = true
+    return (code ?? signal) as number | string
+  })
   return {
     output: () => output,
     ended,
     signal: (name) => void child.kill(name),
+    async stopped() {
+      while (!over && !(await stateOf(child.pid!)).startsWith('T')) await sleep(2)
+    },
     stop(signal = 'SIGKILL') {
       child.kill(signal)
       return ended
     },
   }
+}
+
+/** What the system says of a process: R, S, T and so on; empty where there is none any more. */
+async function stateOf(pid: number): Promise<string> {
+  if (process.platform === 'linux') {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+    return stat.slice(stat.lastIndexOf(')') + 2)
+  }
+  return (await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)])).stdout.trim()
 }
 
 /** Runs a program to its end, which has to be a good one; answers what it said. */

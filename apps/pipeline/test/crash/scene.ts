@@ -41,8 +41,10 @@ export function trapped(stack: Stack, traps: string, more: Record<string, string
 }
 
 /** Waits until a worker has fallen into its trap. */
-export function sprung(worker: WorkerProcess, point: Failpoint): Promise<true> {
-  return until(() => worker.output().includes(`failpoint ${point}:`))
+export async function sprung(worker: WorkerProcess, point: Failpoint): Promise<void> {
+  const [, action] = await until(() => new RegExp(`failpoint ${point}: (\\w+)`).exec(worker.output()))
+  // It says so a moment before; a SIGCONT in that moment would be lost, and the worker stand still for good.
+  if (action === 'stop') await worker.stopped()
 }
 
 /** The uids of the runs that a worker took up. */

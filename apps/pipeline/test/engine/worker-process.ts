@@ -7,6 +7,8 @@ export interface WorkerProcess extends AsyncDisposable {
   /** Everything it has said. */
   output(): string
   signal(name: NodeJS.Signals): void
+  /** Waits until SIGSTOP has taken hold of it, or it has ended. */
+  stopped(): Promise<void>
   /** Its exit code, or the signal that killed it. */
   ended: Promise<number | string>
   [Symbol.asyncDispose](): Promise<void>
@@ -27,6 +29,7 @@ export async function spawnWorker(environment: Record<string, string>): Promise<
     url: `http://127.0.0.1:${port}`,
     output,
     signal: program.signal,
+    stopped: program.stopped,
     ended,
     async [Symbol.asyncDispose]() {
       await program.stop()

@@ -66,6 +66,7 @@ export async function liveAndDie(
     if (plan.death === 'moment') await Promise.race([sleep(plan.after), worker.program.ended])
     asPlanned = plan.death === 'moment' || (await worker.heard(/failpoint \S+: (exit|stop)/, oldAge))
     if (plan.death === 'stopped' && asPlanned) {
+      await worker.program.stopped()
       await whenStopped(worker.runs())
       worker.program.signal('SIGCONT')
       await Promise.race([sleep(plan.after + 800), worker.program.ended])
