@@ -39,17 +39,13 @@ export function startProgram(
       said(text)
     })
   }
-  let over = false
-  const ended = once(child, 'close').then(([code, signal]) => {
-    over = true
-    return (code ?? signal) as number | string
-  })
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
   return {
     output: () => output,
     ended,
     signal: (name) => void child.kill(name),
     async stopped() {
-      while (!over && !(await stateOf(child.pid!)).startsWith('T')) await sleep(2)
+      while (!/^[TXZ]|^$/.test(await stateOf(child.pid!))) await sleep(2)
     },
     stop(signal = 'SIGKILL') {
       child.kill(signal)
@@ -64,7 +60,8 @@ async function stateOf(pid: number): Promise<string> {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
     return stat.slice(stat.lastIndexOf(')') + 2)
   }
-  return (await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)])).stdout.trim()
+  const asked = promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)])
+  return asked.then(({ stdout }) => stdout.trim()).catch(() => '')
 }
 
 /** Runs a program to its end, which has to be a good one; answers what it said. */
