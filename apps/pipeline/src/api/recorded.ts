@@ -1,8 +1,16 @@
 import { sql } from 'kysely'
-import { inLanguageOf } from '@sluice/records'
+import { inLanguageOf, type Properties } from '@sluice/records'
 
 /** The tags of a row as text[], for searching. */
 export const tagsColumn = sql<string[]>`array(select jsonb_array_elements_text(r.tags))`
+
+/** What every named object of this service is searched and ordered by. */
+export const recordedProperties = {
+  id: { type: 'uid', column: 'r.uid' },
+  name: { type: 'string', column: 'r.name' },
+  created: { type: 'date-time', column: 'r.created_at' },
+  lastUpdated: { type: 'date-time', column: 'r.updated_at' },
+} satisfies Properties
 
 interface Row {
   uid: string

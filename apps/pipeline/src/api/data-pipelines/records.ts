@@ -3,7 +3,7 @@ import { holds, pipelineTypes, runTriggers, type DataPipeline } from '@sluice/co
 import { matchesLineOf, records, visibleTo, type Level, type RecordKind } from '@sluice/records'
 import type { Caller } from '@sluice/http'
 import type { Asked } from '../operation.ts'
-import { tagsColumn } from '../recorded.ts'
+import { recordedProperties, tagsColumn } from '../recorded.ts'
 import { presentDataPipelines } from './present.ts'
 import type { DataPipelineRow } from './row.ts'
 
@@ -15,7 +15,7 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
   table: 'data_pipelines',
   path: '/data-pipelines',
   properties: {
-    id: { type: 'uid', column: 'r.uid' },
+    ...recordedProperties,
     name: { type: 'string', column: 'r.name', required: true, within: text },
     description: { type: 'string', column: 'r.description', within: text },
     tags: { type: 'strings', column: tagsColumn },
@@ -24,8 +24,6 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, Asked> = {
     disabled: { type: 'boolean', column: 'r.disabled' },
     runTrigger: { type: 'enum', column: 'r.run_trigger', values: runTriggers },
     dataWarehouseTargetTableName: { type: 'string', column: 'r.table_name', required: true, within: text },
-    created: { type: 'date-time', column: 'r.created_at' },
-    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
   matches: (like) => matchesLineOf(text, like),
   changes: { table: 'record_changes', kind: 'data_pipelines' },

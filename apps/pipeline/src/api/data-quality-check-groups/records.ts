@@ -5,6 +5,7 @@ import type { DataQualityCheckGroups } from '../../database.ts'
 import { authorsOf } from '../authors.ts'
 import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
 import type { Asked } from '../operation.ts'
+import { recordedProperties } from '../recorded.ts'
 import { checksOfGroups } from './checks-of-groups.ts'
 
 export type GroupRow = Refined<Selectable<DataQualityCheckGroups>, LabelledColumns>
@@ -14,12 +15,9 @@ export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, A
   table: 'data_quality_check_groups',
   path: '/data-quality-check-groups',
   properties: {
-    id: { type: 'uid', column: 'r.uid' },
-    name: { type: 'string', column: 'r.name' },
+    ...recordedProperties,
     shortName: { type: 'string', column: 'r.short_name' },
     description: { type: 'string', column: 'r.description' },
-    created: { type: 'date-time', column: 'r.created_at' },
-    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
   matches: (like) => sql`(r.name ilike ${like} or r.short_name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,

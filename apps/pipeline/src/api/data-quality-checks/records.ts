@@ -5,6 +5,7 @@ import type { DataQualityChecks } from '../../database.ts'
 import { authorsOf } from '../authors.ts'
 import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
 import type { Asked } from '../operation.ts'
+import { recordedProperties } from '../recorded.ts'
 
 export type CheckRow = Refined<Selectable<DataQualityChecks>, LabelledColumns>
 
@@ -13,14 +14,11 @@ export const dataQualityChecks = records<CheckRow, DataQualityCheck, Asked>({
   table: 'data_quality_checks',
   path: '/data-quality-checks',
   properties: {
-    id: { type: 'uid', column: 'r.uid' },
-    name: { type: 'string', column: 'r.name' },
+    ...recordedProperties,
     shortName: { type: 'string', column: 'r.short_name' },
     code: { type: 'string', column: 'r.code' },
     description: { type: 'string', column: 'r.description' },
     query: { type: 'string', column: 'r.query' },
-    created: { type: 'date-time', column: 'r.created_at' },
-    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
   matches: (like) => sql`(r.name ilike ${like} or r.code ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,

@@ -4,7 +4,7 @@ import { problems } from '@sluice/http'
 import { records, type RecordKind } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'
-import { tagsColumn } from '../recorded.ts'
+import { recordedProperties, tagsColumn } from '../recorded.ts'
 import { presentPublicDatasets } from './present.ts'
 import type { PublicDatasetRow } from './row.ts'
 
@@ -14,14 +14,11 @@ const kind: RecordKind<PublicDatasetRow, PublicDataset, Asked> = {
   table: 'public_datasets',
   path: '/public-datasets',
   properties: {
-    id: { type: 'uid', column: 'r.uid' },
+    ...recordedProperties,
     key: { type: 'string', column: 'r.key' },
-    name: { type: 'string', column: 'r.name' },
     description: { type: 'string', column: 'r.description' },
     owner: { type: 'string', column: 'r.owner' },
     tags: { type: 'strings', column: tagsColumn },
-    created: { type: 'date-time', column: 'r.created_at' },
-    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
   matches: (like) => sql`(r.key ilike ${like} or r.name ilike ${like} or r.description ilike ${like})`,
   scope: (caller, level) => (level === 'READ' ? sql`true` : sql`r.client = ${caller.client}`),

@@ -4,7 +4,7 @@ import { accessOf, records, visibleTo, type Refined, type SharedColumns } from '
 import type { Schemas } from '../../database.ts'
 import { authorsOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
-import { recordedFields, tagsColumn } from '../recorded.ts'
+import { recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
 
 export type SchemaRow = Refined<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 
@@ -13,15 +13,12 @@ export const schemas = records<SchemaRow, Schema, Asked>({
   table: 'schemas',
   path: '/schemas',
   properties: {
-    id: { type: 'uid', column: 'r.uid' },
-    name: { type: 'string', column: 'r.name' },
+    ...recordedProperties,
     schemaName: { type: 'string', column: 'r.schema_name' },
     description: { type: 'string', column: 'r.description' },
     providerSchema: { type: 'enum', column: 'r.provider_schema', values: providerSchemas },
     tags: { type: 'strings', column: tagsColumn },
     permanent: { type: 'boolean', column: 'r.permanent' },
-    created: { type: 'date-time', column: 'r.created_at' },
-    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
   matches: (like) => sql`(r.name ilike ${like} or r.schema_name ilike ${like})`,
   scope: visibleTo,

@@ -4,6 +4,7 @@ import { inLanguageOf, records, type Refined, type SharedColumns } from '@sluice
 import type { Variables } from '../../database.ts'
 import { authorsOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
+import { recordedProperties } from '../recorded.ts'
 
 export type VariableRow = Refined<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
 
@@ -13,12 +14,9 @@ export const variables = records<VariableRow, Variable, Asked>({
   table: 'variables',
   path: '/variables',
   properties: {
-    id: { type: 'uid', column: 'r.uid' },
-    name: { type: 'string', column: 'r.name' },
+    ...recordedProperties,
     secured: { type: 'boolean', column: 'r.secured' },
     value: { type: 'string', column: 'r.value' },
-    created: { type: 'date-time', column: 'r.created_at' },
-    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
   matches: (like) => sql`r.name ilike ${like}`,
   scope: ({ client }) => sql<SqlBool>`r.client = ${client}`,

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { runTriggers, type Workflow } from '@sluice/contracts'
 import { records, visibleTo } from '@sluice/records'
 import type { Asked } from '../operation.ts'
+import { recordedProperties } from '../recorded.ts'
 import { presentWorkflows } from './present.ts'
 import type { WorkflowRow } from './row.ts'
 
@@ -10,14 +11,11 @@ export const workflows = records<WorkflowRow, Workflow, Asked>({
   table: 'workflows',
   path: '/workflows',
   properties: {
-    id: { type: 'uid', column: 'r.uid' },
-    name: { type: 'string', column: 'r.name' },
+    ...recordedProperties,
     description: { type: 'string', column: 'r.description' },
     disabled: { type: 'boolean', column: 'r.disabled' },
     runTrigger: { type: 'enum', column: 'r.run_trigger', values: runTriggers },
     continuouslyUpdated: { type: 'boolean', column: 'r.continuously_updated' },
-    created: { type: 'date-time', column: 'r.created_at' },
-    lastUpdated: { type: 'date-time', column: 'r.updated_at' },
   },
   matches: (like) => sql`(r.name ilike ${like} or r.description ilike ${like})`,
   scope: visibleTo,
