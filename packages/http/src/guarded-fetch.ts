@@ -1,4 +1,4 @@
-import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
+import type { GuardedAgent } from './guarded-fetch-agent.ts'
 import { capped } from './guarded-fetch-body.ts'
 import type { OutgoingAllowed } from './guarded-fetch-addresses.ts'
 import type { Resolved } from './guarded-fetch-lookup.ts'
@@ -47,24 +47,10 @@ export function guardedFetch({
     return addresses
   }
 
-  async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
-    const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
-    let addresses: Resolved[]
-    try {
-      addresses = await admitted(options.protocol, options.hostname, port)
-    } catch (error) {
-      callback(error as Error, null)
-      return
-    }
-    connectTo(addresses, timeLimit)(options, callback)
-  }
-
-  const agent = new Agent({
-    allowH2: false,
-    headersTimeout: timeLimit,
-    bodyTimeout: timeLimit,
-    connect: (options, callback) => void connect(options, callback),
-  })
+  // The client's code is in memory from the first request on: many processes never make one.
+  let opened: Promise<GuardedAgent> | undefined
+  const agent = () =>
+    (opened ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) => guardedAgent(admitted, timeLimit)))
 
   return {
     async fetch(url, init = {}) {
@@ -72,12 +58,10 @@ export function guardedFetch({
       const signals = [AbortSignal.timeout(timeLimit), ...(init.signal ? [init.signal] : [])]
       const problem = (error: unknown) => outgoingProblem(error, target.host, seconds)
       try {
-        const response = await undiciFetch(target, {
-          ...(init as UndiciInit),
-          headers: [...new Headers(init.headers)],
+        const response = await (await agent()).fetch(target, {
+          ...init,
           redirect: follow ? 'follow' : 'manual',
           signal: AbortSignal.any(signals),
-          dispatcher: agent,
         })
         if (!follow && response.status >= 300 && response.status < 400 && response.headers.has('location')) {
           await response.body?.cancel()
@@ -85,7 +69,7 @@ export function guardedFetch({
             code: 'REDIRECTED',
           })
         }
-        return await capped(response as unknown as Response, { maxBytes, host: target.host, problem })
+        return await capped(response, { maxBytes, host: target.host, problem })
       } catch (error) {
         throw problem(error)
       }
@@ -104,17 +88,9 @@ export function guardedFetch({
       }
     },
 
-    close: () => agent.destroy(),
+    close: async () => (await opened)?.close(),
   }
 }
-
-/** A connector that knows no other addresses than these. */
-const connectTo = (addresses: readonly Resolved[], timeout: number) =>
-  buildConnector({
-    timeout,
-    lookup: (_host, options, callback) =>
-      options.all ? callback(null, [...addresses]) : callback(null, addresses[0]!.address, addresses[0]!.family),
-  })
 
 function demandUrl(given: string | URL): URL {
   if (!URL.canParse(String(given))) throw refused('This is not a complete address: it begins with https://.')

@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer'
+import type { Transporter } from 'nodemailer'
 import { isMailable, type Sender, type SmtpServer } from './settings.ts'
 
 /** A mail as it goes out. */
@@ -49,27 +49,30 @@ export const sendingOf = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail | und
 /** Hands mails to an SMTP server, each over a connection of its own. Throws `MailRefused`. */
 export function smtp({ server, from, ca, patience = longestSilence }: Options): SendMail {
   const { host, port, secure, user, password } = server
-  const transport = createTransport({
+  const settings = {
     host,
     port,
     secure,
     // What a network in between could strip off must not be what keeps a password and links secret.
     requireTLS: !secure && user !== undefined && !loopback.test(host),
     ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
-    tls: { minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) },
+    tls: { minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) },
     connectionTimeout: patience,
     greetingTimeout: patience,
     socketTimeout: patience,
     dnsTimeout: patience,
     disableFileAccess: true,
     disableUrlAccess: true,
-  })
+  }
+  // Its code is in memory from the first mail on: many processes never send one.
+  let transport: Promise<Transporter> | undefined
+  const opened = () => (transport ??= import('nodemailer').then(({ createTransport }) => createTransport(settings)))
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
 
   return async ({ uid, recipient, subject, created, text, html }, signal) => {
     if (!isMailable(recipient)) throw new MailRefused('The address is not one that mail can be sent to.', true)
     try {
-      await transport.sendMail({
+      await (await opened()).sendMail({
         from,
         to: { name: '', address: recipient },
         envelope: { from: from.address, to: [recipient] },

@@ -1,17 +1,7 @@
-import {
-  batchedLookUp,
-  cachedLookUp,
-  identityOperations,
-  orAbsent,
-  serviceClient,
-  type ClientSummary,
-  type Credential,
-  type Signature,
-} from '@sluice/contracts'
+import type { ClientSummary, Credential, Signature } from '@sluice/contracts'
+import { batchedLookUp, cachedLookUp, lookups, orAbsent, serviceClient } from '@sluice/contracts/client'
 import { scopeHeaders } from '@sluice/process'
 import type { IdentityLookups } from './lookups.ts'
-
-const { lookups } = identityOperations
 
 const seconds = 1_000
 /** A token's whole life: while identity is down, whoever was let in stays until it ends. */

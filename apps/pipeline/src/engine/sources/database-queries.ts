@@ -1,4 +1,5 @@
-import { defaultPorts, type SourceBody } from '@sluice/contracts'
+import type { SourceBody } from '@sluice/contracts'
+import { defaultPorts } from '@sluice/contracts/systems'
 import { type Connectable, type DatabaseConfig, type DatabaseKind } from './databases/database-config.ts'
 import { databaseSource, tryDatabase } from './databases/database-source.ts'
 import { type SourceTable, tableQueries } from './database-tables.ts'

@@ -1,4 +1,5 @@
-import { systems, type PipelineType } from '@sluice/contracts'
+import type { PipelineType } from '@sluice/contracts'
+import { systems } from '@sluice/contracts/systems'
 import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
 import { databaseQueries } from './database-queries.ts'
 import type { SourceTable } from './database-tables.ts'

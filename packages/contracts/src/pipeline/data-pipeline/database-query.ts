@@ -19,15 +19,6 @@ export const regions = [
   'EU_NORTH_1',
 ] as const
 
-/** What each database listens on when nobody says otherwise. */
-export const defaultPorts = {
-  SQL_DATABASE_A: 1433,
-  SQL_DATABASE_B: 3306,
-  SQL_DATABASE_C: 1521,
-  SQL_DATABASE_D: 5432,
-  WAREHOUSE_A: 5439,
-} as const
-
 export const databaseAccess = access(
   'JdbcSource',
   {

@@ -25,3 +25,12 @@ export const systems: Readonly<Record<PipelineType, string>> = {
   OBJECT_STORAGE_BUCKET: 'Amazon S3',
   SOURCE_SYSTEM_I: 'SORMAS',
 }
+
+/** What each database listens on when nobody says otherwise. */
+export const defaultPorts = {
+  SQL_DATABASE_A: 1433,
+  SQL_DATABASE_B: 3306,
+  SQL_DATABASE_C: 1521,
+  SQL_DATABASE_D: 5432,
+  WAREHOUSE_A: 5439,
+} as const

@@ -1,0 +1,49 @@
+import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
+import type { Resolved } from './guarded-fetch-lookup.ts'
+
+/** Requests over connections to admitted addresses only. */
+export interface GuardedAgent {
+  fetch(url: URL, init: RequestInit): Promise<Response>
+  close(): Promise<void>
+}
+
+/** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
+export type Admitted = (protocol: string, hostname: string, port: number) => Promise<Resolved[]>
+
+/** Asks `admitted` on every new connection. `timeLimit` is in milliseconds, for each part of an exchange. */
+export function guardedAgent(admitted: Admitted, timeLimit: number): GuardedAgent {
+  async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
+    const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
+    let addresses: Resolved[]
+    try {
+      addresses = await admitted(options.protocol, options.hostname, port)
+    } catch (error) {
+      callback(error as Error, null)
+      return
+    }
+    connectTo(addresses, timeLimit)(options, callback)
+  }
+
+  const agent = new Agent({
+    allowH2: false,
+    headersTimeout: timeLimit,
+    bodyTimeout: timeLimit,
+    connect: (options, callback) => void connect(options, callback),
+  })
+
+  return {
+    async fetch(url, init) {
+      const asked = { ...(init as UndiciInit), headers: [...new Headers(init.headers)], dispatcher: agent }
+      return (await undiciFetch(url, asked)) as unknown as Response
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+/** A connector that knows no other addresses than these. */
+const connectTo = (addresses: readonly Resolved[], timeout: number) =>
+  buildConnector({
+    timeout,
+    lookup: (_host, options, callback) =>
+      options.all ? callback(null, [...addresses]) : callback(null, addresses[0]!.address, addresses[0]!.family),
+  })
