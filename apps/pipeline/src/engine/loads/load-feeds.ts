@@ -32,6 +32,7 @@ export interface FeedsToLoad {
   mode?: PublishOptions['mode']
   /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
   gate?: PublishOptions['gate']
+  behind?: PublishOptions['behind']
 }
 
 /** The data is not fit to be published; the old data stays. In a sentence for the owner of the pipeline. */
@@ -74,10 +75,10 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const tooMany = tooManyRejected(rows, job.rejected())
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
-  const { transformation = [], mode = 'REPLACE', gate } = job
+  const { transformation = [], mode = 'REPLACE', gate, behind } = job
   const all = [...loads.values()]
   await warehouse.transform(all, transformation, signal, { retain: job.retain === true })
-  const options = { mode, cursors, ...(gate && { gate }) }
+  const options = { mode, cursors, ...(gate && { gate }), ...(behind && { behind }) }
   return (await warehouse.publish(all, job.stillOurs, signal, options)).tables
 }
 

@@ -142,6 +142,11 @@ export interface PublishOptions {
   cursors?: Readonly<Record<string, unknown>>
   /** Asked when the rows are ready, before anyone sees them. Throws to refuse them; the old data stays. */
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
+  /**
+   * Told what still goes on once the rows are public: old ones are dropped, statistics of the whole table taken. It never
+   * fails. Where nobody is told, publication waits for it.
+   */
+  behind?(work: Promise<void>): void
 }
 
 export interface ForeignKey {

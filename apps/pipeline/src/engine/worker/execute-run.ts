@@ -77,9 +77,17 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
   let totals: Totals | undefined
   using pulse = startPulse(db, claim, { totals: () => totals, lost: (reason) => ended.abort(reason) })
   const context = { parts, delivery, claim, log, pulse }
+  const goingOn: Promise<void>[] = []
   try {
     if (claim.tries > mostTries) throw triedTooOften()
-    const attempt: Attempt = { claim, log, signal, count: (counts: Totals) => (totals = counts), stillOurs: pulse.beat }
+    const attempt: Attempt = {
+      claim,
+      log,
+      signal,
+      count: (counts: Totals) => (totals = counts),
+      stillOurs: pulse.beat,
+      behind: (work) => void goingOn.push(work),
+    }
     return await succeed(context, await work(parts, attempt))
   } catch (error) {
     const begun = Number((totals as Totals | undefined)?.bytesRead) > 0
@@ -87,6 +95,7 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
   } finally {
     clearTimeout(limit)
     delivery.signal.removeEventListener('abort', taken)
+    await Promise.all(goingOn)
   }
 }
 

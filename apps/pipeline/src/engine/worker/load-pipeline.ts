@@ -98,6 +98,7 @@ async function load(
     transformation: pipeline.sqlStatements,
     retain: (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
     ...(gate && { gate }),
+    behind: attempt.behind,
   })
   return { tables, rejected: rejected.count }
 }

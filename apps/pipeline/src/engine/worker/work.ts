@@ -38,6 +38,8 @@ export interface Attempt {
   /** Where the counts go, from the moment that something is read. */
   count(totals: Totals): void
   stillOurs(): Promise<boolean>
+  /** Takes what goes on once the run has its ending, and never fails; the worker is not free for another before it is through. */
+  behind(work: Promise<void>): void
 }
 
 export type Success = Extract<Outcome, { state: 'OK' | 'WARNING' }>

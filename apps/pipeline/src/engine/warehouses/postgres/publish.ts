@@ -113,7 +113,9 @@ async function swapAll(
     return { publication: { run, attempt, publishedAt, ...totals(swaps) }, swaps }
   })
   await failpoint('published')
-  for (const swap of swaps) await tidy(pools, swap)
+  const tidied = Promise.all(swaps.map((swap) => tidy(pools, swap))).then(() => {})
+  if (options.behind) options.behind(tidied)
+  else await tidied
   return publication
 }
 
