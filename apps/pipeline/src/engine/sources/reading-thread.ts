@@ -19,8 +19,10 @@ export interface Reader {
   reading: string
   /** What the thread may have for objects; buffers are beside that. */
   resourceLimits?: ResourceLimits
-  /** A thread of the program that was started without a job, and waits for it as its first message. */
+  /** A thread of the program that waits for its job as a message: it was started without one, or is through with its last. */
   ready?: Worker | undefined
+  /** Takes the thread when it is through with its job and waits for another. */
+  keep?: (worker: Worker) => void
   /** What the thread sees of the environment; all of it where this is absent. */
   env?: Record<string, string>
   /** What is wrong with a source that its reader needs more memory for than it may have. */
@@ -29,14 +31,16 @@ export interface Reader {
   silence?: { milliseconds: number; problem: SourceProblem }
 }
 
-/** A thread that reads one source, seen from the event loop. Aborting or disposing ends it at once, wherever it is. */
+/** A thread that reads one source, seen from the event loop. Aborting or disposing ends it at once, wherever it is, unless it was let go. */
 export class ReadingThread<Message extends { kind: string }, Command = never> implements AsyncDisposable {
-  /** Resolves when the thread is no more, whoever ended it. */
+  /** Resolves when the thread is no more, whoever ended it; never where it was let go. */
   readonly ended: Promise<void>
   readonly #worker: Worker
   readonly #reader: Reader
   readonly #signal: AbortSignal
   readonly #messages: (Message | ProblemMessage)[] = []
+  readonly #over = Promise.withResolvers<void>()
+  #letGo = false
   #failure: unknown
   #wake: (() => void) | undefined
 
@@ -47,14 +51,17 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     const asked = { ...(resourceLimits && { resourceLimits }), ...(env && { env }) }
     this.#worker = ready ?? new Worker(program, { name, workerData: job, ...asked })
     if (ready) this.#worker.postMessage(job, [])
-    this.ended = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
+    this.ended = this.#over.promise
     this.#worker.on('message', (message: Message | ProblemMessage) => {
       this.#messages.push(message)
       this.#wake?.()
     })
     this.#worker.on('error', (cause) => this.#fail(this.#explained(cause)))
     this.#worker.on('messageerror', (cause) => this.#fail(this.#explained(cause)))
-    this.#worker.on('exit', () => this.#fail(new Error(`The thread that reads ${reading} has ended`)))
+    this.#worker.on('exit', () => {
+      this.#over.resolve()
+      this.#fail(new Error(`The thread that reads ${reading} has ended`))
+    })
     signal.addEventListener('abort', this.#abort, { once: true })
   }
 
@@ -74,7 +81,18 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     }
   }
 
+  /** Said when its job is done and all of it was received: whoever keeps threads may give it another one. */
+  letGo(): void {
+    const { keep } = this.#reader
+    if (!keep || this.#letGo || this.#signal.aborted || this.#failure !== undefined) return
+    this.#letGo = true
+    this.#signal.removeEventListener('abort', this.#abort)
+    for (const event of ['message', 'error', 'messageerror', 'exit']) this.#worker.removeAllListeners(event)
+    keep(this.#worker)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#letGo) return
     this.#signal.removeEventListener('abort', this.#abort)
     this.#messages.length = 0
     await this.#worker.terminate()

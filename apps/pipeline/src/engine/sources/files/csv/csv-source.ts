@@ -97,6 +97,7 @@ class CsvRows {
           else release()
         } else if (message.kind === 'done') {
           this.#profiles = message.profiles
+          thread.letGo()
           return
         } else if (message.kind === 'widened') {
           ended = true

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
 import {
   type Batch,
@@ -19,30 +18,27 @@ const progressInterval = 250
 if (!parentPort) throw new Error('csv-thread.ts is a worker thread, not a program')
 const port = parentPort
 const machine = startMachine()
-// A thread that was started before there was anything to read gets its job as its first message.
-const {
-  file: path,
-  fileName,
-  options,
-  limits,
-} = (workerData as Job | null) ?? ((await once(port, 'message')) as [Job])[0]
 
-let writing = 0
-let pool = newPool(limits)
-let told = performance.now()
-
-function newPool({ chunksInFlight, chunkBytes }: Limits): ChunkPool {
-  return new ChunkPool(chunksInFlight, chunkBytes)
+interface Open {
+  file: TextFile
+  reading: Reading
+  limits: Limits
 }
+
+/** Counts over all files, so that a chunk that comes back late is not taken for one of the next. */
+let writing = 0
+let open: Open | undefined
+let pool: ChunkPool | undefined
+let told = performance.now()
 
 function post(message: Message, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
-async function write(file: TextFile, reading: Reading, types: readonly StoredType[]): Promise<void> {
+async function write({ file, reading, limits }: Open, types: readonly StoredType[]): Promise<void> {
   // Whoever gave up the last writing may keep some of its chunks.
   writing++
-  pool = newPool(limits)
+  pool = new ChunkPool(limits.chunksInFlight, limits.chunkBytes)
   const tell = (bytesRead: number, rowsRead: number) =>
     post({ kind: 'progress', totals: { bytesRead, bytesTotal: file.size, rowsRead } })
   const rows = reading.encode(types, (bytes, count) => {
@@ -53,16 +49,17 @@ async function write(file: TextFile, reading: Reading, types: readonly StoredTyp
   })
   for (;;) {
     const step = rows.next()
-    if (!step.done) await send(step.value)
+    if (!step.done) await send(step.value, pool)
     else if ('widened' in step.value) return post({ kind: 'widened', columns: step.value.widened })
     else {
       tell(file.size, step.value.rows)
+      close()
       return post({ kind: 'done', profiles: step.value.profiles })
     }
   }
 }
 
-async function send({ tuples, rejected }: Batch): Promise<void> {
+async function send({ tuples, rejected }: Batch, pool: ChunkPool): Promise<void> {
   const { length } = tuples
   if (length === 0 && rejected.length === 0) return
   const memory = await pool.take(length)
@@ -76,18 +73,32 @@ function tellProblem(error: unknown): void {
   port.close()
 }
 
-try {
+/** Nothing of a file is kept for the next one, but the code that was compiled and the machine's memory. */
+function close(): void {
+  open?.file[Symbol.dispose]()
+  open = undefined
+  pool = undefined
+}
+
+function read({ file: path, fileName, options, limits }: Job): void {
   const file = new TextFile(path, fileName)
   const { dialect, guesses, notes } = detectText(file, options)
   const reading = new Reading(file, dialect, limits, machine)
-  port.on('message', (command: Command) => {
-    if (command.kind === 'ENCODE') write(file, reading, command.types).catch(tellProblem)
-    else if (command.writing === writing) pool.give(command.memory)
-  })
+  open = { file, reading, limits }
   const names = dialect.columns.map((column) => column?.name)
   const { columns } = reading
   const opened = { columns, names, encoding: file.encoding, guesses: describeGuesses(guesses), notes, size: file.size }
   post({ kind: 'opened', opened })
-} catch (error) {
-  tellProblem(error)
 }
+
+port.on('message', (command: Command | Job) => {
+  try {
+    if (!('kind' in command)) read(command)
+    else if (command.kind === 'ENCODE') write(open!, command.types).catch(tellProblem)
+    else if (command.writing === writing) pool?.give(command.memory)
+  } catch (error) {
+    tellProblem(error)
+  }
+})
+// A thread that was started before there was anything to read gets its job as a message.
+if (workerData) port.emit('message', workerData)

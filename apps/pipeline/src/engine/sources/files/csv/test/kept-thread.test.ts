@@ -1,0 +1,83 @@
+import { readdirSync, readlinkSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { defaultLimits } from '@sluice/delimited'
+import { keepThreadReady } from '../csv-in-thread.ts'
+import { readCsv } from '../csv-source.ts'
+import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
+
+const folder = inputFolder()
+afterAll(() => folder[Symbol.dispose]())
+
+const many = Array.from({ length: 200_000 }, (_, row) => `${row},name ${row}\n`).join('')
+
+/** What a thread of its own makes of these, before any is kept. */
+const files = {
+  semicolons: {
+    text: 'n;amount;day\n1;1,5;2024-01-31\nNA;2,25;\n',
+    options: { decimal: 'COMMA', nullValues: ['NA', ''] },
+  },
+  commas: { text: 'n,amount,NA\n1,1.5,NA\n2,3.25,x\n', options: {} },
+  narrow: { text: 'a\ntrue\nfalse\n', options: {} },
+} as const
+const names = Object.keys(files) as (keyof typeof files)[]
+
+const nobody = { progress() {}, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
+
+async function read(name: keyof typeof files) {
+  const { text, options } = files[name]
+  const { progress: _progress, ...read } = await readThroughThread({ path: folder.write(text), ...options })
+  return read
+}
+
+/** Threads are numbered as they are made. */
+async function nextThreadId(): Promise<number> {
+  const thread = new Worker('', { eval: true })
+  const { threadId } = thread
+  await thread.terminate()
+  return threadId
+}
+
+describe('a thread that is kept for the next file', () => {
+  it('reads each file as a thread of its own does, whatever it read before, and is the same one', async () => {
+    const alone = new Map<string, unknown>()
+    for (const name of names) alone.set(name, await read(name))
+    const before = await nextThreadId()
+    keepThreadReady()
+    for (const name of [...names, ...names.toReversed(), ...names]) expect(await read(name)).toEqual(alone.get(name))
+    expect((await nextThreadId()) - before).toBe(2)
+  })
+
+  it('holds no file open that it has read', async () => {
+    if (process.platform !== 'linux') return
+    keepThreadReady()
+    const path = folder.write('a,b\n1,2\n')
+    await readThroughThread({ path })
+    const open = readdirSync('/proc/self/fd').map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`)
+      } catch {
+        return ''
+      }
+    })
+    expect(open).not.toContain(path)
+  })
+
+  it('is ended where its file was given up in the middle, and the next file is read all the same', async () => {
+    keepThreadReady()
+    const path = folder.write(`n,name\n${many}`)
+    const given = new AbortController()
+    const reading = (async () => {
+      for await (const feed of readCsv({ path, fileName: 'x.csv' }, nobody, given.signal, defaultLimits))
+        for await (const _chunk of chunksOf(feed)) given.abort(new Error('Given up'))
+    })()
+    await expect(reading).rejects.toThrow('Given up')
+    expect((await readThroughThread({ path })).rows).toHaveLength(200_000)
+  })
+
+  it('is ended by a file that cannot be read, and says why', async () => {
+    keepThreadReady()
+    await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
+    expect((await readThroughThread({ path: folder.write('a\n1\n') })).rows).toHaveLength(1)
+  })
+})
