@@ -14,6 +14,11 @@ export const testPackages = [
   'libapache2-mod-auth-openidc',
   'chromium',
   'mariadb-server',
+  'swift-proxy',
+  'swift-account',
+  'swift-container',
+  'swift-object',
+  'memcached',
   'libfaketime',
 ]
 

@@ -7,7 +7,7 @@ import { twoHalves } from './two-halves.ts'
 
 /** An uploaded Parquet file, read where it lies; one in gzip or ZIP is unpacked into a spool first. */
 export async function* readParquetUpload(
-  upload: Omit<Upload, 'options' | 'onProgress'>,
+  upload: Omit<Upload, 'options' | 'onProgress' | 'path'> & { path: string },
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {

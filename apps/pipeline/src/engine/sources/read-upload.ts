@@ -1,6 +1,6 @@
 import type { CsvOptions } from '@sluice/contracts'
 import { csvSource } from './files/csv/csv-source.ts'
-import { openUpload, type Upload } from './files/open-upload.ts'
+import { type OpenedUpload, openUpload, type Upload } from './files/open-upload.ts'
 import { tooManyRejected } from '../tolerated-rejects.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
 import { twoHalves } from './two-halves.ts'
@@ -14,7 +14,17 @@ export async function* readUpload(
 ): AsyncGenerator<Feed, void, void> {
   const { first: onProgress, second } = twoHalves(report)
   using opened = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal)
-  const { fd, size, name } = opened.file
+  yield* readOpened(opened, options, { ...report, progress: second(opened.file.size) }, signal)
+}
+
+/** The same once it is open. What is told of progress are bytes of the opened file. */
+export async function* readOpened(
+  opened: OpenedUpload,
+  options: CsvOptions,
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<Feed, void, void> {
+  const { fd, name } = opened.file
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
 
   let first: string | undefined
@@ -30,7 +40,6 @@ export async function* readUpload(
   }
   const told: Report = {
     ...report,
-    progress: second(size),
     async startOver() {
       await report.startOver()
       await tellRejects()

@@ -3,6 +3,7 @@ import { systems } from '@sluice/contracts/systems'
 import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
 import { databaseQueries } from './database-queries.ts'
 import type { SourceTable } from './database-tables.ts'
+import { objectStores } from './objects/object-stores.ts'
 import { previewFeed } from './preview/preview-feed.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import { type Datasets, publicDatasets } from './public-datasets.ts'
@@ -37,6 +38,7 @@ export function openSources({ filesDirectory, allowed, datasets }: SourceParts):
     ...uploadedFiles(filesDirectory),
     ...(datasets && { PUBLIC_DATASET: publicDatasets(datasets) }),
     ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
+    ...objectStores({ filesDirectory, allowed }),
   }
 
   function kindOf(type: string): SourceKind {

@@ -11,8 +11,8 @@ import { assertWanted, type Format } from './wanted.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from './upload.ts'
 
 export interface Upload {
-  /** Where the file is on this machine. */
-  path: string
+  /** Where the file is on this machine, or the descriptor of one that is open and stays so. */
+  path: string | number
   /** What people call it; messages name it, never the path. */
   name: string
   /** Spools are made in its folder `spool`. */
@@ -66,7 +66,10 @@ const unreadable: Record<string, string> = {
 export async function openUpload(upload: Upload, signal: AbortSignal): Promise<OpenedUpload> {
   signal.throwIfAborted()
   const { path, name, options = {} } = upload
-  const fd = openFile(path, name)
+  const fd = typeof path === 'number' ? path : openFile(path, name)
+  const close = () => {
+    if (fd !== path) closeSync(fd)
+  }
   let kept = false
   try {
     const { size } = fstatSync(fd)
@@ -87,10 +90,10 @@ export async function openUpload(upload: Upload, signal: AbortSignal): Promise<O
       how,
       rejected: 0,
       rejects: none,
-      [Symbol.dispose]: once(() => closeSync(fd)),
+      [Symbol.dispose]: once(close),
     }
   } finally {
-    if (!kept) closeSync(fd)
+    if (!kept) close()
   }
 }
 

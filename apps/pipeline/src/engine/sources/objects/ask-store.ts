@@ -1,0 +1,124 @@
+import { type GuardedFetch, guardedFetch, type OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
+import type { OutgoingAllowed } from '@sluice/http/outgoing'
+import { SourceProblem } from '../source.ts'
+import { PassingTrouble } from './passing-trouble.ts'
+
+/** What a store answered. The body is read, or cancelled. */
+export interface StoreAnswer {
+  status: number
+  headers: Headers
+  chunks: AsyncIterable<Uint8Array>
+  text(): Promise<string>
+  cancel(): Promise<void>
+}
+
+/** Asks a store. Throws `PassingTrouble`, `SourceProblem`, or the signal's reason; every status is an answer. */
+export interface AskStore extends AsyncDisposable {
+  (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreAnswer>
+}
+
+export interface Silence {
+  /** Milliseconds without a byte, headers included, after which a connection is taken for dead. */
+  silence: number
+}
+
+/** Bytes of a list or an error that are read. */
+const mostText = 16 * 1024 * 1024
+/** Nothing reads this much at once: guards the counters alone. Parts are counted where they are written. */
+const mostBytes = 2 ** 46
+/** Milliseconds of one exchange: objects that come in one piece take their time, and silence ends it before. */
+const longest = 6 * 3_600_000
+
+const passing: ReadonlySet<OutgoingCode> = new Set([
+  'HOST_UNKNOWN',
+  'CONNECTION_REFUSED',
+  'CONNECTION_TIMEOUT',
+  'CONNECTION_LOST',
+])
+
+/** Requests over the guarded client, each ended by silence rather than by its length. */
+export function askStore(allowed: OutgoingAllowed, { silence }: Silence): AskStore {
+  const http = guardedFetch({ allowed, timeLimit: longest, maxBytes: mostBytes })
+  const ask = (url: URL, headers: Headers, signal: AbortSignal) => answerOf(http, url, headers, silence, signal)
+  return Object.assign(ask, { [Symbol.asyncDispose]: () => http.close() })
+}
+
+async function answerOf(
+  http: GuardedFetch,
+  url: URL,
+  headers: Headers,
+  silence: number,
+  signal: AbortSignal,
+): Promise<StoreAnswer> {
+  signal.throwIfAborted()
+  const dead = new AbortController()
+  const timer = setTimeout(() => dead.abort(silent(url.host, silence)), silence)
+  const told = (error: unknown): unknown => {
+    clearTimeout(timer)
+    signal.throwIfAborted()
+    return explained(dead.signal.aborted ? dead.signal.reason : error)
+  }
+  try {
+    const response = await http.fetch(url, { headers, signal: AbortSignal.any([signal, dead.signal]) })
+    timer.refresh()
+    const { status, body } = response
+    return {
+      status,
+      headers: response.headers,
+      chunks: chunksOf(body, timer, told),
+      async text() {
+        const parts: Uint8Array[] = []
+        let size = 0
+        for await (const part of chunksOf(body, timer, told)) {
+          size += part.length
+          if (size > mostText) throw new SourceProblem('OTHER_PROTOCOL', `${url.host} answers more than a list can be.`)
+          parts.push(part)
+        }
+        return Buffer.concat(parts).toString('utf8')
+      },
+      async cancel() {
+        clearTimeout(timer)
+        await body?.cancel().catch(() => {})
+      },
+    }
+  } catch (error) {
+    throw told(error)
+  }
+}
+
+async function* chunksOf(
+  body: ReadableStream<Uint8Array> | null,
+  timer: NodeJS.Timeout,
+  told: (error: unknown) => unknown,
+): AsyncGenerator<Uint8Array, void, void> {
+  if (!body) return clearTimeout(timer)
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      timer.refresh()
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw told(error)
+      })
+      if (done) return
+      yield value
+    }
+  } finally {
+    clearTimeout(timer)
+    await reader.cancel().catch(() => {})
+  }
+}
+
+function silent(host: string, silence: number): OutgoingProblem {
+  return new OutgoingProblem(`${host} said nothing for ${Math.ceil(silence / 1000)} seconds.`, {
+    code: 'CONNECTION_TIMEOUT',
+  })
+}
+
+/** The words of the guarded client hold a host and nothing else of an address, so no signature either. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof OutgoingProblem)) return error
+  const { code, message } = error
+  const more = code === 'REDIRECTED' ? ' Give the region of the bucket, or the address that the store itself has.' : ''
+  const problem = new SourceProblem(code, message + more, { cause: error })
+  return passing.has(code) ? new PassingTrouble(problem) : problem
+}

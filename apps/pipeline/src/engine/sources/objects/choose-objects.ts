@@ -1,0 +1,91 @@
+import { SourceProblem } from '../source.ts'
+import { type KeyPattern, keyPattern } from './key-pattern.ts'
+import type { ObjectStore, StoredObject } from './object-store.ts'
+import { type Retrying, tried } from './passing-trouble.ts'
+
+/** What is to be loaded: exactly one object, or those that fit a pattern, of which there may be one just now. */
+export interface Chosen {
+  single: boolean
+  /** By key, in the order of its bytes. */
+  objects: StoredObject[]
+  /** How many were left out because they are empty. */
+  empty: number
+}
+
+export interface Choosing {
+  store: ObjectStore
+  key: string
+  retrying: Retrying
+  /** Objects that are enough to know; all when absent. */
+  enough?: number
+  /** Told after each page of a long list. */
+  onPage?(): void
+}
+
+/** Objects of one load, and keys that are looked at for them. */
+const mostObjects = 10_000
+const mostListed = 2_000_000
+
+/** Finds what a pipeline's key means. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or what the store throws. */
+export async function chooseObjects(choosing: Choosing, signal: AbortSignal): Promise<Chosen> {
+  const { store, key, retrying, enough } = choosing
+  const pattern = keyPattern(key)
+  const { single } = pattern
+  if (single !== undefined) {
+    const object = await tried(() => store.find(single, signal), retrying, signal)
+    return { single: true, objects: [object], empty: 0 }
+  }
+  const objects: StoredObject[] = []
+  let empty = 0
+  for await (const object of matching(choosing, pattern, signal)) {
+    // Folders that consoles make, and marks such as _SUCCESS, hold nothing.
+    if (object.size === 0) empty += 1
+    else objects.push(object)
+    if (objects.length > mostObjects) throw tooMany(key)
+    if (enough !== undefined && objects.length >= enough) break
+  }
+  if (objects.length === 0) throw none(key, empty)
+  return {
+    single: false,
+    objects: objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key))),
+    empty,
+  }
+}
+
+async function* matching(
+  { store, retrying, onPage }: Choosing,
+  pattern: KeyPattern,
+  signal: AbortSignal,
+): AsyncGenerator<StoredObject, void, void> {
+  let listed = 0
+  let next: string | undefined
+  do {
+    const page = await tried(() => store.list(pattern.prefix, next, signal), retrying, signal)
+    for (const object of page.objects) if (pattern.matches(object.key)) yield object
+    onPage?.()
+    listed += Math.max(1, page.objects.length)
+    if (listed > mostListed) throw tooManyListed(pattern.prefix)
+    // A store that gives the same page for ever would be read for ever.
+    next = page.next === next ? undefined : page.next
+  } while (next)
+}
+
+const none = (key: string, empty: number): SourceProblem =>
+  new SourceProblem(
+    'NO_OBJECTS',
+    empty > 0
+      ? `All ${empty} objects that "${key}" fits are empty. The old data stays.`
+      : `No object fits "${key}". Check the key: it begins without a slash, and a folder ends with one. The old data stays.`,
+  )
+
+const tooMany = (key: string): SourceProblem =>
+  new SourceProblem(
+    'TOO_MANY_OBJECTS',
+    `More than ${mostObjects} objects fit "${key}". Say it more narrowly, or write fewer and larger objects.`,
+  )
+
+const tooManyListed = (prefix: string): SourceProblem =>
+  new SourceProblem(
+    'TOO_MANY_OBJECTS',
+    `More than ${mostListed} objects begin with "${prefix}". Let the key have more before its first sign of a pattern.`,
+  )

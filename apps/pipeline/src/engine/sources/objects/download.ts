@@ -1,0 +1,167 @@
+import { ftruncate, write } from 'node:fs'
+import { promisify } from 'node:util'
+import { diskProblem } from '../files/spool/disk-problem.ts'
+import { SourceProblem } from '../source.ts'
+import type { ObjectStore, StoredObject } from './object-store.ts'
+import { PassingTrouble, type Retrying, tries } from './passing-trouble.ts'
+
+export interface DownloadLimits {
+  /** Bytes that are asked for at a time. */
+  partBytes: number
+  /** Parts of one object that are read at the same time. */
+  atOnce: number
+  /** Bytes that an object may have. */
+  mostBytes: number
+}
+
+export const downloadLimits: DownloadLimits = { partBytes: 8 * 1024 * 1024, atOnce: 4, mostBytes: 64 * 1024 ** 3 }
+
+export interface Download {
+  store: ObjectStore
+  object: StoredObject
+  /** An empty file. */
+  fd: number
+  /** Only so many bytes, from the start; all when absent. */
+  firstBytes?: number
+  limits?: DownloadLimits
+  retrying: Retrying
+  /** Told the bytes so far. */
+  onProgress?(bytes: number): void
+  /** Told where a connection broke that is taken up again. */
+  onResume?(at: number, problem: SourceProblem): void
+}
+
+const writeAt = promisify(write)
+const truncate = promisify(ftruncate)
+
+/**
+ * Writes an object into a file: parts at the same time, each taken up again where its connection broke, all of the version
+ * that was listed. Answers the file's size. Memory does not depend on the object's size. Throws OBJECT_CHANGED,
+ * OBJECT_TOO_LARGE, DISK_FULL, what the store throws, or the signal's reason; nothing is being written then any more.
+ */
+export async function download(given: Download, signal: AbortSignal): Promise<number> {
+  const { object, limits = downloadLimits, onProgress } = given
+  const to = Math.min(object.size, given.firstBytes ?? object.size)
+  if (to > limits.mostBytes) throw tooLarge(object, limits)
+  const failed = new AbortController()
+  const both = AbortSignal.any([signal, failed.signal])
+  let done = 0
+  let next = 0
+  const tell = (bytes: number) => {
+    done += bytes
+    onProgress?.(Math.max(0, done))
+  }
+  const part = { ...given, limits, tell }
+
+  async function work(): Promise<void> {
+    while (next < to) {
+      const from = next
+      next = Math.min(to, from + limits.partBytes)
+      await onePart(part, from, next, both)
+    }
+  }
+
+  const workers = Math.min(limits.atOnce, Math.ceil(to / limits.partBytes))
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: workers }, () =>
+      work().catch((error: unknown) => {
+        failed.abort(error)
+        throw error
+      }),
+    ),
+  )
+  signal.throwIfAborted()
+  // The first failure aborted the others with itself as the reason.
+  const wrong = failed.signal.aborted ? failed.signal.reason : undefined
+  if (wrong instanceof Unpacked) return wholeUnpacked(part, to, signal)
+  if (outcomes.some(({ status }) => status === 'rejected')) throw wrong
+  return to
+}
+
+type Part = Download & { limits: DownloadLimits; tell(bytes: number): void }
+
+async function onePart(part: Part, from: number, to: number, signal: AbortSignal): Promise<void> {
+  const { store, object, fd, retrying, tell, onResume } = part
+  const { again, reset } = tries(retrying, signal)
+  for (let at = from; at < to; ) {
+    const began = at
+    try {
+      const bytes = await store.open(object, at, to, signal)
+      if (bytes.unpacked) {
+        await bytes.chunks[Symbol.asyncIterator]().return?.()
+        throw new Unpacked()
+      }
+      let place = bytes.from
+      for await (const chunk of bytes.chunks) {
+        // A store that knows no ranges begins at the start, and does not end where it was asked to.
+        const piece = chunk.subarray(Math.max(0, at - place), Math.max(0, to - place))
+        place += chunk.length
+        if (piece.length > 0) await writeWhole(fd, piece, at)
+        at += piece.length
+        tell(piece.length)
+        if (place > to) break
+      }
+      if (at < to) throw new PassingTrouble(brokeOff(store.host, object))
+    } catch (error) {
+      if (at > began) reset()
+      await again(error)
+      onResume?.(at, (error as PassingTrouble).problem)
+    }
+  }
+}
+
+/**
+ * What the store calls packed for the way arrives unpacked, so it has no parts and another length: it is read in one piece,
+ * and when that breaks, anew up to where it broke.
+ */
+async function wholeUnpacked(part: Part, to: number, signal: AbortSignal): Promise<number> {
+  const { store, object, fd, limits, retrying, firstBytes, onResume } = part
+  await truncate(fd, 0)
+  const { again, reset } = tries(retrying, signal)
+  let at = 0
+  for (;;) {
+    const began = at
+    try {
+      const { chunks } = await store.open(object, 0, object.size, signal)
+      let place = 0
+      for await (const chunk of chunks) {
+        const piece = chunk.subarray(Math.max(0, at - place))
+        place += chunk.length
+        if (piece.length === 0) continue
+        if (place > limits.mostBytes) throw tooLarge(object, limits)
+        await writeWhole(fd, piece, at)
+        at += piece.length
+        part.onProgress?.(Math.min(to, at))
+        if (firstBytes !== undefined && at >= firstBytes) return at
+      }
+      return at
+    } catch (error) {
+      if (at > began) reset()
+      await again(error)
+      onResume?.(at, (error as PassingTrouble).problem)
+    }
+  }
+}
+
+async function writeWhole(fd: number, bytes: Uint8Array, position: number): Promise<void> {
+  try {
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await writeAt(fd, bytes, done, bytes.length - done, position + done)
+      done += bytesWritten
+    }
+  } catch (error) {
+    throw diskProblem(error) ?? error
+  }
+}
+
+/** Not a failure: what has to be read in another way. */
+class Unpacked extends Error {}
+
+const brokeOff = (host: string, { key }: StoredObject) =>
+  new SourceProblem('CONNECTION_LOST', `${host} ended "${key}" before its end. The old data stays; run again.`)
+
+const tooLarge = ({ key }: StoredObject, { mostBytes }: DownloadLimits) =>
+  new SourceProblem(
+    'OBJECT_TOO_LARGE',
+    `"${key}" is larger than the ${Math.floor(mostBytes / 1024 ** 3)} GB that one object may have. Write it in several objects, and load the folder.`,
+  )

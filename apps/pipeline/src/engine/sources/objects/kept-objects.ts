@@ -1,0 +1,71 @@
+import type { Report } from '../source.ts'
+import { inOrder } from './in-order.ts'
+import type { StoredObject } from './object-store.ts'
+import { fetchObject, type LocalObject, type ObjectReading } from './read-object.ts'
+
+/** What is kept between two passes: open files, and bytes of disk. Whatever is more is fetched twice. */
+const mostKept = { things: 64, bytes: 4 * 1024 ** 3 }
+/** What is fetched while another object is read. */
+const mostAhead = { things: 4, weight: 64 * 1024 * 1024 }
+
+/** Objects that are gone through more than once. Disposing it gives back the room of those that it kept. */
+export class KeptObjects implements Disposable {
+  readonly #reading: ObjectReading
+  readonly #objects: readonly StoredObject[]
+  readonly #report: Pick<Report, 'log'>
+  readonly #kept = new Map<number, LocalObject>()
+  #bytes = 0
+
+  constructor(reading: ObjectReading, objects: readonly StoredObject[], report: Pick<Report, 'log'>) {
+    this.#reading = reading
+    this.#objects = objects
+    this.#report = report
+  }
+
+  /** Each object with its place, in order, here until the next one is asked for. `tell` hears the bytes that were fetched in all. */
+  async *all(
+    signal: AbortSignal,
+    tell: (bytes: number) => void,
+  ): AsyncGenerator<[index: number, local: LocalObject], void, void> {
+    const fetched = this.#objects.map(() => 0)
+    let sum = 0
+    const make = async (index: number, both: AbortSignal): Promise<LocalObject> => {
+      const kept = this.#take(index)
+      if (kept) return kept
+      const onProgress = (bytes: number) => {
+        sum += bytes - fetched[index]!
+        fetched[index] = bytes
+        tell(sum)
+      }
+      return fetchObject(this.#reading, this.#objects[index]!, { log: this.#report.log, onProgress }, both)
+    }
+    const weights = this.#objects.map(({ size }) => size)
+    let index = 0
+    for await (const local of inOrder({ weights, mostAhead, make }, signal)) {
+      try {
+        yield [index, local]
+      } finally {
+        this.#keep(index, local)
+      }
+      index += 1
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const local of this.#kept.values()) local[Symbol.dispose]()
+    this.#kept.clear()
+  }
+
+  #take(index: number): LocalObject | undefined {
+    const local = this.#kept.get(index)
+    if (local) this.#bytes -= local.size
+    this.#kept.delete(index)
+    return local
+  }
+
+  #keep(index: number, local: LocalObject): void {
+    if (this.#kept.size >= mostKept.things || this.#bytes + local.size > mostKept.bytes) return local[Symbol.dispose]()
+    this.#kept.set(index, local)
+    this.#bytes += local.size
+  }
+}

@@ -1,0 +1,150 @@
+import { SourceProblem } from '../source.ts'
+
+/** Which keys are meant: one, or all with a beginning that match. */
+export interface KeyPattern {
+  /** The only key that is meant; undefined where it may be several. */
+  single: string | undefined
+  /** What all keys that are meant begin with. */
+  prefix: string
+  matches(key: string): boolean
+}
+
+type Token =
+  | { kind: 'sign'; sign: string }
+  | { kind: 'any' }
+  | { kind: 'some' }
+  | { kind: 'folders' }
+  | { kind: 'set'; not: boolean; ranges: [string, string][] }
+
+/**
+ * `*` and `?` stay inside of one folder, `**` is any number of folders, `[a-z]` one sign and `[!a-z]` one other, `{a,b}` either; a backslash
+ * takes a sign for itself. What ends with a slash is everything below it. The pattern was checked when it was saved. Throws
+ * SourceProblem PATTERN_TOO_LARGE.
+ */
+export function keyPattern(written: string): KeyPattern {
+  const pattern = written.replace(/^\/+/, '')
+  const all = alternatives(pattern).map((one) => tokens(one.endsWith('/') || one === '' ? `${one}**` : one))
+  const single = all.length === 1 && all[0]!.every(({ kind }) => kind === 'sign')
+  const prefix = all.map(fixedPart).reduce(commonStart)
+  return {
+    single: single ? prefix : undefined,
+    prefix,
+    matches: (key) => all.some((one) => fits(one, [...key])),
+  }
+}
+
+/** Braces written out; they do not nest. */
+function alternatives(pattern: string): string[] {
+  let found = ['']
+  let inside: string[] | undefined
+  const add = (text: string) => {
+    if (inside) inside.push(inside.pop()! + text)
+    else found = found.map((one) => one + text)
+  }
+  for (let at = 0; at < pattern.length; at++) {
+    const sign = pattern[at]!
+    if (sign === '\\') add(pattern.slice(at, ++at + 1))
+    else if (sign === '[') {
+      const end = pattern.indexOf(']', at + 2)
+      add(pattern.slice(at, end + 1))
+      at = end
+    } else if (sign === '{') inside = ['']
+    else if (sign === ',' && inside) inside.push('')
+    else if (sign === '}' && inside) {
+      const choices = inside
+      inside = undefined
+      found = found.flatMap((one) => choices.map((choice) => one + choice))
+      if (found.length > mostAlternatives) throw tooMany(pattern)
+    } else add(sign)
+  }
+  return found
+}
+
+const mostAlternatives = 1_000
+
+const tooMany = (pattern: string): SourceProblem =>
+  new SourceProblem(
+    'PATTERN_TOO_LARGE',
+    `The braces in "${pattern}" stand for more than ${mostAlternatives} keys. Use * in their place.`,
+  )
+
+function tokens(pattern: string): Token[] {
+  const found: Token[] = []
+  const signs = [...pattern]
+  for (let at = 0; at < signs.length; at++) {
+    const sign = signs[at]!
+    if (sign === '\\') found.push({ kind: 'sign', sign: signs[++at] ?? '\\' })
+    else if (sign === '?') found.push({ kind: 'any' })
+    else if (sign === '[') {
+      const end = signs.indexOf(']', at + 2)
+      found.push(setOf(signs.slice(at + 1, end)))
+      at = end
+    } else if (sign === '*' && signs[at + 1] === '*') {
+      found.push({ kind: 'folders' })
+      // The slash behind belongs to the folders: `a/**/b` is also `a/b`.
+      at += signs[at + 2] === '/' ? 2 : 1
+    } else if (sign === '*') found.push({ kind: 'some' })
+    else found.push({ kind: 'sign', sign })
+  }
+  return found
+}
+
+function setOf(signs: string[]): Token {
+  const not = signs[0] === '!' || signs[0] === '^'
+  const ranges: [string, string][] = []
+  for (let at = not ? 1 : 0; at < signs.length; at++) {
+    const isRange = signs[at + 1] === '-' && signs[at + 2] !== undefined
+    ranges.push([signs[at]!, isRange ? signs[at + 2]! : signs[at]!])
+    if (isRange) at += 2
+  }
+  return { kind: 'set', not, ranges }
+}
+
+function fixedPart(all: readonly Token[]): string {
+  let fixed = ''
+  for (const token of all) {
+    if (token.kind !== 'sign') break
+    fixed += token.sign
+  }
+  return fixed
+}
+
+function commonStart(one: string, other: string): string {
+  let length = 0
+  while (length < one.length && one[length] === other[length]) length++
+  return one.slice(0, length)
+}
+
+/** Goes through key and pattern once, with all places of the pattern that are possible: no pattern takes it longer. */
+function fits(all: readonly Token[], key: readonly string[]): boolean {
+  const isLast = (at: number) => at === all.length - 1
+  let places = new Set<number>()
+  const enter = (into: Set<number>, at: number, atFolder: boolean): void => {
+    into.add(at)
+    const token = all[at]
+    if (token?.kind === 'some' || (token?.kind === 'folders' && (atFolder || isLast(at)))) enter(into, at + 1, atFolder)
+  }
+  enter(places, 0, true)
+  for (const sign of key) {
+    const after = new Set<number>()
+    const atFolder = sign === '/'
+    for (const at of places) {
+      const token = all[at]
+      if (token === undefined) continue
+      if (token.kind === 'folders') enter(after, at, atFolder)
+      else if (token.kind === 'some') {
+        if (!atFolder) enter(after, at, atFolder)
+      } else if (takes(token, sign)) enter(after, at + 1, atFolder)
+    }
+    places = after
+    if (places.size === 0) return false
+  }
+  return places.has(all.length)
+}
+
+function takes(token: Exclude<Token, { kind: 'some' | 'folders' }>, sign: string): boolean {
+  if (token.kind === 'sign') return token.sign === sign
+  if (sign === '/') return false
+  if (token.kind === 'any') return true
+  return token.ranges.some(([from, to]) => sign >= from && sign <= to) !== token.not
+}

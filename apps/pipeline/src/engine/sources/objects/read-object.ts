@@ -1,0 +1,86 @@
+import { closeSync } from 'node:fs'
+import type { CsvOptions } from '@sluice/contracts'
+import { openUpload } from '../files/open-upload.ts'
+import { parquetSource } from '../files/parquet/parquet-source.ts'
+import { openSpool, spoolDirectory } from '../files/spool/spool-file.ts'
+import { readOpened } from '../read-upload.ts'
+import type { Feed, Report } from '../source.ts'
+import { twoHalves } from '../two-halves.ts'
+import { download, type DownloadLimits } from './download.ts'
+import type { ObjectStore, StoredObject } from './object-store.ts'
+import type { Retrying } from './passing-trouble.ts'
+
+/** What reading objects needs besides the objects. */
+export interface ObjectReading {
+  store: ObjectStore
+  filesDirectory: string
+  options: CsvOptions
+  retrying: Retrying
+  limits?: DownloadLimits
+}
+
+/** An object on this machine's disk, in a file without a name. Disposing it gives the room back. */
+export interface LocalObject extends Disposable {
+  object: StoredObject
+  fd: number
+  /** Bytes of the file. */
+  size: number
+}
+
+/** Brings an object here. Progress is told in bytes of it. */
+export async function fetchObject(
+  reading: ObjectReading,
+  object: StoredObject,
+  report: Pick<Report, 'log'> & { onProgress?(bytes: number): void },
+  signal: AbortSignal,
+  firstBytes?: number,
+): Promise<LocalObject> {
+  const { store, filesDirectory, retrying, limits } = reading
+  const fd = openSpool(spoolDirectory(filesDirectory))
+  let broken = 0
+  try {
+    const size = await download(
+      {
+        store,
+        object,
+        fd,
+        retrying,
+        ...(limits && { limits }),
+        ...(firstBytes !== undefined && { firstBytes }),
+        onProgress: (bytes) => report.onProgress?.(bytes),
+        onResume(at, { message }) {
+          broken += 1
+          if (broken <= mostTold)
+            report.log('INFO', 'MEDIUM', `Reading "${object.key}" goes on at byte ${at}, where it broke: ${message}`)
+        },
+      },
+      signal,
+    )
+    return { object, fd, size, [Symbol.dispose]: () => closeSync(fd) }
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+}
+
+/** Lines of the log about one object's connections. */
+const mostTold = 10
+
+/**
+ * What an object holds, by the readers that uploads are read by. Told of progress are bytes of the object. Throws
+ * `SourceProblem`, or the signal's reason.
+ */
+export async function* readLocalObject(
+  { filesDirectory, options }: Pick<ObjectReading, 'filesDirectory' | 'options'>,
+  { object, fd }: LocalObject,
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<Feed, void, void> {
+  const { first: onProgress, second } = twoHalves(report)
+  using opened = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
+  const { file, format } = opened
+  const told = { ...report, progress: second(file.size) }
+  if (format === 'DELIMITED') return yield* readOpened(opened, options, told, signal)
+  if (!opened.inPlace) report.log('INFO', 'LOW', opened.how)
+  yield* parquetSource.read({ path: file.fd, fileName: file.name }, told, signal)
+}

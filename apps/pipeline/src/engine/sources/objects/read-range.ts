@@ -1,0 +1,51 @@
+import { SourceProblem } from '../source.ts'
+import type { StoreAnswer } from './ask-store.ts'
+import type { ObjectBytes, StoredObject } from './object-store.ts'
+
+/** The headers that ask for a part of this very version. */
+export const rangeHeaders = (etag: string, from: number, to: number): Record<string, string> => ({
+  range: `bytes=${from}-${to - 1}`,
+  ...(isStrong(etag) && { 'if-match': etag }),
+})
+
+/** Some stores mark what they may compress on the way as weak, which nothing ever matches. */
+const isStrong = (etag: string): boolean => etag.startsWith('"')
+
+/** The bytes of an answer to them. Throws OBJECT_CHANGED where they are of another version. */
+export function rangeOf(
+  { status, headers, chunks }: StoreAnswer,
+  { key, etag }: StoredObject,
+  from: number,
+): ObjectBytes {
+  const now = headers.get('etag')
+  if (now !== null && etag !== '' && plain(now) !== plain(etag)) throw changed(key)
+  // Whoever asks has unpacked it by then, so that places in it mean nothing.
+  const unpacked = (headers.get('content-encoding') ?? '')
+    .split(',')
+    .some((coding) => ['gzip', 'x-gzip', 'deflate', 'br', 'zstd'].includes(coding.trim().toLowerCase()))
+  return { from: status === 206 ? from : 0, unpacked, chunks }
+}
+
+export const changed = (key: string): SourceProblem =>
+  new SourceProblem('OBJECT_CHANGED', `"${key}" changed while it was being read. The old data stays; run again.`)
+
+/** Without the mark of weakness, and without the quotes that some lists leave out. */
+const plain = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '')
+
+/** What the headers of an answer say of an object, of which at least the first byte was asked for. */
+export function describedBy(key: string, { status, headers }: StoreAnswer): StoredObject {
+  const total =
+    status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
+  return {
+    key,
+    size: Number(total ?? 0),
+    etag: headers.get('etag') ?? '',
+    lastModified: momentOf(headers.get('last-modified') ?? ''),
+  }
+}
+
+/** The beginning of all times where a store does not say it. */
+export function momentOf(text: string): Date {
+  const milliseconds = Date.parse(text)
+  return new Date(Number.isNaN(milliseconds) ? 0 : milliseconds)
+}

@@ -1,0 +1,102 @@
+import { type Feed, type FeedColumn, type Report, type StoredType, type TupleChunk, TypesWidened } from '../source.ts'
+import { twoHalves } from '../two-halves.ts'
+import { KeptObjects } from './kept-objects.ts'
+import { TupleLayout } from './lay-out-tuples.ts'
+import type { StoredObject } from './object-store.ts'
+import { type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
+import { placesOf, storedOf, tableOf } from './table-of-objects.ts'
+import { whatDiffers } from './what-differs.ts'
+import { uniteColumns } from './widen-columns.ts'
+
+/** Objects whose readers tell in the log how they read them; of the others only what is odd is told. */
+const mostTold = 10
+
+/**
+ * Several objects as one table: their columns together, the types wide enough for all, and by which object a row came. Each is
+ * looked at before the first row is given, for a table's columns are known from the start. Throws `SourceProblem`, or the
+ * signal's reason.
+ */
+export async function* readTogether(
+  reading: ObjectReading,
+  objects: readonly StoredObject[],
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<Feed, void, void> {
+  const total = objects.reduce((sum, { size }) => sum + size, 0)
+  const { first, second } = twoHalves(report)
+  const log: Report['log'] = (...line) => report.log(...line)
+  using kept = new KeptObjects(reading, objects, { log })
+  const shapes: FeedColumn[][] = []
+  for await (const [index, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) {
+    shapes[index] = await shapeOf(reading, local, () => report.progress({}), signal)
+  }
+  first(total, total)
+  const unite = () => shapes.reduce((one: FeedColumn[], other) => uniteColumns(one, other), [])
+  const differences = whatDiffers(shapes, unite())
+  if (differences) report.log('WARN', 'MEDIUM', differences)
+  const columns = tableOf(unite())
+  const progress = second(total)
+
+  let begun = false
+  async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
+    if (begun) await report.startOver()
+    begun = true
+    const before = { bytes: 0, rows: 0 }
+    for await (const [index, local] of kept.all(signal, () => report.progress({}))) {
+      const shape = shapes[index]!
+      const told = toldOf(local.object, index, before, report, progress)
+      const layout = new TupleLayout(placesOf(columns, types, shape, local.object), shape.length)
+      try {
+        for await (const { content } of readLocalObject(reading, local, told, signal)) {
+          for await (const chunk of content.rows(storedOf(columns, types, shape))) yield layout.lay(chunk)
+        }
+      } catch (error) {
+        if (!(error instanceof TypesWidened)) throw error
+        shapes[index] = error.columns
+        throw new TypesWidened(tableOf(unite()))
+      }
+      before.bytes += local.object.size
+      before.rows = told.rowsSoFar()
+    }
+    progress({ bytesRead: total, bytesTotal: total, rowsRead: before.rows })
+  }
+  yield { table: '', columns, content: { format: 'copy-binary', rows, size: total } }
+}
+
+/** The columns of one object. What its reader says is said when its rows are read. */
+async function shapeOf(
+  reading: ObjectReading,
+  local: LocalObject,
+  sign: () => void,
+  signal: AbortSignal,
+): Promise<FeedColumn[]> {
+  const quiet: Report = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
+  for await (const { columns } of readLocalObject(reading, local, quiet, signal)) return columns
+  throw new Error(`nothing was found in ${local.object.key}`)
+}
+
+/** What one object tells, as part of what all of them tell. */
+function toldOf(
+  { key, size }: StoredObject,
+  index: number,
+  before: { bytes: number; rows: number },
+  report: Report,
+  progress: Report['progress'],
+): Report & { rowsSoFar(): number } {
+  let rows = before.rows
+  return {
+    progress({ bytesRead, rowsRead }) {
+      if (rowsRead !== undefined) rows = before.rows + rowsRead
+      const bytes = bytesRead === undefined ? {} : { bytesRead: before.bytes + Math.min(bytesRead, size) }
+      progress({ ...bytes, rowsRead: rows })
+    },
+    reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
+    rejectMore: (count) => report.rejectMore(count),
+    // Whoever takes the rows anew takes them of all objects.
+    async startOver() {},
+    log(level, importance, message) {
+      if (index < mostTold || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)
+    },
+    rowsSoFar: () => rows,
+  }
+}

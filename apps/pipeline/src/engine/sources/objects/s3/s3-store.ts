@@ -1,0 +1,116 @@
+import type { AskStore, StoreAnswer } from '../ask-store.ts'
+import { encodeKey } from '../encode-key.ts'
+import type { ListedPage, ObjectStore, StoredObject } from '../object-store.ts'
+import { changed, describedBy, momentOf, rangeHeaders, rangeOf } from '../read-range.ts'
+import { childOf, parseXml, textOf, type XmlElement } from '../xml.ts'
+import { bucketAddress, firstRegion, type S3Config } from './s3-config.ts'
+import { readRefusal, s3Problem } from './s3-problems.ts'
+import { signed } from './sign.ts'
+
+const onePage = '1000'
+
+/** A bucket of Amazon S3, or of a store that speaks its protocol. */
+export function s3Store(config: S3Config, ask: AskStore): ObjectStore {
+  let region = firstRegion(config)
+  const { host } = bucketAddress(config, region)
+
+  /** Every status from 300 is a problem but those that are expected. A region that nobody gave is corrected once. */
+  async function get(
+    { key, query = {}, headers = {}, expected = [] }: Asked,
+    signal: AbortSignal,
+    corrected = false,
+  ): Promise<StoreAnswer> {
+    const url = bucketAddress(config, region)
+    if (key !== undefined) url.pathname += encodeKey(key)
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    // As it is signed: a plus in a query is a space to some and a plus to others.
+    url.search = url.search.replaceAll('+', '%20')
+    const answer = await ask(url, await signed(url, headers, config, region), signal)
+    if (answer.status < 300 || expected.includes(answer.status)) return answer
+    const refusal = readRefusal(answer.status, answer.headers, await answer.text(), url.host)
+    if (
+      !corrected &&
+      config.region === undefined &&
+      refusal.region &&
+      refusal.region !== region &&
+      isRegion(refusal.region)
+    ) {
+      region = refusal.region
+      return get({ ...(key !== undefined && { key }), query, headers, expected }, signal, true)
+    }
+    throw s3Problem(refusal, answer.headers, { config, host: url.host, ...(key !== undefined && { key }) })
+  }
+
+  return {
+    host,
+
+    async find(key, signal) {
+      // A HEAD would say the same, but not why it is refused.
+      const answer = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
+      await answer.cancel()
+      if (answer.status !== 416) return describedBy(key, answer)
+      const empty = await get({ key }, signal)
+      await empty.cancel()
+      return describedBy(key, empty)
+    },
+
+    async list(prefix, next, signal) {
+      const query = {
+        'list-type': '2',
+        'encoding-type': 'url',
+        'max-keys': onePage,
+        prefix,
+        ...(next !== undefined && { 'continuation-token': next }),
+      }
+      const answer = await get({ query }, signal)
+      return pageOf(parseXml(await answer.text(), host))
+    },
+
+    async open(object, from, to, signal) {
+      const { key, etag } = object
+      const answer = await get({ key, headers: rangeHeaders(etag, from, to), expected: [412] }, signal)
+      if (answer.status < 300) return rangeOf(answer, object, from)
+      await answer.cancel()
+      throw changed(key)
+    },
+
+    [Symbol.asyncDispose]: () => ask[Symbol.asyncDispose](),
+  }
+}
+
+interface Asked {
+  /** Absent: the bucket itself. */
+  key?: string
+  query?: Readonly<Record<string, string>>
+  headers?: Readonly<Record<string, string>>
+  /** Statuses besides success that are answered. */
+  expected?: readonly number[]
+}
+
+/** It becomes a part of a host's name. */
+const isRegion = (name: string): boolean => /^[a-z0-9-]{1,40}$/.test(name)
+
+function pageOf(page: XmlElement): ListedPage {
+  const isEncoded = textOf(page, 'EncodingType') === 'url'
+  const objects = page.children
+    .filter(({ name }) => name === 'Contents')
+    .map((entry): StoredObject => {
+      const key = textOf(entry, 'Key')
+      return {
+        key: isEncoded ? decodedKey(key) : key,
+        size: Number(textOf(entry, 'Size')),
+        etag: textOf(entry, 'ETag'),
+        lastModified: momentOf(textOf(entry, 'LastModified')),
+      }
+    })
+  const goesOn = textOf(page, 'IsTruncated') === 'true'
+  return { objects, next: goesOn ? childOf(page, 'NextContinuationToken')?.text : undefined }
+}
+
+function decodedKey(key: string): string {
+  try {
+    return decodeURIComponent(key.replaceAll('+', ' '))
+  } catch {
+    return key
+  }
+}

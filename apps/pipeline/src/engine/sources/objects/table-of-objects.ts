@@ -1,0 +1,53 @@
+import { momentOf, writeMicroseconds } from '@sluice/tuples'
+import { type FeedColumn, maxColumns, SourceProblem, type StoredType } from '../source.ts'
+import type { Place } from './lay-out-tuples.ts'
+import type { StoredObject } from './object-store.ts'
+
+/** What says by which object a row came. No file has columns of these names: theirs begin with a letter or a digit. */
+const key: FeedColumn = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
+const modified: FeedColumn = { name: '_object_last_modified', label: '_object_last_modified', dataType: 'TIMESTAMPTZ' }
+
+/** The table of several objects, by the columns that they have together. Throws TOO_MANY_COLUMNS. */
+export function tableOf(united: readonly FeedColumn[]): FeedColumn[] {
+  const columns = [...united, key, modified]
+  if (columns.length > maxColumns) {
+    const text = `The objects have ${united.length} different columns together; ${maxColumns - 2} fit into a table. Load them by several pipelines.`
+    throw new SourceProblem('TOO_MANY_COLUMNS', text)
+  }
+  return columns
+}
+
+/** Where the fields of the table's rows come from, for rows of one object with these columns. */
+export function placesOf(
+  columns: readonly FeedColumn[],
+  types: readonly StoredType[],
+  shape: readonly FeedColumn[],
+  object: StoredObject,
+): Place[] {
+  const own = new Map(shape.map(({ name }, index) => [name, index]))
+  return columns.map(({ name }, index): Place => {
+    if (name === key.name) return Buffer.from(object.key.toWellFormed().replaceAll('\0', ''))
+    if (name === modified.name) return moment(object.lastModified, types[index]!)
+    return own.get(name) ?? null
+  })
+}
+
+/** How the columns of one object are stored in the table of all. */
+export function storedOf(
+  columns: readonly FeedColumn[],
+  types: readonly StoredType[],
+  shape: readonly FeedColumn[],
+): StoredType[] {
+  const byName = new Map(columns.map(({ name }, index) => [name, types[index]!]))
+  return shape.map(({ name }) => byName.get(name)!)
+}
+
+/** Text where the table says so, because it was made by somebody else. */
+function moment(date: Date, { dataType }: StoredType): Buffer {
+  if (dataType !== 'TIMESTAMPTZ') return Buffer.from(date.toISOString())
+  const into = { days: 0, seconds: 0, microseconds: 0 }
+  momentOf(date, into)
+  const bytes = Buffer.alloc(8)
+  writeMicroseconds(new DataView(bytes.buffer, bytes.byteOffset), 0, into)
+  return bytes
+}

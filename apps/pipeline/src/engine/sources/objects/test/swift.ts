@@ -1,0 +1,185 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { AwsV4Signer } from 'aws4fetch'
+
+const proxy = '/usr/bin/swift-proxy-server'
+
+/** Why there is no OpenStack Swift here; undefined when there is. */
+export const swiftMissing = (): string | undefined =>
+  existsSync(proxy) && existsSync('/usr/bin/swift-object-server') && existsSync('/usr/bin/memcached')
+    ? undefined
+    : 'Debian’s swift-proxy, swift-object, swift-container, swift-account or memcached is not installed'
+
+export interface Swift extends AsyncDisposable {
+  /** Where it speaks the protocol of S3. */
+  endpoint: string
+  accessKey: string
+  secretKey: string
+  region: string
+  /** Stores an object; without bytes, a bucket. */
+  put(path: string, bytes?: Uint8Array, headers?: Record<string, string>): Promise<void>
+  remove(path: string): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+const [accessKey, secretKey, region] = ['test:tester', 'testing+secret/key', 'us-east-1']
+
+/** An OpenStack Swift of its own on loopback ports, which speaks S3 and checks signatures; gone when it is disposed of. */
+export async function startSwift(): Promise<Swift> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-swift-'))
+  const [web, object, container, account, memory] = await freePorts(5)
+  const children: ChildProcess[] = []
+  const start = (program: string, ...args: string[]) =>
+    children.push(spawn(program, args, { cwd: folder, stdio: 'ignore' }))
+  const stop = async () => {
+    await Promise.all(children.map(ended))
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    await mkdir(join(folder, 'node', 'disk'), { recursive: true })
+    await writeFile(
+      join(folder, 'swift.conf'),
+      settings({ 'swift-hash': hashes, 'storage-policy:0': { name: 'gold', default: 'yes' } }),
+    )
+    start('/usr/bin/memcached', '-u', 'root', '-l', '127.0.0.1', '-p', String(memory))
+    for (const [name, port] of [
+      ['object', object],
+      ['container', container],
+      ['account', account],
+    ] as const) {
+      ring(folder, name, port!)
+      await writeFile(join(folder, `${name}-server.conf`), settings(storageServer(folder, name, port!)))
+      start(`/usr/bin/swift-${name}-server`, join(folder, `${name}-server.conf`))
+    }
+    await writeFile(join(folder, 'proxy-server.conf'), settings(proxyServer(folder, web!, memory!)))
+    start(proxy, join(folder, 'proxy-server.conf'))
+    const endpoint = `http://127.0.0.1:${web}`
+    const send = sender(endpoint)
+    await ready(send, () => children.every(({ exitCode }) => exitCode === null))
+    return {
+      endpoint,
+      accessKey,
+      secretKey,
+      region,
+      put: (path, bytes, headers) => send('PUT', path, bytes, headers),
+      remove: (path) => send('DELETE', path),
+      [Symbol.asyncDispose]: stop,
+    }
+  } catch (cause) {
+    const said = await readFile(join(folder, 'proxy-server.conf'), 'utf8').catch(() => '')
+    await stop()
+    throw new Error(`Swift did not start with ${said}`, { cause })
+  }
+}
+
+function sender(endpoint: string) {
+  return async (method: string, path: string, bytes?: Uint8Array, headers: Record<string, string> = {}) => {
+    const url = new URL(`${endpoint}/${path.split('/').map(encodeURIComponent).join('/')}`)
+    const keys = { accessKeyId: accessKey, secretAccessKey: secretKey, service: 's3', region }
+    const signed = await new AwsV4Signer({ method, url: url.href, headers, ...keys }).sign()
+    const body = bytes && { body: Buffer.from(bytes) }
+    const response = await fetch(url, { method, headers: signed.headers, ...body })
+    const said = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${said}`)
+  }
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const closed = new Promise((resolve) => child.once('close', resolve))
+  child.kill('SIGKILL')
+  await closed
+}
+
+async function ready(send: ReturnType<typeof sender>, runs: () => boolean): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await send('PUT', 'ready')
+    } catch (error) {
+      if (!runs() || tries > 300) throw error
+      await pause(100)
+    }
+  }
+}
+
+type Sections = Record<string, Record<string, string | number>>
+
+const hashes = { swift_hash_path_suffix: 'suffix', swift_hash_path_prefix: 'prefix' }
+
+const settings = (sections: Sections): string =>
+  Object.entries(sections)
+    .map(([name, lines]) =>
+      [`[${name}]`, ...Object.entries(lines).map(([key, value]) => `${key} = ${value}`)].join('\n'),
+    )
+    .join('\n')
+
+const server = (folder: string, port: number) => ({
+  bind_ip: '127.0.0.1',
+  bind_port: port,
+  workers: 0,
+  user: execFileSync('id', ['-un'], { encoding: 'utf8' }).trim(),
+  swift_dir: folder,
+  log_address: join(folder, 'log'),
+})
+
+const storageServer = (folder: string, name: string, port: number): Sections => ({
+  DEFAULT: {
+    ...server(folder, port),
+    devices: join(folder, 'node'),
+    mount_check: 'false',
+    disable_fallocate: 'true',
+    recon_cache_path: folder,
+  },
+  'pipeline:main': { pipeline: `${name}-server` },
+  [`app:${name}-server`]: { use: `egg:swift#${name}` },
+})
+
+function proxyServer(folder: string, port: number, memory: number): Sections {
+  const filters = ['catch_errors', 'cache', 'listing_formats', 's3api', 'tempauth', 'bulk', 'slo', 'dlo']
+  const own: Record<string, Record<string, string>> = {
+    cache: { use: 'egg:swift#memcache', memcache_servers: `127.0.0.1:${memory}` },
+    tempauth: {
+      use: 'egg:swift#tempauth',
+      [`user_${accessKey.replace(':', '_')}`]: `${secretKey} .admin .reseller_admin`,
+    },
+    s3api: { use: 'egg:swift#s3api', s3_acl: 'no', location: region },
+  }
+  return {
+    DEFAULT: server(folder, port),
+    'pipeline:main': { pipeline: [...filters, 'proxy-server'].join(' ') },
+    'app:proxy-server': { use: 'egg:swift#proxy', allow_account_management: 'true', account_autocreate: 'true' },
+    ...Object.fromEntries(filters.map((name) => [`filter:${name}`, own[name] ?? { use: `egg:swift#${name}` }])),
+  }
+}
+
+/** One replica on one disk. */
+function ring(folder: string, name: string, port: number): void {
+  const build = (...args: string[]) =>
+    execFileSync('/usr/bin/swift-ring-builder', [`${name}.builder`, ...args], { cwd: folder, stdio: 'ignore' })
+  build('create', '4', '1', '1')
+  build('add', `r1z1-127.0.0.1:${port}/disk`, '1')
+  build('rebalance')
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const probes = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const probe = createServer()
+      await new Promise<void>((resolve, reject) => {
+        probe.on('error', reject)
+        probe.listen(0, '127.0.0.1', resolve)
+      })
+      return probe
+    }),
+  )
+  return probes.map((probe) => {
+    const { port } = probe.address() as { port: number }
+    probe.close()
+    return port
+  })
+}

@@ -1,0 +1,54 @@
+import type { FeedColumn, StoredType } from '../source.ts'
+
+const integers = ['SMALLINT', 'INTEGER', 'BIGINT']
+const integerDigits: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER: 10, BIGINT: 19 }
+const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
+const floats = ['FLOAT', 'DOUBLE']
+const mostDigits = 38
+
+/** The narrowest type that holds every value of both without loss; TEXT at the end. */
+export function widen(one: StoredType, other: StoredType): StoredType {
+  if (isSame(one, other)) return typeOf(one)
+  for (const family of [integers, times]) {
+    const [a, b] = [family.indexOf(one.dataType), family.indexOf(other.dataType)]
+    if (a >= 0 && b >= 0) return { dataType: a > b ? one.dataType : other.dataType }
+  }
+  if (!isNumber(one) || !isNumber(other)) return { dataType: 'TEXT' }
+  if (floats.includes(one.dataType) || floats.includes(other.dataType)) {
+    const isExact = [one, other].every(({ dataType }) => [...floats, 'SMALLINT', 'INTEGER'].includes(dataType))
+    // A double rounds above 2^53, so with larger numbers all digits are kept.
+    return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
+  }
+  const [a, b] = [digitsOf(one), digitsOf(other)]
+  if (!a || !b) return { dataType: 'DECIMAL' }
+  const scale = Math.max(a.after, b.after)
+  const precision = Math.max(a.before, b.before) + scale
+  return precision > mostDigits ? { dataType: 'DECIMAL' } : { dataType: 'DECIMAL', precision, scale }
+}
+
+/** What two shapes come to: the columns of the first in their order, then what only the second has. */
+export function uniteColumns(one: readonly FeedColumn[], other: readonly FeedColumn[]): FeedColumn[] {
+  const more = new Map(other.map((column) => [column.name, column]))
+  const united = one.map((column): FeedColumn => {
+    const twin = more.get(column.name)
+    more.delete(column.name)
+    return twin ? { name: column.name, label: column.label, ...widen(column, twin) } : column
+  })
+  return [...united, ...more.values()]
+}
+
+export const isSame = (one: StoredType, other: StoredType): boolean =>
+  one.dataType === other.dataType && one.precision === other.precision && one.scale === other.scale
+
+function typeOf({ dataType, precision, scale }: StoredType): StoredType {
+  return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
+}
+
+const isNumber = ({ dataType }: StoredType): boolean =>
+  integers.includes(dataType) || floats.includes(dataType) || dataType === 'DECIMAL'
+
+function digitsOf({ dataType, precision, scale = 0 }: StoredType): { before: number; after: number } | undefined {
+  const whole = integerDigits[dataType]
+  if (whole !== undefined) return { before: whole, after: 0 }
+  return precision === undefined ? undefined : { before: precision - scale, after: scale }
+}
