@@ -12,6 +12,8 @@ const FOR_LOADS = {
   // Files of the log are used again instead of made anew, and two COPYs wait less for each other to write it.
   min_wal_size: '2GB',
   wal_buffers: '64MB',
+  // The log is on the disk before a COPY comes to write the pages that it is about, which otherwise waits for it.
+  wal_writer_delay: '10ms',
   checkpoint_timeout: '15min',
   shared_buffers: '256MB',
   log_min_error_statement: 'panic',
