@@ -3,6 +3,7 @@ import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import type { Claim } from './claim.ts'
 import { consequences, type EndedRun } from './consequences.ts'
+import { runTransaction } from './run-transaction.ts'
 import { before } from './states.ts'
 
 export type Outcome =
@@ -15,24 +16,11 @@ export async function finishRun(
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
   outcome: Outcome,
 ): Promise<boolean> {
-  return againAfterDeadlock(() =>
-    db.transaction().execute(async (trx) => {
-      const run = await endRun(trx, id, attempt, outcome)
-      if (run) await consequences(trx, queue, run)
-      return run !== undefined
-    }),
-  )
-}
-
-/** What follows from an end may lock runs that somebody else is cancelling; one of the two is let go by the database. */
-async function againAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await work()
-    } catch (error) {
-      if ((error as { code?: string }).code !== '40P01' || tries === 3) throw error
-    }
-  }
+  return runTransaction(db, async (trx) => {
+    const run = await endRun(trx, id, attempt, outcome)
+    if (run) await consequences(trx, queue, run)
+    return run !== undefined
+  })
 }
 
 function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: Outcome): Promise<EndedRun | undefined> {

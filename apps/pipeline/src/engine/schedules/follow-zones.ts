@@ -1,5 +1,6 @@
 import type { DB } from '../../database.ts'
 import type { Transaction } from 'kysely'
+import { runTransaction } from '../runs/run-transaction.ts'
 import { reckoned } from './plan-runs.ts'
 import { scheduleOf } from './schedule.ts'
 import type { Clock, SchedulerParts } from './scheduler.ts'
@@ -29,7 +30,7 @@ export async function followZones(parts: Parts): Promise<void> {
     let moved: number
     do {
       if (signal.aborted) return
-      moved = await db.transaction().execute((trx) => move(trx, parts, client, from!, to))
+      moved = await runTransaction(db, (trx) => move(trx, parts, client, from!, to))
       if (moved > 0) logger.info({ client, from, to, count: moved }, 'schedules follow their client into another zone')
     } while (moved === page)
   }

@@ -1,6 +1,7 @@
 import type { Kysely, Selectable, Transaction } from 'kysely'
 import type { DB, Runnables } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
+import { runTransaction } from '../runs/run-transaction.ts'
 import { CronProblem } from './cron.ts'
 import { nextRun, type NextRun } from './next-run.ts'
 import { scheduleOf } from './schedule.ts'
@@ -26,7 +27,7 @@ export async function planRuns(parts: Parts): Promise<void> {
     if (found.length === 0) return
     const zones = await zonesOf(parts, [...new Set(found.map(({ client }) => client))])
     const ready = found.filter(({ client }) => zones.has(client)).map(({ id }) => id)
-    if (ready.length > 0) await parts.db.transaction().execute((trx) => plan(trx, parts, ready, zones))
+    if (ready.length > 0) await runTransaction(parts.db, (trx) => plan(trx, parts, ready, zones))
     if (found.length < page) return
     last = found.at(-1)!.id
   }

@@ -3,6 +3,7 @@ import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { DB, Runnables } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
 import { type CollectingQueue, collectingQueue } from '../queue/collecting-queue.ts'
+import { runTransaction, wasLetGo } from '../runs/run-transaction.ts'
 import type { Clock, SchedulerParts } from './scheduler.ts'
 import { held, type Outcome, startOne, subjectOf } from './start-one.ts'
 import { writePlans } from './write-plans.ts'
@@ -66,9 +67,9 @@ function measure({ ticks, late }: SchedulerParts['metrics'], outcome: Outcome): 
 /** All at once; where one of them cannot be started, once more with a way back before each. */
 async function startBatch(parts: Parts, clients: string[], standing: Standing): Promise<number> {
   const together = async (careful: boolean) => {
-    const { rows, outcomes } = await parts.db
-      .transaction()
-      .execute((trx) => startTogether(trx, parts, clients, standing, careful))
+    const { rows, outcomes } = await runTransaction(parts.db, (trx) =>
+      startTogether(trx, parts, clients, standing, careful),
+    )
     for (const outcome of outcomes) measure(parts.metrics, outcome)
     return rows
   }
@@ -132,6 +133,8 @@ async function withWayBack(
   try {
     return await start()
   } catch (error) {
+    // It is no fault of this one: all begin again.
+    if (wasLetGo(error)) throw error
     await sql`rollback to savepoint one`.execute(trx)
     queue.forgetBehind(length)
     logger.warn({ ...subjectOf(row), err: error }, 'a schedule could not start its run; it is tried again')

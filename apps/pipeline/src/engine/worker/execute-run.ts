@@ -9,6 +9,7 @@ import { finishRun } from '../runs/finish-run.ts'
 import { giveBackRun, type Reason } from '../runs/give-back-run.ts'
 import { openRunLog, type RunLog } from '../runs/log.ts'
 import { type Pulse, startPulse, type Totals } from '../runs/progress.ts'
+import { runTransaction } from '../runs/run-transaction.ts'
 import { storable } from '../runs/storable.ts'
 import { LostRun } from '../lost-run.ts'
 import { inputsComeFirst } from '../views/inputs.ts'
@@ -103,7 +104,7 @@ function takeUp(
   { db, clientConcurrency }: WorkParts,
   { run, again }: Delivery,
 ): Promise<Claim | 'DEFERRED' | undefined> {
-  return db.transaction().execute(async (trx) => {
+  return runTransaction(db, async (trx) => {
     const mayBegin = (await clientHasRoom(trx, run, clientConcurrency)) && !(await inputsComeFirst(trx, run))
     if (mayBegin) return claimRun(trx, run)
     await again(trx, 1)
@@ -163,18 +164,15 @@ async function settle(context: Context, error: unknown, begun: boolean): Promise
 
 /** Row and job in one transaction; a run that was lost meanwhile is left to whoever has it. */
 async function queueAgain({ parts, delivery, claim }: Context, reason: Reason, seconds: number): Promise<Ending> {
-  const given = await parts.db
-    .transaction()
-    .execute(async (trx) => {
-      if (!(await giveBackRun(trx, claim, reason))) return false
-      await failpoint('giving-back')
-      if (await delivery.again(trx, seconds)) return true
-      throw new LostRun('The queue took the run away from this worker.')
-    })
-    .catch((error: unknown) => {
-      if (error instanceof LostRun) return false
-      throw error
-    })
+  const given = await runTransaction(parts.db, async (trx) => {
+    if (!(await giveBackRun(trx, claim, reason))) return false
+    await failpoint('giving-back')
+    if (await delivery.again(trx, seconds)) return true
+    throw new LostRun('The queue took the run away from this worker.')
+  }).catch((error: unknown) => {
+    if (error instanceof LostRun) return false
+    throw error
+  })
   if (!given) return 'LOST'
   return 'code' in reason ? 'AGAIN' : 'HANDED_BACK'
 }

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
+import { wasLetGo } from '../runs/run-transaction.ts'
 import { advance } from './advance.ts'
 import type { WorkflowRun } from './workflow-run.ts'
 
@@ -27,8 +28,6 @@ export async function advanceAfter(
   return ended
 }
 
-const deadlock = '40P01'
-
 /**
  * What is wrong with a workflow must not keep what it runs from ending. Nothing of a failed step remains then; it is tried again
  * when delays are looked at, which tells of the failure. A deadlock is for the whole transaction to begin anew.
@@ -40,7 +39,7 @@ async function apart<T>(trx: Transaction<DB>, work: () => Promise<T>): Promise<T
     await sql`release savepoint workflow`.execute(trx)
     return result
   } catch (error) {
-    if ((error as { code?: string }).code === deadlock) throw error
+    if (wasLetGo(error)) throw error
     await sql`rollback to savepoint workflow`.execute(trx)
     return undefined
   }

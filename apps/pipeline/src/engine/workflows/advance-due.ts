@@ -2,6 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { consequences } from '../runs/consequences.ts'
+import { runTransaction } from '../runs/run-transaction.ts'
 import { advance } from './advance.ts'
 
 /** Workflows at a time. */
@@ -25,7 +26,7 @@ export async function advanceDue(db: Kysely<DB>, queue: JobQueue): Promise<numbe
   const problems: unknown[] = []
   for (const { run_id } of rows) {
     try {
-      await db.transaction().execute(async (trx) => {
+      await runTransaction(db, async (trx) => {
         const ended = await advance(trx, queue, run_id)
         if (ended) await consequences(trx, queue, ended)
       })

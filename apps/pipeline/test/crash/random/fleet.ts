@@ -33,8 +33,8 @@ const points: [Failpoint, ...Failpoint[]] = [
   'in-publication',
   'published',
   'published',
-  // No schedules are in this game.
-  ...failpointNames.filter((name) => !name.startsWith('schedule-')),
+  // Neither schedules nor views nor workflows are in this game.
+  ...failpointNames.filter((name) => !/^(schedule|view|workflow)-/.test(name)),
 ]
 /** Where a worker that is stopped and woken could do what is not its to do any more. */
 const pauses: [Failpoint, ...Failpoint[]] = [
@@ -126,17 +126,35 @@ export async function spawn(stack: Stack, traps?: string): Promise<Living> {
   }
 }
 
+/*
+ * Many rows by one statement, in whatever order, while the queue writes the same rows in its own: what it has locked just now is
+ * passed over, or each could wait for the other.
+ */
+
 /** To the queue, these runs' workers have been silent for long. */
 export async function age(stack: Stack, runs: readonly string[]): Promise<void> {
-  await sql`
-    update pgboss.job set heartbeat_on = now() - interval '1 hour'
-    where state = 'active' and data ->> 'run' = any(${[...runs]}::text[])`.execute(stack.db)
+  for (let left = 1; left > 0; ) {
+    const { rows } = await sql<{ left: number }>`
+      with silent as (
+        select id from pgboss.job
+        where state = 'active' and data ->> 'run' = any(${[...runs]}::text[])
+          and (heartbeat_on is null or heartbeat_on > now() - interval '30 minutes')
+      ), free as (
+        select id from pgboss.job where id in (select id from silent) for no key update skip locked
+      ), aged as (
+        update pgboss.job set heartbeat_on = now() - interval '1 hour' where id in (select id from free) returning id
+      )
+      select (select count(*) from silent) - (select count(*) from aged) as left`.execute(stack.db)
+    left = rows[0]!.left
+    if (left > 0) await sleep(20)
+  }
 }
 
-/** Time flies: whatever the queue keeps back for later is due now. */
+/** Time flies: whatever the queue keeps back for later is due now, or a moment later. */
 export async function hurry(stack: Stack): Promise<void> {
   await sql`
-    update pgboss.job set start_after = now() where state in ('created', 'retry') and start_after > now()`.execute(
-    stack.db,
-  )
+    update pgboss.job set start_after = now()
+    where id in (
+      select id from pgboss.job where state in ('created', 'retry') and start_after > now() for no key update skip locked)
+  `.execute(stack.db)
 }

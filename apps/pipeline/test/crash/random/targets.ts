@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { cancelRun } from '../../../src/engine/runs/cancel-run.ts'
+import { runTransaction } from '../../../src/engine/runs/run-transaction.ts'
 import type { Pipeline, Stack } from '../../engine/stack.ts'
 import type { Dice } from './dice.ts'
 
@@ -71,7 +72,7 @@ function content({ number, rows, rejected, more }: Content): string {
 
 /** Cancels the run that is under way, and notes when that held. */
 export async function cancel(stack: Stack, { pipeline, asked }: Target): Promise<void> {
-  const cancelled = await stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, pipeline.id))
+  const cancelled = await runTransaction(stack.db, (trx) => cancelRun(trx, stack.queue, pipeline.id))
   if (!cancelled) return
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(stack.db)
   const one = asked.find(({ id }) => id === cancelled.id)
