@@ -10,8 +10,14 @@ export interface GuardedAgent {
 /** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
 export type Admitted = (protocol: string, hostname: string, port: number) => Promise<Resolved[]>
 
-/** Asks `admitted` on every new connection. `timeLimit` is in milliseconds, for each part of an exchange. */
-export function guardedAgent(admitted: Admitted, timeLimit: number): GuardedAgent {
+/** Milliseconds: for each part of an exchange, and for connecting. */
+interface AgentLimits {
+  timeLimit: number
+  connectLimit: number
+}
+
+/** Asks `admitted` on every new connection. */
+export function guardedAgent(admitted: Admitted, { timeLimit, connectLimit }: AgentLimits): GuardedAgent {
   async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
     let addresses: Resolved[]
@@ -21,7 +27,7 @@ export function guardedAgent(admitted: Admitted, timeLimit: number): GuardedAgen
       callback(error as Error, null)
       return
     }
-    connectTo(addresses, timeLimit)(options, callback)
+    connectTo(addresses, connectLimit)(options, callback)
   }
 
   const agent = new Agent({

@@ -11,8 +11,12 @@ export interface GuardedFetchOptions {
   timeLimit?: number
   /** Bytes of a body, after decompression. */
   maxBytes?: number
+  /** Milliseconds to connect in; `timeLimit` when absent. */
+  connectLimit?: number
   /** Follow redirects, each looked at like the first address? Else an answer that redirects is a problem. */
   follow?: boolean
+  /** Whoever asks decides about redirects: an answer that redirects is handed on as it is. Goes before `follow`. */
+  handOnRedirects?: boolean
   /** All addresses of a name. When absent, the system says which an operator's host has, and DNS which any other has. */
   lookup?: (host: string) => Promise<Resolved[]>
 }
@@ -33,7 +37,9 @@ export function guardedFetch({
   allowed,
   timeLimit = 10_000,
   maxBytes = 1_048_576,
+  connectLimit = timeLimit,
   follow = false,
+  handOnRedirects = false,
   lookup,
 }: GuardedFetchOptions): GuardedFetch {
   const seconds = Math.ceil(timeLimit / 1000)
@@ -49,8 +55,9 @@ export function guardedFetch({
 
   // The client's code is in memory from the first request on: many processes never make one.
   let opened: Promise<GuardedAgent> | undefined
+  const limits = { timeLimit, connectLimit }
   const agent = () =>
-    (opened ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) => guardedAgent(admitted, timeLimit)))
+    (opened ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) => guardedAgent(admitted, limits)))
 
   return {
     async fetch(url, init = {}) {
@@ -60,10 +67,11 @@ export function guardedFetch({
       try {
         const response = await (await agent()).fetch(target, {
           ...init,
-          redirect: follow ? 'follow' : 'manual',
+          redirect: follow && !handOnRedirects ? 'follow' : 'manual',
           signal: AbortSignal.any(signals),
         })
-        if (!follow && response.status >= 300 && response.status < 400 && response.headers.has('location')) {
+        const redirects = response.status >= 300 && response.status < 400 && response.headers.has('location')
+        if (redirects && !follow && !handOnRedirects) {
           await response.body?.cancel()
           throw new OutgoingProblem(`${target.host} redirects to another address, which is not followed.`, {
             code: 'REDIRECTED',

@@ -79,14 +79,13 @@ async function answer(
   const found = await withVariables(input, reading, (ready) =>
     whileAsked(
       { socket: request.stream.socket, queue: (work) => looking(caller.client, work), longest, late },
-      async (signal) => sources.lookup(kind, ready, signal),
+      (signal) => sources.lookup(kind, { ...ready, query: body.query?.trim() }, signal),
     ),
   )
   if (!found) throw problems.notFound('look-up')
   const wanted = body.query?.trim().toLowerCase() ?? ''
   return found
-    .map(({ schema, name }) => ({ id: `${schema}.${name}`, code: schema, name }))
-    .filter(({ id }) => id.toLowerCase().includes(wanted))
-    .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(wanted)))
     .slice(0, mostAnswered)
+    .map(({ id, code, name }) => ({ id: id.slice(0, 600), code: code.slice(0, 300), name: name.slice(0, 300) }))
 }

@@ -2,9 +2,9 @@ import type { SourceBody } from '@sluice/contracts'
 import { defaultPorts } from '@sluice/contracts/systems'
 import { type Connectable, type DatabaseConfig, type DatabaseKind } from './databases/database-config.ts'
 import { databaseSource, tryDatabase } from './databases/database-source.ts'
-import { type SourceTable, tableQueries } from './database-tables.ts'
+import { tableQueries } from './database-tables.ts'
 import { previewFeed } from './preview/preview-feed.ts'
-import type { Reading, SourceKind } from './reading.ts'
+import type { Choice, Reading, SourceKind } from './reading.ts'
 import type { Feed } from './source.ts'
 
 /** Looked through. What is answered is one page of them. */
@@ -28,15 +28,17 @@ export function databaseQueries(connectable: Connectable): Record<DatabaseType, 
       const feeds = source.read(config, report, signal)
       return config.tables?.length === 1 ? intoTarget(feeds) : feeds
     },
-    lookup: (what, reading, signal) => (what === 'tables' ? tablesOf(reading, signal) : undefined),
+    lookup: async (what, reading, signal) => (what === 'tables' ? tablesOf(reading, signal) : undefined),
     test: (reading, signal) => tryDatabase(configOf(reading), connectable, signal),
   }
-  async function tablesOf(reading: Reading, signal: AbortSignal): Promise<SourceTable[]> {
+  async function tablesOf(reading: Reading, signal: AbortSignal): Promise<Choice[]> {
     const { tables: _, ...server } = configOf(reading)
     const config = { ...server, query: tableQueries[server.kind] }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), mostTables, signal)
     // Both are names, and names are text in every database.
-    return (rows as [string, string][]).map(([schema, name]) => ({ schema, name }))
+    return (rows as [string, string][])
+      .map(([schema, name]) => ({ id: `${schema}.${name}`, code: schema, name }))
+      .toSorted((one, other) => (one.id < other.id ? -1 : 1))
   }
 
   return { SQL_DATABASE_A: kind, SQL_DATABASE_B: kind, SQL_DATABASE_C: kind, SQL_DATABASE_D: kind }

@@ -1,11 +1,5 @@
 import type { DatabaseKind } from './databases/database-config.ts'
 
-/** A table or view of a source. */
-export interface SourceTable {
-  schema: string
-  name: string
-}
-
 const { raw } = String
 
 /**

@@ -1,5 +1,4 @@
 import type { SourceSecrets } from '../../source-secrets.ts'
-import type { SourceTable } from './database-tables.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import type { Feed, Report } from './source.ts'
 
@@ -11,18 +10,34 @@ export interface Reading {
   input: unknown
   /** INCREMENTAL asks for what is new; FULL, and absent, for everything. */
   mode?: 'FULL' | 'INCREMENTAL'
+  /** The pipeline's own table, which others that it fills are called by. */
+  table?: string
+  /** What the last reading kept with its rows: `cursor` of the pipeline's own feed. */
+  cursor?: unknown
+  /** Of a look-up: what is to be in the name, for sources that can search. What is answered is searched in any case. */
+  query?: string | undefined
+}
+
+/** Something that a source has, to be chosen. Of a table, the code is its schema. */
+export interface Choice {
+  id: string
+  code: string
+  name: string
 }
 
 /** One type of pipeline as a source. Each throws `SourceProblem` for what a person can mend. */
 export interface SourceKind {
   /** Nothing is read before the first feed is asked for. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
-  /** Whether it can tell what is new. One that cannot reads everything at each run. */
-  increments?: boolean
+  /**
+   * Whether it can go on from the reading's cursor: then what it gives in mode INCREMENTAL is merged by primary key. One that never can is
+   * without this, and reads everything at each run.
+   */
+  increments?(reading: Reading): Promise<boolean>
   /** Whether the source can be reached, signed in to, and asked. Absent where there is nothing to reach. */
   test?(reading: Reading, signal: AbortSignal): Promise<void>
-  /** What there is to choose from, by kind. Absent, or undefined, where there is no such kind. */
-  lookup?(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceTable[]> | undefined
+  /** What there is to choose from, by kind, in the order in which it is to be shown. Absent, or undefined, where there is no such kind. */
+  lookup?(kind: string, reading: Reading, signal: AbortSignal): Promise<Choice[] | undefined>
   /** The first rows; where it is absent, they are read as a load reads them. */
   preview?(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

@@ -2,23 +2,28 @@ import type { PipelineType } from '@sluice/contracts'
 import { systems } from '@sluice/contracts/systems'
 import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
 import { databaseQueries } from './database-queries.ts'
-import type { SourceTable } from './database-tables.ts'
 import { objectStores } from './objects/object-stores.ts'
 import { previewFeed } from './preview/preview-feed.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import { type Datasets, publicDatasets } from './public-datasets.ts'
-import type { Reading, SourceKind } from './reading.ts'
+import type { Choice, Reading, SourceKind } from './reading.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
+import type { Patience } from './systems/http/patience.ts'
+import { httpSystems } from './systems/systems.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 
 /** Where data comes from, for every type of pipeline that this version can load. */
 export interface Sources {
+  /** Whether this version reads a type at all. */
+  reads(type: string): boolean
+  /** Whether what is read in mode INCREMENTAL goes on from the reading's cursor, and is to be merged. */
+  increments(reading: Reading): Promise<boolean>
   /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
   /** What is wrong with the source as it is reached, signed in to and asked; undefined when nothing is. */
   test(reading: Reading, signal: AbortSignal): Promise<{ code: string; message: string } | undefined>
   /** What there is to choose from; undefined where there is no such kind of thing. Throws `SourceProblem`. */
-  lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<SourceTable[]> | undefined
+  lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<Choice[] | undefined>
   /** The first rows, so many at most. Throws `SourceProblem`. */
   preview(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
@@ -29,16 +34,19 @@ export interface SourceParts {
   allowed: OutgoingAllowed
   /** Absent: public datasets are not read here. */
   datasets?: Datasets
+  /** How patiently systems are asked again. */
+  patience?: Patience
 }
 
 /** Opens nothing until it is asked. */
-export function openSources({ filesDirectory, allowed, datasets }: SourceParts): Sources {
+export function openSources({ filesDirectory, allowed, datasets, patience }: SourceParts): Sources {
   const look = outgoingAddresses({ allowed })
   const kinds: Readonly<Record<string, SourceKind>> = {
     ...uploadedFiles(filesDirectory),
     ...(datasets && { PUBLIC_DATASET: publicDatasets(datasets) }),
     ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
     ...objectStores({ filesDirectory, allowed }),
+    ...httpSystems({ filesDirectory, allowed, ...(patience && { patience }) }),
   }
 
   function kindOf(type: string): SourceKind {
@@ -48,6 +56,10 @@ export function openSources({ filesDirectory, allowed, datasets }: SourceParts):
   }
 
   return {
+    reads: (type) => Object.hasOwn(kinds, type),
+
+    increments: async (reading) => (await kindOf(reading.type).increments?.(reading)) ?? false,
+
     read(reading, report, signal) {
       const kind = kindOf(reading.type)
       if (reading.mode === 'INCREMENTAL' && !kind.increments)
@@ -69,7 +81,7 @@ export function openSources({ filesDirectory, allowed, datasets }: SourceParts):
       }
     },
 
-    lookup: (what, reading, signal) => kindOf(reading.type).lookup?.(what, reading, signal),
+    lookup: async (what, reading, signal) => kindOf(reading.type).lookup?.(what, reading, signal),
 
     preview(reading, rows, signal) {
       const kind = kindOf(reading.type)

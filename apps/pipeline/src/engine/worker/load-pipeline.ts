@@ -10,6 +10,7 @@ import { openRejectedRows } from '../runs/rejected.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
 import type { Report } from '../sources/source.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
+import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
 import { whatChanged, whatWasLoaded } from './sentences.ts'
@@ -35,9 +36,9 @@ async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.ensureSchema(pipeline.schema)
-  const { tables, rejected } = await load(parts, attempt, pipeline, warehouse)
+  const { tables, rejected, merged } = await load(parts, attempt, pipeline, warehouse)
   for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
-  return successOf(tables, rejected)
+  return successOf(tables, rejected, merged)
 }
 
 async function load(
@@ -45,7 +46,7 @@ async function load(
   attempt: Attempt,
   pipeline: PipelineToLoad,
   warehouse: Parameters<typeof loadFeeds>[0]['warehouse'],
-): Promise<{ tables: LoadedTable[]; rejected: number }> {
+): Promise<{ tables: LoadedTable[]; rejected: number; merged: boolean }> {
   const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, count, stillOurs } = attempt
   const { uid: run, input } = claim
@@ -55,11 +56,11 @@ async function load(
   using _telling = tellProgress(meter, log)
   const silent = new AbortController()
   const signal = AbortSignal.any([stopping, silent.signal])
-  const source = patience(sourceSilence, (reason) => silent.abort(reason))
+  const silence = patience(sourceSilence, (reason) => silent.abort(reason))
   let firstRejected: string | undefined
   const report: Report = {
     progress(counts) {
-      source.sign()
+      silence.sign()
       meter.progress(counts)
     },
     reject(row) {
@@ -72,22 +73,22 @@ async function load(
       meter.rejected(rejected.count)
     },
     async startOver() {
-      source.sign()
+      silence.sign()
       meter.startOver()
       firstRejected = undefined
       await rejected.startOver()
     },
     log: (level, importance, message) => log.write(level, importance, message),
   }
-  const feeds = sources.read(
-    { ...(await sourceToRead(parts, claim.client, pipeline)), input, mode: claim.mode },
-    report,
-    signal,
-  )
   const target = { schema: pipeline.schema, table: pipeline.table }
+  const cursor = await warehouse.findCursor(target.schema, target.table)
+  const source = await sourceToRead(parts, claim.client, pipeline)
+  const reading = { ...source, input, mode: claim.mode, table: target.table, ...(cursor !== undefined && { cursor }) }
+  const merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
+  const feeds = sources.read(reading, report, signal)
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
   const tables = await loadFeeds({
-    feeds: source.watch(feeds),
+    feeds: ownTables(db, claim, pipeline, silence.watch(feeds)),
     warehouse,
     target,
     run,
@@ -96,11 +97,12 @@ async function load(
     signal,
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation: pipeline.sqlStatements,
+    ...(merged && { mode: 'MERGE' as const }),
     retain: (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
     ...(gate && { gate }),
     behind: attempt.behind,
   })
-  return { tables, rejected: rejected.count }
+  return { tables, rejected: rejected.count, merged }
 }
 
 /** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
@@ -110,12 +112,12 @@ async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<R
   return runs
 }
 
-/** Empty is what the source said, so it is loaded, but hardly what anybody meant. */
-function successOf(tables: readonly LoadedTable[], rejected: number): Success {
+/** Empty is what the source said, so it is loaded, but hardly what anybody meant, unless it was asked for what is new. */
+function successOf(tables: readonly LoadedTable[], rejected: number, merged?: boolean): Success {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
-    state: rejected > 0 || rowsWritten === 0 ? 'WARNING' : 'OK',
-    message: whatWasLoaded(tables, rejected),
+    state: rejected > 0 || (rowsWritten === 0 && !merged) ? 'WARNING' : 'OK',
+    message: whatWasLoaded(tables, rejected, merged),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,

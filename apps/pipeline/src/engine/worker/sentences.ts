@@ -3,13 +3,16 @@ import type { TableChange } from '../warehouses/warehouse.ts'
 
 const count = (rows: number) => `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'}`
 
-/** What a run that ended well says of itself. */
-export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number): string {
+/** What a run that ended well says of itself. `merged`: what is new went to what was there; undefined where nobody knows. */
+export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number, merged?: boolean): string {
   if (tables.length === 0) return 'The source has no tables: nothing was loaded.'
   const [first] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : `${tables.length} tables of ${first!.schema}`
-  const empty = rows === 0 ? ' The source has no rows, so there are none in the table now.' : ''
+  const none = merged
+    ? ' Nothing is new in the source.'
+    : ' The source has no rows, so there are none in the table now.'
+  const empty = rows === 0 && merged !== undefined ? none : ''
   const changed = tables.flatMap((table) => table.changes.map((change) => whatChanged(table, change)))
   const more = changed.length > 3 ? ` And ${changed.length - 3} more changes of columns; the log names them.` : ''
   const loaded = `Loaded ${count(rows)} into ${into}.${empty}${changed

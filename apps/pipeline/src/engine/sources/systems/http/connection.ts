@@ -1,0 +1,67 @@
+/** Parameters of a request; what is undefined is left out, and a list comes once for each of its values. */
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
+
+/** Where a system is, and how whoever asks it shows who it is. */
+export interface Connection {
+  /** As somebody typed it. */
+  url: string
+  /** Names of paths that people copy along and that are no part of the address, such as `api`. */
+  without?: readonly string[]
+  /** Sent with every request. */
+  headers?: Readonly<Record<string, string>>
+  /**
+   * Signs in and answers what is sent from then on, for systems that give out a session. Asked before the first request,
+   * and once more when the system says 401, since sessions end. Its `http` is not signed in.
+   */
+  signIn?(http: Http): Promise<Readonly<Record<string, string>>>
+}
+
+/** How one thing is asked. */
+export interface Asked {
+  query?: Query
+  /** GET unless told otherwise. */
+  method?: 'GET' | 'POST'
+  /** Sent as a form where these are parameters, and as JSON where it is anything else. */
+  body?: URLSearchParams | object
+  headers?: Readonly<Record<string, string>>
+  /** Whether it does no harm to ask it twice. A GET does none. */
+  repeatable?: boolean
+  /** What it is that may not be there, for a 404: `The form "abc"`. */
+  what?: string
+}
+
+/** A text that was downloaded, on disk. Disposing it gives its room back. */
+export interface Downloaded extends Disposable {
+  /** Bytes. */
+  size: number
+  headers: Headers
+  /** From the start, as often as it is asked for; a chunk is its reader's until the next one is asked for. */
+  chunks(): AsyncIterable<Buffer>
+}
+
+/** One system as it is asked. Paths stand below the address of the connection. All throw `SourceProblem`, or the signal's reason. */
+export interface Http {
+  /** `https://host/prefix`, without a slash at its end. */
+  readonly base: string
+  /** What is answered, as parsed JSON of 32 MB at most. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */
+  json(path: string, asked?: Asked): Promise<unknown>
+  /** The same with the headers that came along, for systems that page or sign in by them. */
+  answer(path: string, asked?: Asked): Promise<{ json: unknown; headers: Headers }>
+  /** For bodies that may be larger than what is held in memory. */
+  download(path: string, asked?: Asked): Promise<Downloaded>
+  /** A link that the system gave, as a path of this connection. Refuses one that leads to another host: credentials would go there. */
+  follow(link: string): string
+  /** What the system said, without secrets, as one line of 500 characters at most. */
+  words(text: string): string
+}
+
+/** `https://host/prefix` of an address that somebody typed, whatever they copied along with it. */
+export function baseOf(typed: string, without: readonly string[] = []): string {
+  const url = new URL(typed.trim())
+  let path = url.pathname.replace(/\/+$/, '')
+  for (const name of without) if (path.toLowerCase().endsWith(`/${name}`)) path = path.slice(0, -name.length - 1)
+  return `${url.origin}${path.replace(/\/+$/, '')}`
+}
+
+export const basic = (username: string, password: string): string =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`

@@ -1,0 +1,206 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type GuardedFetch, OutgoingProblem } from '@sluice/http/guarded-fetch'
+import type { SourceProblem } from '../../source.ts'
+import { type Asked, baseOf, type Connection, type Http, type Query } from './connection.ts'
+import { downloadInto } from './download.ts'
+import { parseJson } from '../tables/exact-numbers.ts'
+import { longestRest, type Patience, waitFor } from './patience.ts'
+import { notJson, ofNetwork, ofPage, ofStatus, redirectsElsewhere, type Refusal, type Scene } from './refusals.ts'
+import { wordsWithout } from './words.ts'
+
+export interface HttpParts {
+  fetch: Pick<GuardedFetch, 'fetch'>
+  /** The same for bodies that go to disk. */
+  downloads: Pick<GuardedFetch, 'fetch'>
+  /** What the system is called. */
+  system: string
+  /** What no message may hold. */
+  secrets: readonly string[]
+  patience: Patience
+  /** Where bodies wait that are larger than what is held. */
+  directory: string
+  signal: AbortSignal
+  /** Told of each answer's bytes as they come. */
+  read(bytes: number): void
+  /** Told before each wait, and every few seconds of it. */
+  waits(problem: SourceProblem, seconds: number): void
+  alive(): void
+}
+
+/** As whom a request goes out, and by which client. */
+interface Way {
+  own: boolean
+  fetch: Pick<GuardedFetch, 'fetch'>
+}
+
+type Take<T> = (response: Response) => Promise<T>
+
+/** An answer that cannot be used, on its way to whoever decides whether to ask again. */
+class Refused extends Error {
+  readonly refusal: Refusal
+
+  constructor(refusal: Refusal) {
+    super(refusal.problem.message)
+    this.refusal = refusal
+  }
+}
+
+const mostRedirects = 5
+/** Bytes of an answer that says why there is none. */
+const mostWords = 100_000
+
+/** A system as it is asked from now on. Connects to nothing yet. */
+export function openHttp(connection: Connection, parts: HttpParts): Http {
+  const { signal, patience, secrets } = parts
+  const base = baseOf(connection.url, connection.without)
+  const { host } = new URL(base)
+  const given = Object.values(connection.headers ?? {})
+  let words = wordsWithout([...secrets, ...given, ...given.map((value) => value.replace(/^\S+ /, ''))])
+  let session: Promise<Readonly<Record<string, string>>> | undefined
+
+  const scene = (asked?: Asked): Scene => ({
+    system: parts.system,
+    host,
+    words: (text) => words(text),
+    ...(asked?.what !== undefined && { what: asked.what }),
+  })
+
+  /** The headers of whoever is signed in. */
+  async function signedIn(): Promise<Readonly<Record<string, string>>> {
+    const { signIn } = connection
+    if (!signIn) return {}
+    session ??= signIn(open(false)).then((headers) => {
+      words = wordsWithout([...secrets, ...given, ...Object.values(headers)])
+      return headers
+    })
+    return await session
+  }
+
+  /** One exchange, redirects within the host included. */
+  async function exchange(url: URL, asked: Asked, { own, fetch }: Way): Promise<Response> {
+    const { body, method = 'GET' } = asked
+    const form = body instanceof URLSearchParams
+    const init = {
+      method,
+      signal,
+      headers: {
+        accept: 'application/json',
+        ...(body && { 'content-type': form ? 'application/x-www-form-urlencoded' : 'application/json' }),
+        ...connection.headers,
+        ...(own && (await signedIn())),
+        ...asked.headers,
+      },
+      ...(body && { body: form ? body.toString() : JSON.stringify(body) }),
+    }
+    let at = url
+    for (let hops = 0; ; hops += 1) {
+      const response = await fetch.fetch(at, init)
+      const to = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
+      if (to === null) return response
+      await response.body?.cancel()
+      const next = URL.canParse(to, at.href) ? new URL(to, at) : undefined
+      const safer = next && (next.protocol === at.protocol || next.protocol === 'https:')
+      if (!next || !safer || next.hostname !== at.hostname || hops === mostRedirects || method !== 'GET')
+        throw new Refused(redirectsElsewhere(next ? next.host : 'no address', scene(asked)))
+      at = next
+    }
+  }
+
+  async function once<T>(path: string, asked: Asked, way: Way, take: Take<T>): Promise<T> {
+    const response = await exchange(address(base, path, asked.query), asked, way)
+    if (response.status < 200 || response.status >= 300)
+      throw new Refused(ofStatus(response.status, response.headers, await beginning(response), scene(asked)))
+    return await take(response)
+  }
+
+  /** Asks until there is an answer, or it is no use. A session that has ended is begun anew once. */
+  async function request<T>(path: string, asked: Asked, way: Way, take: Take<T>): Promise<T> {
+    const repeatable = asked.repeatable ?? (asked.method ?? 'GET') === 'GET'
+    let renewed = !way.own || !connection.signIn
+    for (let tried = 1; ; tried += 1) {
+      signal.throwIfAborted()
+      try {
+        return await once(path, asked, way, take)
+      } catch (error) {
+        signal.throwIfAborted()
+        const { problem, again, after = 0, signedOut } = refusalOf(error, scene(asked))
+        if (signedOut && !renewed) {
+          renewed = true
+          session = undefined
+          continue
+        }
+        if (!again || !repeatable || tried >= patience.tries || after > longestRest) throw problem
+        const seconds = waitFor(patience, tried, after)
+        parts.waits(problem, seconds)
+        await rest(seconds, parts)
+      }
+    }
+  }
+
+  const jsonOf = (asked: Asked) => async (response: Response) => {
+    const type = (response.headers.get('content-type') ?? '').split(';')[0]!
+    const text = await response.text()
+    parts.read(Buffer.byteLength(text))
+    if (/html/.test(type) || /^\s*<(!doctype|html)/i.test(text)) throw new Refused(ofPage(text, scene(asked)))
+    try {
+      return { json: parseJson(text), headers: response.headers }
+    } catch {
+      throw new Refused(notJson(type, scene(asked)))
+    }
+  }
+
+  function open(own: boolean): Http {
+    const way = { own, fetch: parts.fetch }
+    return {
+      base,
+      json: async (path, asked = {}) => (await request(path, asked, way, jsonOf(asked))).json,
+      answer: (path, asked = {}) => request(path, asked, way, jsonOf(asked)),
+      download: (path, asked = {}) =>
+        request(path, asked, { own, fetch: parts.downloads }, async (response) => {
+          if (/html/.test(response.headers.get('content-type') ?? ''))
+            throw new Refused(ofPage(await beginning(response), scene(asked)))
+          return await downloadInto(parts.directory, response, parts.read)
+        }),
+      follow: (link) => pathOf(link, base, scene()),
+      words: (text) => words(text),
+    }
+  }
+  return open(true)
+}
+
+/** Whoever waits long is not to be taken for dead. */
+async function rest(seconds: number, { signal, alive }: Pick<HttpParts, 'signal' | 'alive'>): Promise<void> {
+  for (let left = seconds; left > 0; left -= 10) {
+    await sleep(Math.min(left, 10) * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
+    alive()
+  }
+}
+
+function refusalOf(error: unknown, scene: Scene): Refusal {
+  if (error instanceof Refused) return error.refusal
+  if (error instanceof OutgoingProblem) return ofNetwork(error, scene)
+  throw error
+}
+
+async function beginning(response: Response): Promise<string> {
+  const text = await response.text()
+  return text.slice(0, mostWords)
+}
+
+function address(base: string, path: string, query: Query = {}): URL {
+  const url = new URL(path === '' || path.startsWith('?') ? `${base}${path}` : `${base}/${path.replace(/^\/+/, '')}`)
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue
+    for (const one of typeof value === 'object' ? value : [value]) url.searchParams.append(name, String(one))
+  }
+  return url
+}
+
+/** A link counts by its path and question: behind a proxy, systems do not know by which scheme and port they are reached. */
+function pathOf(link: string, base: string, scene: Scene): string {
+  const from = new URL(`${base}/`)
+  const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
+  if (!to || to.hostname !== from.hostname || !to.pathname.startsWith(from.pathname))
+    throw redirectsElsewhere(to ? to.host : 'no address', scene).problem
+  return `${to.pathname.slice(from.pathname.length)}${to.search}`
+}

@@ -1,0 +1,146 @@
+import type { OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
+import { SourceProblem } from '../../source.ts'
+import { longestRest, retryAfter } from './patience.ts'
+import { saidIn } from './words.ts'
+
+/** An answer that is none, or no answer: what to say of it, and whether waiting may mend it. */
+export interface Refusal {
+  problem: SourceProblem
+  again: boolean
+  /** Seconds that the system wants to be left alone. */
+  after?: number | undefined
+  /** 401: a session may have ended. */
+  signedOut?: boolean
+}
+
+export interface Scene {
+  /** What the system is called. */
+  system: string
+  host: string
+  words(text: string): string
+  /** What it is that may not be there. */
+  what?: string | undefined
+}
+
+const passing: ReadonlySet<OutgoingCode> = new Set([
+  'HOST_UNKNOWN',
+  'CONNECTION_REFUSED',
+  'CONNECTION_TIMEOUT',
+  'CONNECTION_LOST',
+])
+
+/** Something was wrong on the way. */
+export function ofNetwork(error: OutgoingProblem, { words }: Scene): Refusal {
+  const { code, message } = error
+  const hint = hints[code] ?? ''
+  const problem = new SourceProblem(code, words(`${message}${hint}`), { cause: error })
+  return { problem, again: passing.has(code) }
+}
+
+const hints: Partial<Record<OutgoingCode, string>> = {
+  HOST_UNKNOWN: ' Check the address.',
+  CONNECTION_REFUSED: ' Check the address and its port, and that a firewall lets this server in.',
+  CONNECTION_TIMEOUT: ' Check that it is up, or ask it for less at once.',
+  CONNECTION_LOST: ' The old data stays; run again.',
+  CERTIFICATE_NOT_TRUSTED: ' Give the server a certificate that is valid for its name.',
+  OTHER_PROTOCOL: ' Check the address and its port.',
+  ANSWER_TOO_LARGE: ' Narrow down what is loaded.',
+}
+
+/** An answer whose status is none of success. */
+export function ofStatus(status: number, headers: Headers, text: string, scene: Scene): Refusal {
+  const { system, host, words, what } = scene
+  const said = saidIn(text)
+  const says = said ? ` It says: ${words(said)}` : ''
+  const at = `${system} at ${host}`
+  const made = (
+    code: string,
+    sentence: string,
+    more: Omit<Refusal, 'problem' | 'again'> = {},
+    again = false,
+  ): Refusal => ({
+    problem: new SourceProblem(code, `${sentence}${says}`),
+    again,
+    ...more,
+  })
+  const after = retryAfter(headers)
+  switch (status) {
+    case 401:
+      return made(
+        'AUTHENTICATION_FAILED',
+        `${at} refuses who is asking (401): check the user and password, or the token, and that it has not expired.`,
+        { signedOut: true },
+      )
+    case 403:
+      return made(
+        'PERMISSION_DENIED',
+        `The account may not read ${what ?? 'this'} from ${at} (403): give it the right to, or use another account.`,
+      )
+    case 404:
+    case 410:
+      return made(
+        'NOT_FOUND',
+        what
+          ? `${what} is not at ${at}, or the account may not see it (${status}): choose another one.`
+          : `${at} has nothing at this address (${status}): check the address.`,
+      )
+    case 429:
+      return made('RATE_LIMITED', `${at} asks to be left alone${rest(after)} (429): load less often.`, { after }, true)
+    case 408:
+    case 425:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+      return made(
+        'SOURCE_FAILED',
+        `${at} fails (${status}): look what is wrong there, then run again.`,
+        { after },
+        true,
+      )
+    default:
+      return status >= 500
+        ? made('SOURCE_FAILED', `${at} fails (${status}): look what is wrong there, then run again.`)
+        : made('REQUEST_REFUSED', `${at} refuses what it is asked (${status}): check what is to be loaded.`)
+  }
+}
+
+function rest(seconds: number | undefined): string {
+  if (seconds === undefined || seconds < 1) return ''
+  if (seconds <= longestRest && seconds < 120) return ` for ${Math.ceil(seconds)} seconds`
+  return ` for ${Math.ceil(seconds / 60)} minutes`
+}
+
+/** A web page where data was asked for: often a form to sign in with, which the status says nothing of. */
+export function ofPage(text: string, { system, host }: Scene): Refusal {
+  const form = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
+  return {
+    again: false,
+    signedOut: form,
+    problem: form
+      ? new SourceProblem(
+          'AUTHENTICATION_FAILED',
+          `${host} answers with a page to sign in: ${system} refuses who is asking. Check the user and password, or the token, and the address.`,
+        )
+      : new SourceProblem(
+          'OTHER_PROTOCOL',
+          `${host} answers with a web page where the data of ${system} should be: check the address.`,
+        ),
+  }
+}
+
+export const notJson = (type: string, { system, host }: Scene): Refusal => ({
+  again: false,
+  problem: new SourceProblem(
+    'OTHER_PROTOCOL',
+    `What ${host} answers is no JSON${type ? ` but ${type}` : ''}, so it is not the API of ${system}: check the address.`,
+  ),
+})
+
+export const redirectsElsewhere = (to: string, { system, host }: Scene): Refusal => ({
+  again: false,
+  problem: new SourceProblem(
+    'REDIRECTED',
+    `${host} leads to ${to}, which is not asked since the credentials of ${system} would go there: type that address, if it is the right one.`,
+  ),
+})

@@ -1,0 +1,132 @@
+import { hash } from 'node:crypto'
+import type { Reading } from '../reading.ts'
+import type { Feed } from '../source.ts'
+import { defaultUploadLimits } from '../files/spool/limits.ts'
+import type { Asking, Stream, System } from './system.ts'
+import { contentsOf } from './tables/contents.ts'
+import { groupColumns, tableName } from './tables/names.ts'
+import { tableFeed } from './tables/table-feed.ts'
+import { TableSpool } from './tables/table-spool.ts'
+import { RecordTables } from './tables/tables.ts'
+import type { Told } from './tell-reading.ts'
+
+/** What is kept with the rows for the next reading. */
+interface Kept {
+  version: 1
+  /** What the settings were: with others, everything is read. */
+  of: string
+  /** By streams. */
+  at: Record<string, unknown>
+  /** Those that were filled. */
+  tables: string[]
+}
+
+export interface SystemToRead {
+  system: System
+  asking: Asking
+  reading: Reading
+  /** Where spools are made. */
+  directory: string
+  told: Told
+  /** So many records of the first stream are enough. */
+  most?: number
+}
+
+/** Whether what an earlier reading left can be gone on from. */
+export const goesOn = ({ settings, cursor }: Reading): boolean => keptIn(cursor)?.of === fingerprint(settings)
+
+/**
+ * Reads all streams to disk, page by page, then gives their tables one after another. What is kept for the next reading is kept with
+ * the first, which is the pipeline's own.
+ */
+export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, void, void> {
+  const { system, asking, reading, directory, told, most } = given
+  const target = reading.table ?? 'preview'
+  const found = await system.streams(asking)
+  const several = Array.isArray(found)
+  const earlier = keptIn(reading.cursor)
+  const from = reading.mode === 'INCREMENTAL' && goesOn(reading) ? earlier?.at : undefined
+  const at: Record<string, unknown> = { ...from }
+
+  using stack = new DisposableStack()
+  const read: { stream: Stream; tables: RecordTables }[] = []
+  for (const stream of several ? found : [found]) {
+    const table = several ? tableName(target, [stream.name]) : target
+    const tables = stack.use(new RecordTables({ ...stream, table }, directory, defaultUploadLimits.spoolBytes))
+    at[stream.name] = await readStream(stream, tables, from?.[stream.name], { asking, told, most })
+    read.push({ stream, tables })
+    if (most !== undefined) break
+  }
+
+  const all = read.flatMap(({ stream, tables }) => tables.all.map((table) => ({ stream, table })))
+  const names = all.map(({ table }) => table.name)
+  // In a full reading, groups of which there is nothing any more are emptied as well.
+  const gone =
+    from || most !== undefined
+      ? []
+      : (earlier?.tables ?? []).filter((name) => !names.includes(name) && inGroup(name, names))
+  const filled = [...new Set([...names, ...gone, ...((from && earlier?.tables) ?? [])])]
+  const kept: Kept = { version: 1, of: fingerprint(reading.settings), at, tables: filled }
+  const feed = (table: TableSpool, stream?: Stream) => ({
+    table,
+    as: table.name === target ? '' : table.name,
+    textsMayBeAnything: stream?.textsMayBeAnything ?? false,
+    directory,
+    told,
+    signal: asking.signal,
+  })
+  if (several && most === undefined) {
+    const contents = stack.use(contentsOf(target, all, directory))
+    yield* withCursor(tableFeed(feed(contents)), kept)
+  }
+  for (const { table, stream } of all) {
+    const feeds = tableFeed(feed(table, stream))
+    yield* table.name === target ? withCursor(feeds, kept) : feeds
+    table[Symbol.dispose]()
+  }
+  for (const name of gone) {
+    const known = groupColumns.map((path) => ({
+      path,
+      dataType: path === '_index' ? ('INTEGER' as const) : ('TEXT' as const),
+    }))
+    yield* tableFeed(feed(stack.use(new TableSpool(name, ['_row_id'], known, directory, 0))))
+  }
+}
+
+const inGroup = (name: string, tables: readonly string[]): boolean =>
+  tables.some((table) => name.startsWith(`${table}__`))
+
+async function* withCursor(feeds: AsyncIterable<Feed>, kept: Kept): AsyncGenerator<Feed, void, void> {
+  for await (const feed of feeds) yield { ...feed, cursor: () => kept }
+}
+
+/** All pages of a stream. Answers where the next reading begins. */
+async function readStream(
+  stream: Stream,
+  tables: RecordTables,
+  from: unknown,
+  { asking: { signal }, told, most }: { asking: Asking; told: Told; most?: number | undefined },
+): Promise<unknown> {
+  let cursor = from
+  let held = false
+  for await (const page of stream.pages(from)) {
+    signal.throwIfAborted()
+    for (const record of page.records) {
+      const fits = told.trying(tables.records + 1, record, () => tables.add(record))
+      // The later of two may be the newer one: the next reading has to begin before it.
+      if (fits === false) held = true
+    }
+    told.records(tables.records)
+    if (page.cursor !== undefined && !held) cursor = page.cursor
+    if (most !== undefined && tables.root.rows > most) break
+  }
+  tables.flush()
+  return cursor
+}
+
+function keptIn(cursor: unknown): Kept | undefined {
+  const kept = cursor as Kept | null | undefined
+  return kept?.version === 1 && typeof kept.of === 'string' && typeof kept.at === 'object' ? kept : undefined
+}
+
+const fingerprint = (settings: unknown): string => hash('sha256', JSON.stringify(settings)).slice(0, 32)

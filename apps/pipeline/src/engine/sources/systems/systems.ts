@@ -1,0 +1,12 @@
+import type { PipelineType } from '@sluice/contracts'
+import type { SourceKind } from '../reading.ts'
+import type { System } from './system.ts'
+import { systemSource, type SystemParts } from './system-source.ts'
+
+/** Every system that is asked by HTTP, one line each. */
+const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
+  SOURCE_SYSTEM_E: async () => (await import('./kobo/kobo.ts')).kobo,
+}
+
+export const httpSystems = (parts: SystemParts): Record<string, SourceKind> =>
+  Object.fromEntries(Object.entries(systems).map(([type, load]) => [type, systemSource(load, parts)]))

@@ -1,0 +1,19 @@
+/** What the language has and its types do not yet: JSON.parse with source text, and JSON.rawJSON. */
+const json = JSON as unknown as {
+  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
+  rawJSON(text: string): object
+  isRawJSON(value: unknown): boolean
+}
+
+/** Digits that a number of JavaScript may not hold: then they are kept as they are written. */
+const longNumber = /[:[,\s]-?\d[\d.]{15,}/
+
+/** JSON whose numbers keep their digits: one that would lose some is an `isExact` object, which JSON.stringify writes as it was. Throws SyntaxError. */
+export function parseJson(text: string): unknown {
+  if (!longNumber.test(text)) return JSON.parse(text)
+  return json.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,
+  )
+}
+
+export const isExact = (value: unknown): value is object => json.isRawJSON(value)

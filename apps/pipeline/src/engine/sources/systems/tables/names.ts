@@ -1,0 +1,52 @@
+import { hash } from 'node:crypto'
+import { identifiers } from '../../../../identifiers.ts'
+
+const mostBytes = 63
+
+/** Columns by which rows of groups are told apart, and from what they hang. */
+export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
+
+/**
+ * What columns are called by their paths in the source: snake_case, parts joined by `_`, a leading `_` kept. A name that is cut, or that
+ * two paths come to, ends in eight digits of its path's hash: it must not depend on which of them was seen first. Of two, the one that is
+ * spelled like the name keeps it.
+ */
+export function columnNames(paths: readonly string[]): string[] {
+  const plain = paths.map(nameOf)
+  const times = new Map<string, number>()
+  for (const name of plain) times.set(name, (times.get(name) ?? 0) + 1)
+  return plain.map((name, index) => {
+    const path = paths[index]!
+    const clashes = times.get(name)! > 1 && path !== name
+    return clashes || isCut(path) ? withHash(name, path) : name
+  })
+}
+
+/** `target`, and behind two underscores each group on the way. */
+export function tableName(target: string, groups: readonly string[]): string {
+  const whole = [target, ...groups.map(nameOf)].join('__')
+  return Buffer.byteLength(whole) <= mostBytes ? whole : withHash(whole, [target, ...groups].join('\0'))
+}
+
+function nameOf(path: string): string {
+  const [name] = identifiers([path])
+  const leading = path.startsWith('_') && !name!.startsWith('_') ? '_' : ''
+  return cut(`${leading}${name}`, mostBytes)
+}
+
+const isCut = (path: string): boolean =>
+  Buffer.byteLength(path) > mostBytes - 1 && Buffer.byteLength(nameOf(path)) > mostBytes - 8
+
+const withHash = (name: string, path: string): string =>
+  `${cut(name, mostBytes - 9)}_${hash('sha256', path).slice(0, 8)}`
+
+/** Cut between characters. */
+function cut(name: string, bytes: number): string {
+  if (Buffer.byteLength(name) <= bytes) return name
+  let kept = ''
+  for (const character of name) {
+    if (Buffer.byteLength(kept + character) > bytes) break
+    kept += character
+  }
+  return kept.replace(/_+$/, '')
+}

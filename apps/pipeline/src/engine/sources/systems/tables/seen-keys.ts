@@ -1,0 +1,22 @@
+/** Keys that are remembered at once, in two halves: the older half is forgotten when the newer is full. */
+const mostInHalf = 250_000
+
+/**
+ * Whether a key was there before. Lists that are read page by page shift while they are read, so that a record comes twice within some
+ * pages; what comes twice further apart than half a million keys is left to the warehouse, which refuses it.
+ */
+export class SeenKeys {
+  #newer = new Set<string>()
+  #older = new Set<string>()
+
+  /** True where it is new. */
+  add(key: string): boolean {
+    if (this.#newer.has(key) || this.#older.has(key)) return false
+    if (this.#newer.size === mostInHalf) {
+      this.#older = this.#newer
+      this.#newer = new Set()
+    }
+    this.#newer.add(key)
+    return true
+  }
+}

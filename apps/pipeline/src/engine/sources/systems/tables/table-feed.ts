@@ -1,0 +1,113 @@
+import { closeSync } from 'node:fs'
+import type { ColumnOptions } from '@sluice/delimited'
+import { describeColumns } from '../../describe-columns.ts'
+import { csvSource } from '../../files/csv/csv-source.ts'
+import { defaultUploadLimits } from '../../files/spool/limits.ts'
+import { normaliseInThread } from '../../files/spool/normalise-in-thread.ts'
+import type { Normalised } from '../../files/spool/protocol.ts'
+import { readRejects } from '../../files/spool/rejects.ts'
+import { openSpool } from '../../files/spool/spool-file.ts'
+import { type Feed, type FeedColumn, SourceProblem, type StoredType, TypesWidened } from '../../source.ts'
+import type { Told } from '../tell-reading.ts'
+import { columnNames } from './names.ts'
+import type { TableSpool } from './table-spool.ts'
+
+export interface TableToFeed {
+  table: TableSpool
+  /** What the feed calls it: empty for the pipeline's own. */
+  as: string
+  /** Whether texts may be numbers and dates. */
+  textsMayBeAnything: boolean
+  /** Where the rows are written anew as delimited text. */
+  directory: string
+  told: Told
+  signal: AbortSignal
+}
+
+/**
+ * The rows of a spool as a feed, by the way of every JSON file: written anew as delimited text, whose types are told by all values. What the
+ * system says of a column goes before that.
+ */
+export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void, void> {
+  const { table, as, directory, told, signal } = given
+  if (table.rows === 0) return yield withoutRows(table, as)
+  const name = `${table.name}.ndjson`
+  const [spool, rejects] = [openSpool(directory), openSpool(directory)]
+  try {
+    const job = { name, source: table.descriptor, size: table.size, spool, rejects, directory, options: {} }
+    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, () => told.alive())
+    const report = told.ofTable()
+    if (normalised.rejected > 0)
+      for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
+    const columns = columnOptions(given, normalised)
+    const dialect = { ...normalised.dialect, ...(columns.length > 0 && { columns }) }
+    for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
+      const named = namedLike(table)
+      const known = named(feed.columns)
+      told.log('INFO', 'LOW', `Read ${table.name}, ${known.length} columns: ${describeColumns(known)}`)
+      yield { table: as, columns: known, content: contentOf(feed, known, named) }
+    }
+  } finally {
+    closeSync(spool)
+    closeSync(rejects)
+  }
+}
+
+/** By their labels in the spool, which are paths. */
+function columnOptions({ table, textsMayBeAnything }: TableToFeed, { dialect }: Normalised): ColumnOptions[] {
+  const types = new Map<string, ColumnOptions>()
+  for (const { label, dataType } of dialect?.columns ?? [])
+    if (!(textsMayBeAnything && dataType === 'TEXT' && table.isText(label))) types.set(label, { label, dataType })
+  for (const { path: label, dataType } of table.known.values())
+    if (dataType && table.seen.has(label)) types.set(label, { label, dataType })
+  return [...types.values()]
+}
+
+type Named = (columns: readonly FeedColumn[]) => FeedColumn[]
+
+/** What the spool calls by its path has a name in the warehouse, a label, and a place in the key. */
+function namedLike(table: TableSpool): Named {
+  const paths = [...table.seen.keys()]
+  const names = columnNames(paths)
+  const nameOf = new Map(paths.map((path, index) => [path, names[index]!]))
+  return (columns) =>
+    columns.map((column) => ({
+      ...column,
+      name: nameOf.get(column.label) ?? column.name,
+      label: table.known.get(column.label)?.label ?? column.label,
+      ...(table.key.includes(column.label) && { primaryKey: true }),
+    }))
+}
+
+function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Named): Feed['content'] {
+  const { profile } = content
+  return {
+    ...content,
+    async *rows(types: readonly StoredType[]) {
+      try {
+        yield* content.rows(types)
+      } catch (error) {
+        throw error instanceof TypesWidened ? new TypesWidened(named(error.columns)) : error
+      }
+    },
+    ...(profile && { profile: () => profile().map((one, index) => ({ ...one, column: columns[index]!.name })) }),
+  }
+}
+
+/** A table is there, and can be merged into, before anything is in it. */
+function withoutRows(table: TableSpool, as: string): Feed {
+  const paths = [...new Set([...table.key, ...table.known.keys()])]
+  if (paths.length === 0) throw emptySource(table.name)
+  const names = columnNames(paths)
+  const columns = paths.map((path, index): FeedColumn => {
+    const { label = path, dataType = 'TEXT' } = table.known.get(path) ?? {}
+    return { name: names[index]!, label, dataType, ...(table.key.includes(path) && { primaryKey: true }) }
+  })
+  return { table: as, columns, content: { format: 'copy-binary', rows: async function* () {}, size: 0 } }
+}
+
+const emptySource = (table: string): SourceProblem =>
+  new SourceProblem(
+    'EMPTY_SOURCE',
+    `There is no record for ${table}, and nothing says which columns it would have. The old data stays; run again once there are some.`,
+  )

@@ -1,0 +1,106 @@
+import { closeSync, writeSync } from 'node:fs'
+import type { DataType } from '@sluice/contracts'
+import { SourceProblem } from '../../source.ts'
+import { isExact } from './exact-numbers.ts'
+import { diskProblem } from '../../files/spool/disk-problem.ts'
+import { openSpool } from '../../files/spool/spool-file.ts'
+import { tooLarge } from '../../files/spool/spool-writer.ts'
+import type { Row, Value } from './flatten.ts'
+
+/** What a column was seen to hold. */
+const TEXT = 1
+const OTHER = 2
+const NESTED = 4
+
+/** A column that the system says something of. */
+export interface KnownColumn {
+  /** Its path in the record. */
+  path: string
+  /** What people call it; the path when absent. */
+  label?: string
+  dataType?: DataType
+  /** The groups that it is in, by their paths below each other; those of the record itself have none. */
+  groups?: readonly string[]
+}
+
+const bufferCharacters = 64 * 1024
+const mostColumns = 1_600
+
+/** The rows of one table on their way to the warehouse: a line of JSON each, in a file that has no name. */
+export class TableSpool implements Disposable {
+  readonly key: readonly string[]
+  /** Columns by their paths, in the order in which they came first, and what they were seen to hold. */
+  readonly seen = new Map<string, number>()
+  /** What the system says of columns, whether or not they were seen. */
+  readonly known: ReadonlyMap<string, KnownColumn>
+  readonly name: string
+  rows = 0
+  size = 0
+  readonly #limit: number
+  #descriptor: number | undefined
+  readonly #directory: string
+  #waiting = ''
+
+  /** `name` is what the table is called, `limit` in bytes. */
+  constructor(name: string, key: readonly string[], known: readonly KnownColumn[], directory: string, limit: number) {
+    this.name = name
+    this.key = key
+    this.known = new Map(known.map((column) => [column.path, column]))
+    this.#directory = directory
+    this.#limit = limit
+  }
+
+  get descriptor(): number {
+    return (this.#descriptor ??= openSpool(this.#directory))
+  }
+
+  add(row: Row): void {
+    let line = '{'
+    for (const [path, value] of row) {
+      this.seen.set(path, (this.seen.get(path) ?? this.#newColumn()) | kindOf(value))
+      line += `${line === '{' ? '' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
+    }
+    this.rows += 1
+    this.#waiting += `${line}}\n`
+    if (this.#waiting.length >= bufferCharacters) this.flush()
+  }
+
+  flush(): void {
+    if (this.#waiting === '') return
+    const bytes = Buffer.from(this.#waiting)
+    this.#waiting = ''
+    if (this.size + bytes.length > this.#limit) throw tooLarge(this.name, this.#limit)
+    try {
+      for (let done = 0; done < bytes.length; ) {
+        const wrote = writeSync(this.descriptor, bytes, done, bytes.length - done, this.size)
+        done += wrote
+        this.size += wrote
+      }
+    } catch (error) {
+      throw diskProblem(error) ?? error
+    }
+  }
+
+  /** Whether nothing but texts was seen in a column. */
+  isText(path: string): boolean {
+    return this.seen.get(path) === TEXT
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    this.#descriptor = undefined
+  }
+
+  #newColumn(): number {
+    if (this.seen.size < mostColumns) return 0
+    throw new SourceProblem(
+      'TOO_MANY_COLUMNS',
+      `${this.name} has records with more than ${mostColumns} different fields; a table holds no more columns. Choose less to load.`,
+    )
+  }
+}
+
+function kindOf(value: Value): number {
+  if (typeof value === 'string') return TEXT
+  return typeof value === 'object' && !isExact(value) ? NESTED : OTHER
+}

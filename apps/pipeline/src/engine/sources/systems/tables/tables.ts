@@ -1,0 +1,114 @@
+import { SourceProblem } from '../../source.ts'
+import { isExact } from './exact-numbers.ts'
+import { BadRecord, flatten, type Flattening, idText, type Value } from './flatten.ts'
+import { tableName } from './names.ts'
+import { SeenKeys } from './seen-keys.ts'
+import { type KnownColumn, TableSpool } from './table-spool.ts'
+
+/** What records become tables. */
+export interface RecordShape extends Flattening {
+  /** The table of the records themselves. */
+  table: string
+  /** Paths of what tells a record from all others; empty where nothing does. */
+  key: readonly string[]
+  columns?: readonly KnownColumn[]
+  /** Whether texts may be numbers and dates that the system only writes as text. */
+  textsMayBeAnything?: boolean
+}
+
+const mostTables = 100
+
+/** Records of one kind become rows here, of a table and of those of its groups. Nothing of them is held but keys. */
+export class RecordTables implements Disposable {
+  readonly root: TableSpool
+  readonly shape: RecordShape
+  readonly #groups = new Map<string, TableSpool>()
+  readonly #keys = new SeenKeys()
+  readonly #directory: string
+  readonly #limit: number
+  /** Records so far, bad ones among them. */
+  records = 0
+
+  /** Spools of so many bytes at most are made in `directory`. */
+  constructor(shape: RecordShape, directory: string, limit: number) {
+    this.shape = shape
+    this.#directory = directory
+    this.#limit = limit
+    const known = shape.columns ?? []
+    const own = known.filter(({ groups }) => groups === undefined)
+    this.root = new TableSpool(shape.table, shape.key, own, directory, limit)
+    for (const { groups } of known) if (groups) this.#group(groups)
+  }
+
+  get all(): TableSpool[] {
+    return [this.root, ...this.#groups.values()]
+  }
+
+  /** False where the record was there before. Throws `BadRecord`. */
+  add(record: unknown): boolean {
+    this.records += 1
+    if (typeof record !== 'object' || record === null || Array.isArray(record))
+      throw new BadRecord('is no object, so it has no fields')
+    const { key } = this.shape
+    const ids = key.map((path) => idAt(record, path))
+    const [id = this.records] = ids
+    const { row, groups } = flatten(record, ids.length > 1 ? ids.map(idText).join('/') : id, this.shape)
+    if (key.length > 0 && !this.#keys.add(JSON.stringify(ids))) return false
+    this.root.add(row)
+    for (const group of groups) this.#group(group.groups).add(group.row)
+    return true
+  }
+
+  flush(): void {
+    for (const table of this.all) table.flush()
+  }
+
+  [Symbol.dispose](): void {
+    for (const table of this.all) table[Symbol.dispose]()
+  }
+
+  /** The columns by which the rows of a group hang together; ids of records are what they are in the records. */
+  #places(groups: readonly string[]): KnownColumn[] {
+    const id = this.shape.key.length === 1 ? this.root.known.get(this.shape.key[0]!)?.dataType : undefined
+    const ofRecord = id && { dataType: id }
+    return [
+      { path: '_row_id', dataType: 'TEXT' },
+      { path: '_parent_row_id', ...(groups.length > 1 ? { dataType: 'TEXT' } : ofRecord) },
+      { path: '_root_row_id', ...ofRecord },
+      { path: '_index', dataType: 'INTEGER' },
+    ]
+  }
+
+  #group(groups: readonly string[]): TableSpool {
+    const name = tableName(this.shape.table, groups)
+    const found = this.#groups.get(name)
+    if (found) return found
+    if (this.#groups.size === mostTables) throw tooManyTables(this.shape.table)
+    const path = groups.join('\0')
+    const own = (this.shape.columns ?? []).filter((column) => column.groups?.join('\0') === path)
+    const table = new TableSpool(name, ['_row_id'], [...this.#places(groups), ...own], this.#directory, this.#limit)
+    this.#groups.set(name, table)
+    return table
+  }
+}
+
+/** The value at a path, whose parts are between points unless a field is called like the whole. */
+function idAt(record: object, path: string): Value {
+  const fields = record as Record<string, unknown>
+  const value =
+    path in fields
+      ? fields[path]
+      : path.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], record)
+  const known =
+    (typeof value === 'string' && value !== '') ||
+    typeof value === 'number' ||
+    (typeof value === 'object' && value !== null && isExact(value))
+  if (!known) throw new BadRecord('has no value in what tells it from others', path)
+  return value as Value
+}
+
+const tooManyTables = (table: string): SourceProblem =>
+  new SourceProblem(
+    'TOO_MANY_TABLES',
+    `The records of ${table} have more than ${mostTables} groups in them, and each would be a table. Choose less to load.`,
+  )

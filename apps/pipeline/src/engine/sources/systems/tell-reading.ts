@@ -1,0 +1,85 @@
+import type { RejectedRow, Report } from '../source.ts'
+import { BadRecord } from './tables/flatten.ts'
+
+/** Rows that were set aside and are told again where another table is read anew. */
+const mostTold = 1_000
+const mostRaw = 4_000
+
+/** How far a reading of several tables is, told as of one. */
+export interface Told {
+  /** Bytes that came from the system. */
+  bytes(more: number): void
+  /** Records of the stream at hand. */
+  records(count: number): void
+  /** A sign of life. */
+  alive(): void
+  /** What adding a record answers, or undefined where the record is bad and was set aside. `number` counts from 1. */
+  trying<T>(number: number, record: unknown, add: () => T): T | undefined
+  /** For one table on its way to the warehouse. */
+  ofTable(): Report
+  log: Report['log']
+}
+
+export function tellReading(report: Report): Told {
+  let bytesRead = 0
+  let rowsBefore = 0
+  let rowsNow = 0
+  const rejected: RejectedRow[] = []
+  let more = 0
+
+  function reject(row: RejectedRow): void {
+    if (rejected.length < mostTold) rejected.push(row)
+    else more += 1
+    report.reject(row)
+  }
+
+  return {
+    log: (level, importance, message) => report.log(level, importance, message),
+    bytes(count) {
+      bytesRead += count
+      report.progress({ bytesRead })
+    },
+    records: () => report.progress({ bytesRead }),
+    alive: () => report.progress({}),
+    trying(number, record, add) {
+      try {
+        return add()
+      } catch (error) {
+        if (!(error instanceof BadRecord)) throw error
+        const { message: reason, path } = error
+        reject({ line: number, reason, raw: rawOf(record), ...(path !== undefined && { column: path }) })
+        return undefined
+      }
+    },
+    ofTable() {
+      rowsBefore += rowsNow
+      rowsNow = 0
+      const [told, counted] = [rejected.length, more]
+      return {
+        log: () => {},
+        progress({ rowsRead }) {
+          rowsNow = rowsRead ?? rowsNow
+          report.progress({ bytesRead, rowsRead: rowsBefore + rowsNow })
+        },
+        reject,
+        rejectMore(count) {
+          more += count
+          report.rejectMore(count)
+        },
+        async startOver() {
+          rowsNow = 0
+          rejected.length = told
+          more = counted
+          await report.startOver()
+          for (const row of rejected) report.reject(row)
+          if (more > 0) report.rejectMore(more)
+          report.progress({ bytesRead, rowsRead: rowsBefore })
+        },
+      }
+    },
+  }
+}
+
+/** What is wrong may be in the text itself: it is shown as it can be stored. */
+const rawOf = (record: unknown): string =>
+  (JSON.stringify(record) ?? String(record)).slice(0, mostRaw).replaceAll('\0', '␀').toWellFormed()

@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect } from '@jest/globals'
+import type { OpenScene } from './reading-scene.ts'
+import type { Row, Scene } from './scene.ts'
+import type { Fault } from './stand-in.ts'
+
+type AddRow = (name: Row | undefined, sentence: string, test: () => Promise<void>) => void
+
+/** A crowd that no process of this size holds at once, in megabytes. */
+const heap = 40
+const crowd = 60_000
+
+/** What every source has to do when something is wrong. */
+export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, names: () => Promise<unknown[]>): void {
+  /** What happens to the n-th request for records, from 1, and to those behind it if `on`. */
+  const atPage = (open: OpenScene, n: number, fault: Fault, { on = false } = {}) => {
+    let count = 0
+    open.server.fault = (request) => {
+      if (!open.isPage(request)) return undefined
+      count += 1
+      return count === n || (on && count > n) ? fault : undefined
+    }
+  }
+
+  describe(`${scene.system}, when something goes wrong`, () => {
+    row(undefined, 'is read to its end although the connection broke off in the middle of an answer', async () => {
+      const open = opened()
+      atPage(open, 1, 'BREAKS_OFF')
+      await open.load()
+      expect(await names()).toHaveLength(3)
+    })
+
+    row(
+      undefined,
+      'is given up in a sentence when the connection keeps breaking off, and the old rows stay',
+      async () => {
+        const open = opened()
+        await open.load()
+        open.people.put({ id: 4 })
+        atPage(open, 1, 'BREAKS_OFF', { on: true })
+        await expect(open.load()).rejects.toMatchObject({ name: 'SourceProblem', code: 'CONNECTION_LOST' })
+        expect(await names()).toHaveLength(3)
+      },
+    )
+
+    row('retryAfter', 'is left alone for as long as it asks to be', async () => {
+      const open = opened()
+      atPage(open, 1, { status: 429, headers: { 'retry-after': '1' }, body: { detail: 'Request was throttled.' } })
+      await open.load()
+      expect(await names()).toHaveLength(3)
+      const [refused, next] = open.pages()
+      expect(next!.at - refused!.at).toBeGreaterThanOrEqual(990)
+    })
+
+    row('expired', 'may take the credentials no more in the middle: the old rows stay', async () => {
+      const open = opened()
+      await open.load()
+      const { authorization = 'none' } = open.pages()[0]!.headers
+      const said = { detail: `expired: ${authorization}, ${Object.values(open.secrets).join()}` }
+      open.server.fault = (request) => (open.isPage(request) ? { status: 401, body: said } : undefined)
+      await expect(open.load()).rejects.toMatchObject({
+        code: 'AUTHENTICATION_FAILED',
+        message: expect.stringMatching(/check the user and password, or the token/),
+      })
+      expect(await names()).toHaveLength(3)
+    })
+
+    row(undefined, 'fails by itself, for good: its own words are in the sentence', async () => {
+      const open = opened()
+      const body = { detail: `The database is away, ${Object.values(open.secrets).join()}` }
+      atPage(open, 1, { status: 503, body }, { on: true })
+      await expect(open.load()).rejects.toMatchObject({
+        code: 'SOURCE_FAILED',
+        message: expect.stringMatching(/503.*The database is away/),
+      })
+      expect(open.pages()).toHaveLength(4)
+    })
+
+    row(undefined, 'answers with a page to sign in where data should be', async () => {
+      const open = opened()
+      const body = '<!DOCTYPE html><form><input type="password" name="password"></form>'
+      atPage(open, 1, { headers: { 'content-type': 'text/html' }, body }, { on: true })
+      await expect(open.load()).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+    })
+
+    row(undefined, 'does not get the credentials sent on to another host', async () => {
+      const open = opened()
+      atPage(open, 1, { status: 302, headers: { location: 'http://localhost:9/elsewhere' } }, { on: true })
+      await expect(open.load()).rejects.toMatchObject({
+        code: 'REDIRECTED',
+        message: expect.stringContaining('localhost:9'),
+      })
+    })
+
+    row(
+      undefined,
+      'is let go at once when the run is cancelled, however silent it is, and however long it wants to rest',
+      async () => {
+        const open = opened()
+        const rest = { status: 429, headers: { 'retry-after': '600' } }
+        for (const fault of ['SILENT', rest] as const) {
+          atPage(open, 1, fault, { on: true })
+          const cancel = new AbortController()
+          const before = open.pages().length
+          const loading = open.load('FULL', cancel.signal).then(
+            () => 'loaded',
+            (error: unknown) => error,
+          )
+          while (open.pages().length === before) await new Promise((resolve) => setImmediate(resolve))
+          const reason = new Error('cancelled')
+          const from = performance.now()
+          cancel.abort(reason)
+          expect(await loading).toBe(reason)
+          expect(performance.now() - from).toBeLessThan(5_000)
+        }
+      },
+    )
+
+    row('large', `is read in ${heap} MB of memory for objects, however large it is`, async () => {
+      const open = opened()
+      open.people.clear()
+      open.people.crowd = crowd
+      const program = new URL('./read-all.ts', import.meta.url).pathname
+      const asked = JSON.stringify({ ...open.reading(), filesDirectory: open.filesDirectory })
+      const { stdout } = await promisify(execFile)(process.execPath, [`--max-old-space-size=${heap}`, program, asked])
+      expect(JSON.parse(stdout)).toMatchObject({ rows: crowd })
+    })
+
+    row(undefined, 'says nothing secret, whatever it is sent back', async () => {
+      const { said, secrets } = opened()
+      expect(said.length).toBeGreaterThan(5)
+      for (const value of Object.values(secrets)) {
+        const spellings = [value, encodeURIComponent(value), Buffer.from(value).toString('base64').replace(/=+$/, '')]
+        for (const spelling of spellings) expect(said.join('\n')).not.toContain(spelling)
+      }
+    })
+  })
+}

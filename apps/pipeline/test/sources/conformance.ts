@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
+import { faultsOf } from './conformance-faults.ts'
+import { openScene, type OpenScene } from './reading-scene.ts'
+import type { Row, Scene } from './scene.ts'
+
+/** What every source has to do. A row that does not apply is left out with the reason that the scene gives. */
+export function conforms(scene: Scene): void {
+  const scratch = scratchWarehouseForAll()
+  let open: OpenScene
+  beforeAll(async () => {
+    open = await openScene(scene, scratch.warehouse)
+  })
+  beforeEach(() => {
+    open.server.fault = () => undefined
+    open.server.requests.length = 0
+    open.people.clear()
+    for (const id of [1, 2, 3]) open.people.put({ id, children: id === 1 ? ['Ann', 'Ben'] : [] })
+  })
+  afterAll(() => open?.[Symbol.asyncDispose]())
+
+  const row = (name: Row | undefined, sentence: string, test: () => Promise<void>) => {
+    const reason = name && scene.without[name]
+    if (reason) it.skip(`${sentence} (${reason})`, test)
+    else it(sentence, test)
+  }
+  const { id, name } = scene.columns
+  const rowsOf = async (table = open.table, order = id) =>
+    (await scratch.superuser.query(`select * from health.${table} order by "${order}"`)).rows as Record<
+      string,
+      unknown
+    >[]
+  const names = async () => (await rowsOf()).map((one) => one[name])
+  const typeOf = async (column: string) =>
+    (await scratch.warehouse.findTable('health', open.table))?.columns.find((one) => one.name === column)?.dataType
+
+  describe(`${scene.system}, before anything is saved`, () => {
+    row(undefined, 'is tried: it answers, and takes the credentials', async () => {
+      expect(await open.sources.test(open.reading(), open.never)).toBeUndefined()
+    })
+
+    row(undefined, 'is tried with wrong credentials, and at a wrong address: a sentence says what to do', async () => {
+      const secrets = Object.fromEntries(Object.entries(open.secrets).map(([key, value]) => [key, `${value}-wrong`]))
+      const wrong = await open.sources.test(open.reading({ secrets }), open.never)
+      expect(wrong).toMatchObject({ code: 'AUTHENTICATION_FAILED', message: expect.stringMatching(/check/i) })
+      const settings = JSON.parse(JSON.stringify(open.settings).replaceAll(open.server.url, 'http://127.0.0.1:65529'))
+      const away = await open.sources.test(open.reading({ settings }), open.never)
+      expect(away).toMatchObject({ code: 'CONNECTION_REFUSED', message: expect.stringContaining('127.0.0.1:65529') })
+      open.said.push(wrong!.message, away!.message)
+    })
+
+    row('lookups', 'says what there is to choose from', async () => {
+      for (const [kind, ids] of Object.entries(scene.lookups)) {
+        const found = await open.sources.lookup(kind, open.reading(), open.never)
+        expect([kind, found?.map((one) => one.id).toSorted()]).toEqual([kind, ids.toSorted()])
+        for (const one of found!) expect([one.code, one.name]).not.toContain('')
+      }
+      expect(await open.sources.lookup('nothing-of-the-kind', open.reading(), open.never)).toBeUndefined()
+    })
+
+    row(undefined, 'is previewed, without all of it being read', async () => {
+      open.people.clear()
+      open.people.crowd = 3_000
+      const { columns, rows, complete } = await open.sources.preview(open.reading(), 2, open.never)
+      expect([rows.length, complete]).toEqual([2, false])
+      expect(columns.map((column) => column.name)).toContain(name)
+      if (!scene.without.page) expect(open.pages()).toHaveLength(1)
+    })
+  })
+
+  describe(`${scene.system}, loaded`, () => {
+    row(undefined, 'is there whole, with its keys', async () => {
+      await open.load()
+      expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])
+      const table = await scratch.warehouse.findTable('health', open.table)
+      expect(table?.columns.filter((column) => column.primaryKey).length).toBeGreaterThan(0)
+    })
+
+    row('groups', 'has a table for a group that repeats, whose rows know what they belong to', async () => {
+      const { column } = scene.group!
+      await open.load()
+      const rows = await rowsOf(open.groupTable, '_index')
+      const [first] = await rowsOf()
+      expect(rows.map((one) => [one['_root_row_id'], one['_index'], one[column]])).toEqual([
+        [first![id], 0, 'Ann'],
+        [first![id], 1, 'Ben'],
+      ])
+      open.people.put({ id: 1, children: [] })
+      await open.load()
+      expect(await rowsOf(open.groupTable, '_index')).toEqual([])
+    })
+
+    row('increment', 'is gone on with: what is new comes to what was there', async () => {
+      await open.load()
+      open.people.put({ id: 5_000 })
+      open.server.requests.length = 0
+      await open.load('INCREMENTAL')
+      expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3', 'Person 5000'])
+      // Once more, when there is nothing new: the same rows, and the cursor stays where it is.
+      const kept = await scratch.warehouse.findCursor(
+        'health',
+        open.table.slice(0, open.table.length - (scene.table ?? '').length),
+      )
+      await open.load('INCREMENTAL')
+      expect(await names()).toHaveLength(4)
+      expect(
+        await scratch.warehouse.findCursor(
+          'health',
+          open.table.slice(0, open.table.length - (scene.table ?? '').length),
+        ),
+      ).toEqual(kept)
+    })
+
+    row('edit', 'takes what was changed in place of what it was', async () => {
+      await open.load()
+      open.people.put({ id: 2, name: 'Somebody else' }, 6_000)
+      await open.load('INCREMENTAL')
+      expect(await names()).toEqual(['Person 1', 'Somebody else', 'Person 3'])
+    })
+
+    row(undefined, 'loses with a full reading what is gone, and takes what was changed', async () => {
+      await open.load()
+      open.people.remove(3)
+      open.people.put({ id: 2, name: 'Somebody else' })
+      await open.load()
+      expect(await names()).toEqual(['Person 1', 'Somebody else'])
+    })
+
+    row('columnAdded', 'may get a column, and lose it', async () => {
+      const extra = scene.columns.extra!
+      await open.load()
+      open.people.put({ id: 4, extra: 'x' }, 7_000)
+      await open.load(scene.without.increment ? 'FULL' : 'INCREMENTAL')
+      expect((await rowsOf()).map((one) => one[extra])).toEqual([null, null, null, 'x'])
+      open.people.remove(4)
+      await open.load()
+      expect((await rowsOf()).map((one) => one[extra])).toEqual([null, null, null])
+    })
+
+    row('columnRetyped', 'may change the type of a column: it is widened, and nothing is lost', async () => {
+      const extra = scene.columns.extra!
+      for (const one of [1, 2, 3]) open.people.put({ id: one, extra: one })
+      await open.load()
+      const before = await typeOf(extra)
+      open.people.put({ id: 3, extra: 'three' })
+      await open.load()
+      expect((await rowsOf()).map((one) => String(one[extra]))).toEqual(['1', '2', 'three'])
+      expect([before, await typeOf(extra)]).toEqual([expect.any(String), 'TEXT'])
+    })
+
+    row(undefined, 'may be empty: then the table is, and fills later', async () => {
+      open.people.clear()
+      await open.load()
+      expect(await rowsOf()).toEqual([])
+      open.people.put({ id: 1 })
+      await open.load()
+      expect(await names()).toEqual(['Person 1'])
+    })
+
+    row('badRecord', 'may have a record that no row can hold: it is set aside, and all others are there', async () => {
+      open.people.put({ id: 4, bad: true })
+      await open.load()
+      expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])
+      expect(open.rejected).toMatchObject([{ line: expect.any(Number), reason: expect.stringContaining('U+0000') }])
+    })
+  })
+
+  faultsOf(scene, row, () => open, names)
+}

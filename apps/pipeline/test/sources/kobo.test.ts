@@ -1,0 +1,4 @@
+import { conforms } from './conformance.ts'
+import { kobo } from './kobo.scene.ts'
+
+conforms(kobo)

@@ -1,0 +1,81 @@
+/** What a source has, whatever it calls it: what the conformance suite talks about. */
+export interface Person {
+  /** Grows. */
+  id: number
+  name: string
+  /** A field that comes, goes, and changes its type. */
+  extra?: string | number
+  /** Rows of a group that repeats. */
+  children?: string[]
+  /** Seconds since 2026 at which it came to be, and was changed. */
+  made: number
+  changed: number
+  /** Holds what no column can. */
+  bad?: boolean
+}
+
+const epoch = Date.UTC(2026, 0, 1)
+
+/** A moment of a population as systems write it: `2026-01-01T00:00:07.000`, in UTC. */
+export const momentOf = (seconds: number): string => new Date(epoch + seconds * 1000).toISOString().slice(0, 23)
+
+/** People of a stand-in: some that are named, or a crowd that is made as it is asked for. */
+export class Population {
+  readonly #named = new Map<number, Person>()
+  crowd = 0
+
+  get size(): number {
+    return this.crowd + this.#named.size
+  }
+
+  /** Adds or changes. What is not said of somebody new is made up; of somebody known it stays. */
+  put(person: Partial<Person> & { id: number }, at?: number): void {
+    const { id } = person
+    const known = this.#named.get(id)
+    const made = known?.made ?? at ?? id
+    const { extra, ...whole } = { name: `Person ${id}`, ...known, ...person, id, made, changed: at ?? made }
+    this.#named.set(id, { ...whole, ...(extra !== undefined && { extra }) })
+  }
+
+  clear(): void {
+    this.#named.clear()
+    this.crowd = 0
+  }
+
+  remove(id: number): void {
+    this.#named.delete(id)
+  }
+
+  /** By id. A crowd has the lowest ones. */
+  *all(from = 0): Generator<Person, void, void> {
+    for (let id = Math.max(1, from); id <= this.crowd; id += 1)
+      yield { id, name: `Person ${id} ${'x'.repeat(1000)}`, made: id, changed: id }
+    for (const id of [...this.#named.keys()].toSorted((one, other) => one - other))
+      if (id >= from) yield this.#named.get(id)!
+  }
+
+  /** The first so many that `wanted` takes, leaving out some before them. */
+  page({ from = 0, skip = 0, limit = Infinity, wanted = () => true }: Page = {}): Person[] {
+    const found: Person[] = []
+    let left = skip
+    // A crowd is long: what is left out of it is not made.
+    let start = from
+    if (skip > 0 && wanted === everybody && skip <= this.crowd) [start, left] = [Math.max(1, from) + skip, 0]
+    for (const person of this.all(start)) {
+      if (found.length >= limit) break
+      if (!wanted(person)) continue
+      if (left > 0) left -= 1
+      else found.push(person)
+    }
+    return found
+  }
+}
+
+interface Page {
+  from?: number
+  skip?: number
+  limit?: number
+  wanted?: (person: Person) => boolean
+}
+
+export const everybody = (): boolean => true

@@ -1,0 +1,90 @@
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { allowedHere } from './allowed-here.ts'
+import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
+import type { RejectedRow, Report } from '../../src/engine/sources/source.ts'
+import { openSources } from '../../src/engine/sources/sources.ts'
+import type { Warehouse } from '../../src/engine/warehouses/warehouse.ts'
+import { word } from '../scratch-warehouse.ts'
+import type { Scene, StandIn } from './scene.ts'
+
+/** Hundredths of seconds: what is tested is that it is asked again, not how long that takes. */
+export const hasty = { tries: 4, first: 0.01, most: 0.05 }
+
+/** A stand-in that is asked as the service does, with everything that is said on the way. */
+export async function openScene(scene: Scene, warehouse: Warehouse) {
+  const standIn: StandIn = await scene.start()
+  const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-conformance-'))
+  const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty })
+  const target = word('people_')
+  const said: string[] = []
+  const rejected: RejectedRow[] = []
+  const never = new AbortController().signal
+
+  const reading = (changes: { secrets?: Record<string, string>; settings?: object } = {}) => ({
+    type: scene.type,
+    settings: { ...standIn.settings, ...changes.settings },
+    secrets: changes.secrets ?? standIn.secrets,
+    input: {},
+    table: target,
+  })
+  const report: Report = {
+    progress: () => {},
+    reject: (row) => void (rejected.push(row), said.push(row.raw, row.reason)),
+    rejectMore: () => {},
+    startOver: async () => void (rejected.length = 0),
+    log: (_level, _importance, message) => void said.push(message),
+  }
+
+  /** As a worker does. */
+  async function load(
+    mode: 'FULL' | 'INCREMENTAL' = 'FULL',
+    signal = never,
+    changes: Parameters<typeof reading>[0] = {},
+  ) {
+    rejected.length = 0
+    const cursor = await warehouse.findCursor('health', target)
+    const asked = { ...reading(changes), mode, ...(cursor !== undefined && { cursor }) }
+    const merged = mode === 'INCREMENTAL' && (await sources.increments(asked))
+    try {
+      return await loadFeeds({
+        feeds: sources.read(asked, report, signal),
+        warehouse,
+        target: { schema: 'health', table: target },
+        run: word('run'),
+        attempt: 1,
+        stillOurs: async () => true,
+        signal,
+        rejected: () => ({ count: rejected.length, first: rejected[0]?.reason }),
+        ...(merged && { mode: 'MERGE' as const }),
+      })
+    } catch (error) {
+      said.push((error as Error).message)
+      throw error
+    }
+  }
+
+  return {
+    ...standIn,
+    sources,
+    filesDirectory,
+    reading,
+    report,
+    load,
+    rejected,
+    said,
+    never,
+    /** Of the records themselves. */
+    table: `${target}${scene.table ?? ''}`,
+    groupTable: `${target}${scene.table ?? ''}${scene.group?.table ?? ''}`,
+    pages: () => standIn.server.requests.filter(standIn.isPage),
+    async [Symbol.asyncDispose]() {
+      await standIn.server[Symbol.asyncDispose]()
+      await rm(filesDirectory, { recursive: true, force: true })
+    },
+  }
+}
+
+export type OpenScene = Awaited<ReturnType<typeof openScene>>

@@ -1,0 +1,46 @@
+import type { PipelineType } from '@sluice/contracts'
+import type { Population } from './population.ts'
+import type { Request, Server } from './stand-in.ts'
+
+/** Rows of the conformance suite that a system may have a reason not to pass. */
+export type Row =
+  | 'lookups'
+  | 'groups'
+  | 'increment'
+  | 'edit'
+  | 'page'
+  | 'retryAfter'
+  | 'expired'
+  | 'columnAdded'
+  | 'columnRetyped'
+  | 'badRecord'
+  | 'large'
+
+/** One system in the conformance suite. */
+export interface Scene {
+  type: PipelineType
+  /** What people call it. */
+  system: string
+  /** Rows that do not apply, each with the reason in a sentence. */
+  without: Partial<Record<Row, string>>
+  /** Columns of the pipeline's own table, or of `table` behind its name. */
+  columns: { id: string; name: string; extra?: string }
+  /** Where the rows are, for systems that fill several tables: `__name`. */
+  table?: string
+  /** The table of the group that repeats, behind that: `__children`; and the column of its text. */
+  group?: { table: string; column: string }
+  /** What there is to choose from, by kind, and the ids that are found. */
+  lookups: Record<string, string[]>
+  start(): Promise<StandIn>
+}
+
+/** A system that stands in for the real one. */
+export interface StandIn {
+  server: Server
+  people: Population
+  /** What a pipeline says of it, as it is stored. */
+  settings: Record<string, unknown>
+  secrets: Record<string, string>
+  /** Whether a request asks for records: those are the ones that faults meet. */
+  isPage(request: Request): boolean
+}
