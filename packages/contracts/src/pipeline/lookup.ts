@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line } from '../named.ts'
 import { databaseQuery } from './data-pipeline/database-query.ts'
 import { TargetLookupBody } from './destination.ts'
 
@@ -11,6 +12,11 @@ export const SourceLookupBody = contract(
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
       /** Of systems that are asked by HTTP. */
       ...TargetLookupBody.properties,
+      within: Type.Optional({
+        ...Line,
+        description:
+          'Of what is inside of something else, such as the forms of a project: that. A saved pipeline knows its own.',
+      }),
     },
     closed,
   ),

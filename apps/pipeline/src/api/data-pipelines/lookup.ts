@@ -56,7 +56,7 @@ export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
 
 /** Where a source is, as its type has it, with nothing of what is to be loaded. */
 function asked(type: string, body: SourceLookupBody): SourceBody {
-  const { jdbcSource, query: _, ...api } = body
+  const { jdbcSource, query: _, within: __, ...api } = body
   const own = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
   if (own.includes('jdbcSource')) {
     if (!jdbcSource) throw problems.refused('/jdbcSource', 'Say where the database is, and who asks it.')
@@ -79,7 +79,7 @@ async function answer(
   const found = await withVariables(input, reading, (ready) =>
     whileAsked(
       { socket: request.stream.socket, queue: (work) => looking(caller.client, work), longest, late },
-      (signal) => sources.lookup(kind, { ...ready, query: body.query?.trim() }, signal),
+      (signal) => sources.lookup(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),
   )
   if (!found) throw problems.notFound('look-up')

@@ -16,6 +16,8 @@ export interface Reading {
   cursor?: unknown
   /** Of a look-up: what is to be in the name, for sources that can search. What is answered is searched in any case. */
   query?: string | undefined
+  /** Of a look-up: the project, or whatever it is that has what is looked up. The settings may say it instead. */
+  within?: string | undefined
 }
 
 /** Something that a source has, to be chosen. Of a table, the code is its schema. */

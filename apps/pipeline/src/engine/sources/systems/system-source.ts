@@ -63,7 +63,11 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): S
       alive: () => told.alive(),
     })
     try {
-      yield* work(system, { http, settings, secrets, query: reading.query, signal, log: told.log }, told)
+      yield* work(
+        system,
+        { http, settings, secrets, query: reading.query, within: reading.within, signal, log: told.log },
+        told,
+      )
     } finally {
       await Promise.all([held.close(), large.close()])
     }

@@ -35,6 +35,8 @@ export interface Asking<Settings = unknown> {
   secrets: SourceSecrets
   /** Of a look-up: what it is to have in its name, for systems that can search; what is answered is searched in any case. */
   query?: string | undefined
+  /** Of a look-up: the project, or whatever it is that has what is looked up; where it is absent, the settings of a saved pipeline may say it. */
+  within?: string | undefined
   signal: AbortSignal
   log(level: 'DEBUG' | 'INFO' | 'WARN', importance: 'LOW' | 'MEDIUM', message: string): void
 }
