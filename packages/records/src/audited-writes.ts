@@ -1,5 +1,5 @@
 import type { Kysely, Transaction } from 'kysely'
-import { recordAudit, transaction, type AuditFacts } from '@sluice/database'
+import { recordAudits, transaction, type AuditFacts } from '@sluice/database'
 import type { Signature } from '@sluice/contracts'
 import { fewAtOnceEach, problems, type AuditNote, type Caller, type Operation, type RequestFacts } from '@sluice/http'
 
@@ -59,17 +59,16 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
           if (caller.kind !== 'nobody') await demandStill?.(trx, caller)
           const changed = await change(trx)
           const notes = facts.audited.length > 0 ? facts.audited : [{ object: null, details: {}, by: undefined }]
-          for (const { object, details, by } of notes) {
-            await recordAudit(trx, {
-              operation: signature.id,
-              actor: by?.user ?? (caller.uid || null),
-              client: by?.client ?? (caller.client || null),
-              object,
-              requestId: facts.id,
-              address: facts.address,
-              details,
-            })
-          }
+          const entries = notes.map(({ object, details, by }) => ({
+            operation: signature.id,
+            actor: by?.user ?? (caller.uid || null),
+            client: by?.client ?? (caller.client || null),
+            object,
+            requestId: facts.id,
+            address: facts.address,
+            details,
+          }))
+          await recordAudits(trx, entries)
           return changed
         })
       })

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import pg from 'pg'
 import { openSourceSecrets } from '../../src/source-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { samples, withSecrets } from './type-samples.ts'
@@ -21,6 +22,15 @@ const newBody = (type: Sampled, changes: object = {}) =>
   pipelineBody(schema, { type, ...withSecrets(samples[type], 'a value'), ...changes })
 const save = (...dataPipelines: object[]) => owner.post('/data-pipelines/bulk').send({ dataPipelines })
 const pointers = (body: any): string[] => body.errors.map(({ pointer }: { pointer: string }) => pointer)
+/** Of all connections of this process, from now on until it is asked. */
+function countStatements(): () => number {
+  const asked = jest.spyOn(pg.Client.prototype, 'query')
+  return () => {
+    const { length } = asked.mock.calls
+    asked.mockRestore()
+    return length
+  }
+}
 const count = async () => Number((await owner.get('/data-pipelines?pageSize=1')).headers['x-total-count'])
 
 describe('many pipelines', () => {
@@ -126,7 +136,22 @@ describe('many pipelines', () => {
     await save(...many(1_001)).expect(400)
     await save().expect(400)
     const before = await count()
+    const statements = countStatements()
     await save(...many(1_000)).expect(200)
+    // A few for all of them, not a few for each.
+    expect(statements()).toBeLessThan(50)
     expect(await count()).toBe(before + 1_000)
+    const audited = service.stack.db.selectFrom('audit').select((eb) => eb.fn.countAll<number>().as('count'))
+    const { count: noted } = await audited.where('operation', '=', 'dataPipelines.saveMany').executeTakeFirstOrThrow()
+    expect(noted).toBeGreaterThanOrEqual(1_000)
+  })
+
+  it('may take the name that another one of them gives up, each in its turn', async () => {
+    const first = (await owner.post('/data-pipelines').send(newBody('SOURCE_SYSTEM_E')).expect(201)).body
+    const target = { schema: { id: schema }, tableName: `t_${randomBytes(4).toString('hex')}` }
+    const other = newBody('SOURCE_SYSTEM_E', { name: first.name, dataWarehouseTarget: target })
+    const { body } = await save({ ...first, name: `${first.name} renamed` }, other).expect(200)
+    expect(body.dataPipelines.map(({ result }: { result: string }) => result)).toEqual(['UPDATED', 'CREATED'])
+    expect(body.dataPipelines[0].id).toBe(first.id)
   })
 })

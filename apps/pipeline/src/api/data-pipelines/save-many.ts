@@ -5,9 +5,10 @@ import { isUid, withoutSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
+import { rememberedLookups } from './lookups.ts'
 import { dataPipelines } from './records.ts'
 import type { DataPipelineRow } from './row.ts'
-import { dataPipelineWriting } from './write.ts'
+import { dataPipelineWriting, pipelineColumns } from './write.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
 type Saved = SavedDataPipelines['dataPipelines'][number]
@@ -26,30 +27,97 @@ export async function saveDataPipelines(input: Asking): Promise<SavedDataPipelin
   for (const [index, one] of bodies.entries())
     wrong.push(...(await violations(index, async () => dataPipelineWriting.check(one, input))))
   refuseAll(wrong)
-  return write(async (trx) => {
-    const saved: Saved[] = []
-    const refused: Violation[] = []
-    for (const [index, one] of bodies.entries()) {
-      await sql`savepoint one`.execute(trx)
-      const found = await violations(index, async () => void saved.push(await save(trx, one, input)))
-      await (found.length > 0 ? sql`rollback to savepoint one` : sql`release savepoint one`).execute(trx)
-      refused.push(...found)
-      if (refused.length >= mostTold) break
+  return write(async (trx) => ({ dataPipelines: (await saveTogether(trx, input)) ?? (await saveEach(trx, input)) }))
+}
+
+/**
+ * All of them by a few statements. Undefined, with nothing done, where anything is wrong, or one of them depends on what another
+ * one changes: then they are saved one after the other.
+ */
+async function saveTogether(trx: Transaction<DB>, input: Asking): Promise<Saved[] | undefined> {
+  const { caller, request, body } = input
+  const changes: { before?: DataPipelineRow; after: DataPipelineRow }[] = []
+  let dependent = false
+  await sql`savepoint together`.execute(trx)
+  const wrong = await violations(0, async () => {
+    const named = await uidsByName(trx, body.dataPipelines, caller)
+    const known = rememberedLookups(trx, caller)
+    const meant = new Set<string>()
+    const fresh: { index: number; columns: object }[] = []
+    for (const [index, one] of body.dataPipelines.entries()) {
+      const before = await lockMeant(trx, one, caller, async (name) => named.get(name))
+      if (before && meant.has(before.uid)) return void (dependent = true)
+      const columns = await pipelineColumns(trx, one, before, input, known)
+      if (!before) fresh.push({ index, columns })
+      else {
+        meant.add(before.uid)
+        changes[index] = { before, after: await dataPipelines.update(trx, caller, before, columns) }
+      }
     }
-    refuseAll(refused)
-    return { dataPipelines: saved }
+    const rows = await dataPipelines.insertAll(
+      trx,
+      caller,
+      fresh.map(({ columns }) => columns),
+    )
+    for (const [place, { index }] of fresh.entries()) changes[index] = { after: rows[place]! }
   })
+  if (wrong.length > 0 || dependent) {
+    await sql`rollback to savepoint together`.execute(trx)
+    return undefined
+  }
+  await sql`release savepoint together`.execute(trx)
+  return changes.map((change) => told(change, request))
+}
+
+async function uidsByName(trx: Transaction<DB>, bodies: readonly DataPipelineBody[], caller: Caller) {
+  const rows = await trx
+    .selectFrom('data_pipelines')
+    .select(['uid', 'name'])
+    .where('client', '=', caller.client)
+    .where(
+      'name',
+      'in',
+      bodies.map(({ name }) => name),
+    )
+    .execute()
+  return new Map(rows.map(({ uid, name }) => [name, uid]))
+}
+
+/** What is answered of one, which is noted in the audit. */
+function told(
+  { before, after }: { before?: DataPipelineRow | undefined; after: DataPipelineRow },
+  request: Asking['request'],
+): Saved {
+  request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
+  return { id: after.uid, name: after.name, type: after.type, result: before ? 'UPDATED' : 'CREATED' }
+}
+
+/** One after the other, so that each can be told what is wrong with it. Throws that. */
+async function saveEach(trx: Transaction<DB>, input: Asking): Promise<Saved[]> {
+  const saved: Saved[] = []
+  const refused: Violation[] = []
+  for (const [index, one] of input.body.dataPipelines.entries()) {
+    await sql`savepoint one`.execute(trx)
+    const found = await violations(index, async () => void saved.push(await save(trx, one, input)))
+    await (found.length > 0 ? sql`rollback to savepoint one` : sql`release savepoint one`).execute(trx)
+    refused.push(...found)
+    if (refused.length >= mostTold) break
+  }
+  refuseAll(refused)
+  return saved
 }
 
 async function save(trx: Transaction<DB>, body: DataPipelineBody, input: Asking): Promise<Saved> {
   const { caller, request } = input
-  const before = await lockMeant(trx, body, caller)
+  const before = await lockMeant(trx, body, caller, async (name) => {
+    const named = trx.selectFrom('data_pipelines').select('uid').where('client', '=', caller.client)
+    return (await named.where('name', '=', name).executeTakeFirst())?.uid
+  })
   const columns = await dataPipelineWriting.columns(trx, body, before, input)
   const after: DataPipelineRow = before
     ? await dataPipelines.update(trx, caller, before, columns)
     : await dataPipelines.insert(trx, caller, columns)
-  request.audit(after.uid, { ...(before && { before: withoutSecrets(before) }), after: withoutSecrets(after) })
-  return { id: after.uid, name: after.name, type: after.type, result: before ? 'UPDATED' : 'CREATED' }
+  return told({ before, after }, request)
 }
 
 /** The one of its id, or else of its name; undefined for a new one. */
@@ -57,17 +125,13 @@ async function lockMeant(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   caller: Caller,
+  uidOf: (name: string) => Promise<string | undefined>,
 ): Promise<DataPipelineRow | undefined> {
   const id = idOf(body)
   if (id !== undefined) return dataPipelines.lock(trx, caller, id, undefined)
-  const named = await trx
-    .selectFrom('data_pipelines')
-    .select('uid')
-    .where('client', '=', caller.client)
-    .where('name', '=', body.name)
-    .executeTakeFirst()
-  if (!named) return undefined
-  return dataPipelines.lock(trx, caller, named.uid, undefined).catch((error: unknown) => {
+  const named = await uidOf(body.name)
+  if (named === undefined) return undefined
+  return dataPipelines.lock(trx, caller, named, undefined).catch((error: unknown) => {
     // One that may not even be seen: its name is taken all the same.
     if (error instanceof Problem && error.status === 404)
       throw problems.conflict('/name', 'Another data pipeline has this name.')

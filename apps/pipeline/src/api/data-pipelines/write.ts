@@ -11,9 +11,9 @@ import { demandIdle } from '../in-use.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
 import { checkSchedule } from '../schedules/check-schedule.ts'
 import { scheduleColumns } from '../schedules/schedule-columns.ts'
-import { writableSchema } from '../schemas/referenced.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
+import { type Lookups, lookups } from './lookups.ts'
 import { qualityGroupColumn } from './quality-group.ts'
 import type { DataPipelineRow } from './row.ts'
 import { sourceColumns } from './source-columns.ts'
@@ -27,32 +27,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
     await checkSharingTargets(body.access, input)
   },
 
-  async columns(trx, body, current, input) {
-    if (current && current.type !== body.type)
-      throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
-    await kindOf(body.type).checkStored?.(body, trx)
-    const uid = current?.uid ?? randomUUID()
-    return {
-      ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
-      ...(await targetColumns(trx, body, current, input)),
-      name: body.name,
-      translations: JSON.stringify(body.translations ?? []),
-      description: body.description ?? null,
-      owner: body.owner ?? null,
-      url: body.url ?? null,
-      reference: body.reference ?? null,
-      source: body.source ?? null,
-      terms_of_use: body.termsOfUse ?? null,
-      tags: JSON.stringify(body.tags ?? []),
-      ...scheduleColumns(body),
-      anonymous_metadata: body.anonymousAccess?.metadata ?? false,
-      anonymous_data: body.anonymousAccess?.data ?? false,
-      transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),
-      ...sourceColumns(body, uid, current, input.keyRing),
-      ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
-      ...(await seededAccess(trx, body.access, current, input.caller.client)),
-    }
-  },
+  columns: (trx, body, current, input) => pipelineColumns(trx, body, current, input, lookups(trx, input.caller)),
 
   async beforeDelete(trx, row) {
     await demandIdle(trx, row, 'DATA_PIPELINE')
@@ -79,21 +54,55 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
   },
 }
 
+/** The columns of a pipeline. `known` answers what they depend on beside its body. */
+export async function pipelineColumns(
+  trx: Transaction<DB>,
+  body: DataPipelineBody,
+  current: DataPipelineRow | undefined,
+  input: Asked,
+  known: Lookups,
+): Promise<object> {
+  if (current && current.type !== body.type)
+    throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
+  await kindOf(body.type).checkStored?.(body, trx)
+  const uid = current?.uid ?? randomUUID()
+  return {
+    ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
+    ...(await targetColumns(trx, body, current, known)),
+    name: body.name,
+    translations: JSON.stringify(body.translations ?? []),
+    description: body.description ?? null,
+    owner: body.owner ?? null,
+    url: body.url ?? null,
+    reference: body.reference ?? null,
+    source: body.source ?? null,
+    terms_of_use: body.termsOfUse ?? null,
+    tags: JSON.stringify(body.tags ?? []),
+    ...scheduleColumns(body),
+    anonymous_metadata: body.anonymousAccess?.metadata ?? false,
+    anonymous_data: body.anonymousAccess?.data ?? false,
+    transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),
+    ...sourceColumns(body, uid, current, input.keyRing),
+    ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
+    ...(await seededAccess(trx, body.access, current, input.caller.client, known.defaultAccess)),
+  }
+}
+
 /** Where the rows go. Fixed once something was loaded: people's queries and views name the table. */
 async function targetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   current: DataPipelineRow | undefined,
-  { caller }: Asked,
+  known: Lookups,
 ) {
   const { schema, tableName } = body.dataWarehouseTarget
   const table = tableName ?? current?.table_name ?? identifiers([body.name])[0]!
   const wrong = identifierProblem(table)
   if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
 
-  const kept = current && (await schemaOf(trx, current.schema_id))
+  const kept = current && (await known.schema(current.schema_id))
   // Whoever may change the pipeline may leave it where it is; to bring one into a schema takes a right to that.
-  const found = kept?.uid === schema.id.toLowerCase() ? kept : await writableSchema(trx, caller, schema.id)
+  const found = kept?.uid === schema.id.toLowerCase() ? kept : await known.writableSchema(schema.id)
   if (!found)
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',
@@ -113,22 +122,10 @@ async function targetColumns(
       `The pipeline has loaded ${current.table_name} already: make another pipeline for another table.`,
     )
   }
-  await demandNoView(trx, found.id, table)
+  // Views are tables to whoever reads them.
+  if (await known.hasView(found.id, table))
+    throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name in the schema.')
   return { schema_id: found.id, table_name: table }
-}
-
-const schemaOf = (trx: Transaction<DB>, id: number) =>
-  trx.selectFrom('schemas').select(['id', 'uid', 'name', 'provider_schema']).where('id', '=', id).executeTakeFirst()
-
-/** Views are tables to whoever reads them. */
-async function demandNoView(trx: Transaction<DB>, schema: number, table: string): Promise<void> {
-  const view = await trx
-    .selectFrom('views')
-    .select('id')
-    .where('schema_id', '=', schema)
-    .where('view_name', '=', table)
-    .executeTakeFirst()
-  if (view) throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name in the schema.')
 }
 
 async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolean> {

@@ -15,7 +15,8 @@ export async function seededAccess(
   access: AccessPart | undefined,
   current: object | undefined,
   client: string,
+  otherwise = () => defaultAccess(trx, client),
 ): Promise<Record<string, unknown>> {
   if (current || access?.publicAccess) return accessColumns(access)
-  return accessColumns({ ...access, publicAccess: await defaultAccess(trx, client) })
+  return accessColumns({ ...access, publicAccess: await otherwise() })
 }

@@ -1,0 +1,64 @@
+import type { Caller } from '@sluice/http'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import { writableSchema } from '../schemas/referenced.ts'
+import { defaultAccess } from '../settings/default-access.ts'
+
+interface Schema {
+  id: number
+  uid: string
+  name: string
+  provider_schema: string
+}
+
+/** What a pipeline's columns depend on beside its body. */
+export interface Lookups {
+  schema(id: number): Promise<Schema | undefined>
+  /** Locked; undefined where the caller may not put anything into it. */
+  writableSchema(uid: string): Promise<Schema | undefined>
+  hasView(schema: number, name: string): Promise<boolean>
+  defaultAccess(): Promise<'NONE' | 'READ'>
+}
+
+/** Asks each time. */
+export function lookups(trx: Transaction<DB>, caller: Caller): Lookups {
+  return {
+    schema: (id) =>
+      trx
+        .selectFrom('schemas')
+        .select(['id', 'uid', 'name', 'provider_schema'])
+        .where('id', '=', id)
+        .executeTakeFirst(),
+    writableSchema: (uid) => writableSchema(trx, caller, uid),
+    async hasView(schema, name) {
+      const views = trx.selectFrom('views').select('id').where('schema_id', '=', schema)
+      return (await views.where('view_name', '=', name).executeTakeFirst()) !== undefined
+    },
+    defaultAccess: () => defaultAccess(trx, caller.client),
+  }
+}
+
+/** Asks once, for many pipelines of one transaction. What it locked has to stay locked until that ends. */
+export function rememberedLookups(trx: Transaction<DB>, caller: Caller): Lookups {
+  const asking = lookups(trx, caller)
+  const access = once(() => asking.defaultAccess())
+  const views = once(async (schema: number) => {
+    const rows = await trx.selectFrom('views').select('view_name').where('schema_id', '=', schema).execute()
+    return new Set(rows.map(({ view_name }) => view_name))
+  })
+  return {
+    schema: once(asking.schema),
+    writableSchema: once(asking.writableSchema),
+    hasView: async (schema, name) => (await views(schema)).has(name),
+    defaultAccess: () => access(''),
+  }
+}
+
+function once<Key, Answer>(ask: (key: Key) => Promise<Answer>): (key: Key) => Promise<Answer> {
+  const known = new Map<Key, Promise<Answer>>()
+  return (key) => {
+    const answer = known.get(key) ?? ask(key)
+    known.set(key, answer)
+    return answer
+  }
+}
