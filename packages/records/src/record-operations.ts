@@ -15,7 +15,7 @@ export interface Writing<C extends Context, Row, Body> {
   check(body: Body, input: C & Asked): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & Asked): Promise<object>
   /** Refuses, by a problem, to delete what is in use; notes what is to be cleared up elsewhere. The row is locked. */
-  beforeDelete(trx: Transaction<any>, row: Row): Promise<void>
+  beforeDelete(trx: Transaction<any>, row: Row, input: C & Asked): Promise<void>
   /** Clears up elsewhere, once the row is gone for good. Must not throw. */
   afterDelete(row: Row, input: C & Asked): Promise<void>
 }
@@ -68,7 +68,7 @@ export function recordOperations<C extends Context, Row extends { uid: string; v
       const { params } = input as In<undefined, undefined>
       const row = await input.write(async (trx) => {
         const locked = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
-        await writing.beforeDelete(trx, locked)
+        await writing.beforeDelete(trx, locked, input)
         await records.remove(trx, locked)
         input.request.audit(locked.uid, { before: withoutSecrets(locked) })
         return locked

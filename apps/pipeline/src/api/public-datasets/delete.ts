@@ -18,7 +18,7 @@ export async function removeDataset(input: Asked, key: string): Promise<void> {
     const row = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
     await demandUnused(trx, key, caller)
     await publicDatasets.remove(trx, row)
-    const loading = await takePipeline(trx, row.pipeline_id)
+    const loading = await takePipeline(trx, row.pipeline_id, input)
     request.audit(row.uid, { before: withoutSecrets(row) })
     return loading
   })
@@ -40,7 +40,7 @@ async function demandUnused(trx: Transaction<DB>, key: string, caller: Caller): 
   )
 }
 
-async function takePipeline(trx: Transaction<DB>, id: number): Promise<DataPipelineRow> {
+async function takePipeline(trx: Transaction<DB>, id: number, input: Asked): Promise<DataPipelineRow> {
   const active = await trx
     .selectFrom('runs')
     .select('uid')
@@ -54,7 +54,7 @@ async function takePipeline(trx: Transaction<DB>, id: number): Promise<DataPipel
     .where('id', '=', id)
     .$castTo<DataPipelineRow>()
     .executeTakeFirstOrThrow()
-  await dataPipelineWriting.beforeDelete(trx, row)
+  await dataPipelineWriting.beforeDelete(trx, row, input)
   await trx.deleteFrom('data_pipelines').where('id', '=', id).execute()
   return row
 }

@@ -5,12 +5,25 @@ import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { sealVariableValue } from '../../sealed-variables.ts'
 import type { PipelineContext } from '../operation.ts'
+import { demandUnused } from './in-use.ts'
 import type { VariableRow } from './records.ts'
 
 export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody> = {
   async check() {},
-  columns: async (_trx, body, current, { caller, keyRing }) => variableColumns(body, current, caller.client, keyRing),
-  async beforeDelete() {},
+
+  async columns(trx, body, current, { caller, keyRing }) {
+    if (current && current.name !== body.name)
+      await demandUnused(trx, current, {
+        pointer: '/name',
+        before: 'Make another variable of the new name, and let them use that one first.',
+        keyRing,
+      })
+    return variableColumns(body, current, caller.client, keyRing)
+  },
+
+  beforeDelete: (trx, row, { keyRing }) =>
+    demandUnused(trx, row, { pointer: '/', before: 'Take it out of them first.', keyRing }),
+
   async afterDelete() {},
 }
 

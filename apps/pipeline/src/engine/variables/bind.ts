@@ -42,6 +42,13 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
   }
 }
 
+/** The names of the variables that SQL uses. Those in comments are none, and neither are those that it may not use where they are. */
+export function variablesInSql(sql: string): Set<string> {
+  const names = new Set<string>()
+  for (const { kind, text } of sqlPieces(sql)) if (kind === 'variable') names.add(text.slice(2, -1).trim())
+  return names
+}
+
 function refuse({ kind, text }: { kind: string; text: string }): void {
   if (kind === 'parameter')
     throw new VariableProblem(

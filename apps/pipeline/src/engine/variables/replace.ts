@@ -28,6 +28,19 @@ function inText(text: string, variables: ReadonlyMap<string, string>): string {
   })
 }
 
+/** The names of the variables that stand in any text of these settings. */
+export function variablesInSettings(...settings: unknown[]): Set<string> {
+  const names = new Set<string>()
+  const look = (value: unknown): void => {
+    if (typeof value === 'string') {
+      for (const [written, inside] of value.matchAll(placeholder))
+        if (!written.startsWith('$$')) names.add(inside!.trim())
+    } else if (value !== null && typeof value === 'object') Object.values(value).forEach(look)
+  }
+  settings.forEach(look)
+  return names
+}
+
 /** Whether anything in them names a variable, so that nothing has to be opened for the others. */
 export function namesVariables(...settings: unknown[]): boolean {
   return JSON.stringify(settings).includes('${')
