@@ -9,10 +9,10 @@ interface Given {
 
 /** A good request of every operation on data quality checks and groups of them. */
 export function goodQuality(given: () => Given) {
-  const check = async () =>
-    (await given().owner.post('/data-quality-checks').send(checkBody()).expect(201)).body.id as string
-  const group = async () => {
-    const body = groupBody({ dataQualityChecks: [{ id: await check() }] })
+  const check = async (changes: object = {}) =>
+    (await given().owner.post('/data-quality-checks').send(checkBody(changes)).expect(201)).body.id as string
+  const group = async (changes: object = {}) => {
+    const body = groupBody({ dataQualityChecks: [{ id: await check(changes) }] })
     return (await given().owner.post('/data-quality-check-groups').send(body).expect(201)).body.id as string
   }
   const run = async () => {
@@ -25,6 +25,7 @@ export function goodQuality(given: () => Given) {
     await given().owner.post(`/data-quality-check-groups/${uid}/start`).send({}).expect(202)
     return { uid }
   }
+  const asking = { query: 'select ${country}' }
   const variables = [{ name: 'country', secured: false, value: 'NO' }]
   const access = { publicAccess: 'READ', userAccess: [], userGroupAccess: [] }
   const labels = [{ key: 'severity', value: 'high' }]
@@ -36,7 +37,7 @@ export function goodQuality(given: () => Given) {
     'dataQualityChecks.update': async () => ({ uid: await check(), body: checkBody() }),
     'dataQualityChecks.delete': async () => ({ uid: await check() }),
     'dataQualityChecks.share': async () => ({ uid: await check(), body: access }),
-    'dataQualityChecks.run': async () => ({ uid: await check(), body: { variables } }),
+    'dataQualityChecks.run': async () => ({ uid: await check(asking), body: { variables } }),
     'dataQualityCheckGroups.list': async () => ({ query: '?pageSize=5&locale=fr' }),
     'dataQualityCheckGroups.search': async () => ({ body: { query: 'group', paging: {} } }),
     'dataQualityCheckGroups.create': async () => ({ body: groupBody({ dataQualityChecks: [{ id: await check() }] }) }),
@@ -44,8 +45,8 @@ export function goodQuality(given: () => Given) {
     'dataQualityCheckGroups.update': async () => ({ uid: await group(), body: groupBody({ labels }) }),
     'dataQualityCheckGroups.delete': async () => ({ uid: await group() }),
     'dataQualityCheckGroups.share': async () => ({ uid: await group(), body: access }),
-    'dataQualityCheckGroups.run': async () => ({ uid: await group(), body: { variables } }),
-    'dataQualityCheckGroups.start': async () => ({ uid: await group(), body: { variables } }),
+    'dataQualityCheckGroups.run': async () => ({ uid: await group(asking), body: { variables } }),
+    'dataQualityCheckGroups.start': async () => ({ uid: await group(asking), body: { variables } }),
     'dataQualityCheckGroups.cancel': started,
     'dataQualityCheckGroups.runs': started,
     'dataQualityCheckGroups.qualityResults': run,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Client } from 'pg'
 import { sprung, trapped } from '../crash/scene.ts'
+import { columns, loadAll } from '../rows.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from '../api/app-under-test.ts'
 import { checkBody, groupBody } from '../api/quality-bodies.ts'
 import { job, workflowBody } from '../api/workflow-body.ts'
@@ -118,7 +119,10 @@ describe('a pipeline with a group of checks', () => {
     ])
     const first = await load(uid, good)
     expect(first).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED' })
-    expect(first.message).toMatch(/“Check \w+”: The query failed .* does not exist\. Write “named” without a schema: /)
+    expect(first.message).toContain(
+      `“${checks[0].name}”: It names ${schema.schemaName}.named with its schema, where nothing was published yet. Write “named” without a schema: `,
+    )
+    expect(first.message).toContain(`“${checks[1].name}”: The check could not be run. Whoever may read it sees why.`)
     for (const check of checks)
       await owner
         .put(`/data-quality-checks/${check.id}`)
@@ -129,6 +133,40 @@ describe('a pipeline with a group of checks', () => {
     const { message } = await load(uid, good)
     expect(message).toContain(
       `It names ${schema.schemaName}.named with its schema, which is the rows of the last load. Write “named” without a schema`,
+    )
+  })
+
+  it('repeats cells to those who may read the check, not in the run, its log or an alert', async () => {
+    const { uid } = await gated('told', ['select word::integer from told'])
+    const run = await load(uid, 'id,word\n1,canary-cell\n')
+    expect(run).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED' })
+    expect((await results(uid, run.taskId))[0].message).toContain('canary-cell')
+    const { body: log } = await owner.get(`/data-pipelines/${uid}/logs?taskId=${run.taskId}`).expect(200)
+    const alerts = await service.stack.db.selectFrom('alerts').select('content').execute()
+    expect(alerts.length).toBeGreaterThan(0)
+    expect(JSON.stringify([run, log, alerts])).not.toContain('canary-cell')
+    expect(JSON.stringify(log)).toContain('Whoever may read it sees why')
+  })
+
+  it('finds other tables in its own schema first, and refuses a name that only others have, several of them', async () => {
+    const warehouse = await service.stack.warehouses.open(client)
+    for (const [name, table] of [
+      ['aaa', 'lookup'],
+      ['bbb', 'lookup'],
+      ['aaa', 'own'],
+      [schema.schemaName, 'own'],
+    ] as const) {
+      await warehouse.ensureSchema(name)
+      const shape = columns({ id: 'INTEGER' })
+      await loadAll(warehouse, { schema: name, table, columns: shape }, name === 'aaa' ? [[1]] : [])
+    }
+    const { uid, checks } = await gated('preferring', [
+      'select id from preferring join own using (id)',
+      'select id from preferring join lookup using (id)',
+    ])
+    const { message } = await load(uid, good)
+    expect(message).toBe(
+      `1 of 2 checks is not OK. “${checks[1].name}”: Several schemas have a table "lookup": "aaa", "bbb". Write the one that is meant before its name, such as aaa.lookup. The rows are not published: the old data stays.`,
     )
   })
 

@@ -1,8 +1,9 @@
 import type { GroupResult, ResultEnvelope, RunInput } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
+import { ambiguousRefused } from '../../engine/quality/ambiguous-refused.ts'
 import { checksOfGroup } from '../../engine/quality/checks-of-group.ts'
 import { recordGroupRun } from '../../engine/quality/record-group-run.ts'
-import { type CheckOutcome, runChecks } from '../../engine/quality/run-checks.ts'
+import { type CheckOutcome, runChecks, unfit } from '../../engine/quality/run-checks.ts'
 import { sealInput } from '../../engine/quality/sealed-input.ts'
 import { valuesFor } from '../../engine/quality/values.ts'
 import { verdictOn } from '../../engine/quality/verdict.ts'
@@ -10,6 +11,7 @@ import { startRun } from '../../engine/runs/start-run.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
 import { checking } from '../data-quality/checking-queue.ts'
 import { presentOutcome, readableChecks } from '../data-quality/present-results.ts'
+import { demandKnownVariables } from '../data-quality/run-variables.ts'
 import type { PipelineContext } from '../operation.ts'
 import { accepted } from '../runs/operations.ts'
 import { dataQualityCheckGroups as groups } from './records.ts'
@@ -25,8 +27,9 @@ const longest = 60
 export async function runGroup(input: Asking): Promise<GroupResult> {
   const { db, caller, params, body, warehouses, keyRing, request, write, queue } = input
   const group = await groups.readToWrite(db, caller, params.uid, undefined)
-  const [checks, variables, warehouse] = await Promise.all([
-    checksOfGroup(db, group.id),
+  const checks = await checksOfGroup(db, group.id)
+  await demandKnownVariables(db, group.client, checks, body.variables)
+  const [variables, warehouse] = await Promise.all([
     valuesFor(db, group.client, keyRing, body.variables),
     warehouses.find(group.client),
   ])
@@ -34,7 +37,8 @@ export async function runGroup(input: Asking): Promise<GroupResult> {
   const outcomes: CheckOutcome[] = []
   const run = async (signal: AbortSignal): Promise<void> => {
     const schemas = (await warehouse?.schemas()) ?? []
-    const surroundings = { warehouse, variables, schemas, limits, seconds: longest, signal }
+    const refusal = ambiguousRefused(warehouse)
+    const surroundings = { warehouse, variables, schemas, limits, seconds: longest, refusal, signal }
     for await (const outcome of runChecks(checks, surroundings)) outcomes.push(outcome)
   }
   await whileAsked(
@@ -48,12 +52,7 @@ export async function runGroup(input: Asking): Promise<GroupResult> {
     run,
   )
   for (const check of checks.slice(outcomes.length))
-    outcomes.push({
-      check,
-      status: 'ERROR',
-      message: `It was not run: the ${longest} seconds that there are were over.`,
-      completedAt: new Date(),
-    })
+    outcomes.push(unfit(check, `It was not run: the ${longest} seconds that there are were over.`))
 
   const verdict = verdictOn(outcomes)
   const ended = await write(async (trx) => {
@@ -86,6 +85,7 @@ export async function startGroup(input: Asking): Promise<ResultEnvelope> {
   const given = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))
   const { run, existing } = await write(async (trx) => {
     const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
+    await demandKnownVariables(trx, client, await checksOfGroup(trx, id), given)
     const runnable = { id, client, kind: 'DATA_QUALITY_CHECK_GROUP' as const }
     const started = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
     if (!started.existing) await sealInput(trx, started.run, given, keyRing)

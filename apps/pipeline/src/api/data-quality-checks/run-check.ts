@@ -1,10 +1,12 @@
 import type { CheckResult, RunInput } from '@sluice/contracts'
 import type { Input } from '@sluice/http'
-import { type CheckOutcome, runCheck } from '../../engine/quality/run-checks.ts'
+import { ambiguousRefused } from '../../engine/quality/ambiguous-refused.ts'
+import { type CheckOutcome, runCheck, unfit } from '../../engine/quality/run-checks.ts'
 import { valuesFor } from '../../engine/quality/values.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
 import { checking } from '../data-quality/checking-queue.ts'
 import { presentOutcome } from '../data-quality/present-results.ts'
+import { demandKnownVariables } from '../data-quality/run-variables.ts'
 import type { PipelineContext } from '../operation.ts'
 import { dataQualityChecks } from './records.ts'
 
@@ -20,21 +22,19 @@ export async function runOneCheck(
   const { db, caller, params, body, warehouses, keyRing, request } = input
   const { uid, name, query, client } = await dataQualityChecks.read(db, caller, params.uid)
   const check = { uid, name, query }
+  await demandKnownVariables(db, client, [check], body.variables)
   const [variables, warehouse] = await Promise.all([
     valuesFor(db, client, keyRing, body.variables),
     warehouses.find(client),
   ])
-  const late = (): CheckOutcome => ({
-    check,
-    status: 'ERROR',
-    message: `The check took longer than ${longest / 1_000} seconds and was stopped.`,
-    completedAt: new Date(),
-  })
+  const late = (): CheckOutcome =>
+    unfit(check, `The check took longer than ${longest / 1_000} seconds and was stopped.`)
   const outcome = await whileAsked(
     { socket: request.stream.socket, queue: (work) => checking(client, work), longest, late },
     async (signal) => {
       const schemas = (await warehouse?.schemas()) ?? []
-      return runCheck(check, { warehouse, variables, schemas, limits, signal })
+      const refusal = ambiguousRefused(warehouse)
+      return runCheck(check, { warehouse, variables, schemas, limits, refusal, signal })
     },
   )
   return presentOutcome(outcome, true)

@@ -3,7 +3,7 @@ import type { Caller } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { CheckOutcome, Found } from '../../engine/quality/run-checks.ts'
+import { type CheckOutcome, couldNotBeRun, type Found } from '../../engine/quality/run-checks.ts'
 import { presentColumn } from '../data-pipelines/loaded-table.ts'
 
 /** Which of these checks the caller may read. Of the others they are not shown what rows they found. */
@@ -20,7 +20,7 @@ export async function readableChecks(db: Kysely<DB>, caller: Caller, uids: reado
 
 /** What a check found, with its rows if `readable`. */
 export function presentOutcome(
-  { check, status, message, found, completedAt }: CheckOutcome,
+  { check, status, message, found, completedAt }: Omit<CheckOutcome, 'toAll'>,
   readable: boolean,
 ): CheckResult {
   return {
@@ -28,7 +28,7 @@ export function presentOutcome(
     name: check.name,
     status,
     // What a server says of a query may repeat what it read.
-    message: status === 'ERROR' && !readable ? 'The check could not be run. Whoever may read it sees why.' : message,
+    message: status === 'ERROR' && !readable ? couldNotBeRun : message,
     completedAt: completedAt.toISOString(),
     violations: found?.violations,
     ...(found && readable && { data: queryResult(check.name, found) }),

@@ -10,16 +10,14 @@ export function oldRowsRefused(
   const instead = `Write ${names} without a schema: that is the rows that are about to be published.`
 
   /** Before the first publication there is no such table: then nobody would guess what is wrong with its name. */
-  function explained(error: unknown): unknown {
-    const named = tables.some(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
-    if (!(error instanceof WarehouseProblem) || !named) return error
-    return new WarehouseProblem(error.code, `${error.message} ${instead}`, { cause: error, retryable: error.retryable })
+  function unknown(error: unknown): string {
+    const named = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
+    if (!(error instanceof WarehouseProblem) || !named) throw error
+    return `It names ${named.schema}.${named.table} with its schema, where nothing was published yet. ${instead}`
   }
-
   return async (query: UserQuery, signal) => {
-    const old = await rehearsal.oldRows(query, signal).catch((error: unknown) => {
-      throw explained(error)
-    })
+    const old = await rehearsal.oldRows(query, signal).catch(unknown)
+    if (typeof old === 'string') return old
     if (!old) return undefined
     return old.view
       ? `It reads the view ${old.name}, which shows the rows of the last load. ${instead}`

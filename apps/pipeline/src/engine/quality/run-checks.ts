@@ -30,8 +30,10 @@ export interface Found {
 export interface CheckOutcome {
   check: CheckToRun
   status: CheckStatus
-  /** A sentence for people, without values of secured variables. */
+  /** A sentence for whoever may read the check, without values of secured variables. */
   message: string
+  /** The same for whoever sees the run, in logs and alerts too: without what the server said, which may repeat cells. */
+  toAll: string
   found?: Found
   completedAt: Date
 }
@@ -48,7 +50,7 @@ export interface Surroundings {
   seconds?: number
   /** Seconds to wait while the client's other queries take all turns; nobody waits where it is absent. */
   patience?: number
-  /** Asked about each query before it is run: a sentence refuses it, which is an ERROR. */
+  /** Asked about each query before it is run: a sentence, for whoever sees the run, refuses it, which is an ERROR. */
   refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
   signal: AbortSignal
 }
@@ -96,19 +98,32 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
       startedAt: startedAt.toISOString(),
       milliseconds,
     }
-    return none
-      ? { check, status: 'OK', message: 'No row violates the check.', found, completedAt: new Date() }
-      : { check, status: 'FAILED', message: violationsOf(found), found, completedAt: new Date() }
+    const message = none ? 'No row violates the check.' : violationsOf(found)
+    return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, found, completedAt: new Date() }
   } catch (error) {
     signal.throwIfAborted()
     const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
-    if (known) return unfit(check, hide.text(error.message))
-    throw error
+    if (!known) throw error
+    const message = hide.text(error.message)
+    return unfit(check, message, error instanceof VariableProblem || ownWords.has(error.code) ? message : couldNotBeRun)
   }
 }
 
-function unfit(check: CheckToRun, message: string): CheckOutcome {
-  return { check, status: 'ERROR', message: storable(message, 2_000), completedAt: new Date() }
+/** Said of a check that failed to run to those who may not read it. */
+export const couldNotBeRun = 'The check could not be run. Whoever may read it sees why.'
+
+/** Problems whose sentences are ours from end to end. */
+const ownWords = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
+
+/** A check that could not be run. */
+export function unfit(check: CheckToRun, message: string, toAll = message): CheckOutcome {
+  return {
+    check,
+    status: 'ERROR',
+    message: storable(message, 2_000),
+    toAll: storable(toAll, 2_000),
+    completedAt: new Date(),
+  }
 }
 
 function violationsOf({ rows, violations }: Pick<Found, 'rows' | 'violations'>): string {

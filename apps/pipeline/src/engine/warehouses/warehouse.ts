@@ -124,6 +124,13 @@ export interface OldRows {
   view: boolean
 }
 
+/** A name without a schema that several schemas have a table or view of. */
+export interface AmbiguousTable {
+  name: string
+  /** In the order of their names. */
+  schemas: string[]
+}
+
 /** The rows that are about to be published, as role `read` finds them. Disposing it leaves nothing behind. */
 export interface Rehearsal extends AsyncDisposable {
   /** Hidden: where the rows stand under the names of their tables. For the first of a query's `schemas`. */
@@ -247,6 +254,12 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    * result is as of its beginning, however long the pages take, and holds up no load.
    */
   queryPages(query: UserQuery, pageRows: number, signal: AbortSignal): AsyncIterable<Rows>
+  /**
+   * A table that the query names without a schema, where several of its `schemas` have one of that name; the first `preferred`
+   * schemas come before the others and are no reason. Undefined where there is none. The query is planned, not run. Throws what
+   * `query` throws.
+   */
+  ambiguousTable(query: UserQuery, preferred: number, signal: AbortSignal): Promise<AmbiguousTable | undefined>
   /** The schemas of this warehouse that are the client's own, by name. */
   schemas(): Promise<string[]>
   dropTable(schema: string, table: string): Promise<void>

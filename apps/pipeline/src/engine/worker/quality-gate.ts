@@ -1,5 +1,6 @@
 import { failpoint } from '../failpoints.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
+import { ambiguousRefused, refusedByAny } from '../quality/ambiguous-refused.ts'
 import { checksOfGroup } from '../quality/checks-of-group.ts'
 import { forgetResults, keepResult } from '../quality/keep-results.ts'
 import { oldRowsRefused } from '../quality/old-rows-refused.ts'
@@ -47,7 +48,7 @@ export function qualityGate(
         schemas: [rehearsal.schema, schema, ...others],
         limits: queuedLimits,
         patience,
-        refusal: oldRowsRefused(rehearsal, tables),
+        refusal: refusedByAny(oldRowsRefused(rehearsal, tables), ambiguousRefused(warehouse, 2)),
         signal,
       }
       for await (const outcome of runChecks(checks, surroundings)) {

@@ -1,4 +1,5 @@
 import { LoadProblem } from '../loads/load-feeds.ts'
+import { ambiguousRefused } from '../quality/ambiguous-refused.ts'
 import { checksOfGroup } from '../quality/checks-of-group.ts'
 import { forgetResults, keepResult } from '../quality/keep-results.ts'
 import { qualityFailed } from '../quality/record-group-run.ts'
@@ -34,6 +35,7 @@ async function runCheckGroup(
     schemas,
     limits: queuedLimits,
     patience,
+    refusal: ambiguousRefused(warehouse),
     signal,
   })) {
     outcomes.push(outcome)
@@ -51,8 +53,8 @@ async function runCheckGroup(
   }
 }
 
-export function logOutcome(log: RunLog, { check, status, message }: CheckOutcome): void {
-  const text = `Check “${check.name}”: ${message}`
+export function logOutcome(log: RunLog, { check, status, toAll }: CheckOutcome): void {
+  const text = `Check “${check.name}”: ${toAll}`
   if (status === 'OK') log.write('INFO', 'LOW', text)
   else log.write('WARN', 'HIGH', text)
 }

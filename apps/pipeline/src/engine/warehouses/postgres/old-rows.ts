@@ -1,12 +1,7 @@
-import type { Client } from 'pg'
-import { escapeIdentifier } from 'pg'
 import type { OldRows, UserQuery } from '../warehouse.ts'
-import { cut, readClient, type WarehouseAccess } from './access.ts'
-import { queryProblem } from './query-problems.ts'
-import { beginReading, executeOne, leave } from './reading.ts'
+import type { WarehouseAccess } from './access.ts'
+import { planning } from './planning.ts'
 
-/** Without ANALYZE, which behind this list of options is no word of the language any more: it plans, and runs nothing. */
-const explain = 'explain (costs off) '
 const seconds = 30
 
 /**
@@ -29,28 +24,15 @@ const touched = `
   order by view desc, depth desc, name limit 1`
 
 /** See `Rehearsal.oldRows`. `live` are the oids of the tables and their partitions. */
-export async function readsOldRows(
+export function readsOldRows(
   access: WarehouseAccess,
   live: readonly number[],
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<OldRows | undefined> {
-  signal.throwIfAborted()
-  const client: Client = readClient(access)
-  const abort = () => cut(client)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    await client.connect()
-    const searchPath = (query.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
-    await client.query(`${beginReading({ searchPath, idle: 30 })}; set local statement_timeout = '${seconds}s'; select`)
-    await executeOne(client, explain + query.text, query.values)
+  return planning(access, query, { seconds, signal }, async (client, plan) => {
+    await plan(query.schemas ?? [])
     const { rows } = await client.query<OldRows>(touched, [live])
     return rows[0]
-  } catch (error) {
-    signal.throwIfAborted()
-    throw queryProblem(error, { query, prefix: explain.length, seconds })
-  } finally {
-    signal.removeEventListener('abort', abort)
-    await leave(client)
-  }
+  })
 }

@@ -1,6 +1,7 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
+import { ambiguousTable } from './ambiguous-table.ts'
 import { findCursor, findPublication, findTable } from './catalogue.ts'
 import { defineView } from './define-view.ts'
 import { untilDurable } from './durable.ts'
@@ -108,6 +109,8 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
       using _turn = await turns.pushes.take(signal)
       yield* queryPages(access, asked, pageRows, signal)
     },
+
+    ambiguousTable: (asked, preferred, signal) => ambiguousTable(access, asked, preferred, signal),
 
     schemas: () => run('the warehouse', listSchemas),
 

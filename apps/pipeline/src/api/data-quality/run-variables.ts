@@ -1,0 +1,47 @@
+import type { RunInput, Violation } from '@sluice/contracts'
+import { Problem } from '@sluice/http'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { variablesInSql } from '../../engine/variables/bind.ts'
+
+type Given = NonNullable<RunInput['variables']>
+
+/**
+ * Refuses values for names that nothing knows, which are mistyped ones: none of the queries uses them and none is stored. Also
+ * two values for one name.
+ */
+export async function demandKnownVariables(
+  db: Kysely<DB>,
+  client: string,
+  checks: readonly { query: string }[],
+  given: Given = [],
+): Promise<void> {
+  if (given.length === 0) return
+  const names = given.map(({ name }) => name)
+  const stored = await db
+    .selectFrom('variables')
+    .select('name')
+    .where('client', '=', client)
+    .where('name', 'in', names)
+    .execute()
+  const known = new Set(stored.map(({ name }) => name))
+  for (const { query } of checks) for (const name of variablesInSql(query)) known.add(name)
+  const errors = names.flatMap((name, index): Violation[] => {
+    const wrong = names.indexOf(name) < index ? twice(name) : known.has(name) ? undefined : unknown(name, checks.length)
+    return wrong ? [{ pointer: `/variables/${index}/name`, detail: wrong }] : []
+  })
+  if (errors.length === 0) return
+  throw new Problem(422, 'refused', 'The request is well formed, but a rule refuses it.', {
+    detail: errors[0]!.detail,
+    errors,
+  })
+}
+
+const shown = (name: string) => `\${${name.slice(0, 100)}}`
+
+const twice = (name: string) => `${shown(name)} is given two values.`
+
+function unknown(name: string, checks: number): string {
+  const uses = checks === 1 ? 'The check does not use' : 'No check of the group uses'
+  return `${uses} ${shown(name)}, and no variable of that name is stored: mend its name, or leave it out.`
+}
