@@ -10,7 +10,8 @@ import { MysqlArrivals } from './arrivals.ts'
 import { columnOf, type MysqlField, needsText } from './columns.ts'
 import { explainMysql } from './problems.ts'
 import { RowReader } from './row-reader.ts'
-import { backticked, demandQuery, NotAllowed, statementText } from './statements.ts'
+import { NotAllowed, statementText } from '../statements.ts'
+import { backticked, demandQuery } from './statements.ts'
 
 export const mysql: Engine = { name: 'MySQL', open, explain: explainMysql }
 
@@ -111,7 +112,7 @@ class MysqlSession implements Session {
   }
 
   async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
-    const text = statementText(statement)
+    const text = statementText(statement, backticked)
     demandQuery(text)
     let prepared = await this.#prepare(text)
     if (prepared.columns.length === 0) throw new NotAllowed()
@@ -212,7 +213,7 @@ function withTexts(statement: Extract<Statement, { name: string }>, fields: read
   const columns = fields.map((field) =>
     needsText(field) ? `st_astext(${backticked(field.name)}) as ${backticked(field.name)}` : backticked(field.name),
   )
-  return statementText(statement, columns.join(', '))
+  return statementText(statement, backticked, columns.join(', '))
 }
 
 function geometryNote(fields: readonly MysqlField[]): Note {

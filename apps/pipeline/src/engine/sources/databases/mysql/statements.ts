@@ -1,22 +1,6 @@
-import type { Statement } from '../protocol.ts'
-
-/** The statement is something else than a query. */
-export class NotAllowed extends Error {
-  override readonly name = 'NotAllowed'
-
-  constructor() {
-    super('only queries are run')
-  }
-}
+import { NotAllowed } from '../statements.ts'
 
 export const backticked = (name: string): string => `\`${name.replaceAll('`', '``')}\``
-
-/** What is read, as one query; of a table, which columns of it. */
-export function statementText(statement: Statement, columns = '*'): string {
-  if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
-  const { schema, name } = statement
-  return `select ${columns} from ${schema ? `${backticked(schema)}.` : ''}${backticked(name)}`
-}
 
 /**
  * Throws `NotAllowed` unless the statement begins like a query. That it is one only is the protocol's rule, and that it changes nothing

@@ -9,7 +9,8 @@ import { connectString } from './connect-string.ts'
 import { pinNetwork } from './pinned-network.ts'
 import { explainOracle } from './problems.ts'
 import { readRows, rowsAtOnce } from './read-rows.ts'
-import { NotAllowed, statementText } from './statements.ts'
+import { NotAllowed, statementText } from '../statements.ts'
+import { quoted } from './quoted.ts'
 
 export const oracle: Engine = { name: 'Oracle', open, explain: explainOracle }
 
@@ -52,7 +53,7 @@ class OracleSession implements Session {
   received = (): number => this.#received
 
   async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
-    this.#text = statementText(statement)
+    this.#text = statementText(statement, quoted)
     const { metaData, statementType } = await this.#connection.getStatementInfo(this.#text)
     if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new NotAllowed()
     this.#columns = metaData

@@ -10,7 +10,8 @@ import { CopyOut } from './copy-out.ts'
 import { columnOf, type Field, readExpression, type TypeInfo } from './columns.ts'
 import { Describe } from './describe.ts'
 import { connectDirectly } from './direct-socket.ts'
-import { embedded, NotAllowed, statementText } from './statements.ts'
+import { NotAllowed, statementText } from '../statements.ts'
+import { embedded } from './statements.ts'
 import { explainPostgres } from './problems.ts'
 
 export const postgres: Engine = { name: 'PostgreSQL', open, explain: explainPostgres }
@@ -102,7 +103,7 @@ class PostgresSession implements Session {
   received = (): number => this.#socket.bytesRead
 
   async describe(statement: Statement): Promise<Described> {
-    this.#text = statementText(statement)
+    this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
     // Alone and first: only what is one whole statement by itself is put inside another one.
     const fields = await this.#fieldsOf(this.#text)
     if (fields.length === 0) throw new NotAllowed()
@@ -143,7 +144,7 @@ class PostgresSession implements Session {
       await this.#client.query(query)
     } catch (error) {
       if ((error as { code?: string }).code !== '42601') throw error
-      throw new NotAllowed({ cause: error })
+      throw new NotAllowed(undefined, { cause: error })
     }
   }
 

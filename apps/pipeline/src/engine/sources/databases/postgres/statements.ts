@@ -1,22 +1,3 @@
-import { escapeIdentifier } from 'pg'
-import type { Statement } from '../protocol.ts'
-
-/** The statement is something else than a query. */
-export class NotAllowed extends Error {
-  override readonly name = 'NotAllowed'
-
-  constructor(options?: ErrorOptions) {
-    super('only queries are run', options)
-  }
-}
-
-/** What is read, as one query. */
-export function statementText(statement: Statement): string {
-  if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
-  const { schema, name } = statement
-  return `select * from ${schema ? `${escapeIdentifier(schema)}.` : ''}${escapeIdentifier(name)}`
-}
-
 /**
  * These expressions over a query whose columns are called c1, c2 … in them. The query was parsed alone before, so it is one whole
  * statement whose brackets, quotes and comments end inside it; a comment to the end of the line ends at the line's end.

@@ -2,7 +2,7 @@ import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-config.ts'
 import { codes, messageOf } from '../problems.ts'
 import type { Explained, ProblemCode } from '../session.ts'
-import { NotAllowed } from './statements.ts'
+import { NotAllowed } from '../statements.ts'
 
 const byNumber: Record<number, ProblemCode> = {
   18456: 'AUTHENTICATION_FAILED',

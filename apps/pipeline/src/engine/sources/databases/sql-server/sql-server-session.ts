@@ -10,7 +10,8 @@ import { writeRow } from '../write-row.ts'
 import { columnOf, type ServerField, readExpression } from './columns.ts'
 import { encryptedOnly } from './encrypted-only.ts'
 import { explainSqlServer } from './problems.ts'
-import { demandQuery, embedded, NotAllowed, statementText } from './statements.ts'
+import { NotAllowed, statementText } from '../statements.ts'
+import { bracketed, demandQuery, embedded } from './statements.ts'
 
 export const sqlServer: Engine = { name: 'SQL Server', open, explain: explainSqlServer }
 
@@ -83,7 +84,7 @@ class SqlServerSession implements Session {
   }
 
   async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
-    this.#text = statementText(statement)
+    this.#text = statementText(statement, bracketed)
     demandQuery(this.#text)
     // Alone and first: only what is whole by itself is put inside another query, where only one query is understood.
     this.#fields = await this.#fieldsOf(this.#text)

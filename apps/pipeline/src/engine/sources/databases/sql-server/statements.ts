@@ -1,22 +1,6 @@
-import type { Statement } from '../protocol.ts'
+import { NotAllowed } from '../statements.ts'
 
-/** The statement is something else than a query, or a query that cannot stand inside another one. */
-export class NotAllowed extends Error {
-  override readonly name = 'NotAllowed'
-
-  constructor(message = 'only queries are run') {
-    super(message)
-  }
-}
-
-const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
-
-/** What is read, as one query. */
-export function statementText(statement: Statement): string {
-  if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
-  const { schema, name } = statement
-  return `select * from ${schema ? `${bracketed(schema)}.` : ''}${bracketed(name)}`
-}
+export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
 /**
  * Throws `NotAllowed` unless the statement begins with SELECT. Statements follow each other here without any sign between them, so a query

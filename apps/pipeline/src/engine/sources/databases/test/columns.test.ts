@@ -3,7 +3,8 @@ import { RowEncoder, TupleBuffer } from '@sluice/tuples'
 import oracledb from 'oracledb'
 import { columnOf as oracleColumn, convertValue, fetchAs } from '../oracle/columns.ts'
 import { columnOf as serverColumn, readExpression } from '../sql-server/columns.ts'
-import { demandQuery, embedded, statementText } from '../sql-server/statements.ts'
+import { bracketed, demandQuery, embedded } from '../sql-server/statements.ts'
+import { statementText } from '../statements.ts'
 
 describe('columns of SQL Server', () => {
   const field = (type: string | null, precision = 0, scale = 0, user: string | null = null) => ({
@@ -43,7 +44,7 @@ describe('columns of SQL Server', () => {
   })
 
   it('puts a query into another, and refuses what cannot stand there', () => {
-    expect(statementText({ table: 't', schema: 'a]b', name: 't' })).toBe('select * from [a]]b].[t]')
+    expect(statementText({ table: 't', schema: 'a]b', name: 't' }, bracketed)).toBe('select * from [a]]b].[t]')
     expect(embedded('select 1 -- one', ['c1'], 1)).toBe('select c1 from (\nselect 1 -- one\n) as source(c1)')
     for (const text of [
       'drop table t',
