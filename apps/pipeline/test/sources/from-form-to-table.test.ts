@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
+import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { kobo } from './kobo.scene.ts'
+import type { StandIn } from './scene.ts'
+
+let service: Service
+let owner: Asking
+let worker: WorkerProcess
+let standIn: StandIn
+let schema: string
+let own: { type: string; apiSource: { url: string; authToken?: string }; survey: string }
+
+beforeAll(async () => {
+  service = await startService()
+  worker = await spawnWorker(service.environment)
+  standIn = await kobo.start()
+  const { id } = await service.identity.client()
+  owner = service.as(await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+  const { apiSource, ...settings } = standIn.settings as unknown as typeof own
+  own = { ...settings, apiSource: { ...apiSource, authToken: standIn.secrets['authToken']! } }
+})
+afterAll(async () => {
+  await worker?.[Symbol.asyncDispose]()
+  await standIn?.server[Symbol.asyncDispose]()
+  await service?.stop()
+})
+
+async function run(id: string, mode?: 'FULL' | 'INCREMENTAL') {
+  const { body: asked } = await owner
+    .post(`/data-pipelines/${id}/run`)
+    .send(mode && { mode })
+    .expect(202)
+  const uid = asked.data?.id ?? asked.id
+  return until(async () => {
+    const { body } = await owner.get(`/data-pipelines/${id}/runs`).expect(200)
+    const found = body.find((one: { id: string }) => one.id === uid) ?? body[0]
+    return found.finished && found
+  })
+}
+
+describe('a survey', () => {
+  it('is tried, chosen and looked at before anything is saved', async () => {
+    standIn.people.put({ id: 1, children: ['Ann'] })
+    const { body: tried } = await owner.post('/data-pipelines/test-connection').send(own).expect(200)
+    expect(tried).toMatchObject({ status: 'OK', message: 'KoboToolbox answers, and takes these credentials.' })
+    const { url, authToken } = own.apiSource
+    const { body: found } = await owner
+      .post('/lookups/SOURCE_SYSTEM_E/surveys')
+      .send({ url, authToken, query: 'house' })
+    expect(found).toEqual([{ id: own.survey, code: own.survey, name: 'Households' }])
+    const { body: preview } = await owner.post('/data-pipelines/preview').send(own).expect(200)
+    expect(preview).toMatchObject({ height: 1, complete: true })
+    const wrong = { ...own, apiSource: { url, authToken: 'another' } }
+    const { text } = await owner.post('/data-pipelines/preview').send(wrong).expect(422)
+    expect(text).toContain('refuses who is asking (401)')
+    expect(text).not.toContain('another')
+  })
+
+  it('is loaded by a worker, and later what is new of it', async () => {
+    const made = await owner
+      .post('/data-pipelines')
+      .send(pipelineBody(schema, { ...own, dataWarehouseTarget: { schema: { id: schema }, tableName: 'homes' } }))
+      .expect(201)
+    const { id } = made.body
+    expect(await run(id)).toMatchObject({
+      status: 'OK',
+      message: expect.stringMatching(/^Loaded 2 rows into 2 tables/),
+    })
+    standIn.people.put({ id: 2 })
+    standIn.server.requests.length = 0
+    expect(await run(id, 'INCREMENTAL')).toMatchObject({ status: 'OK' })
+    const asked = standIn.server.requests.filter(standIn.isPage).map(({ query }) => query.get('query'))
+    expect(asked[0]).toContain('_submission_time')
+    const { body: data } = await owner.get(`/data-pipelines/${id}/data`).expect(200)
+    expect(data.rows).toHaveLength(2)
+    expect(await run(id, 'INCREMENTAL')).toMatchObject({ status: 'OK' })
+    expect(service.log() + worker.output()).not.toContain(standIn.secrets['authToken'])
+  })
+
+  it('is read in full again once its pipeline says something else', async () => {
+    const { body: all } = await owner.get('/data-pipelines').expect(200)
+    const [{ id }] = all
+    const { body } = await owner.get(`/data-pipelines/${id}`).expect(200)
+    // The same server by another address.
+    const url = `${standIn.server.url}/`
+    await owner
+      .put(`/data-pipelines/${id}`)
+      .send({ ...body, apiSource: { url, authToken: standIn.secrets['authToken'] } })
+      .expect(200)
+    standIn.people.remove(1)
+    expect(await run(id, 'INCREMENTAL')).toMatchObject({ status: 'OK' })
+    const { body: data } = await owner.get(`/data-pipelines/${id}/data`).expect(200)
+    expect(data.rows).toHaveLength(1)
+  })
+
+  it('does not overwrite the table of another pipeline with one of its groups', async () => {
+    const target = (tableName: string) => ({ dataWarehouseTarget: { schema: { id: schema }, tableName } })
+    await owner
+      .post('/data-pipelines')
+      .send(pipelineBody(schema, target('taken__child')))
+      .expect(201)
+    const made = await owner
+      .post('/data-pipelines')
+      .send(pipelineBody(schema, { ...own, ...target('taken') }))
+      .expect(201)
+    expect(await run(made.body.id)).toMatchObject({ status: 'FAILED', errorCode: 'TABLE_TAKEN' })
+  })
+})
