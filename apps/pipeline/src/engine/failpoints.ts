@@ -16,6 +16,8 @@ export const failpointNames = [
   'before-swap',
   'in-publication',
   'published',
+  'view-made',
+  'view-filled',
   'before-status',
   'workflow-advanced',
   'status-written',

@@ -1,11 +1,12 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
+import { failpoint } from '../failpoints.ts'
 import { LostRun } from '../lost-run.ts'
-import { definitionHash } from '../warehouses/views.ts'
+import { definitionHash, type Place } from '../warehouses/views.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 import { staleInputs } from './inputs.ts'
 import { isLeftOver } from './make-view.ts'
-import { keepSources } from './sources.ts'
+import { keepSources, knowsSources } from './sources.ts'
 
 /** Seconds that one statement may take in a run. */
 const longest = 7_200
@@ -61,6 +62,7 @@ export async function refreshView(
     return { message: `${place} can be read: ${count(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
   }
   if (!made) await warehouse.refreshView(view.schema, view.name, signal)
+  await failpoint('view-filled')
   await db.updateTable('views').set({ filled_at: begun }).where('id', '=', id).execute()
   const now = await warehouse.findView(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
@@ -76,17 +78,27 @@ async function makeAsSaved(
 ): Promise<boolean> {
   const there = await warehouse.findView(view.schema, view.name)
   const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
-  if (same) return false
+  if (same) {
+    // Whoever made it may have died before it was written down what it reads.
+    await keepReads(db, view, await warehouse.viewReads(view.schema, view.name))
+    return false
+  }
   say(`The warehouse does not have ${view.schema}.${view.name} as it was saved: it is made now.`)
   await warehouse.ensureSchema(view.schema)
   const takesOver = await isLeftOver(db, there)
   const { reads } = await warehouse.defineView({ ...view, id: view.uid, takesOver }, { seconds: longest }, signal)
+  await failpoint('view-made')
+  await keepReads(db, view, reads)
+  return true
+}
+
+async function keepReads(db: Kysely<DB>, { id }: StoredView, reads: readonly Place[]): Promise<void> {
+  if (await knowsSources(db, id, reads)) return
   await db.transaction().execute(async (trx) => {
     // Deleted meanwhile, it reads nothing.
-    const { rows } = await sql`select from views where id = ${view.id} for update`.execute(trx)
-    if (rows.length > 0) await keepSources(trx, view.id, reads)
+    const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
+    if (rows.length > 0) await keepSources(trx, id, reads)
   })
-  return true
 }
 
 const count = (amount: number, what: string) => `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

@@ -12,6 +12,17 @@ export async function keepSources(db: Kysely<DB>, view: number, reads: readonly 
     .execute()
 }
 
+/** Whether that is what is kept. */
+export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly Place[]): Promise<boolean> {
+  const kept = await db
+    .selectFrom('view_sources')
+    .select(['schema_name', 'relation_name'])
+    .where('view_id', '=', view)
+    .execute()
+  const known = new Set(kept.map(({ schema_name, relation_name }) => JSON.stringify([schema_name, relation_name])))
+  return known.size === reads.length && reads.every(({ schema, name }) => known.has(JSON.stringify([schema, name])))
+}
+
 /** What reads a view under its old name reads it under the new one: the warehouse sees to that, and this keeps up. */
 export async function renameSource(db: Kysely<DB>, client: string, from: Place, to: Place): Promise<void> {
   if (from.schema === to.schema && from.name === to.name) return

@@ -43,7 +43,7 @@ export interface WarehouseViews {
    * Makes the view, or changes the one with this id, wherever it is, in one transaction: readers see the old one or the new,
    * and what reads it is made anew where it has to be. A materialised view is filled; `empty` leaves that to a refresh.
    * `seconds` is the most that one statement may take. Throws QUERY_FAILED with the server's sentence, QUERY_TIMEOUT,
-   * VIEW_NAME_TAKEN, VIEW_READS_ITSELF, VIEWS_DEPEND …; then nothing has changed.
+   * RESULT_TOO_LARGE, VIEW_NAME_TAKEN, VIEW_READS_ITSELF, VIEWS_DEPEND …; then nothing has changed.
    */
   defineView(
     view: ViewDefinition,
@@ -55,6 +55,8 @@ export interface WarehouseViews {
   /** Fills a materialised view anew: its readers wait only where it has no unique index. Answers rows and bytes on disk. */
   refreshView(schema: string, name: string, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
   findView(schema: string, name: string): Promise<WarehouseView | undefined>
+  /** What the view reads, as `defineView` answered it; nothing where there is no such view. */
+  viewReads(schema: string, name: string): Promise<Place[]>
   /** Whether there is a view with this id, wherever it is. */
   isManaged(id: string): Promise<boolean>
   /** Views that read it and have no manager, `schema.name` each. */

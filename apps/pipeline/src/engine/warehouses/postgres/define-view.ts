@@ -1,9 +1,10 @@
 import { withoutEnd } from '../../../sql-text.ts'
 import { randomBytes } from 'node:crypto'
-import { escapeIdentifier, escapeLiteral, type ClientBase, type Pool } from 'pg'
+import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } from 'pg'
 import { type DefinedView, type Place, type ViewDefinition } from '../views.ts'
 import { borrow } from './access.ts'
 import { dependentViews } from './dependent-views.ts'
+import type { Pools } from './load.ts'
 import {
   commentOf,
   findManaged,
@@ -17,27 +18,31 @@ import {
 } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
+import { stoppable } from './stoppable.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
+import { demandSmall } from './view-size.ts'
 
 /** PostgreSQL's word for a view whose columns cannot become those of the new query while it stays the same view. */
 const otherColumns = '42P16'
 
 /** See `WarehouseViews.defineView`. Nobody else gets the connection on which users' SQL ran. */
 export async function defineView(
-  pool: Pool,
+  pools: Pools,
   view: ViewDefinition,
-  { seconds, empty = false }: { seconds: number; empty?: boolean },
+  { seconds, empty = false, mostBytes }: { seconds: number; empty?: boolean; mostBytes: number },
   signal: AbortSignal,
 ): Promise<DefinedView> {
   checkSchemaName(view.schema)
   checkTableName(view.name)
   const place = qualified(view.schema, view.name)
   try {
-    using borrowed = await borrow(pool, signal)
+    using borrowed = await borrow(pools.copies, signal)
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
     const current = await currentOf(client, view)
-    if (!current || !isSame(current, view)) await replace(client, view, current, empty)
+    const limits = { seconds, signal, what: `The query of ${place}` }
+    const make = (statement: () => Promise<unknown>) => stoppable(pools.statements, client, limits, statement)
+    if (!current || !isSame(current, view)) await replace(client, view, { current, empty, mostBytes, make })
     else await move(client, current, view)
     await client.query(`comment on ${noun(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`)
     const read = await readsOf(client, (await findRelation(client, view))!.oid)
@@ -81,28 +86,37 @@ async function move(client: ClientBase, from: Relation & Place, view: Place): Pr
 
 const passingName = () => `sluice_${randomBytes(8).toString('hex')}`
 
+interface Replacement {
+  /** What is replaced, if anything is. */
+  current: (Relation & Place) | undefined
+  empty: boolean
+  mostBytes: number
+  /** Runs the statement in which the user's query is. */
+  make(statement: () => Promise<unknown>): Promise<unknown>
+}
+
 /**
  * The new view is made under another name first: so the old one is not touched before it is known to work, and not locked
  * while the new one is filled.
  */
 async function replace(
-  client: ClientBase,
+  client: PoolClient,
   view: ViewDefinition,
-  current: (Relation & Place) | undefined,
-  empty: boolean,
+  { current, empty, mostBytes, make }: Replacement,
 ): Promise<unknown> {
   const made = { schema: view.schema, name: passingName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
   const opening = `create ${noun(view.materialized)} ${qualified(made.schema, made.name)} as (\n`
   const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
   const query = withoutEnd(view.query)
-  await extended(client, `${opening}${query}${closing}`).catch((error: unknown) => {
+  await make(() => extended(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
     throw queryFailed(error, { query: view.query, before: opening.length, place: qualified(view.schema, view.name) })
   })
   // From here on names come with their schemas.
   await client.query('set local search_path = pg_catalog')
   const { oid } = (await findRelation(client, made))!
   await demandReadable(client, oid)
+  if (view.materialized) await demandSmall(client, view, { oid, mostBytes })
 
   if (!current) return rename(client, view, made)
   // What goes round in circles no server can read, nor could a load ever make anew what depends on it.

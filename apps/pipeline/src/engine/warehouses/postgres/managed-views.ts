@@ -89,6 +89,12 @@ export async function readsOf(client: ClientBase, oid: number): Promise<Place[]>
   return rows
 }
 
+/** The same by the view's name; nothing where there is none. */
+export async function viewReads(client: ClientBase, place: Place): Promise<Place[]> {
+  const relation = await findRelation(client, place)
+  return relation && isView(relation) ? readsOf(client, relation.oid) : []
+}
+
 /** Whether a view reads a relation, at first hand or through others. */
 export async function reads(client: ClientBase, view: number, relation: number): Promise<boolean> {
   const { rowCount } = await client.query(

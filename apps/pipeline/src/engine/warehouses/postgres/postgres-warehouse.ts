@@ -8,7 +8,7 @@ import { untilDurable } from './durable.ts'
 import { demandLedger, pruneLedger } from './ledger-schema.ts'
 import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { findStaging, findTables, relations } from './list-tables.ts'
-import { findManaged, viewsByHand } from './managed-views.ts'
+import { findManaged, viewReads, viewsByHand } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { publish } from './publish.ts'
@@ -21,6 +21,7 @@ import { readShape } from './shape.ts'
 import { sweepStaging } from './sweep.ts'
 import { transform } from './transform.ts'
 import { Turns } from './turns.ts'
+import { mostViewBytes } from './view-size.ts'
 import { dropView, findView, refreshView } from './views.ts'
 
 /** Whoever drops holds a lock meanwhile, in a transaction that may be idle for 30 seconds. */
@@ -30,7 +31,10 @@ const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s
  * A client's PostgreSQL, for so many loads at once. Opens no connection before it is used; dispose it to close those
  * that are open.
  */
-export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {}): Warehouse {
+export function openPostgresWarehouse(
+  access: WarehouseAccess,
+  { loads = 4, viewBytes = mostViewBytes } = {},
+): Warehouse {
   // A load uses two connections at the most; the two more are for a load that was cut off and is not quite gone.
   const pools: Pools = { copies: loadPool(access, 2 * loads + 2), statements: loadPool(access, 4) }
 
@@ -114,9 +118,9 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
 
     schemas: () => run('the warehouse', listSchemas),
 
-    defineView: (view, limits, signal) => defineView(pools.copies, view, limits, signal),
+    defineView: (view, limits, signal) => defineView(pools, view, { ...limits, mostBytes: viewBytes }, signal),
 
-    refreshView: (schema, name, signal) => refreshView(pools.copies, schema, name, signal),
+    refreshView: (schema, name, signal) => refreshView(pools, { schema, name }, signal, { mostBytes: viewBytes }),
 
     async dropView(schema, name) {
       const place = qualified(schema, name)
@@ -124,6 +128,8 @@ export function openPostgresWarehouse(access: WarehouseAccess, { loads = 4 } = {
     },
 
     findView: (schema, name) => run(qualified(schema, name), (client) => findView(client, schema, name)),
+
+    viewReads: (schema, name) => run(qualified(schema, name), (client) => viewReads(client, { schema, name })),
 
     isManaged: (id) => run('the warehouse', async (client) => (await findManaged(client, id)) !== undefined),
     viewsByHand: (schema, name) => run(qualified(schema, name), (client) => viewsByHand(client, { schema, name })),

@@ -4,10 +4,11 @@ import { borrow } from './access.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { olderReaders } from './older-readers.ts'
 import { warehouseProblem } from './problems.ts'
+import { stoppable } from './stoppable.ts'
 import { dropWorkshop, failed, type Workshop, workshopFor } from './workshop.ts'
 
-/** One statement, counted by the server; role `load` may not wait longer than 30 seconds for a lock. */
-const longest = '2h'
+/** Seconds for one statement; role `load` may not wait longer than 30 for a lock. */
+const longest = 7_200
 
 /** See `Warehouse.transform`. Aborting ends the statement at the server within a second. */
 export async function transform(
@@ -24,7 +25,10 @@ export async function transform(
   const { client } = borrowed
   try {
     await workshop.open(client)
-    for (const [index, statement] of statements.entries()) await runOne(client, workshop, statement, index + 1)
+    for (const [index, statement] of statements.entries())
+      await runOne(client, workshop, statement, index + 1, (limits, work) =>
+        stoppable(moments, client, { ...limits, signal }, work),
+      )
     const counted = await workshop.close(client)
     const older = await olderReaders(client)
     for (const [index, load] of loads.entries()) {
@@ -46,11 +50,12 @@ async function runOne(
   { path }: Workshop,
   { statement, description }: TransformationStatement,
   number: number,
+  stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Once more for each: a statement before may have changed them for the session.
-  await client.query(`set search_path = ${path}; set statement_timeout = '${longest}'; set lock_timeout = '30s'`)
-  await execute(client, statement).catch((error: unknown) => {
+  await client.query(`set search_path = ${path}; set statement_timeout = '${longest}s'; set lock_timeout = '30s'`)
+  await stopping({ seconds: longest, what: named }, () => execute(client, statement)).catch((error: unknown) => {
     throw explained(error, named, statement)
   })
   if (client.getTransactionStatus() !== 'I')
@@ -76,7 +81,8 @@ function explained(error: unknown, named: string, statement: string): unknown {
     position?: string
     hint?: string
   }
-  if (code === '57014') return failed(`${named} took longer than ${longest} and was stopped.`, error)
+  if (code === '57014' || known.code === 'QUERY_TIMEOUT')
+    return failed(`${named} took longer than ${longest / 3_600} hours and was stopped.`, error)
   if (code === '42601' && message.includes('multiple commands'))
     return failed(`${named} consists of several. Make each of them a statement of its own.`, error)
   const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''

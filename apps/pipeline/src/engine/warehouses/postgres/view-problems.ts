@@ -3,6 +3,8 @@ import { warehouseProblem } from './problems.ts'
 
 const refuse = (code: string, sentence: string, cause?: unknown) => new WarehouseProblem(code, sentence, { cause })
 
+const megabytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2).toLocaleString('en')
+
 /** What speaks against a view. `place` is `"schema"."name"`. */
 export const viewProblems = {
   taken: (place: string) =>
@@ -33,6 +35,11 @@ export const viewProblems = {
   },
   tooLong: (place: string, seconds: number) =>
     refuse('QUERY_TIMEOUT', `The query of ${place} took longer than ${seconds} seconds and was stopped.`),
+  tooLarge: (place: string, bytes: number, most: number) =>
+    refuse(
+      'RESULT_TOO_LARGE',
+      `${place} would take ${megabytes(bytes)} MB, and a materialised view may take ${megabytes(most)}. Select fewer rows or columns. Its old rows stay.`,
+    ),
   missing: (place: string) =>
     refuse('VIEW_MISSING', `${place} is not in the warehouse as a view. Save the view once more to make it again.`),
   refreshFailed: (place: string, message: string, cause: unknown) =>
@@ -52,7 +59,11 @@ export function queryFailed(error: unknown, { query, before, place }: Scene): un
   const known = warehouseProblem(error, { place })
   if (!(known instanceof WarehouseProblem)) return known
   const { code, message, position, hint } = error as Partial<Record<'code' | 'position' | 'hint', string>> & Error
-  if (known.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'WAREHOUSE_ACCESS_DENIED'].includes(known.code)) return known
+  if (
+    known.retryable ||
+    ['DISK_FULL', 'QUERY_TIMEOUT', 'WAREHOUSE_ACCESS_DENIED', 'RESULT_TOO_LARGE'].includes(known.code)
+  )
+    return known
   if (code === '42P07' || code === '3F000') return known
   if (code === '42601' && message.includes('multiple commands'))
     return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Leave one SELECT.', error)

@@ -1,14 +1,17 @@
-import type { ClientBase, Pool } from 'pg'
-import type { WarehouseView } from '../views.ts'
+import type { ClientBase } from 'pg'
+import type { Place, WarehouseView } from '../views.ts'
 import { borrow } from './access.ts'
 import { findTable } from './catalogue.ts'
+import type { Pools } from './load.ts'
 import { findRelation, isView, noun } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
+import { stoppable } from './stoppable.ts'
+import { demandSmall } from './view-size.ts'
 import { viewProblems } from './view-problems.ts'
 
-/** What filling a view may take, counted by the server. */
-const longest = '2h'
+/** Seconds that filling a view may take. */
+const longest = 7_200
 
 /** As PostgreSQL demands it: a unique index over plain columns and all rows. */
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
@@ -16,23 +19,26 @@ const canConcurrently = `select from pg_index where indrelid = $1::oid and indis
 
 /** See `WarehouseViews.refreshView`. Functions of users run in it, so the connection is thrown away. */
 export async function refreshView(
-  pool: Pool,
-  schema: string,
-  name: string,
+  pools: Pools,
+  { schema, name }: Place,
   signal: AbortSignal,
+  { mostBytes }: { mostBytes: number },
 ): Promise<{ rows: number; bytes: number }> {
   checkSchemaName(schema)
   checkTableName(name)
   const place = qualified(schema, name)
   try {
-    using borrowed = await borrow(pool, signal)
+    using borrowed = await borrow(pools.copies, signal)
     const { client } = borrowed
-    await client.query(`begin; set local statement_timeout = '${longest}'; set local lock_timeout = '30s'`)
+    await client.query(`begin; set local statement_timeout = '${longest}s'; set local lock_timeout = '30s'`)
     const view = await findRelation(client, { schema, name })
     if (view?.kind !== 'm' || !view.ours) throw viewProblems.missing(place)
     const { rowCount } = await client.query(canConcurrently, [view.oid])
     const concurrently = rowCount && view.populated ? 'concurrently ' : ''
-    await client.query(`refresh materialized view ${concurrently}${place}`)
+    await stoppable(pools.statements, client, { seconds: longest, signal, what: `The query of ${place}` }, () =>
+      client.query(`refresh materialized view ${concurrently}${place}`),
+    )
+    await demandSmall(client, { schema, name }, { oid: view.oid, mostBytes })
     const { rows } = await client.query<{ rows: number }>(`select count(*)::float8 as rows from ${place}`)
     await client.query('commit')
     await client.query(`analyze ${place}`).catch(() => {})
