@@ -12,6 +12,8 @@ it('the reference names every group of operations in words, and says what it is 
   }
   expect(document.tags.map(({ name }) => name)).toContain('SSO providers')
   expect(document.info).not.toHaveProperty('nouns')
+  const nouns = new Set(operations.map(({ signature }) => signature.id.split('.')[0]!))
+  expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
 })
 
 it('the reference has an example wherever a pattern would make one that nobody can read', () => {

@@ -96,6 +96,7 @@ await main(async () => {
     keyRing: config.SECRET_KEYS,
     clientConcurrency: config.CLIENT_CONCURRENCY,
     sourceSilence: config.SOURCE_SILENCE_SECONDS,
+    mails: config.SMTP_URL !== undefined,
     redaction,
     logger,
     metrics,

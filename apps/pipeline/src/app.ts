@@ -10,7 +10,7 @@ import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation.ts'
 import { translate } from './problems.ts'
 
-interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing'> {
+interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
   db: Kysely<DB>
   config: Pick<
     Config,
@@ -23,6 +23,7 @@ interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing'> {
     | 'CORS_ORIGINS'
     | 'TRUSTED_PROXIES'
     | 'SECRET_KEYS'
+    | 'SMTP_URL'
   >
   logger: Logger
   metrics: Registry
@@ -33,6 +34,7 @@ interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing'> {
 export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: Parts): Express {
   const { identity } = context
   const audited = auditedWrites(db)
+  const own = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
   return door<PipelineContext>({
     operations,
     info,
@@ -61,8 +63,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
         return standing
       },
     }),
-    run: (operation, caller, facts, work) =>
-      audited(operation, caller, facts, { ...context, keyRing: config.SECRET_KEYS, logger }, work),
+    run: (operation, caller, facts, work) => audited(operation, caller, facts, own, work),
   })
 }
 

@@ -5,16 +5,44 @@ import type { ServiceInfo } from '@sluice/http'
 
 const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
 
+const schemas = { name: 'Schemas', description: 'Where tables are in the warehouse, and with whom they are shared.' }
+
 const nouns: ServiceInfo['nouns'] = {
-  schemas: { name: 'Schemas', description: 'Where tables are in the warehouse, and with whom they are shared.' },
-  tables: { name: 'Schemas', description: 'Where tables are in the warehouse, and with whom they are shared.' },
+  schemas,
+  tables: schemas,
+  views: { name: 'Views', description: 'Queries that the warehouse keeps under a name, some with their rows.' },
+  settings: { name: 'Settings', description: 'Choices of an organisation, such as who hears of failed runs.' },
+  variables: {
+    name: 'Variables',
+    description: 'Named values for checks and sources, written as `${name}`. Secured ones are never shown again.',
+  },
+  dataPipelines: {
+    name: 'Data pipelines',
+    description:
+      'What is loaded from where and when, connections to sources, its runs with their logs, and what came of them.',
+  },
   publicDatasets: {
     name: 'Public datasets',
     description: 'Tables that are uploaded once, for data pipelines of every organisation.',
   },
-  views: { name: 'Views', description: 'Queries that the warehouse keeps under a name, some with their rows.' },
+  dataQualityChecks: {
+    name: 'Data quality checks',
+    description: 'Queries whose rows are violations.',
+  },
+  dataQualityCheckGroups: {
+    name: 'Data quality check groups',
+    description:
+      'Checks that are run together, at once or from the queue, and that rows may have to pass before they are published.',
+  },
+  destinations: {
+    name: 'Destinations',
+    description: 'Systems that the rows of a view are pushed to, when, and what they refused.',
+  },
+  workflows: {
+    name: 'Workflows',
+    description: 'Steps that load, refresh, check and push in an order, on a schedule, and their runs.',
+  },
   public: { name: 'Open data', description: 'What is open to everybody, without a token.' },
-  dataPipelines: { name: 'Data pipelines', description: 'What is loaded from where, its runs, and what came of them.' },
 }
 
 /** How the service introduces itself in its OpenAPI document. */

@@ -22,6 +22,10 @@ export async function settingOf(db: Kysely<DB>, client: string, key: SettingKey)
   return row?.value ?? settingDefaults[key]
 }
 
+/** What becomes of ALERT_EMAIL where the operator has set up no mail server. */
+export const noMailServer =
+  'Nobody is mailed for now: this service has no mail server. Whoever runs it sets SMTP_URL, for the API and the workers.'
+
 /** Addresses that hear of runs which failed. */
 export async function alertAddresses(db: Kysely<DB>, client: string): Promise<string[]> {
   const value = await settingOf(db, client, 'ALERT_EMAIL')

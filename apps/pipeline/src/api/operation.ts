@@ -20,6 +20,8 @@ export interface PipelineContext extends DatabaseContext<DB> {
   files: { directory: string; uploadLimit: number }
   /** Seals the secrets of sources and targets. */
   keyRing: KeyRing
+  /** Whether mails about failed runs go out. */
+  mails: boolean
   logger: Logger
 }
 

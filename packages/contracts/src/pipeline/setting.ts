@@ -25,7 +25,7 @@ export const SettingBody = contract(
       key: Type.Optional(Type.Enum([...settingKeys], { description: 'Where it is given, that of the address.' })),
       value: Value,
     },
-    ['client'],
+    ['client', 'warning'],
   ),
 )
 export type SettingBody = TypeOf<typeof SettingBody>
@@ -40,6 +40,10 @@ export const Setting = contract(
       client: Line,
       key: Type.Enum([...settingKeys]),
       value: Value,
+      warning: Type.Optional({
+        ...Line,
+        description: 'Why the value has no effect as things are: addresses for alerts where no mail goes out.',
+      }),
     },
     closed,
   ),

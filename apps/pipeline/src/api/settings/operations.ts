@@ -2,7 +2,7 @@ import { pipelineOperations, settingKeys, type Setting, type SettingBody, type S
 import { Answer, etagOf, problems, type Input } from '@sluice/http'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { DB, Settings } from '../../database.ts'
-import { settingDefaults } from '../../settings.ts'
+import { noMailServer, settingDefaults } from '../../settings.ts'
 import { operation, type PipelineContext } from '../operation.ts'
 import { settingValue } from './values.ts'
 
@@ -11,23 +11,24 @@ const { settings: signatures } = pipelineOperations
 type Asking<Body> = Input<PipelineContext, '/settings/:key', undefined, Body>
 
 export const settingOperations = {
-  list: operation(signatures.list, async ({ db, caller }): Promise<Setting[]> => {
+  list: operation(signatures.list, async ({ db, caller, mails }): Promise<Setting[]> => {
     const rows = await db.selectFrom('settings').selectAll().where('client', '=', caller.client).execute()
     return settingKeys.map((key) =>
       present(
         caller.client,
         key,
         rows.find((row) => row.key === key),
+        mails,
       ),
     )
   }),
 
-  read: operation(signatures.read, async ({ db, caller, params }: Asking<undefined>) => {
+  read: operation(signatures.read, async ({ db, caller, params, mails }: Asking<undefined>) => {
     const key = keyOf(params.key)
-    return answer(caller.client, key, await find(db, caller.client, key))
+    return answer(caller.client, key, await find(db, caller.client, key), mails)
   }),
 
-  update: operation(signatures.update, async ({ caller, params, body, request, write }: Asking<SettingBody>) => {
+  update: operation(signatures.update, async ({ caller, params, body, request, write, mails }: Asking<SettingBody>) => {
     const key = keyOf(params.key)
     if (body.key !== undefined && body.key !== key)
       throw problems.refused('/key', `The address is that of ${key}: change ${body.key} at its own.`)
@@ -54,7 +55,7 @@ export const settingOperations = {
       request.audit(after.uid, { before: before?.value ?? settingDefaults[key], after: value, key })
       return after
     })
-    return answer(caller.client, key, row)
+    return answer(caller.client, key, row, mails)
   }),
 }
 
@@ -70,10 +71,10 @@ function find(db: Kysely<DB>, client: string, key: SettingKey): Promise<Row | un
   return db.selectFrom('settings').selectAll().where('client', '=', client).where('key', '=', key).executeTakeFirst()
 }
 
-const answer = (client: string, key: SettingKey, row: Row | undefined) =>
-  new Answer(present(client, key, row), { ETag: etagOf(row?.version ?? 0) })
+const answer = (client: string, key: SettingKey, row: Row | undefined, mails: boolean) =>
+  new Answer(present(client, key, row, mails), { ETag: etagOf(row?.version ?? 0) })
 
-const present = (client: string, key: SettingKey, row: Row | undefined): Setting => ({
+const present = (client: string, key: SettingKey, row: Row | undefined, mails: boolean): Setting => ({
   ...(row && {
     id: row.uid,
     created: row.created_at.toISOString(),
@@ -82,4 +83,5 @@ const present = (client: string, key: SettingKey, row: Row | undefined): Setting
   client,
   key,
   value: row?.value ?? settingDefaults[key],
+  ...(key === 'ALERT_EMAIL' && row?.value && !mails && { warning: noMailServer }),
 })

@@ -1,4 +1,5 @@
 import type { Logger } from '@sluice/process'
+import { unmailed } from '../alerts/unmailed.ts'
 import { failpoint } from '../failpoints.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import type { Delivery } from '../queue/job-queue.ts'
@@ -156,6 +157,8 @@ async function settle(context: Context, error: unknown, begun: boolean): Promise
     }
   if (published) return succeed(context, published)
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
+  const unheard = parts.mails ? undefined : await unmailed(parts.db, claim).catch(() => undefined)
+  if (unheard) log.write('WARN', 'MEDIUM', unheard)
   await log.flush()
   if (!(await pulse.beat())) return { ending: 'LOST', claim }
   const ours = await finishRun(parts, claim, { state: 'FAILED', code: failure.code, message })
@@ -182,7 +185,7 @@ async function work(parts: WorkParts, attempt: Attempt): Promise<Success> {
   if (!(await parts.clientStands(client)))
     throw new LoadProblem(
       'CLIENT_DISABLED',
-      'Data pipelines are switched off for this organisation. The old data stays.',
+      'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin looks at “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
     )
   return works[subject.kind]!.run(parts, attempt)
 }
@@ -190,7 +193,7 @@ async function work(parts: WorkParts, attempt: Attempt): Promise<Success> {
 function triedTooOften(): LoadProblem {
   return new LoadProblem(
     'TOO_MANY_ATTEMPTS',
-    `The run was tried ${mostTries} times, and each time its worker died before the end. The old data stays. Look at the workers' memory and logs, then run again.`,
+    `The run was given up: it was tried ${mostTries} times, and each time the worker that had it was gone before the end. Whatever was published last stays. Look at what ended the workers (their logs, the memory limit of their containers, restarts of the machine) at the times in the log of this run; then give them more memory or load less at once, and run it again.`,
   )
 }
 

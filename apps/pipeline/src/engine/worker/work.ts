@@ -26,6 +26,8 @@ export interface WorkParts {
   redaction: Redaction
   /** Seconds without a sign of life after which a source is given up. */
   sourceSilence: number
+  /** Whether mails about failed runs go out. */
+  mails: boolean
   /** Whether a client exists and may load. True where nobody can tell just now. */
   clientStands(client: string): Promise<boolean>
 }

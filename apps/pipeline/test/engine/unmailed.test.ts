@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from '../api/app-under-test.ts'
+import { spawnWorker, until } from './worker-process.ts'
+
+const advice =
+  'Nobody is mailed for now: this service has no mail server. Whoever runs it sets SMTP_URL, for the API and the workers.'
+
+let service: Service
+let owner: Asking
+beforeAll(async () => {
+  service = await startService()
+  const { id } = await service.identity.client()
+  const roles = (['SETTING', 'SCHEMA', 'DATA_PIPELINE'] as const).map((noun) => `ROLE_MANAGE_${noun}` as const)
+  owner = service.as(await service.identity.person(id, roles))
+})
+afterAll(() => service?.stop())
+
+const set = async (value: string) => (await owner.put('/settings/ALERT_EMAIL').send({ value }).expect(200)).body
+
+describe('addresses for alerts where the operator has no mail server', () => {
+  it('are kept, and every answer with them says that nobody is mailed', async () => {
+    const answer = await set('ada@example.org')
+    expect(answer).toMatchObject({ value: 'ada@example.org', warning: advice })
+    expect((await owner.get('/settings/ALERT_EMAIL').expect(200)).body).toEqual(answer)
+    const { body: all } = await owner.get('/settings').expect(200)
+    expect(all.filter((one: { warning?: string }) => one.warning)).toEqual([answer])
+    const { body: back } = await owner.put('/settings/ALERT_EMAIL').send(answer).expect(200)
+    expect(back.warning).toBe(advice)
+    expect(await set('')).not.toHaveProperty('warning')
+  })
+
+  it('make one line in the log of a run that fails', async () => {
+    await using _worker = await spawnWorker(service.environment)
+    const schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+    const failing = { transformation: { sqlStatements: [{ statement: 'select nonsense' }] } }
+    const { id } = (await owner.post('/data-pipelines').send(pipelineBody(schema, failing)).expect(201)).body
+    await owner.post(`/data-pipelines/${id}/file?name=a.csv`).type('text/csv').send('a\n1\n').expect(200)
+    const linesOfRun = async (): Promise<string[]> => {
+      const { body } = await owner.post(`/data-pipelines/${id}/run`).expect(202)
+      await until(async () => {
+        const { body: runs } = await owner.get(`/data-pipelines/${id}/runs`).expect(200)
+        return runs[0].taskId === body.data.taskId && runs[0].finished
+      })
+      const { body: log } = await owner.get(`/data-pipelines/${id}/logs?taskId=${body.data.taskId}`).expect(200)
+      return log
+        .map(({ message }: { message: string }) => message)
+        .filter((line: string) => line.includes('ALERT_EMAIL'))
+    }
+    await set('')
+    expect(await linesOfRun()).toEqual([])
+    await set('ada@example.org,grace@example.org')
+    expect(await linesOfRun()).toEqual([`ALERT_EMAIL names 2 addresses. ${advice}`])
+  })
+})

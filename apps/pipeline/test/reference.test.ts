@@ -1,0 +1,13 @@
+import { expect, it } from '@jest/globals'
+import { openapi } from '@sluice/http'
+import { operations } from '../src/api/operations.ts'
+import { info } from '../src/info.ts'
+
+it('the reference names every group of operations in words, says what it is about, and knows no other', () => {
+  for (const { name, description } of openapi(operations, info).tags) {
+    expect(name).toMatch(/^[A-Z][A-Za-z -]+$/)
+    expect(description).toMatch(/^[A-Z].+\.$/)
+  }
+  const nouns = new Set(operations.map(({ signature }) => signature.id.split('.')[0]!))
+  expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
+})
