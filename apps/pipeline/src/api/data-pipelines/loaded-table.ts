@@ -7,8 +7,6 @@ import type { PipelineContext } from '../operation.ts'
 import { loadedPipelines } from './records.ts'
 import type { DataPipelineRow } from './row.ts'
 
-export { presentColumn } from '../catalogue/present-table.ts'
-
 type Asking<Query> = Input<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>
 
 export async function readTable(input: Asking<undefined>): Promise<Table> {

@@ -3,7 +3,7 @@ import type { SourceBody, SourcePreview } from '@sluice/contracts'
 import { fewAtOnceEach, problems, type Input } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
-import { presentColumn } from './loaded-table.ts'
+import { presentAnswer } from '../catalogue/present-answer.ts'
 import { readingOf } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { kindOf } from './types/registry.ts'
@@ -50,22 +50,12 @@ export async function preview(
     ),
   )
   return {
-    schema: '',
-    name,
-    tableName: name,
-    qualifiedTableName: name,
-    size: 0,
-    sizeMb: 0,
-    sizePretty: '',
-    rowCount: found.rows.length,
-    columnCount: found.columns.length,
-    columns: found.columns.map((column) => presentColumn({ primaryKey: false, ...column })),
-    foreignKeys: [],
-    queryStartTime: start.toISOString(),
-    queryDuration: Date.now() - start.getTime(),
-    rows: found.rows,
-    height: found.rows.length,
-    width: found.columns.length,
+    ...presentAnswer(name, {
+      columns: found.columns.map((column) => ({ primaryKey: false, ...column })),
+      rows: found.rows,
+      startedAt: start.toISOString(),
+      milliseconds: Date.now() - start.getTime(),
+    }),
     complete: found.complete,
     rejected: found.rejected.map(({ line, column, reason, raw }) => ({
       line,

@@ -1,10 +1,10 @@
-import { holds, type CheckResult, type QueryResult } from '@sluice/contracts'
+import { holds, type CheckResult } from '@sluice/contracts'
 import type { Caller } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { type CheckOutcome, couldNotBeRun, type Found } from '../../engine/quality/run-checks.ts'
-import { presentColumn } from '../data-pipelines/loaded-table.ts'
+import { type CheckOutcome, couldNotBeRun } from '../../engine/quality/run-checks.ts'
+import { presentAnswer } from '../catalogue/present-answer.ts'
 
 /** Which of these checks the caller may read. Of the others they are not shown what rows they found. */
 export async function readableChecks(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
@@ -31,27 +31,6 @@ export function presentOutcome(
     message: status === 'ERROR' && !readable ? couldNotBeRun : message,
     completedAt: completedAt.toISOString(),
     violations: found?.violations,
-    ...(found && readable && { data: queryResult(check.name, found) }),
-  }
-}
-
-function queryResult(name: string, { columns, rows, violations, startedAt, milliseconds }: Found): QueryResult {
-  return {
-    schema: '',
-    name,
-    tableName: name,
-    qualifiedTableName: name,
-    size: 0,
-    sizeMb: 0,
-    sizePretty: '',
-    rowCount: violations ?? rows.length,
-    columnCount: columns.length,
-    columns: columns.map(presentColumn),
-    foreignKeys: [],
-    queryStartTime: startedAt,
-    queryDuration: milliseconds,
-    rows,
-    height: rows.length,
-    width: columns.length,
+    ...(found && readable && { data: presentAnswer(check.name, { ...found, rowCount: found.violations }) }),
   }
 }
