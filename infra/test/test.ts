@@ -8,6 +8,7 @@ import { refuse } from '../refusal.ts'
 import { workspaces } from '../workspaces.ts'
 import { closingLine, sumOf } from './counts.ts'
 import { demandPackages } from './debian-packages.ts'
+import { demandPrograms, programsFolder } from './npm-programs.ts'
 import { selection } from './selection.ts'
 import { throwAwayPostgres } from './throw-away-postgres.ts'
 
@@ -40,12 +41,14 @@ const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<b
 const test = async (): Promise<void> => {
   const { packages, infra, jest } = selection(process.argv.slice(2), workspaces())
   if (packages.some((name) => ['@sluice/identity', '@sluice/pipeline'].includes(name))) await demandPackages()
+  if (packages.includes('@sluice/pipeline')) await demandPrograms()
   const counts = await mkdtemp(join(tmpdir(), 'sluice-test-'))
   await using postgres = await throwAwayPostgres()
   const env: NodeJS.ProcessEnv = {
     ...process.env,
     TEST_DATABASE_URL: postgres.url('postgres'),
     SLUICE_TEST_COUNTS: counts,
+    SLUICE_TEST_PROGRAMS: programsFolder,
     NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
     TURBO_TELEMETRY_DISABLED: '1',
     TURBO_NO_UPDATE_NOTIFIER: '1',

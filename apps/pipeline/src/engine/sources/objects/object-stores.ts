@@ -2,15 +2,17 @@ import type { CsvOptions, SourceBody } from '@sluice/contracts'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
 import type { SourceSecrets } from '../../../source-secrets.ts'
 import type { Reading, SourceKind } from '../reading.ts'
-import { askStore } from './ask-store.ts'
+import { type AskStore, askStore } from './ask-store.ts'
+import { azureStore } from './azure/azure-store.ts'
 import { chooseObjects } from './choose-objects.ts'
+import { type DownloadLimits, downloadLimits } from './download.ts'
 import type { ObjectStore } from './object-store.ts'
 import { brisk, patient, type Retrying } from './passing-trouble.ts'
 import { readObjects } from './read-objects.ts'
 import { s3Store } from './s3/s3-store.ts'
 
-type StoreType = 'OBJECT_STORAGE_BUCKET'
-type Settings = Extract<SourceBody, { type: StoreType }>
+type StoreType = 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
+type Settings<Type extends StoreType = StoreType> = Extract<SourceBody, { type: Type }>
 
 /** Milliseconds without a byte after which a connection is taken for dead; where somebody waits for the answer, fewer. */
 const silence = { run: 60_000, asked: 12_000 }
@@ -22,42 +24,53 @@ interface Parts {
   allowed: OutgoingAllowed
   /** How what passes is waited for; as runs do it when absent. */
   retrying?: Retrying
+  limits?: DownloadLimits
 }
 
-/** Files in buckets. */
-export function objectStores({ filesDirectory, allowed, retrying = patient }: Parts): Record<StoreType, SourceKind> {
-  const open = (reading: Reading, milliseconds: number): ObjectStore => {
-    const { objectStoreSource } = reading.settings as Settings
-    const ask = askStore(allowed, { silence: milliseconds })
-    return s3Store({ ...bucketOf(objectStoreSource), ...keysOf(reading.secrets) }, ask)
+/** Files in buckets and containers. */
+export function objectStores(parts: Parts): Record<StoreType, SourceKind> {
+  const { filesDirectory, allowed, retrying = patient, limits = downloadLimits } = parts
+  const kind = (storeOf: (reading: Reading, ask: AskStore) => ObjectStore): SourceKind => {
+    const open = (reading: Reading, milliseconds: number) =>
+      storeOf(reading, askStore(allowed, { silence: milliseconds }))
+    return {
+      async *read(reading, report, signal) {
+        await using store = open(reading, silence.run)
+        const { key } = reading.settings as Settings
+        const how = { store, filesDirectory, options: optionsOf(reading), retrying, limits }
+        yield* readObjects(how, key, report, signal)
+      },
+      async test(reading, signal) {
+        await using store = open(reading, silence.asked)
+        const { key } = reading.settings as Settings
+        await chooseObjects({ store, key, retrying: brisk, enough: 1 }, signal)
+      },
+    }
   }
-
-  const kind: SourceKind = {
-    async *read(reading, report, signal) {
-      await using store = open(reading, silence.run)
-      const { key } = reading.settings as Settings
-      yield* readObjects({ store, filesDirectory, options: optionsOf(reading), retrying }, key, report, signal)
-    },
-    async test(reading, signal) {
-      await using store = open(reading, silence.asked)
-      const { key } = reading.settings as Settings
-      await chooseObjects({ store, key, retrying: brisk, enough: 1 }, signal)
-    },
-  }
-  return { OBJECT_STORAGE_BUCKET: kind }
+  return { OBJECT_STORAGE_BUCKET: kind(bucketOf), CLOUD_BLOB_STORAGE: kind(containerOf) }
 }
 
-function bucketOf({ bucket = '', endpoint, region, pathStyle }: Settings['objectStoreSource']) {
-  return {
+function bucketOf({ settings, secrets }: Reading, ask: AskStore): ObjectStore {
+  const { bucket = '', endpoint, region, pathStyle } = (settings as Settings<'OBJECT_STORAGE_BUCKET'>).objectStoreSource
+  const { accessKey, secretKey } = secrets
+  const open = {
     bucket,
     ...(endpoint !== undefined && { endpoint }),
     ...(region !== undefined && { region }),
     ...(pathStyle !== undefined && { pathStyle }),
   }
+  return s3Store({ ...open, ...(accessKey !== undefined && secretKey !== undefined && { accessKey, secretKey }) }, ask)
 }
 
-function keysOf({ accessKey, secretKey }: SourceSecrets) {
-  return accessKey !== undefined && secretKey !== undefined ? { accessKey, secretKey } : {}
+function containerOf({ settings, secrets }: Reading, ask: AskStore): ObjectStore {
+  const { account, container, endpoint } = (settings as Settings<'CLOUD_BLOB_STORAGE'>).blobStoreSource
+  const open = { account, container, ...(endpoint !== undefined && { endpoint }) }
+  return azureStore({ ...open, ...waysOf(secrets) }, ask)
+}
+
+function waysOf({ accountKey, sasToken }: SourceSecrets) {
+  if (accountKey !== undefined) return { accountKey }
+  return sasToken === undefined ? {} : { sasToken }
 }
 
 /** The delimiter is a field of its own here; what is no delimited text takes any. */

@@ -1,10 +1,12 @@
 import type { AskStore, StoreAnswer } from '../ask-store.ts'
 import { encodeKey } from '../encode-key.ts'
 import type { ListedPage, ObjectStore, StoredObject } from '../object-store.ts'
-import { changed, describedBy, momentOf, rangeHeaders, rangeOf } from '../read-range.ts'
+import { momentOf } from '../read-range.ts'
+import { readRefusal } from '../refusal.ts'
+import { type Asked, objectStore } from '../store-requests.ts'
 import { childOf, parseXml, textOf, type XmlElement } from '../xml.ts'
 import { bucketAddress, firstRegion, type S3Config } from './s3-config.ts'
-import { readRefusal, s3Problem } from './s3-problems.ts'
+import { s3Problem } from './s3-problems.ts'
 import { signed } from './sign.ts'
 
 const onePage = '1000'
@@ -38,22 +40,12 @@ export function s3Store(config: S3Config, ask: AskStore): ObjectStore {
       region = refusal.region
       return get({ ...(key !== undefined && { key }), query, headers, expected }, signal, true)
     }
-    throw s3Problem(refusal, answer.headers, { config, host: url.host, ...(key !== undefined && { key }) })
+    throw s3Problem(refusal, { config, host: url.host, ...(key !== undefined && { key }) })
   }
 
-  return {
+  return objectStore({
     host,
-
-    async find(key, signal) {
-      // A HEAD would say the same, but not why it is refused.
-      const answer = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
-      await answer.cancel()
-      if (answer.status !== 416) return describedBy(key, answer)
-      const empty = await get({ key }, signal)
-      await empty.cancel()
-      return describedBy(key, empty)
-    },
-
+    get,
     async list(prefix, next, signal) {
       const query = {
         'list-type': '2',
@@ -65,26 +57,8 @@ export function s3Store(config: S3Config, ask: AskStore): ObjectStore {
       const answer = await get({ query }, signal)
       return pageOf(parseXml(await answer.text(), host))
     },
-
-    async open(object, from, to, signal) {
-      const { key, etag } = object
-      const answer = await get({ key, headers: rangeHeaders(etag, from, to), expected: [412] }, signal)
-      if (answer.status < 300) return rangeOf(answer, object, from)
-      await answer.cancel()
-      throw changed(key)
-    },
-
-    [Symbol.asyncDispose]: () => ask[Symbol.asyncDispose](),
-  }
-}
-
-interface Asked {
-  /** Absent: the bucket itself. */
-  key?: string
-  query?: Readonly<Record<string, string>>
-  headers?: Readonly<Record<string, string>>
-  /** Statuses besides success that are answered. */
-  expected?: readonly number[]
+    close: () => ask[Symbol.asyncDispose](),
+  })
 }
 
 /** It becomes a part of a host's name. */

@@ -51,7 +51,9 @@ export async function openLoading(): Promise<Loading> {
   await scratch.warehouse.ensureSchema('health')
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-objects-'))
   const retrying = { tries: 4, first: 5, longest: 50, longestRest: 10_000 }
-  const kinds: Record<string, SourceKind> = objectStores({ filesDirectory, allowed: onlyHere, retrying })
+  // Small parts, so that small objects have many.
+  const limits = { partBytes: 64 * 1024, atOnce: 3, mostBytes: 64 * 1024 * 1024 }
+  const kinds: Record<string, SourceKind> = objectStores({ filesDirectory, allowed: onlyHere, retrying, limits })
   const loading: Loading = {
     scratch,
     filesDirectory,

@@ -1,0 +1,58 @@
+import { SourceProblem } from '../source.ts'
+import { PassingTrouble, retryAfter } from './passing-trouble.ts'
+import { childOf, parseXml, textOf } from './xml.ts'
+
+/** What a store says is wrong. */
+export interface Refusal {
+  status: number
+  /** As `NoSuchKey`; empty where it gives none. */
+  code: string
+  words: string
+  /** Where the bucket is, if that is what is wrong. */
+  region: string | undefined
+  headers: Headers
+}
+
+const passing = new Set([408, 425, 429, 500, 502, 503, 504])
+/** Of whatever status: by both protocols. */
+const passingCodes = new Set([
+  'SlowDown',
+  'RequestTimeout',
+  'InternalError',
+  'ServiceUnavailable',
+  'OperationAborted',
+  'ServerBusy',
+  'OperationTimedOut',
+])
+
+/** Reads an answer that is no success. */
+export function readRefusal(status: number, headers: Headers, body: string, host: string): Refusal {
+  const region = headers.get('x-amz-bucket-region') ?? undefined
+  const plain = { status, code: headers.get('x-ms-error-code') ?? '', words: '', region, headers }
+  const text = body.replace(/^\uFEFF/, '')
+  if (!/^\s*</.test(text) || /^\s*<(!doctype|html)/i.test(text)) return plain
+  const root = parseXml(text, host)
+  const error = root.name === 'Error' ? root : childOf(root, 'Error')
+  if (!error) return plain
+  return {
+    ...plain,
+    code: textOf(error, 'Code') || plain.code,
+    words: textOf(error, 'Message'),
+    region: region ?? (textOf(error, 'Region') || undefined),
+  }
+}
+
+/** What has no sentence of its own: the store's words, without the secrets that it may have sent back. */
+export function unexplained(
+  { status, code, words, headers }: Refusal,
+  { host, what, secrets }: { host: string; what: string; secrets: readonly (string | undefined)[] },
+): SourceProblem | PassingTrouble {
+  let said = [code, words].filter(Boolean).join(': ')
+  for (const secret of secrets) if (secret) said = said.replaceAll(secret, '…')
+  const shown = said.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+  const problem = new SourceProblem(
+    status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'TOO_MANY_REQUESTS' : 'STORE_FAILED',
+    `${host} answers ${status} when asked for ${what}.${shown ? ` It says: ${shown}` : ''}`,
+  )
+  return passing.has(status) || passingCodes.has(code) ? new PassingTrouble(problem, retryAfter(headers)) : problem
+}

@@ -1,0 +1,48 @@
+import type { StoreAnswer } from './ask-store.ts'
+import type { ListedPage, ObjectStore } from './object-store.ts'
+import { changed, describedBy, rangeHeaders, rangeOf } from './read-range.ts'
+
+export interface Asked {
+  /** Absent: the bucket or container itself. */
+  key?: string
+  query?: Readonly<Record<string, string>>
+  headers?: Readonly<Record<string, string>>
+  /** Statuses besides success that are answered. */
+  expected?: readonly number[]
+}
+
+interface Requests {
+  host: string
+  /** Asks as whoever is meant to. Every status from 300 is thrown as a problem but those that are expected. */
+  get(asked: Asked, signal: AbortSignal): Promise<StoreAnswer>
+  list(prefix: string, next: ListedPage['next'], signal: AbortSignal): Promise<ListedPage>
+  close(): PromiseLike<void>
+}
+
+/** What is the same in every protocol of object stores. */
+export function objectStore({ host, get, list, close }: Requests): ObjectStore {
+  return {
+    host,
+    list,
+
+    async find(key, signal) {
+      // A HEAD would say the same, but not why it is refused.
+      const answer = await get({ key, headers: { range: 'bytes=0-0' }, expected: [416] }, signal)
+      await answer.cancel()
+      if (answer.status !== 416) return describedBy(key, answer)
+      const empty = await get({ key }, signal)
+      await empty.cancel()
+      return describedBy(key, empty)
+    },
+
+    async open(object, from, to, signal) {
+      const { key, etag } = object
+      const answer = await get({ key, headers: rangeHeaders(etag, from, to), expected: [412] }, signal)
+      if (answer.status < 300) return rangeOf(answer, object, from)
+      await answer.cancel()
+      throw changed(key)
+    },
+
+    [Symbol.asyncDispose]: close,
+  }
+}

@@ -1,0 +1,106 @@
+import type { Reading } from '../../reading.ts'
+import { account, accountKey, type Azurite, azuriteMissing, sasToken, startAzurite } from './azurite.ts'
+import { startSwift, type Swift, swiftMissing } from './swift.ts'
+
+type Changes = Record<string, unknown>
+
+/** A store that runs here, with a bucket or container called `cases`. */
+export interface TestStore extends AsyncDisposable {
+  put(key: string, bytes: Uint8Array | string, headers?: Record<string, string>): Promise<void>
+  remove(key: string): Promise<void>
+  /** Of delimited text with commas, with whatever is changed of it. */
+  reading(key: string, changes?: { source?: Changes; secrets?: Record<string, string>; settings?: Changes }): Reading
+  /** Where it answers. */
+  endpoint: string
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface KindOfStore {
+  name: string
+  type: 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
+  missing: string | undefined
+  start(): Promise<TestStore>
+  /** Ways not to get in: what is changed, and what is said then. */
+  refused: [
+    what: string,
+    changes: { source?: Changes; secrets?: Record<string, string> },
+    code: string,
+    words: string,
+  ][]
+}
+
+const swiftKind: KindOfStore = {
+  name: 'a bucket of OpenStack Swift',
+  type: 'OBJECT_STORAGE_BUCKET',
+  missing: swiftMissing(),
+  async start() {
+    const swift: Swift = await startSwift()
+    await swift.put('cases')
+    const { endpoint, accessKey, secretKey } = swift
+    const source = { bucket: 'cases', endpoint, pathStyle: true }
+    return common(swift, 'OBJECT_STORAGE_BUCKET', 'objectStoreSource', source, { accessKey, secretKey })
+  },
+  refused: [
+    ['an unknown key', { secrets: { accessKey: 'no:body' } }, 'AUTHENTICATION_FAILED', 'does not take the access key'],
+    ['a wrong secret', { secrets: { secretKey: 'swordfish' } }, 'AUTHENTICATION_FAILED', 'with this secret key'],
+    ['no such bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'no bucket "nowhere"'],
+    ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'It is in "us-east-1"'],
+  ],
+}
+
+const wrongKey = Buffer.alloc(64, 7).toString('base64')
+const azuriteKind: KindOfStore = {
+  name: 'a container of Azurite',
+  type: 'CLOUD_BLOB_STORAGE',
+  missing: azuriteMissing(),
+  async start() {
+    const azurite: Azurite = await startAzurite()
+    await azurite.put('cases')
+    const source = { account, container: 'cases', endpoint: azurite.endpoint }
+    return common(azurite, 'CLOUD_BLOB_STORAGE', 'blobStoreSource', source, { accountKey })
+  },
+  refused: [
+    ['a wrong key', { secrets: { accountKey: wrongKey } }, 'AUTHENTICATION_FAILED', 'does not take the key of account'],
+    ['half a key', { secrets: { accountKey: 'abc' } }, 'AUTHENTICATION_FAILED', 'The account key is not one'],
+    ['no such container', { source: { container: 'nowhere' } }, 'CONTAINER_MISSING', 'no container "nowhere"'],
+    [
+      'a broken token',
+      { secrets: { accountKey: '', sasToken: `${sasToken('cases')}x` } },
+      'AUTHENTICATION_FAILED',
+      'does not take the SAS token',
+    ],
+    [
+      'a token that may not list or read',
+      { secrets: { accountKey: '', sasToken: sasToken('cases', 'w') } },
+      'PERMISSION_DENIED',
+      'does not allow to read',
+    ],
+    ['no key at all', { secrets: { accountKey: '' } }, 'PERMISSION_DENIED', 'Give an account key or a SAS token'],
+  ],
+}
+
+export const kindsOfStores: readonly KindOfStore[] = [swiftKind, azuriteKind]
+
+function common(
+  server: Pick<Swift, 'put' | 'remove' | 'endpoint'> & AsyncDisposable,
+  type: KindOfStore['type'],
+  field: string,
+  source: Changes,
+  secrets: Record<string, string>,
+): TestStore {
+  return {
+    endpoint: server.endpoint,
+    put: (key, bytes, headers) => server.put(`cases/${key}`, Buffer.from(bytes), headers),
+    remove: (key) => server.remove(`cases/${key}`),
+    reading: (key, changes = {}) => ({
+      type,
+      settings: { [field]: { ...source, ...changes.source }, key, delimiter: 'COMMA', ...changes.settings },
+      // What is empty is not there.
+      secrets: Object.fromEntries(
+        Object.entries({ ...secrets, ...changes.secrets }).filter(([, value]) => value !== ''),
+      ),
+      input: {},
+    }),
+    [Symbol.asyncDispose]: async () => server[Symbol.asyncDispose](),
+  }
+}

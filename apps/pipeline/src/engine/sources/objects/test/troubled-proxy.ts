@@ -1,0 +1,64 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What goes wrong with one request: it is answered at once, or its connection is cut behind so many bytes. */
+export interface Trouble {
+  status?: number
+  headers?: Record<string, string>
+  body?: string
+  cutAfter?: number
+}
+
+export interface TroubledProxy extends AsyncDisposable {
+  /** The store's endpoint, by way of here. */
+  endpoint: string
+  /** Method, path and range of what was asked. */
+  asked: { url: string; range: string | undefined }[]
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Stands before a store and passes everything on, but for the trouble that it is told to make. */
+export async function troubledProxy(
+  endpoint: string,
+  trouble: (url: string, range: string | undefined) => Trouble | undefined,
+): Promise<TroubledProxy> {
+  const target = new URL(endpoint)
+  const asked: TroubledProxy['asked'] = []
+  const server = createServer((incoming, outgoing) => {
+    const { url = '', headers } = incoming
+    asked.push({ url, range: headers.range })
+    const { status, headers: said, body, cutAfter } = trouble(url, headers.range) ?? {}
+    if (status !== undefined) outgoing.writeHead(status, said).end(body)
+    else pass(target, incoming, outgoing, cutAfter)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    endpoint: `http://127.0.0.1:${port}${target.pathname.replace(/\/$/, '')}`,
+    asked,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** The host stays the one that was asked, for that is what was signed. */
+function pass(target: URL, incoming: IncomingMessage, outgoing: ServerResponse, cutAfter = Infinity): void {
+  const { method, url, headers } = incoming
+  const onward = request({ host: target.hostname, port: target.port, method, path: url, headers }, (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+    let passed = 0
+    answer.on('data', (chunk: Buffer) => {
+      const left = Math.max(0, cutAfter - passed)
+      passed += chunk.length
+      if (passed <= cutAfter) return void outgoing.write(chunk)
+      outgoing.write(chunk.subarray(0, left), () => outgoing.destroy())
+      answer.destroy()
+    })
+    answer.on('end', () => outgoing.end())
+    answer.on('error', () => outgoing.destroy())
+  })
+  onward.on('error', () => outgoing.destroy())
+  incoming.pipe(onward)
+}

@@ -1,0 +1,27 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
+import { demandPrograms } from './npm-programs.ts'
+
+const before = process.env['SLUICE_INSTALL_PACKAGES']
+let folder: string
+beforeEach(async () => {
+  process.env['SLUICE_INSTALL_PACKAGES'] = 'no'
+  folder = await mkdtemp(join(tmpdir(), 'sluice-programs-'))
+})
+afterEach(async () => {
+  jest.restoreAllMocks()
+  if (before === undefined) delete process.env['SLUICE_INSTALL_PACKAGES']
+  else process.env['SLUICE_INSTALL_PACKAGES'] = before
+  await rm(folder, { recursive: true })
+})
+
+it('says in one line which tests are left out, and why, and leaves nothing behind', async () => {
+  const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
+  await demandPrograms(['some-program@1.0.0'], folder)
+  expect(said.mock.calls).toEqual([
+    ['Tests that need some-program@1.0.0 are skipped: SLUICE_INSTALL_PACKAGES is "no".'],
+  ])
+  expect(await readdir(folder)).toEqual([])
+})
