@@ -59,11 +59,7 @@ export function queryFailed(error: unknown, { query, before, place }: Scene): un
   const known = warehouseProblem(error, { place })
   if (!(known instanceof WarehouseProblem)) return known
   const { code, message, position, hint } = error as Partial<Record<'code' | 'position' | 'hint', string>> & Error
-  if (
-    known.retryable ||
-    ['DISK_FULL', 'QUERY_TIMEOUT', 'WAREHOUSE_ACCESS_DENIED', 'RESULT_TOO_LARGE'].includes(known.code)
-  )
-    return known
+  if (known.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(known.code)) return known
   if (code === '42P07' || code === '3F000') return known
   if (code === '42601' && message.includes('multiple commands'))
     return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Leave one SELECT.', error)
