@@ -7,11 +7,12 @@ import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
 import { type Artefact, databaseTypesOf, lockFile, openapiOf, scanner } from './artefacts.ts'
 import { problemsPage } from './problems-page.ts'
 import { rolesPage } from './roles-page.ts'
+import { searchPage } from './search-page.ts'
 
 /**
- * `npm run generate`: writes the OpenAPI documents, the database types, the pages of problems and roles, the compiled
- * scanner, and the lock file's platforms anew. With --check
- * nothing is written; files that differ are named and the exit code is 1.
+ * `npm run generate`: writes the OpenAPI documents, the database types, the pages of problems, roles and what is
+ * searched by, the compiled scanner, and the lock file's platforms anew. With --check nothing is written; files that
+ * differ are named and the exit code is 1.
  */
 
 const APPS = ['identity', 'pipeline']
@@ -23,6 +24,7 @@ const artefacts = async (): Promise<Artefact[]> => {
     scanner(),
     Promise.try(problemsPage),
     Promise.try(rolesPage),
+    Promise.try(searchPage),
     ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
   ])
   // Only now: PostgreSQL must not stop under those that still use it because one failed.

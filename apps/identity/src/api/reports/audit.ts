@@ -8,7 +8,8 @@ import { auditColumns, objectName, outcome, type AuditRow } from './audit-column
 import { scopeName } from './scope-name.ts'
 import { tabular } from './tabular.ts'
 
-const properties = {
+/** What the audit is searched by. */
+export const auditProperties = {
   at: { column: 'r.at', type: 'date-time' },
   operation: { column: 'r.operation', type: 'string' },
   username: { column: 'r.actor_name', type: 'string' },
@@ -51,7 +52,7 @@ export function planOf(request: SearchRequest): SearchPlan {
       or r.request_id ilike ${like} or r.address ilike ${like} or ${objectName} ilike ${like})`
   }
   try {
-    return searchPlan(request, { properties, query, idColumn: 'r.id', defaultOrder: ['at:desc'] })
+    return searchPlan(request, { properties: auditProperties, query, idColumn: 'r.id', defaultOrder: ['at:desc'] })
   } catch (error) {
     throw refusedSearch(error, true)
   }

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import { holds, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
-import { records } from '@sluice/records'
+import { records, type Properties } from '@sluice/records'
 import { effectiveRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'
@@ -80,9 +80,14 @@ const columns: ReportColumn<Row>[] = [
   { name: 'Clients', column: 'hasClientAccess', valueType: 'BOOLEAN', cell: (user) => user.hasClientAccess },
 ]
 
+/** What the report is searched by: what users are, and when they last signed in. */
+export const userAccessProperties: Properties = {
+  ...userRecords.kind.properties,
+  lastSignIn: { column: lastSignIn, type: 'date-time' },
+}
+
 /** Made once, because they remember the totals that were counted. */
-const reported = ({ kind }: typeof userRecords) =>
-  records({ ...kind, properties: { ...kind.properties, lastSignIn: { column: lastSignIn, type: 'date-time' } } })
+const reported = ({ kind }: typeof userRecords) => records({ ...kind, properties: userAccessProperties })
 const all = reported(userRecords)
 const [enabled, notEnabled] = [true, false].map((analyticsPlatform) => reported(usersWhere({ analyticsPlatform })))
 const reportedWhere = (analyticsPlatform?: boolean) =>

@@ -1,0 +1,27 @@
+import { expect, it } from '@jest/globals'
+import { pipelineOperations } from '@sluice/contracts'
+import { brokenLists, searchPage } from './search-page.ts'
+
+const { list, search } = pipelineOperations.schemas
+const properties = { '/schemas': {} }
+
+it('the page of what is searched by misses no list, and has none that there is not', () => {
+  expect(brokenLists([list, search], properties)).toEqual([])
+  expect(brokenLists([list, search], {})).toEqual(['/schemas takes filters, and search-page.ts does not know by what'])
+  expect(brokenLists([search], properties)).toEqual([
+    'search-page.ts has properties for /schemas, which takes no filters',
+  ])
+})
+
+it('the page tells kinds, words, roles and what is no order, as the sources have them', () => {
+  const { content } = searchPage()
+  const row = (path: string) => (content as string).split('\n').find((line) => line.startsWith(`| \`${path}\` |`))
+  expect(row('/users')).toMatch(
+    /\*\*id:\*\* id, client\.id with ROLE_MANAGE_CLIENT, \*userGroups\.id\*; \*\*text:\*\* name, /,
+  )
+  expect(row('/users')).toContain('status (INVITATION, ACTIVE, INACTIVE)')
+  expect(row('/data-quality-checks')).toBe(
+    '| `/data-quality-checks` | yes | 1,000 | **id:** id; **text:** name, shortName, code, description, query; **time:** created, lastUpdated |',
+  )
+  expect(row('/tables')).toBe('| `/tables` | The tables of all schemas | 200 | 10,000 |')
+})

@@ -1,0 +1,149 @@
+import { identityOperations, pipelineOperations, type Signature } from '@sluice/contracts'
+import type { Properties, Property, PropertyType } from '@sluice/records'
+import { clientRecords } from '../../apps/identity/src/api/clients/records.ts'
+import { mailRecords } from '../../apps/identity/src/api/mails/records.ts'
+import { auditProperties } from '../../apps/identity/src/api/reports/audit.ts'
+import { userAccessProperties } from '../../apps/identity/src/api/reports/user-access.ts'
+import { ssoClientConfigRecords } from '../../apps/identity/src/api/sso-client-configs/records.ts'
+import { ssoProviderConfigRecords } from '../../apps/identity/src/api/sso-provider-configs/records.ts'
+import { userGroupRecords } from '../../apps/identity/src/api/user-groups/records.ts'
+import { userRecords } from '../../apps/identity/src/api/users/records.ts'
+import { dataPipelines } from '../../apps/pipeline/src/api/data-pipelines/records.ts'
+import { dataQualityCheckGroups } from '../../apps/pipeline/src/api/data-quality-check-groups/records.ts'
+import { dataQualityChecks } from '../../apps/pipeline/src/api/data-quality-checks/records.ts'
+import { destinations } from '../../apps/pipeline/src/api/destinations/records.ts'
+import { publicDatasets } from '../../apps/pipeline/src/api/public-datasets/records.ts'
+import { schemas } from '../../apps/pipeline/src/api/schemas/records.ts'
+import { variables } from '../../apps/pipeline/src/api/variables/records.ts'
+import { views } from '../../apps/pipeline/src/api/views/records.ts'
+import { workflows } from '../../apps/pipeline/src/api/workflows/records.ts'
+import { Refusal } from '../refusal.ts'
+import type { Artefact } from './artefacts.ts'
+
+type Kinds = readonly { kind: { path: string; properties: Properties } }[]
+
+const byPath = (kinds: Kinds) => Object.fromEntries(kinds.map(({ kind }) => [kind.path, kind.properties]))
+
+/** What the lists of each service are searched by, by their paths. */
+const services: { title: string; nouns: object; properties: Record<string, Properties> }[] = [
+  {
+    title: 'Identity',
+    nouns: identityOperations,
+    properties: {
+      ...byPath([userRecords, userGroupRecords, clientRecords, mailRecords]),
+      ...byPath([ssoClientConfigRecords, ssoProviderConfigRecords]),
+      '/user-groups/:uid/users': userRecords.kind.properties,
+      '/reports/user-access': userAccessProperties,
+      '/reports/audit': auditProperties,
+    },
+  },
+  {
+    title: 'Pipeline',
+    nouns: pipelineOperations,
+    properties: {
+      ...byPath([schemas, dataPipelines, views, variables, workflows, destinations]),
+      ...byPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets]),
+    },
+  },
+]
+
+/** docs/search-properties.md: what each list is searched and ordered by, and how long its pages may be. */
+export const searchPage = (): Artefact => {
+  const sections = services.map(({ title, nouns, properties }) => {
+    const signatures = Object.values(nouns).flatMap((noun: object): Signature[] => Object.values(noun))
+    const wrong = brokenLists(signatures, properties)
+    if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
+    return [`## ${title}`, searched(signatures, properties), paged(signatures)]
+      .filter((part) => part !== '')
+      .join('\n\n')
+  })
+  return { file: 'docs/search-properties.md', content: `${[introduction, ...sections].join('\n\n')}\n` }
+}
+
+const introduction = `# What lists are searched by
+
+Every property of every list of both services: to \`filter\` by and, but for those in *italics*, to \`order\` by. How, [search](search.md) says.
+In brackets are the words that a property may be, where they are few; the reference (\`/docs\`) has the others. What stands with a role can
+be named by whoever holds it.
+
+This page is made from the sources by \`npm run generate\`.`
+
+const fieldsOf = (contract: unknown) =>
+  (contract as { properties?: Record<string, { maximum?: number }> } | undefined)?.properties ?? {}
+const isSearched = ({ method, query }: Signature) => method === 'get' && 'filter' in fieldsOf(query)
+
+/** Lists whose properties nobody says, and properties of no list; one sentence each. */
+export function brokenLists(signatures: readonly Signature[], properties: Record<string, Properties>): string[] {
+  const paths = signatures.filter(isSearched).map(({ path }) => path)
+  return [
+    ...paths
+      .filter((path) => !(path in properties))
+      .map((path) => `${path} takes filters, and search-page.ts does not know by what`),
+    ...Object.keys(properties)
+      .filter((path) => !paths.includes(path))
+      .map((path) => `search-page.ts has properties for ${path}, which takes no filters`),
+  ]
+}
+
+const kinds: readonly [type: PropertyType, called: string][] = [
+  ['uid', 'id'],
+  ['string', 'text'],
+  ['number', 'number'],
+  ['date-time', 'time'],
+  ['boolean', 'true or false'],
+  ['enum', 'fixed words'],
+  ['strings', 'list'],
+]
+
+/** So many words of a property are told. */
+const few = 8
+
+const shownPath = (path: string) => `\`${path.replaceAll(/:(\w+)/g, '{$1}')}\``
+
+function searched(signatures: readonly Signature[], properties: Record<string, Properties>): string {
+  const rows = signatures.filter(isSearched).map(({ path, query }) => {
+    const alsoByPost = signatures.some((one) => one.method === 'post' && one.path === `${path}/search`)
+    const most = fieldsOf(query)['pageSize']?.maximum ?? ''
+    return `| ${shownPath(path)} | ${alsoByPost ? 'yes' : ''} | ${most.toLocaleString('en')} | ${listed(properties[path]!)} |`
+  })
+  const heads = ['List', 'Also `POST …/search`', 'Rows in a page, at most', 'Properties']
+  return [`| ${heads.join(' | ')} |`, '|---|---|---:|---|', ...rows].join('\n')
+}
+
+function listed(properties: Properties): string {
+  return kinds
+    .map(([type, called]) => {
+      const those = Object.entries(properties).filter(([, property]) => property.type === type)
+      return those.length === 0 ? '' : `**${called}:** ${those.map((one) => shown(...one)).join(', ')}`
+    })
+    .filter((part) => part !== '')
+    .join('; ')
+}
+
+function shown(name: string, property: Property): string {
+  const ordered = property.type !== 'strings' && !property.some
+  const words = property.type === 'enum' && property.values.length <= few ? ` (${property.values.join(', ')})` : ''
+  const roles = property.onlyFor ? ` with ${property.onlyFor.join(' or ')}` : ''
+  return `${ordered ? name : `*${name}*`}${words}${roles}`
+}
+
+/** Lists that have pages and no filters. */
+function paged(signatures: readonly Signature[]): string {
+  const rows = signatures
+    .filter(
+      (signature) => !isSearched(signature) && signature.method === 'get' && 'pageSize' in fieldsOf(signature.query),
+    )
+    .map(({ path, summary, query }) => {
+      const { pageSize, page } = fieldsOf(query)
+      const most = [pageSize?.maximum, page?.maximum].map((maximum) => maximum?.toLocaleString('en') ?? '')
+      return `| ${shownPath(path)} | ${summary} | ${most.join(' | ')} |`
+    })
+  if (rows.length === 0) return ''
+  return [
+    'These have pages, and no filters:',
+    '',
+    '| List | Of | Rows in a page, at most | Last page |',
+    '|---|---|---:|---:|',
+    ...rows,
+  ].join('\n')
+}
