@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { pipelineOperations, type Signature } from '@sluice/contracts'
+import { sql } from 'kysely'
 import type { Person } from '../identity.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { type Open, sharedResources } from './shared-resources.ts'
@@ -85,6 +88,31 @@ function level(thing: Thing, { id, groups: own }: (typeof people)[number]): 'NON
   return all.includes('READ_WRITE') ? 'READ_WRITE' : all.includes('READ') ? 'READ' : 'NONE'
 }
 
+const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
+/** What else there is below one of them, by its path behind the id. */
+const below = (noun: string) =>
+  signatures.flatMap(({ method, path, effect }) => {
+    const rest = path.startsWith(`/${noun}/:uid/`) ? path.slice(`/${noun}/:uid`.length) : ''
+    const at = rest.replace(':taskId', randomUUID()).replace(':name', 'cases')
+    return rest === '' || rest === '/access' ? [] : [{ method, at, effect }]
+  })
+const readings = (noun: string) => below(noun).filter(({ method }) => method === 'get')
+/** To run it, to begin that, and to cancel it: these take no body, or an empty one. */
+const commands = (noun: string) =>
+  below(noun).filter(({ at, effect }) => effect === 'write' && /^\/(run|start|cancel)$/.test(at))
+
+it('everything that people share is among these: by the contracts, and by the columns of the database', async () => {
+  const paths = sharedResources.map(([path]) => path)
+  const shared = signatures.filter(({ path }) => path.endsWith('/:uid/access')).map(({ path }) => path.split('/')[1])
+  expect(paths.toSorted()).toEqual([...new Set(shared)].toSorted())
+  const { rows } = await sql<{ table: string }>`
+    select distinct table_name as table from information_schema.columns
+    where table_schema = 'public' and column_name in ('public_access', 'user_access', 'user_group_access')`.execute(
+    service.stack.db,
+  )
+  expect(rows.map(({ table }) => table).toSorted()).toEqual(paths.map((path) => path.replaceAll('-', '_')).toSorted())
+})
+
 describe.each(sharedResources)('%s with random grants', (noun, _manage, bodyOf) => {
   const things: Thing[] = []
   beforeAll(async () => {
@@ -111,6 +139,9 @@ describe.each(sharedResources)('%s with random grants', (noun, _manage, bodyOf) 
     // Workflows are answered with their pager.
     const ids = ((body.results ?? body) as { id: string }[]).map(({ id }) => id)
     expect(ids.filter((id) => known.has(id)).toSorted()).toEqual(visible.toSorted())
+    const search = { filter: [`id:in:[${[...known].join(',')}]`], paging: { paging: false } }
+    const { body: found } = await person.asking.post(`/${noun}/search`).send(search).expect(200)
+    expect((found.results ?? found).map(({ id }: { id: string }) => id).toSorted()).toEqual(visible.toSorted())
 
     const status = { NONE: [404, 404], READ: [200, 403], READ_WRITE: [200, 412] }
     for (const { id, level } of expected) {
@@ -133,4 +164,22 @@ describe.each(sharedResources)('%s with random grants', (noun, _manage, bodyOf) 
       ])
     }
   })
+
+  it.each([0, 1, 2, 3])(
+    'show nothing of themselves anywhere to whom they are not shared with: person %#',
+    async (index) => {
+      const person = people[index]!
+      const statusOf = async (id: string, { method, at }: { method: Signature['method']; at: string }) => {
+        const asked = person.asking[method](`/${noun}/${id}${at}`)
+        return [method, at, (await (method === 'post' ? asked.send({}) : asked)).status]
+      }
+      for (const thing of things) {
+        const mine = level(thing, person)
+        if (mine === 'READ_WRITE') continue
+        const ways = mine === 'NONE' ? [...readings(noun), ...commands(noun)] : commands(noun)
+        const answers = await Promise.all(ways.map((way) => statusOf(thing.id, way)))
+        expect(answers).toEqual(ways.map(({ method, at }) => [method, at, mine === 'NONE' ? 404 : 403]))
+      }
+    },
+  )
 })
