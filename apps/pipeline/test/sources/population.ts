@@ -28,6 +28,11 @@ export class Population {
     return this.crowd + this.#named.size
   }
 
+  /** When somebody was changed last. */
+  get latest(): number {
+    return Math.max(this.crowd, ...[...this.#named.values()].map(({ changed }) => changed))
+  }
+
   /** Adds or changes. What is not said of somebody new is made up; of somebody known it stays. */
   put(person: Partial<Person> & { id: number }, at?: number): void {
     const { id } = person
@@ -55,7 +60,7 @@ export class Population {
   }
 
   /** The first so many that `wanted` takes, leaving out some before them. */
-  page({ from = 0, skip = 0, limit = Infinity, wanted = () => true }: Page = {}): Person[] {
+  page({ from = 0, skip = 0, limit = Infinity, wanted = everybody }: Page = {}): Person[] {
     const found: Person[] = []
     let left = skip
     // A crowd is long: what is left out of it is not made.

@@ -76,6 +76,9 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
     rejected,
     said,
     never,
+    /** The pipeline's own table, and what is kept with it. */
+    target,
+    cursor: () => warehouse.findCursor('health', target),
     /** Of the records themselves. */
     table: `${target}${scene.table ?? ''}`,
     groupTable: `${target}${scene.table ?? ''}${scene.group?.table ?? ''}`,

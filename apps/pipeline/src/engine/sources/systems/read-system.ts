@@ -32,8 +32,9 @@ export interface SystemToRead {
   most?: number
 }
 
-/** Whether what an earlier reading left can be gone on from. */
-export const goesOn = ({ settings, cursor }: Reading): boolean => keptIn(cursor)?.of === fingerprint(settings)
+/** Whether what an earlier reading left can be gone on from: these settings can tell what is new, and have not changed. */
+export const goesOn = (system: System, { settings, cursor }: Reading): boolean =>
+  system.increments?.(settings) === true && keptIn(cursor)?.of === fingerprint(settings)
 
 /**
  * Reads all streams to disk, page by page, then gives their tables one after another. What is kept for the next reading is kept with
@@ -45,7 +46,9 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
   const found = await system.streams(asking)
   const several = Array.isArray(found)
   const earlier = keptIn(reading.cursor)
-  const from = reading.mode === 'INCREMENTAL' && goesOn(reading) ? earlier?.at : undefined
+  const asksForNew = reading.mode === 'INCREMENTAL'
+  const from = asksForNew && goesOn(system, reading) ? earlier?.at : undefined
+  if (asksForNew && !from) told.log('INFO', 'LOW', whyAll(system, reading))
   const at: Record<string, unknown> = { ...from }
 
   using stack = new DisposableStack()
@@ -91,6 +94,14 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
     }))
     yield* tableFeed(feed(stack.use(new TableSpool(name, ['_row_id'], known, directory, 0))))
   }
+}
+
+function whyAll(system: System, { settings, cursor }: Reading): string {
+  if (!system.increments?.(settings))
+    return 'The source cannot tell what is new of this: all of it is read, and takes the place of the old rows.'
+  return cursor === undefined
+    ? 'All of it is read this time: nothing was kept of an earlier reading.'
+    : 'All of it is read this time: the pipeline has other settings than at the last reading.'
 }
 
 const inGroup = (name: string, tables: readonly string[]): boolean =>

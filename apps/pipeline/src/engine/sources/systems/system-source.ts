@@ -75,7 +75,7 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): S
 
   return {
     async increments(reading) {
-      return (await load()).increments === true && goesOn(reading)
+      return goesOn(await load(), reading)
     },
     read: (reading, report, signal) =>
       asked(reading, { signal, patience, report }, (system, asking, told) =>

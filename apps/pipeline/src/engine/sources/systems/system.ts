@@ -24,8 +24,8 @@ export interface System<Settings = unknown> {
    * their names; its own then says which there are. It has to be clear from the settings which of the two it is.
    */
   streams(asking: Asking<Settings>): Promise<Stream | Stream[]>
-  /** Whether its streams can tell what is new. All of them need a key then. */
-  increments?: boolean
+  /** Whether what these settings ask for can be told by what is new. All streams need a key then. Absent where nothing can. */
+  increments?(settings: Settings): boolean
 }
 
 /** A system in the midst of being asked. */

@@ -24,7 +24,7 @@ const mostSurveys = 10_000
 /** KoboToolbox: the submissions of one form, and its groups that repeat as tables below. */
 export const kobo: System<Settings> = {
   name,
-  increments: true,
+  increments: () => true,
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,

@@ -17,3 +17,9 @@ export function parseJson(text: string): unknown {
 }
 
 export const isExact = (value: unknown): value is object => json.isRawJSON(value)
+
+const number = /^-?(0|[1-9]\d*)(\.\d+)?$/
+
+/** A text as the number that it is, every digit kept; undefined where it is none. */
+export const exactNumber = (text: string): object | undefined =>
+  number.test(text) && text.length < 400 ? json.rawJSON(text) : undefined

@@ -1,0 +1,79 @@
+import { SourceProblem } from '../../source.ts'
+import { fieldsOf, listIn, textOf } from '../http/answers.ts'
+import type { Asking, Page, Stream } from '../system.ts'
+import type { Settings } from './dhis2.ts'
+import { valueOf } from './values.ts'
+
+interface Question {
+  data: readonly string[]
+  periods: readonly string[]
+  units: readonly string[]
+}
+
+/** Computed values, by data, period and organisation unit. */
+export async function analytics({ http, settings, log }: Asking<Settings>): Promise<Stream> {
+  const { dataElements = [], periods = [], orgUnits = [], startDate, endDate, outputIdScheme } = settings
+  const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
+  const columns = [...key, 'dx_name', 'ou_name'].map((path) => ({ path, dataType: 'TEXT' as const }))
+
+  /** There is no paging, but a limit of rows: what is beyond it is asked in halves. */
+  async function* ask(question: Question): AsyncGenerator<Page, void, void> {
+    const { data, periods: times, units } = question
+    const dimension = [
+      `dx:${data.join(';')}`,
+      ...(times.length > 0 ? [`pe:${times.join(';')}`] : []),
+      `ou:${units.join(';')}`,
+    ]
+    const query = { dimension, outputIdScheme, ...(times.length === 0 && { startDate, endDate }) }
+    try {
+      yield {
+        records: recordsOf(await http.json('api/analytics.json', { query, what: 'Something of what is to be loaded' })),
+      }
+      return
+    } catch (error) {
+      const halves = isTooMuch(error) ? halvesOf(question) : undefined
+      if (!halves) throw error
+      log(
+        'INFO',
+        'LOW',
+        'DHIS2 gives no more rows than that at once: it is asked for half of them, and then for the other half.',
+      )
+      for (const half of halves) yield* ask(half)
+    }
+  }
+
+  const units = orgUnits.length > 0 ? orgUnits : ['USER_ORGUNIT']
+  return { name: 'analytics', key, columns, pages: () => ask({ data: dataElements, periods, units }) }
+}
+
+/** E7128 is the limit of rows; an answer can be too large to be held, too. */
+const isTooMuch = (error: unknown): boolean =>
+  error instanceof SourceProblem &&
+  (error.code === 'ANSWER_TOO_LARGE' || /E7128|max(imum)? (number of )?records|exceeds/i.test(error.message))
+
+function halvesOf({ data, periods, units }: Question): Question[] | undefined {
+  const half = (list: readonly string[]) => [list.slice(0, list.length / 2), list.slice(list.length / 2)]
+  if (data.length > 1) return half(data).map((some) => ({ data: some, periods, units }))
+  if (periods.length > 1) return half(periods).map((some) => ({ data, periods: some, units }))
+  if (units.length > 1) return half(units).map((some) => ({ data, periods, units: some }))
+  return undefined
+}
+
+/** A grid: what its columns are called and hold, and rows of texts. */
+function recordsOf(answer: unknown): object[] {
+  const headers = listIn(answer, 'DHIS2', 'headers').map((header) => fieldsOf(header, 'DHIS2'))
+  const { metaData = {} } = fieldsOf(answer, 'DHIS2')
+  const { items = {} } = fieldsOf(metaData, 'DHIS2')
+  const names = fieldsOf(items, 'DHIS2')
+  const nameOf = (id: unknown) =>
+    typeof id === 'string' ? textOf((names[id] as { name?: unknown } | undefined)?.name) : undefined
+  return listIn(answer, 'DHIS2', 'rows').map((row) => {
+    const record: Record<string, unknown> = {}
+    listIn(row, 'DHIS2').forEach((cell, index) => {
+      const header = headers[index]
+      const column = textOf(header?.['name'])
+      if (column && cell !== '') record[column] = typeof cell === 'string' ? valueOf(cell, header!['valueType']) : cell
+    })
+    return { ...record, dx_name: nameOf(record['dx']), ou_name: nameOf(record['ou']) }
+  })
+}

@@ -1,0 +1,48 @@
+import type { SourceSecrets } from '../../../../source-secrets.ts'
+import { SourceProblem } from '../../source.ts'
+import { basic } from '../http/connection.ts'
+import type { Asking, SettingsOf, Stream, System } from '../system.ts'
+import { analytics } from './analytics.ts'
+import { choices } from './choices.ts'
+import { dataValues } from './data-values.ts'
+import { events } from './events.ts'
+import { metadata, organisationUnits } from './metadata.ts'
+import { serverOf } from './server.ts'
+
+export type Settings = SettingsOf<'SOURCE_SYSTEM_C'>
+
+/** What each content is read by. */
+const contents: Record<Settings['content'], (asking: Asking<Settings>) => Promise<Stream | Stream[]>> = {
+  DATA_VALUES: dataValues,
+  ANALYTICS: analytics,
+  EVENTS: events,
+  ORGANISATION_UNITS: organisationUnits,
+  METADATA: metadata,
+}
+
+/** DHIS2, from 2.38 on: data values, analytics, events, organisation units and other metadata. */
+export const dhis2: System<Settings> = {
+  name: 'DHIS2',
+  // Analytics are computed anew as a whole.
+  increments: ({ content }) => content !== 'ANALYTICS',
+  connect: ({ apiSource: { url, username } }, secrets) => ({
+    url,
+    without: ['api'],
+    // Without the second one DHIS2 leads to its login page, where an API is to say 401.
+    headers: { authorization: authorization(username, secrets), 'x-requested-with': 'XMLHttpRequest' },
+  }),
+  async test({ http }) {
+    await serverOf(http)
+  },
+  lookup: choices,
+  streams: (asking) => contents[asking.settings.content](asking),
+}
+
+function authorization(username: string | undefined, { password, authToken }: SourceSecrets): string {
+  if (authToken) return `ApiToken ${authToken}`
+  if (username && password) return basic(username, password)
+  throw new SourceProblem(
+    'CREDENTIALS_MISSING',
+    'There is nothing to sign in to DHIS2 with: give a username and a password, or a token.',
+  )
+}

@@ -1,0 +1,116 @@
+import { fieldsOf, textOf } from '../http/answers.ts'
+import type { Http } from '../http/connection.ts'
+import type { Asking, Page, Stream } from '../system.ts'
+import type { KnownColumn } from '../tables/table-spool.ts'
+import type { Settings } from './dhis2.ts'
+import { type Server, serverOf } from './server.ts'
+import { isTextual, valueOf } from './values.ts'
+
+const pageSize = 500
+const fields =
+  'event,status,program,programStage,enrollment,trackedEntity,orgUnit,occurredAt,scheduledAt,createdAt,updatedAt,completedAt,deleted,followUp,geometry,attributeOptionCombo,storedBy,notes[note,storedAt,storedBy,value],dataValues[dataElement,value]'
+
+interface Stage {
+  id: string
+  name: string
+  program: string
+  /** By their ids. */
+  elements: Map<string, { column: string; valueType: unknown }>
+}
+
+/** Events of programs: a table for each stage, with a column for each data element of it. */
+export async function events({ http, settings }: Asking<Settings>): Promise<Stream[]> {
+  const server = await serverOf(http)
+  const stages: Stage[] = []
+  for (const program of settings.programs ?? []) stages.push(...(await stagesOf(http, program)))
+  return stages.map((stage): Stream => {
+    const twice = stages.filter(({ name }) => name === stage.name).length > 1
+    return {
+      name: twice ? `${stage.name} ${stage.id}` : stage.name,
+      key: ['event'],
+      columns: columnsOf(stage),
+      pages: (cursor) => pagesOf(http, { settings, server, stage, cursor }),
+    }
+  })
+}
+
+async function stagesOf(http: Http, program: string): Promise<Stage[]> {
+  const asked = 'programStages[id,name,programStageDataElements[dataElement[id,code,name,valueType]]]'
+  const what = `The program "${program}"`
+  const answer = await http.json(`api/programs/${encodeURIComponent(program)}`, { query: { fields: asked }, what })
+  const stages = fieldsOf(answer, 'DHIS2')['programStages']
+  return (Array.isArray(stages) ? stages : []).map((given) => {
+    const { id, name, programStageDataElements: some } = fieldsOf(given, 'DHIS2')
+    const elements: Stage['elements'] = new Map()
+    for (const one of Array.isArray(some) ? (some as { dataElement?: Record<string, unknown> }[]) : []) {
+      const { id: uid, name: column, valueType } = one.dataElement ?? {}
+      const known = textOf(uid)
+      if (known) elements.set(known, { column: textOf(column) ?? known, valueType })
+    }
+    return { id: textOf(id) ?? '', name: textOf(name) ?? textOf(id) ?? '', program, elements }
+  })
+}
+
+function columnsOf({ elements }: Stage): KnownColumn[] {
+  const own = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
+  const texts = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
+  return [...own, ...texts].map((path) => ({ path, dataType: 'TEXT' }))
+}
+
+interface Question {
+  settings: Settings
+  server: Server
+  stage: Stage
+  cursor: unknown
+}
+
+/**
+ * In the order in which they were made, deleted ones among them: so nothing moves while it is read, whatever is changed meanwhile. In a full
+ * reading deleted ones are left out; of later ones they come marked as such.
+ */
+async function* pagesOf(http: Http, { settings, server, stage, cursor }: Question): AsyncGenerator<Page, void, void> {
+  const { orgUnits = [], startDate, endDate } = settings
+  const mode = server.release > 0 && server.release < 41 ? 'ouMode' : 'orgUnitMode'
+  for (const unit of orgUnits.length > 0 ? orgUnits : [undefined]) {
+    const query = {
+      program: stage.program,
+      programStage: stage.id,
+      orgUnit: unit,
+      [mode]: unit === undefined ? 'ACCESSIBLE' : 'DESCENDANTS',
+      occurredAfter: startDate,
+      occurredBefore: endDate,
+      updatedAfter: typeof cursor === 'string' ? cursor : undefined,
+      includeDeleted: true,
+      fields,
+      order: 'createdAt:asc',
+      pageSize,
+    }
+    for (let page = 1; ; page += 1) {
+      const answer = fieldsOf(await http.json('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
+      // Until 2.40 they are called instances.
+      const found = (answer['events'] ?? answer['instances'] ?? []) as unknown[]
+      const wanted = cursor === undefined ? found.filter((event) => !isDeleted(event)) : found
+      yield { records: wanted.map((event) => withColumns(event, stage)) }
+      const pager = fieldsOf(answer['pager'] ?? {}, 'DHIS2')
+      if (found.length === 0 || (textOf(pager['nextPage']) === undefined && found.length < pageSize)) break
+    }
+  }
+  yield { records: [], cursor: server.from }
+}
+
+const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
+
+/** A column for each data element, by its name; those that the stage does not have any more keep their ids. */
+function withColumns(event: unknown, { elements }: Stage): unknown {
+  if (typeof event !== 'object' || event === null) return event
+  const { dataValues, ...own } = event as { dataValues?: unknown }
+  const columns: Record<string, unknown> = { ...own }
+  for (const one of Array.isArray(dataValues) ? (dataValues as Record<string, unknown>[]) : []) {
+    const [id, value] = [textOf(one?.['dataElement']), one?.['value']]
+    const element = id === undefined ? undefined : elements.get(id)
+    const column = element?.column ?? id
+    if (column && typeof value === 'string')
+      columns[column in own ? `${column} ${id}` : column] = valueOf(value, element?.valueType)
+  }
+  return columns
+}

@@ -1,0 +1,90 @@
+import { fieldsOf, listIn, textOf } from '../http/answers.ts'
+import type { Http, Query } from '../http/connection.ts'
+import type { Asking, Page, Stream } from '../system.ts'
+import type { Settings } from './dhis2.ts'
+import { serverOf } from './server.ts'
+
+type Kind = NonNullable<Settings['metadata']>[number]
+
+const pageSize = 500
+const common = 'id,code,name,shortName,description,created,lastUpdated'
+const units = 'id,code,name,shortName,level,path,parent[id],openingDate,closedDate,geometry,created,lastUpdated'
+
+/** Where each kind is, and what is loaded of it besides what all have. */
+const kinds: Record<Kind, { plural: string; fields: string }> = {
+  DATA_SETS: { plural: 'dataSets', fields: 'periodType,categoryCombo[id],dataSetElements[dataElement[id]]' },
+  DATA_ELEMENTS: {
+    plural: 'dataElements',
+    fields: 'valueType,domainType,aggregationType,zeroIsSignificant,categoryCombo[id],optionSet[id]',
+  },
+  DATA_ELEMENT_GROUPS: { plural: 'dataElementGroups', fields: 'dataElements[id]' },
+  INDICATORS: {
+    plural: 'indicators',
+    fields: 'numerator,denominator,annualized,decimals,indicatorType[id,name,factor]',
+  },
+  INDICATOR_GROUPS: { plural: 'indicatorGroups', fields: 'indicators[id]' },
+  PROGRAMS: { plural: 'programs', fields: 'programType,trackedEntityType[id],programStages[id]' },
+  PROGRAM_STAGES: { plural: 'programStages', fields: 'program[id],repeatable,sortOrder' },
+  ORGANISATION_UNITS: { plural: 'organisationUnits', fields: units },
+  ORGANISATION_UNIT_GROUPS: { plural: 'organisationUnitGroups', fields: 'symbol,organisationUnits[id]' },
+  ORGANISATION_UNIT_LEVELS: { plural: 'organisationUnitLevels', fields: 'level' },
+  CATEGORY_OPTION_COMBOS: { plural: 'categoryOptionCombos', fields: 'categoryCombo[id],categoryOptions[id]' },
+  ATTRIBUTES: { plural: 'attributes', fields: 'valueType' },
+}
+
+/** The tree of organisation units, or its parts below those that are chosen. */
+export async function organisationUnits({ http, settings }: Asking<Settings>): Promise<Stream> {
+  const { from } = await serverOf(http)
+  const { orgUnits = [] } = settings
+  const below = orgUnits.length > 0 ? orgUnits.map((id) => `path:like:${id}`) : [undefined]
+  return streamOf('organisation_units', async function* (cursor) {
+    for (const filter of below) {
+      const filters = [...(filter ? [filter] : []), ...sinceOf(cursor)]
+      for await (const page of pagesOf(http, 'organisationUnits', { fields: units, filter: filters }))
+        yield { records: page.records.map(withLevels) }
+    }
+    yield { records: [], cursor: from }
+  })
+}
+
+/** One table for each kind that is chosen. */
+export async function metadata({ http, settings }: Asking<Settings>): Promise<Stream[]> {
+  const { from } = await serverOf(http)
+  return (settings.metadata ?? []).map((kind) => {
+    const { plural, fields } = kinds[kind]
+    return streamOf(kind.toLowerCase(), async function* (cursor) {
+      const query = { fields: `${common},${fields}`, filter: sinceOf(cursor) }
+      for await (const page of pagesOf(http, plural, query))
+        yield kind === 'ORGANISATION_UNITS' ? { records: page.records.map(withLevels) } : page
+      yield { records: [], cursor: from }
+    })
+  })
+}
+
+const streamOf = (name: string, pages: Stream['pages']): Stream => ({
+  name,
+  key: ['id'],
+  columns: ['id', 'code', 'name'].map((path) => ({ path, dataType: 'TEXT' })),
+  pages,
+})
+
+const sinceOf = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
+
+/** By id, so that what is changed meanwhile moves nothing; what is made or deleted meanwhile moves it by one. */
+async function* pagesOf(http: Http, plural: string, query: Query): AsyncGenerator<Page, void, void> {
+  for (let page = 1; ; page += 1) {
+    const answer = await http.json(`api/${plural}`, { query: { ...query, order: 'id:asc', page, pageSize } })
+    const records = listIn(answer, 'DHIS2', plural)
+    yield { records }
+    const pager = fieldsOf(fieldsOf(answer, 'DHIS2')['pager'] ?? {}, 'DHIS2')
+    if (records.length === 0 || (textOf(pager['nextPage']) === undefined && records.length < pageSize)) return
+  }
+}
+
+/** `/root/region/clinic` is also three columns, one for each level. */
+function withLevels(record: unknown): unknown {
+  const path = (record as { path?: unknown } | null)?.path
+  if (typeof path !== 'string') return record
+  const levels = path.split('/').filter(Boolean)
+  return { ...(record as object), ...Object.fromEntries(levels.map((id, index) => [`uidlevel${index + 1}`, id])) }
+}

@@ -1,0 +1,49 @@
+import { startDhis2 } from './dhis2-server.ts'
+import type { Scene } from './scene.ts'
+import type { Request } from './stand-in.ts'
+
+const lookups = { 'data-elements': ['qrur9Dvnyt5', 'oZg33kd9taw', 'GieVkTxp4HH'], 'data-sets': ['BfMAe6Itzgt'] }
+
+/** Events of programs, which have most of what a source can have. */
+export const dhis2Events = (version: string): Scene => ({
+  type: 'SOURCE_SYSTEM_C',
+  system: `DHIS2 ${version} (events)`,
+  without: {},
+  columns: { id: 'event', name: 'name', extra: 'extra' },
+  table: '__visit',
+  group: { table: '__notes', column: 'value' },
+  lookups,
+  async start() {
+    const { apiSource, ...started } = await startDhis2(version)
+    return {
+      ...started,
+      settings: { type: 'SOURCE_SYSTEM_C', apiSource, content: 'EVENTS', programs: ['lxAQ7Zs9VYR'] },
+      isPage: ({ path }: Request) => path.endsWith('/tracker/events'),
+    }
+  },
+})
+
+const same = 'Data values have the same columns everywhere.'
+
+/** Data values, which come as CSV and without pages. */
+export const dhis2DataValues: Scene = {
+  type: 'SOURCE_SYSTEM_C',
+  system: 'DHIS2 2.38 (data values)',
+  without: {
+    groups: 'A data value holds no lists.',
+    columnAdded: same,
+    columnRetyped: same,
+    page: 'The API has no pages of data values: they are asked by data set, period and organisation unit.',
+  },
+  columns: { id: 'org_unit', name: 'value' },
+  lookups,
+  async start() {
+    const { apiSource, ...started } = await startDhis2('2.38.7')
+    const own = { content: 'DATA_VALUES', dataSets: ['BfMAe6Itzgt'], periods: ['202601'] }
+    return {
+      ...started,
+      settings: { type: 'SOURCE_SYSTEM_C', apiSource, ...own },
+      isPage: ({ path }: Request) => path.endsWith('/dataValueSets.csv'),
+    }
+  },
+}
