@@ -1,26 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { CompiledQuery, type Kysely, type KyselyPlugin, sql } from 'kysely'
-import type { DB } from '../../src/database.ts'
+import { sql } from 'kysely'
+import { overheard, planOf } from './overheard.ts'
 import { virtualScheduler } from './schedules.ts'
 import { startStack, type Stack } from './stack.ts'
 
 let stack: Stack
 beforeAll(async () => void (stack = await startStack()))
 afterAll(() => stack?.[Symbol.asyncDispose]())
-
-/** The same database, and what it is asked. */
-function overheard(db: Kysely<DB>) {
-  const asked: CompiledQuery[] = []
-  const plugin: KyselyPlugin = {
-    transformQuery({ node, queryId }) {
-      asked.push(db.getExecutor().compileQuery(node, queryId))
-      return node
-    },
-    transformResult: async ({ result }) => result,
-  }
-  return { db: db.withPlugin(plugin), asked }
-}
 
 it('a round of the scheduler finds what is due and what is not planned by index, among 50,000 schedules', async () => {
   await sql`
@@ -38,10 +25,7 @@ it('a round of the scheduler finds what is due and what is not planned by index,
   const reads = asked.filter((query) => /^\s*select .*"runnables"/s.test(query.sql))
   expect(reads.length).toBeGreaterThanOrEqual(3)
   for (const query of reads) {
-    const { rows } = await stack.db.executeQuery<{ 'QUERY PLAN': string }>(
-      CompiledQuery.raw(`explain ${query.sql}`, [...query.parameters]),
-    )
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    const plan = await planOf(stack.db, query)
     expect(plan).toMatch(/runnables_(due|unplanned)/)
     expect(plan).not.toMatch(/Seq Scan/)
   }

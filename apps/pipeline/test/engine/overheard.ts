@@ -1,0 +1,23 @@
+import { CompiledQuery, type Kysely, type KyselyPlugin } from 'kysely'
+import type { DB } from '../../src/database.ts'
+
+/** The same database, and what it is asked. */
+export function overheard(db: Kysely<DB>) {
+  const asked: CompiledQuery[] = []
+  const plugin: KyselyPlugin = {
+    transformQuery({ node, queryId }) {
+      asked.push(db.getExecutor().compileQuery(node, queryId))
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  return { db: db.withPlugin(plugin), asked }
+}
+
+/** How the server would answer a query, as EXPLAIN says it. */
+export async function planOf(db: Kysely<DB>, query: CompiledQuery): Promise<string> {
+  const { rows } = await db.executeQuery<{ 'QUERY PLAN': string }>(
+    CompiledQuery.raw(`explain ${query.sql}`, [...query.parameters]),
+  )
+  return rows.map((row) => row['QUERY PLAN']).join('\n')
+}
