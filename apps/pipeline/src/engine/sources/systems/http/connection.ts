@@ -51,6 +51,8 @@ export interface Http {
   download(path: string, asked?: Asked): Promise<Downloaded>
   /** A link that the system gave, as a path of this connection. Refuses one that leads to another host: credentials would go there. */
   follow(link: string): string
+  /** Another address, as something that is not signed in to and gets nothing that is sent here: where tokens are given out, or files wait. */
+  elsewhere(url: string): Http
   /** What the system said, without secrets, as one line of 500 characters at most. */
   words(text: string): string
 }

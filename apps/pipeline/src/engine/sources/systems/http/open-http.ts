@@ -162,6 +162,7 @@ export function openHttp(connection: Connection, parts: HttpParts): Http {
           return await downloadInto(parts.directory, response, parts.read)
         }),
       follow: (link) => pathOf(link, base, scene()),
+      elsewhere: (url) => openHttp({ url }, parts),
       words: (text) => words(text),
     }
   }
@@ -200,7 +201,7 @@ function address(base: string, path: string, query: Query = {}): URL {
 function pathOf(link: string, base: string, scene: Scene): string {
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
-  if (!to || to.hostname !== from.hostname || !to.pathname.startsWith(from.pathname))
+  if (!to || to.hostname !== from.hostname || !`${to.pathname}/`.startsWith(from.pathname))
     throw redirectsElsewhere(to ? to.host : 'no address', scene).problem
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
 }

@@ -1,0 +1,96 @@
+import type { Choice } from '../../reading.ts'
+import { SourceProblem } from '../../source.ts'
+import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
+import { basic } from '../http/connection.ts'
+import type { Asking, SettingsOf, Stream, System } from '../system.ts'
+import { lastUpdated, type Narrowing, resourcesOf, searched } from './search.ts'
+import { signInByKey } from './sign-in-by-key.ts'
+
+export type Settings = SettingsOf<'FHIR'>
+
+const name = 'FHIR'
+/** Types that are tried before anything is saved. */
+const mostTried = 10
+
+/** Any server of FHIR R4: the resources of some types, a table for each. */
+export const fhir: System<Settings> = {
+  name,
+  increments: () => true,
+
+  connect({ apiSource }, secrets) {
+    const { url, username } = apiSource
+    const { authToken, password, privateKey } = secrets
+    const accept = 'application/fhir+json, application/json'
+    if (privateKey) return { url, headers: { accept }, signIn: (http) => signInByKey(http, apiSource, privateKey) }
+    const authorization = authToken ? `Bearer ${authToken}` : username && password && basic(username, password)
+    return { url, headers: { accept, ...(authorization && { authorization }) } }
+  },
+
+  /** What a server can do it tells everybody, so the types themselves are asked for. */
+  async test({ http, settings }) {
+    demandWhatIsRead(settings)
+    const types = await typesOf(http)
+    for (const type of settings.resourceTypes.slice(0, mostTried)) {
+      if (types.length > 0 && !types.includes(type))
+        throw new SourceProblem(
+          'NOT_FOUND',
+          `The server has no resources of type ${type}: choose among those that it has.`,
+        )
+      resourcesOf(await http.json(type, { query: { _count: 1 }, what: resources(type) }), { name, type })
+    }
+  },
+
+  lookup: (kind, { http }) => (kind === 'resource-types' ? choices(http) : undefined),
+
+  async streams({ http, settings }) {
+    demandWhatIsRead(settings)
+    const { search = '', resourceTypes } = settings
+    return resourceTypes.map((type) => streamOf(type, (since) => searched(http, { name, type, search, ...since })))
+  },
+}
+
+const resources = (type: string) => `The resources of type ${type}`
+
+/** A resource type as a table, and its lists of objects as tables below. What may hang on any element stays JSON. */
+export const streamOf = (type: string, read: (since: Narrowing) => ReturnType<Stream['pages']>): Stream => ({
+  name: type,
+  key: ['id'],
+  columns: [
+    { path: 'id', dataType: 'TEXT' },
+    { path: 'meta.versionId', dataType: 'TEXT' },
+    { path: lastUpdated, dataType: 'TIMESTAMPTZ' },
+  ],
+  whole: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
+  pages: (cursor) => read(typeof cursor === 'string' ? { since: cursor } : {}),
+})
+
+async function typesOf(http: Asking['http']): Promise<string[]> {
+  const statement = fieldsOf(await http.json('metadata'), name)
+  if (statement['resourceType'] !== 'CapabilityStatement') throw strange(name, 'a CapabilityStatement')
+  const version = textOf(statement['fhirVersion']) ?? ''
+  if (!version.startsWith('4.'))
+    throw new SourceProblem(
+      'OTHER_PROTOCOL',
+      `The server speaks FHIR ${version || 'of no version that it says'}, and R4 (4.0 or 4.3) is read: ask for its address of R4.`,
+    )
+  const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
+  const all = fieldsOf(rest ?? {}, name)['resource']
+  return (Array.isArray(all) ? listIn(all, name) : [])
+    .map((one) => textOf(fieldsOf(one, name)['type']))
+    .filter((type) => type !== undefined)
+}
+
+async function choices(http: Asking['http']): Promise<Choice[]> {
+  const types = await typesOf(http)
+  return types.toSorted().map((type) => ({ id: type, code: type, name: type }))
+}
+
+function demandWhatIsRead({ method = 'SEARCH', views = [] }: Settings): void {
+  if (method !== 'SEARCH')
+    throw new SourceProblem('NOT_SUPPORTED', 'Exports are not read in this version: choose the method SEARCH.')
+  if (views.length > 0)
+    throw new SourceProblem(
+      'NOT_SUPPORTED',
+      'Views of SQL on FHIR are not made in this version: leave them out, and select the columns in a view of the catalogue.',
+    )
+}

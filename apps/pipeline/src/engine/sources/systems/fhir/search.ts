@@ -1,0 +1,118 @@
+import { SourceProblem } from '../../source.ts'
+import { fieldsOf, strange, textOf } from '../http/answers.ts'
+import type { Asked, Http } from '../http/connection.ts'
+import { overlapSeconds, type Page } from '../system.ts'
+import { before } from '../tables/moments.ts'
+
+/** Where a resource says when it was changed. */
+export const lastUpdated = 'meta.lastUpdated'
+
+export interface Narrowing {
+  /** Only what was changed at this moment or later. */
+  since?: string
+}
+
+export interface Search extends Narrowing {
+  /** What the system is called. */
+  name: string
+  type: string
+  /** Parameters as they stand behind a question mark. */
+  search: string
+  /** Where the link to the next page leads; links within the host are followed when absent. */
+  follow?(link: string): string
+}
+
+const pageSize = 200
+/** What a search says of its form, which is not the user's to say: pages are read in their order to the last one. */
+const ours = new Set(['_sort', '_format', '_total', '_summary'])
+
+/**
+ * The resources of one type, oldest change first. Where a server forgets a search in the midst of it, as many do after some minutes, it is
+ * begun anew from the last resource that was there.
+ */
+export async function* searched(http: Http, search: Search): AsyncGenerator<Page, void, void> {
+  const { name, type, follow = (link) => http.follow(link) } = search
+  const what = `The resources of type ${type}`
+  const seen = { latest: '', at: -Infinity, inOrder: true }
+  let { since } = search
+  let [count, sorted] = [pageSize, true]
+  let next: string | undefined
+
+  for (;;) {
+    const first = next === undefined
+    const asked: Asked = first ? { what, query: queryOf(search.search, { since, count, sorted }) } : { what }
+    let answer: unknown
+    try {
+      answer = await http.json(next ?? type, asked)
+    } catch (error) {
+      const { code } = error as Partial<SourceProblem>
+      // Some servers refuse to sort; then they give an order of their own.
+      if (first && sorted && code === 'REQUEST_REFUSED') sorted = false
+      else if (first && count > 1 && code === 'ANSWER_TOO_LARGE') count = Math.ceil(count / 4)
+      else if (!first && code === 'ANSWER_TOO_LARGE' && count > 1 && canBeginAnew()) count = Math.ceil(count / 4)
+      else if (first || code !== 'NOT_FOUND' || !canBeginAnew() || seen.latest === since) throw forgotten(error, first)
+      if (!first) [next, since] = [undefined, seen.latest]
+      continue
+    }
+    const records = resourcesOf(answer, search)
+    for (const record of records) note(record)
+    const link = nextIn(answer)
+    const path = link === undefined ? undefined : follow(link)
+    const over = path === undefined
+    yield { records, ...(over && seen.latest !== '' && { cursor: before(seen.latest, overlapSeconds) }) }
+    if (over) return
+    if (path === next) throw strange(name, 'a link to another page')
+    next = path
+  }
+
+  function canBeginAnew(): boolean {
+    return sorted && seen.inOrder && seen.latest !== ''
+  }
+
+  function note(record: unknown): void {
+    const meta = (record as { meta?: { lastUpdated?: unknown } } | null)?.meta
+    const moment = textOf(meta?.lastUpdated)
+    const at = moment === undefined ? NaN : Date.parse(moment)
+    if (moment === undefined || Number.isNaN(at) || at < seen.at) seen.inOrder = false
+    else [seen.latest, seen.at] = [moment, at]
+  }
+}
+
+/** Without their type, which is the table; what came along with them is left out. Throws `SourceProblem` OTHER_PROTOCOL where it is no Bundle. */
+export function resourcesOf(answer: unknown, { name, type }: Pick<Search, 'name' | 'type'>): unknown[] {
+  const { resourceType, entry = [] } = fieldsOf(answer, name)
+  if (resourceType !== 'Bundle' || !Array.isArray(entry)) throw strange(name, 'a Bundle')
+  return (entry as unknown[]).flatMap((one) => {
+    const { resource, search } = fieldsOf(one, name) as { resource?: unknown; search?: { mode?: unknown } }
+    const { resourceType: kind, ...rest } = fieldsOf(resource ?? {}, name)
+    return kind === type && (search?.mode ?? 'match') === 'match' ? [rest] : []
+  })
+}
+
+function nextIn(answer: unknown): string | undefined {
+  const { link } = answer as { link?: unknown }
+  const links = Array.isArray(link) ? (link as { relation?: unknown; url?: unknown }[]) : []
+  return textOf(links.find((one) => one?.relation === 'next')?.url)
+}
+
+/** The user's parameters, and ours. One that comes twice has to be true both times. */
+function queryOf(
+  search: string,
+  { since, count, sorted }: { since: string | undefined; count: number; sorted: boolean },
+): Record<string, string[]> {
+  const query: Record<string, string[]> = {}
+  for (const [key, value] of new URLSearchParams(search)) if (!ours.has(key)) (query[key] ??= []).push(value)
+  if (since !== undefined) (query['_lastUpdated'] ??= []).push(`ge${since}`)
+  if (sorted) query['_sort'] = ['_lastUpdated']
+  query['_count'] = [String(Math.min(count, Number(query['_count']?.[0]) || count))]
+  return query
+}
+
+function forgotten(error: unknown, first: boolean): unknown {
+  if (first || (error as Partial<SourceProblem>).code !== 'NOT_FOUND') return error
+  return new SourceProblem(
+    'SOURCE_FAILED',
+    'The FHIR server forgot the search before its last page was read, and does not sort by the time of changes, so it cannot be gone on with: narrow the search, or let the server keep searches for longer.',
+    { cause: error },
+  )
+}
