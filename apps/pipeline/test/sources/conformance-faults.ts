@@ -9,7 +9,7 @@ type AddRow = (name: Row | undefined, sentence: string, test: () => Promise<void
 
 /** A crowd that no process of this size holds at once, in megabytes. */
 const heap = 40
-const crowd = 60_000
+const crowd = 40_000
 
 /** What every source has to do when something is wrong. */
 export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, names: () => Promise<unknown[]>): void {

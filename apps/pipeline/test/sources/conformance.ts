@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
 import { faultsOf } from './conformance-faults.ts'
 import { openScene, type OpenScene } from './reading-scene.ts'
+import { realAccount } from './real-account.ts'
 import type { Row, Scene } from './scene.ts'
 
 /** What every source has to do. A row that does not apply is left out with the reason that the scene gives. */
@@ -158,4 +159,5 @@ export function conforms(scene: Scene): void {
   })
 
   faultsOf(scene, row, () => open, names)
+  if (scene.account) realAccount(scene, scene.account, () => scratch.warehouse)
 }

@@ -1,8 +1,10 @@
 import { startDhis2 } from './dhis2-server.ts'
-import type { Scene } from './scene.ts'
+import type { Account, Scene } from './scene.ts'
 import type { Request } from './stand-in.ts'
 
 const lookups = { 'data-elements': ['qrur9Dvnyt5', 'oZg33kd9taw', 'GieVkTxp4HH'], 'data-sets': ['BfMAe6Itzgt'] }
+
+const secrets: Account['secrets'] = ({ SLUICE_DHIS2_TOKEN: authToken }) => ({ authToken: authToken! })
 
 /** Events of programs, which have most of what a source can have. */
 export const dhis2Events = (version: string): Scene => ({
@@ -20,6 +22,16 @@ export const dhis2Events = (version: string): Scene => ({
       settings: { type: 'SOURCE_SYSTEM_C', apiSource, content: 'EVENTS', programs: ['lxAQ7Zs9VYR'] },
       isPage: ({ path }: Request) => path.endsWith('/tracker/events'),
     }
+  },
+  account: {
+    variables: ['SLUICE_DHIS2_URL', 'SLUICE_DHIS2_TOKEN', 'SLUICE_DHIS2_PROGRAM'],
+    settings: ({ SLUICE_DHIS2_URL: url, SLUICE_DHIS2_PROGRAM: program }) => ({
+      type: 'SOURCE_SYSTEM_C',
+      apiSource: { url },
+      content: 'EVENTS',
+      programs: [program],
+    }),
+    secrets,
   },
 })
 
@@ -45,5 +57,16 @@ export const dhis2DataValues: Scene = {
       settings: { type: 'SOURCE_SYSTEM_C', apiSource, ...own },
       isPage: ({ path }: Request) => path.endsWith('/dataValueSets.csv'),
     }
+  },
+  account: {
+    variables: ['SLUICE_DHIS2_URL', 'SLUICE_DHIS2_TOKEN', 'SLUICE_DHIS2_DATA_SET', 'SLUICE_DHIS2_PERIOD'],
+    settings: ({ SLUICE_DHIS2_URL: url, SLUICE_DHIS2_DATA_SET: dataSet, SLUICE_DHIS2_PERIOD: period }) => ({
+      type: 'SOURCE_SYSTEM_C',
+      apiSource: { url },
+      content: 'DATA_VALUES',
+      dataSets: [dataSet],
+      periods: [period],
+    }),
+    secrets,
   },
 }

@@ -97,4 +97,13 @@ export const kobo: Scene = {
   group: { table: '__child', column: 'called' },
   lookups: { surveys: [survey, 'aSecond'] },
   start,
+  account: {
+    variables: ['SLUICE_KOBO_URL', 'SLUICE_KOBO_TOKEN', 'SLUICE_KOBO_SURVEY'],
+    settings: ({ SLUICE_KOBO_URL: url, SLUICE_KOBO_SURVEY: asset }) => ({
+      type: 'SOURCE_SYSTEM_E',
+      apiSource: { url },
+      survey: asset,
+    }),
+    secrets: ({ SLUICE_KOBO_TOKEN: authToken }) => ({ authToken: authToken! }),
+  },
 }

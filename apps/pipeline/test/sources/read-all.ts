@@ -8,7 +8,7 @@ const sources = openSources({ filesDirectory, allowed: allowedHere })
 const counts = { rows: 0, bytes: 0 }
 const report: Report = {
   progress: ({ rowsRead }) => void (counts.rows = rowsRead ?? counts.rows),
-  reject: (row) => process.stderr.write(`${row.reason}\n`),
+  reject: (row) => void process.stderr.write(`${row.reason}\n`),
   rejectMore: () => {},
   startOver: async () => {},
   log: () => {},

@@ -13,6 +13,14 @@ import type { Scene, StandIn } from './scene.ts'
 /** Hundredths of seconds: what is tested is that it is asked again, not how long that takes. */
 export const hasty = { tries: 4, first: 0.01, most: 0.05 }
 
+export const silent: Report = {
+  progress: () => {},
+  reject: () => {},
+  rejectMore: () => {},
+  startOver: async () => {},
+  log: () => {},
+}
+
 /** A stand-in that is asked as the service does, with everything that is said on the way. */
 export async function openScene(scene: Scene, warehouse: Warehouse) {
   const standIn: StandIn = await scene.start()
@@ -31,9 +39,8 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
     table: target,
   })
   const report: Report = {
-    progress: () => {},
+    ...silent,
     reject: (row) => void (rejected.push(row), said.push(row.raw, row.reason)),
-    rejectMore: () => {},
     startOver: async () => void (rejected.length = 0),
     log: (_level, _importance, message) => void said.push(message),
   }

@@ -32,6 +32,15 @@ export interface Scene {
   /** What there is to choose from, by kind, and the ids that are found. */
   lookups: Record<string, string[]>
   start(): Promise<StandIn>
+  /** How a real account is asked instead, where its values are in the environment. */
+  account?: Account
+}
+
+/** Variables of the environment, and what a pipeline says with their values. */
+export interface Account {
+  variables: readonly string[]
+  settings(values: Readonly<Record<string, string>>): Record<string, unknown>
+  secrets(values: Readonly<Record<string, string>>): Record<string, string>
 }
 
 /** A system that stands in for the real one. */
