@@ -5,7 +5,8 @@ const count = (rows: number) => `${rows.toLocaleString('en')} ${rows === 1 ? 'ro
 
 /** What a run that ended well says of itself. `merged`: what is new went to what was there; undefined where nobody knows. */
 export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number, merged?: boolean): string {
-  if (tables.length === 0) return 'The source has no tables: nothing was loaded.'
+  if (tables.length === 0)
+    return merged ? 'Nothing is new in the source.' : 'The source has no tables: nothing was loaded.'
   const [first] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : `${tables.length} tables of ${first!.schema}`

@@ -38,7 +38,12 @@ const passing: ReadonlySet<OutgoingCode> = new Set([
 
 /** Requests over the guarded client, each ended by silence rather than by its length. */
 export function askStore(allowed: OutgoingAllowed, { silence }: Silence): AskStore {
-  const http = guardedFetch({ allowed, timeLimit: longest, maxBytes: mostBytes })
+  const http = guardedFetch({
+    allowed,
+    timeLimit: longest,
+    connectLimit: Math.min(silence, 10_000),
+    maxBytes: mostBytes,
+  })
   const ask = (url: URL, headers: Headers, signal: AbortSignal) => answerOf(http, url, headers, silence, signal)
   return Object.assign(ask, { [Symbol.asyncDispose]: () => http.close() })
 }
@@ -114,11 +119,20 @@ function silent(host: string, silence: number): OutgoingProblem {
   })
 }
 
+const hints: Partial<Record<OutgoingCode, string>> = {
+  HOST_UNKNOWN: ' Check the endpoint, and the account or region that its name is made of.',
+  CONNECTION_REFUSED: ' Check the endpoint and its port, and that a firewall lets this server in.',
+  CONNECTION_TIMEOUT: ' Check the endpoint, and that a firewall lets this server in.',
+  CONNECTION_LOST: ' The old data stays; run again.',
+  CERTIFICATE_NOT_TRUSTED: ' Give the store a certificate that is valid for its name.',
+  OTHER_PROTOCOL: ' Check the endpoint and its port.',
+  REDIRECTED: ' Give the region of the bucket, or the address that the store itself has.',
+}
+
 /** The words of the guarded client hold a host and nothing else of an address, so no signature either. */
 function explained(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
-  const more = code === 'REDIRECTED' ? ' Give the region of the bucket, or the address that the store itself has.' : ''
-  const problem = new SourceProblem(code, message + more, { cause: error })
+  const problem = new SourceProblem(code, message + (hints[code] ?? ''), { cause: error })
   return passing.has(code) ? new PassingTrouble(problem) : problem
 }

@@ -8,7 +8,9 @@ import { chooseObjects } from './choose-objects.ts'
 import { type DownloadLimits, downloadLimits } from './download.ts'
 import type { ObjectStore } from './object-store.ts'
 import { brisk, patient, type Retrying } from './passing-trouble.ts'
-import { readObjects } from './read-objects.ts'
+import { previewObjects } from './preview-objects.ts'
+import type { ObjectReading } from './read-object.ts'
+import { findIncrement, type Increment, readIncrement, readObjects, type Wanted } from './read-objects.ts'
 import { s3Store } from './s3/s3-store.ts'
 
 type StoreType = 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
@@ -16,6 +18,9 @@ type Settings<Type extends StoreType = StoreType> = Extract<SourceBody, { type: 
 
 /** Milliseconds without a byte after which a connection is taken for dead; where somebody waits for the answer, fewer. */
 const silence = { run: 60_000, asked: 12_000 }
+
+/** Milliseconds that looking for what is new may take. */
+const longestLook = 300_000
 
 interface Parts {
   /** Where objects are kept while they are read. */
@@ -33,17 +38,39 @@ export function objectStores(parts: Parts): Record<StoreType, SourceKind> {
   const kind = (storeOf: (reading: Reading, ask: AskStore) => ObjectStore): SourceKind => {
     const open = (reading: Reading, milliseconds: number) =>
       storeOf(reading, askStore(allowed, { silence: milliseconds }))
+    const how = (reading: Reading, store: ObjectStore, patience: Retrying): ObjectReading => {
+      return { store, filesDirectory, options: optionsOf(reading), retrying: patience, limits }
+    }
+    // What was found new belongs to the very reading that it was found for: whether rows are merged hangs on it.
+    const found = new WeakMap<Reading, Increment>()
     return {
+      async increments(reading) {
+        await using store = open(reading, silence.asked)
+        try {
+          const signal = AbortSignal.timeout(longestLook)
+          const increment = await findIncrement(how(reading, store, brisk), wantedOf(reading), signal)
+          if (increment) found.set(reading, increment)
+          return increment !== undefined
+        } catch {
+          // Whatever it is, reading everything meets it again, with more patience, and says it.
+          return false
+        }
+      },
       async *read(reading, report, signal) {
         await using store = open(reading, silence.run)
-        const { key } = reading.settings as Settings
-        const how = { store, filesDirectory, options: optionsOf(reading), retrying, limits }
-        yield* readObjects(how, key, report, signal)
+        const increment = found.get(reading)
+        const patience = how(reading, store, retrying)
+        if (increment) yield* readIncrement(patience, reading.settings, increment, report, signal)
+        else yield* readObjects(patience, wantedOf(reading), report, signal)
       },
       async test(reading, signal) {
         await using store = open(reading, silence.asked)
-        const { key } = reading.settings as Settings
+        const { key } = wantedOf(reading)
         await chooseObjects({ store, key, retrying: brisk, enough: 1 }, signal)
+      },
+      async preview(reading, rows, signal) {
+        await using store = open(reading, silence.asked)
+        return await previewObjects(how(reading, store, brisk), wantedOf(reading).key, rows, signal)
       },
     }
   }
@@ -71,6 +98,11 @@ function containerOf({ settings, secrets }: Reading, ask: AskStore): ObjectStore
 function waysOf({ accountKey, sasToken }: SourceSecrets) {
   if (accountKey !== undefined) return { accountKey }
   return sasToken === undefined ? {} : { sasToken }
+}
+
+const wantedOf = ({ settings, cursor, mode }: Reading): Wanted => {
+  const { key } = settings as Settings
+  return { key, settings, ...(mode === 'INCREMENTAL' && { cursor }) }
 }
 
 /** The delimiter is a field of its own here; what is no delimited text takes any. */

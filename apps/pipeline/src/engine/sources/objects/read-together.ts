@@ -11,6 +11,14 @@ import { uniteColumns } from './widen-columns.ts'
 /** Objects whose readers tell in the log how they read them; of the others only what is odd is told. */
 const mostTold = 10
 
+export interface Together {
+  objects: readonly StoredObject[]
+  /** Columns of objects that were loaded before, which the table has as well. */
+  before?: readonly FeedColumn[]
+  /** Whether the rows are merged with others. */
+  keyed: boolean
+}
+
 /**
  * Several objects as one table: their columns together, the types wide enough for all, and by which object a row came. Each is
  * looked at before the first row is given, for a table's columns are known from the start. Throws `SourceProblem`, or the
@@ -18,7 +26,7 @@ const mostTold = 10
  */
 export async function* readTogether(
   reading: ObjectReading,
-  objects: readonly StoredObject[],
+  { objects, before = [], keyed }: Together,
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
@@ -31,20 +39,20 @@ export async function* readTogether(
     shapes[index] = await shapeOf(reading, local, () => report.progress({}), signal)
   }
   first(total, total)
-  const unite = () => shapes.reduce((one: FeedColumn[], other) => uniteColumns(one, other), [])
+  const unite = () => shapes.reduce((one: readonly FeedColumn[], other) => uniteColumns(one, other), before)
   const differences = whatDiffers(shapes, unite())
   if (differences) report.log('WARN', 'MEDIUM', differences)
-  const columns = tableOf(unite())
+  const columns = tableOf(unite(), { keyed })
   const progress = second(total)
 
   let begun = false
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (begun) await report.startOver()
     begun = true
-    const before = { bytes: 0, rows: 0 }
+    const read = { bytes: 0, rows: 0 }
     for await (const [index, local] of kept.all(signal, () => report.progress({}))) {
       const shape = shapes[index]!
-      const told = toldOf(local.object, index, before, report, progress)
+      const told = toldOf(local.object, index, read, report, progress)
       const layout = new TupleLayout(placesOf(columns, types, shape, local.object), shape.length)
       try {
         for await (const { content } of readLocalObject(reading, local, told, signal)) {
@@ -53,12 +61,12 @@ export async function* readTogether(
       } catch (error) {
         if (!(error instanceof TypesWidened)) throw error
         shapes[index] = error.columns
-        throw new TypesWidened(tableOf(unite()))
+        throw new TypesWidened(tableOf(unite(), { keyed }))
       }
-      before.bytes += local.object.size
-      before.rows = told.rowsSoFar()
+      read.bytes += local.object.size
+      read.rows = told.rowsSoFar()
     }
-    progress({ bytesRead: total, bytesTotal: total, rowsRead: before.rows })
+    progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
   }
   yield { table: '', columns, content: { format: 'copy-binary', rows, size: total } }
 }

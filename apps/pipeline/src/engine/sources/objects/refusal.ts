@@ -51,7 +51,7 @@ export function unexplained(
   for (const secret of secrets) if (secret) said = said.replaceAll(secret, '…')
   const shown = said.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
   const problem = new SourceProblem(
-    status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'TOO_MANY_REQUESTS' : 'STORE_FAILED',
+    status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'RATE_LIMITED' : 'SOURCE_FAILED',
     `${host} answers ${status} when asked for ${what}.${shown ? ` It says: ${shown}` : ''}`,
   )
   return passing.has(status) || passingCodes.has(code) ? new PassingTrouble(problem, retryAfter(headers)) : problem

@@ -1,17 +1,25 @@
 import { momentOf, writeMicroseconds } from '@sluice/tuples'
+import type { Cell } from '../preview/source-preview.ts'
 import { type FeedColumn, maxColumns, SourceProblem, type StoredType } from '../source.ts'
 import type { Place } from './lay-out-tuples.ts'
 import type { StoredObject } from './object-store.ts'
 
 /** What says by which object a row came. No file has columns of these names: theirs begin with a letter or a digit. */
 const key: FeedColumn = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
+const row: FeedColumn = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
 const modified: FeedColumn = { name: '_object_last_modified', label: '_object_last_modified', dataType: 'TIMESTAMPTZ' }
 
-/** The table of several objects, by the columns that they have together. Throws TOO_MANY_COLUMNS. */
-export function tableOf(united: readonly FeedColumn[]): FeedColumn[] {
-  const columns = [...united, key, modified]
+const own = [key, row, modified]
+
+/**
+ * The table of several objects, by the columns that they have together. Keyed, where rows are to be merged: a key costs an index.
+ * Throws TOO_MANY_COLUMNS.
+ */
+export function tableOf(united: readonly FeedColumn[], { keyed }: { keyed: boolean }): FeedColumn[] {
+  const identity = keyed ? { primaryKey: true } : {}
+  const columns = [...united, { ...key, ...identity }, { ...row, ...identity }, modified]
   if (columns.length > maxColumns) {
-    const text = `The objects have ${united.length} different columns together; ${maxColumns - 2} fit into a table. Load them by several pipelines.`
+    const text = `The objects have ${united.length} different columns together; ${maxColumns - own.length} fit into a table. Load them by several pipelines.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   return columns
@@ -24,11 +32,12 @@ export function placesOf(
   shape: readonly FeedColumn[],
   object: StoredObject,
 ): Place[] {
-  const own = new Map(shape.map(({ name }, index) => [name, index]))
+  const places = new Map(shape.map(({ name }, index) => [name, index]))
   return columns.map(({ name }, index): Place => {
     if (name === key.name) return Buffer.from(object.key.toWellFormed().replaceAll('\0', ''))
     if (name === modified.name) return moment(object.lastModified, types[index]!)
-    return own.get(name) ?? null
+    if (name === row.name) return 'ROW_NUMBER'
+    return places.get(name) ?? null
   })
 }
 
@@ -40,6 +49,23 @@ export function storedOf(
 ): StoredType[] {
   const byName = new Map(columns.map(({ name }, index) => [name, types[index]!]))
   return shape.map(({ name }) => byName.get(name)!)
+}
+
+/** The columns that objects bring themselves. */
+export const withoutOwn = (columns: readonly FeedColumn[]): FeedColumn[] =>
+  columns.filter(({ name }) => !own.some((one) => one.name === name))
+
+/** Rows of a preview as the table of several objects would have them. */
+export function withOwn(
+  columns: readonly FeedColumn[],
+  rows: readonly Cell[][],
+  { key: name, lastModified }: StoredObject,
+) {
+  const at = lastModified.toISOString()
+  return {
+    columns: tableOf(columns, { keyed: false }),
+    rows: rows.map((cells, index) => [...cells, name, String(index + 1), at]),
+  }
 }
 
 /** Text where the table says so, because it was made by somebody else. */

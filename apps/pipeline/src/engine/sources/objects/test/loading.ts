@@ -39,6 +39,7 @@ export interface Loading extends AsyncDisposable {
   load(
     reading: Reading,
     table?: string,
+    mode?: 'FULL' | 'INCREMENTAL',
   ): Promise<{ tables: LoadedTable[]; heard: ReturnType<typeof listener>['heard'] }>
   /** The rows of a table as texts, in the order of all their columns. */
   rows(table?: string): Promise<(string | null)[][]>
@@ -58,8 +59,11 @@ export async function openLoading(): Promise<Loading> {
     scratch,
     filesDirectory,
     kinds,
-    async load(reading, table = 'target') {
+    async load(asked, table = 'target', mode = 'FULL') {
       const { heard, report } = listener()
+      const cursor = await scratch.warehouse.findCursor('health', table)
+      const reading: Reading = { ...asked, mode, table, ...(cursor !== undefined && { cursor }) }
+      const merged = mode === 'INCREMENTAL' && (await kinds[reading.type]!.increments!(reading))
       const tables = await loadFeeds({
         feeds: kinds[reading.type]!.read(reading, report, never),
         warehouse: scratch.warehouse,
@@ -69,6 +73,7 @@ export async function openLoading(): Promise<Loading> {
         stillOurs: async () => true,
         signal: never,
         rejected: () => ({ count: heard.rejected.length }),
+        ...(merged && { mode: 'MERGE' as const }),
       })
       return { tables, heard }
     },

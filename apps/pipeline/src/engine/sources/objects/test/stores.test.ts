@@ -95,16 +95,17 @@ describe.each(kindsOfStores)('$name', ({ missing, start, refused, type }) => {
       'name TEXT',
       'share DECIMAL',
       '_object_key TEXT',
+      '_object_row BIGINT',
       '_object_last_modified TIMESTAMPTZ',
     ])
     const found = await loading.rows('together')
-    expect(found.map((row) => row.slice(0, 4))).toEqual([
-      ['1.0', 'Oslo', null, 'years/2024/a.csv'],
-      ['2.0', 'Bergen', null, 'years/2024/a.csv'],
-      ['3.5', 'Voss', '0.25', 'years/2025/b.csv.gz'],
-      ['4.0', 'Vardø', null, 'years/2026/c.parquet'],
+    expect(found.map((row) => row.slice(0, 5))).toEqual([
+      ['1.0', 'Oslo', null, 'years/2024/a.csv', '1'],
+      ['2.0', 'Bergen', null, 'years/2024/a.csv', '2'],
+      ['3.5', 'Voss', '0.25', 'years/2025/b.csv.gz', '1'],
+      ['4.0', 'Vardø', null, 'years/2026/c.parquet', '1'],
     ])
-    for (const row of found) expect(Math.abs(Date.parse(`${row[4]}:00`) - Date.now())).toBeLessThan(3_600_000)
+    for (const row of found) expect(Math.abs(Date.parse(`${row[5]}:00`) - Date.now())).toBeLessThan(3_600_000)
     expect(heard.logs.join('\n')).toContain('"share": 2 of 3 do not have it')
     expect(heard.logs.join('\n')).toMatch(/"id": it is .*INTEGER.* and becomes DECIMAL/)
     expect(heard.totals).toMatchObject({ rowsRead: 4 })
@@ -188,6 +189,93 @@ describe.each(kindsOfStores)('$name', ({ missing, start, refused, type }) => {
     })
     const tried = closed[type].test!(store.reading('data/cases.csv'), never)
     await expect(tried).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
+  })
+
+  test('reads only what is new, as long as what was there is as it was', async () => {
+    const reading = store.reading('daily/')
+    await store.put('daily/01.csv', 'id,name\n1,Oslo\n2,Bergen\n')
+    await loading.load(reading, 'daily')
+    await store.put('daily/02.csv', 'id,age\n3,7\n')
+    await store.put('daily/03.csv', 'name,id\nVardø,4.5\n')
+    const { heard } = await loading.load(reading, 'daily', 'INCREMENTAL')
+    expect(heard.logs).toContain('2 objects are new; 1 are as they were when they were loaded.')
+    expect(heard.logs.join()).not.toContain('daily/01.csv')
+    const merged = [
+      ['1.0', 'Oslo', null],
+      ['2.0', 'Bergen', null],
+      ['3.0', null, '7'],
+      ['4.5', 'Vardø', null],
+    ]
+    const names = async () => (await loading.columns('daily')).map((column) => column.split(' ')[0]!)
+    const own = async () => {
+      const places = ['id', 'name', 'age'].map((wanted) => wanted)
+      const all = await names()
+      return (await loading.rows('daily')).map((row) => places.map((wanted) => row[all.indexOf(wanted)] ?? null))
+    }
+    expect(await own()).toEqual(merged)
+
+    const again = await loading.load(reading, 'daily', 'INCREMENTAL')
+    expect(again.tables).toEqual([])
+    expect(await own()).toEqual(merged)
+
+    await store.put('daily/04.csv', 'id,name\n5,Alta\n')
+    await loading.load(reading, 'daily', 'INCREMENTAL')
+    expect(await own()).toEqual([...merged, ['5.0', 'Alta', null]])
+
+    await store.put('daily/01.csv', 'id,name\n1,Hamar\n')
+    await store.remove('daily/02.csv')
+    const anew = await loading.load(reading, 'daily', 'INCREMENTAL')
+    expect(anew.heard.logs.join()).toContain('1 objects changed, 1 are gone and 0 are new')
+    expect(await own()).toEqual([
+      ['1.0', 'Hamar', null],
+      ['4.5', 'Vardø', null],
+      ['5.0', 'Alta', null],
+    ])
+  })
+
+  test('reads one object again only once it has changed', async () => {
+    const reading = store.reading('one.csv')
+    await store.put('one.csv', 'id\n1\n')
+    await loading.load(reading, 'one')
+    const { tables } = await loading.load(reading, 'one', 'INCREMENTAL')
+    expect([tables, await loading.rows('one')]).toEqual([[], [['1']]])
+    await store.put('one.csv', 'id\n2\n')
+    await loading.load(reading, 'one', 'INCREMENTAL')
+    expect(await loading.rows('one')).toEqual([['2']])
+    // Read in another way, it is other data.
+    const other = store.reading('one.csv', { settings: { csvOptions: { headerRow: false } } })
+    await loading.load(other, 'one', 'INCREMENTAL')
+    expect(await loading.rows('one')).toHaveLength(2)
+  })
+
+  test('shows its first rows, and of a large one no more than its beginning', async () => {
+    const preview = (key: string, rows = 2) => loading.kinds[type]!.preview!(store.reading(key), rows, never)
+    await store.put('large.csv', large() + large().slice('id,name\n'.length).repeat(6))
+    await using proxy = await troubledProxy(store.endpoint, () => undefined)
+    const away = store.reading('large.csv', { source: { endpoint: proxy.endpoint } })
+    expect(await loading.kinds[type]!.preview!(away, 2, never)).toMatchObject({
+      columns: [{ name: 'id' }, { name: 'name' }],
+      rows: [
+        ['0', '0'],
+        ['1', '2654435761'],
+      ],
+      rejected: [],
+      complete: false,
+    })
+    expect(proxy.asked.length).toBeLessThan(70)
+    await store.put('seen/a.parquet', parquet([1, 2, 3], ['a', 'b', 'c']))
+    expect(await preview('seen/a.parquet')).toMatchObject({
+      rows: [
+        [1, 'a'],
+        [2, 'b'],
+      ],
+      complete: false,
+    })
+    await store.put('seen/b.csv', 'id\n1\n')
+    const several = await preview('seen/*', 5)
+    expect(several.rows[2]).toEqual([3, 'c', 'seen/a.parquet', '3', expect.any(String)])
+    expect(several.notes.join()).toContain('It is the first of those that fit "seen/*".')
+    await expect(preview('nothing/')).rejects.toMatchObject({ code: 'NO_OBJECTS' })
   })
 
   test('ends at once when its run does', async () => {

@@ -1,0 +1,92 @@
+import { ftruncateSync, readSync } from 'node:fs'
+import { lookedAt, recognise } from '../files/recognise.ts'
+import { previewFeed } from '../preview/preview-feed.ts'
+import { previewUpload } from '../preview/preview-upload.ts'
+import type { SourcePreview } from '../preview/source-preview.ts'
+import { SourceProblem } from '../source.ts'
+import { chooseObjects } from './choose-objects.ts'
+import type { StoredObject } from './object-store.ts'
+import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
+import { withOwn } from './table-of-objects.ts'
+
+/** Bytes of an object that are enough where its start tells what it is; and those of one that has to be there whole. */
+const startBytes = 4 * 1024 * 1024
+const mostWhole = 64 * 1024 * 1024
+
+/** The first rows of what a key means: of the first object, where it means several. */
+export async function previewObjects(
+  reading: ObjectReading,
+  key: string,
+  most: number,
+  signal: AbortSignal,
+): Promise<SourcePreview> {
+  const { store, retrying } = reading
+  const { single, objects } = await chooseObjects({ store, key, retrying, enough: 2 }, signal)
+  const [object, another] = objects
+  const found = await previewObject(reading, object!, most, signal)
+  if (single) return found
+  const more = another ? `It is the first of those that fit "${key}".` : `It is the only one that fits "${key}".`
+  const { columns, rows, notes, complete, ...rest } = found
+  return { ...rest, ...withOwn(columns, rows, object!), notes: [...notes, more], complete: complete && !another }
+}
+
+async function previewObject(
+  reading: ObjectReading,
+  object: StoredObject,
+  most: number,
+  signal: AbortSignal,
+): Promise<SourcePreview> {
+  const isWhole = object.size <= startBytes
+  using start = await fetchObject(reading, object, { log() {} }, signal, isWhole ? undefined : startBytes)
+  const kind = kindOf(reading, start)
+  if (kind === 'START' || isWhole) return await previewLocal(reading, start, { most, isWhole, kind }, signal)
+  if (object.size > mostWhole) throw tooLarge(object)
+  using whole = await fetchObject(reading, object, { log() {} }, signal)
+  return await previewLocal(reading, whole, { most, isWhole: true, kind }, signal)
+}
+
+type Kind = 'PARQUET' | 'WHOLE' | 'START'
+
+/** Whether the beginning is enough. Half a line at its end, which would look broken, is cut off. */
+function kindOf({ options }: ObjectReading, { object, fd, size }: LocalObject): Kind {
+  const bytes = Buffer.alloc(Math.min(size, lookedAt))
+  const content = recognise(bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)), object.key, options.encoding)
+  if (content.kind === 'PARQUET') return 'PARQUET'
+  if (content.kind === 'ZIP') return 'WHOLE'
+  if (content.kind === 'TEXT' && size < object.size && content.encoding === 'utf-8') cutLine(fd, size)
+  return 'START'
+}
+
+function cutLine(fd: number, size: number): void {
+  const tail = Buffer.alloc(Math.min(size, 1024 * 1024))
+  readSync(fd, tail, 0, tail.length, size - tail.length)
+  const end = tail.lastIndexOf(10)
+  if (end >= 0) ftruncateSync(fd, size - tail.length + end + 1)
+}
+
+async function previewLocal(
+  reading: ObjectReading,
+  local: LocalObject,
+  { most, isWhole, kind }: { most: number; isWhole: boolean; kind: Kind },
+  signal: AbortSignal,
+): Promise<SourcePreview> {
+  const { filesDirectory, options } = reading
+  const asFeed = () => previewFeed((report, ending) => readLocalObject(reading, local, report, ending), most, signal)
+  if (kind === 'PARQUET') return asFeed()
+  try {
+    const upload = { path: local.fd, name: local.object.key, filesDirectory }
+    const found = await previewUpload(upload, options, most, signal)
+    return { ...found, complete: found.complete && isWhole }
+  } catch (error) {
+    // Parquet in gzip or ZIP is recognised once it is unpacked.
+    if (!(error instanceof SourceProblem) || error.code !== 'PARQUET_UPLOADED') throw error
+    if (!isWhole) throw tooLarge(local.object)
+    return asFeed()
+  }
+}
+
+const tooLarge = ({ key, size }: StoredObject): SourceProblem =>
+  new SourceProblem(
+    'PREVIEW_TOO_LARGE',
+    `"${key}" is of a kind that is looked at whole, and has ${Math.ceil(size / 1024 / 1024)} MB; previews take up to ${mostWhole / 1024 / 1024}. Run the pipeline to see its rows.`,
+  )
