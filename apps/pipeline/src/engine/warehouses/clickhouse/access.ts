@@ -1,0 +1,82 @@
+import { createHmac } from 'node:crypto'
+import { type Access, execute } from './http.ts'
+import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
+import { warehouseProblem } from './problems.ts'
+
+/** One client's part of a server. What we write runs as `service`; what users write, as `load` or `read`. */
+export interface ClientAccess {
+  /** Lower-case letters and digits. */
+  key: string
+  /** The operator's user: makes databases, users and grants, loads and publishes. */
+  service: Access
+  /** Transformations and the making of views: writes to this client's staging tables, reads its schemas. */
+  load: Access
+  /** Checks, previews, pages: reads this client's schemas, and nothing else on the server. */
+  read: Access
+}
+
+/** Gigabytes of memory that one query of users may take at the server. */
+const queryMemory = 4
+const mostSeconds = 86_400
+
+/** How to get in. The passwords are derived from those of the client's roles elsewhere, which they do not give away. */
+export function clickhouseAccess(
+  url: string,
+  { key, loadPassword, readPassword }: { key: string; loadPassword: string; readPassword: string },
+): ClientAccess {
+  const given = new URL(url)
+  const service = {
+    user: decodeURIComponent(given.username) || 'default',
+    password: decodeURIComponent(given.password),
+  }
+  given.username = ''
+  given.password = ''
+  const as = (user: string, password: string): Access => ({ url: given.href, user, password })
+  const derived = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
+  return {
+    key,
+    service: as(service.user, service.password),
+    load: as(`c_${key}_load`, derived(loadPassword)),
+    read: as(`c_${key}_read`, derived(readPassword)),
+  }
+}
+
+const ledger = `(
+  publication String, state Enum8('PROPOSED' = 1, 'PUBLISHED' = 2), run String, attempt Int32, schema String, table String,
+  load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
+) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
+
+/**
+ * Makes the client's ledger and users, or mends them. Idempotent. The users' limits are part of them, so that no setting behind a
+ * query lifts them; nobody but the service may read what is outside the client's own databases.
+ */
+export async function provision({ key, service, load, read }: ClientAccess): Promise<void> {
+  const run = (sql: string) => execute(service, sql)
+  const home = quoted(ledgerDatabase(key))
+  try {
+    await run(`create database if not exists ${home}`)
+    await run(`create table if not exists ${home}.ledger ${ledger}`)
+    // An embedded or local engine without users has only ours.
+    if (load.user === service.user) return
+    const limits = `max_memory_usage = ${queryMemory * 1024 ** 3} max ${queryMemory * 1024 ** 3}, max_execution_time = 30 min 1 max ${mostSeconds}`
+    for (const [{ user, password }, more] of [
+      [load, ''],
+      // May pass settings with a query, within the limits, and can change nothing.
+      [read, ', readonly = 2 readonly, allow_ddl = 0 readonly'],
+    ] as const) {
+      const identified = `identified with sha256_password by ${literal(password)}`
+      await run(`create user if not exists ${quoted(user)} ${identified}`)
+      await run(`alter user ${quoted(user)} ${identified} settings ${limits}${more}`)
+    }
+    const everywhere = (prefix: string) => `${quoted(prefix)}*.*`
+    const own = everywhere(schemaPrefix(key))
+    for (const to of [load.user, read.user])
+      for (const place of [own, everywhere(runPrefix(key)), everywhere(shownPrefix(key))])
+        await run(`grant select, show on ${place} to ${quoted(to)}`)
+    const writing = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
+    for (const place of [runPrefix(key), shownPrefix(key)])
+      await run(`grant ${writing} on ${everywhere(place)} to ${quoted(load.user)}`)
+  } catch (error) {
+    throw warehouseProblem(error, 'the warehouse')
+  }
+}

@@ -1,0 +1,91 @@
+import type { DataType } from '@sluice/contracts'
+import { type CellWriter, type Grown, MisfitCell } from './cell-writer.ts'
+import { copyDecimal } from './decimal-cell.ts'
+import { digitsOf } from './types.ts'
+
+/** Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from. */
+const epochDays = 10_957
+/** 1900-01-01 and 2299-12-31, between which ClickHouse keeps dates, in days since 1970. */
+const [firstDay, lastDay] = [-25_567, 120_529]
+const microsecondsOfDay = 86_400_000_000n
+const epochMicroseconds = BigInt(epochDays) * microsecondsOfDay
+const firstMoment = BigInt(firstDay) * microsecondsOfDay
+const lastMoment = BigInt(lastDay + 1) * microsecondsOfDay - 1n
+
+/** How values of this kind are written where the column has this type. */
+export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
+  switch (dataType) {
+    case 'SMALLINT':
+      return fixed(2, (from, at, out) => out.bytes.writeInt16LE(from.getInt16(at), out.at))
+    case 'INTEGER':
+      return fixed(4, (from, at, out) => out.bytes.writeInt32LE(from.getInt32(at), out.at))
+    case 'FLOAT':
+      return fixed(4, (from, at, out) => out.bytes.writeUInt32LE(from.getUint32(at), out.at))
+    case 'BIGINT':
+    case 'DOUBLE':
+      return fixed(8, (from, at, out) => {
+        out.bytes.writeUInt32LE(from.getUint32(at + 4), out.at)
+        out.bytes.writeUInt32LE(from.getUint32(at), out.at + 4)
+      })
+    case 'BOOLEAN':
+      return fixed(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
+    case 'DATE':
+      return fixed(4, writeDay)
+    case 'TIMESTAMP':
+    case 'TIMESTAMPTZ':
+      return fixed(8, writeMoment)
+    case 'DECIMAL': {
+      const [precision = 76, scale = 38] = digitsOf(sqlType)
+      return copyDecimal(precision, scale)
+    }
+    case 'JSONB':
+      // A byte with the version of binary jsonb, then its text.
+      return (from, at, length, out) => {
+        if (length < 1 || from.getUint8(at) !== 1) throw new MisfitCell('incorrect binary data format')
+        copyText(from, at + 1, length - 1, out)
+      }
+    default:
+      return copyText
+  }
+}
+
+function fixed(width: number, write: (from: DataView, at: number, out: Grown) => unknown): CellWriter {
+  return (from, at, length, out) => {
+    if (length !== width) throw new MisfitCell('incorrect binary data format')
+    write(from, at, out)
+    out.at += width
+  }
+}
+
+function writeDay(from: DataView, at: number, out: Grown): void {
+  const day = from.getInt32(at) + epochDays
+  if (day < firstDay || day > lastDay) throw outside('date', BigInt(day) * microsecondsOfDay, 10)
+  out.bytes.writeInt32LE(day, out.at)
+}
+
+function writeMoment(from: DataView, at: number, out: Grown): void {
+  const ticks = from.getBigInt64(at) + epochMicroseconds
+  if (ticks < firstMoment || ticks > lastMoment) throw outside('time', ticks, 19)
+  out.bytes.writeBigInt64LE(ticks, out.at)
+}
+
+function outside(what: string, microseconds: bigint, length: number): MisfitCell {
+  const date = new Date(Number(microseconds / 1000n))
+  const shown = Number.isNaN(date.getTime()) ? 'infinity' : date.toISOString().slice(0, length).replace('T', ' ')
+  return new MisfitCell(
+    `the ${what} ${shown} is not between 1900-01-01 and 2299-12-31, which is all that ClickHouse keeps. Load the column as text, or mend it at the source`,
+  )
+}
+
+/** The length by sevens of bits, the lowest first, then the bytes. */
+function copyText(from: DataView, at: number, length: number, out: Grown): void {
+  let rest = length
+  while (rest >= 128) {
+    out.bytes[out.at++] = (rest & 127) | 128
+    rest >>>= 7
+  }
+  out.bytes[out.at++] = rest
+  if (length < 32) for (let index = 0; index < length; index++) out.bytes[out.at + index] = from.getUint8(at + index)
+  else out.bytes.set(new Uint8Array(from.buffer, from.byteOffset + at, length), out.at)
+  out.at += length
+}

@@ -1,0 +1,161 @@
+import type { Load, Warehouse } from '../warehouse.ts'
+import { WarehouseProblem } from '../warehouse.ts'
+import { Turns } from '../postgres/turns.ts'
+import { type ClientAccess, provision } from './access.ts'
+import {
+  findCursor,
+  findStaging,
+  findTable,
+  findTables,
+  listSchemas,
+  pruneLedger,
+  relations,
+  sweepStaging,
+} from './catalogue.ts'
+import { execute, rowsOf } from './http.ts'
+import { publishedBy } from './ledger.ts'
+import { beginLoad, ClickHouseLoad, demandOurs, hasDatabase } from './load.ts'
+import { checkSchemaName, checkTableName, databaseOf, qualified, quoted, shownAs } from './names.ts'
+import { warehouseProblem } from './problems.ts'
+import { publish } from './publish.ts'
+import { ambiguousTable, query } from './query.ts'
+import { queryPages, readTable } from './read.ts'
+import { rehearse, viewReads } from './rehearsal.ts'
+import { settlePending } from './settle.ts'
+import { readShape } from './shape.ts'
+import { transform } from './transform.ts'
+import { defineView, demandUnread, dropView, findView, managed, refreshView, viewsByHand } from './views.ts'
+
+/**
+ * A client's part of a ClickHouse server: a database for each of its schemas. It is made, or mended, when it is used first; what a
+ * worker that died had decided to publish is finished before anything else is asked.
+ */
+export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
+  const turns = { queries: new Turns(3), pushes: new Turns(4) }
+  let made: Promise<void> | undefined
+
+  /** Once in this process; again where it failed. */
+  const ready = (): Promise<void> =>
+    (made ??= provision(access).catch((error: unknown) => {
+      made = undefined
+      throw error
+    }))
+
+  const run = async <T>(place: string, work: () => Promise<T>): Promise<T> => {
+    await ready()
+    return work().catch((error: unknown) => {
+      throw warehouseProblem(error, place)
+    })
+  }
+  const whole = 'the warehouse'
+  const settled = async <T>(place: string, work: () => Promise<T>): Promise<T> =>
+    run(place, async () => {
+      // One that was overtaken has changed nothing.
+      await settlePending(access).catch((error: unknown) => {
+        if (!(error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY')) throw error
+      })
+      return work()
+    })
+  const named = (schema: string, table: string): string => {
+    checkSchemaName(schema)
+    checkTableName(table)
+    return shownAs(schema, table)
+  }
+  const { service, key } = access
+
+  return {
+    async check() {
+      await ready()
+      await run(whole, () => execute(service, 'select 1'))
+    },
+    // Requests come and go; none holds anything at the server.
+    connections: () => 0,
+
+    async ensureSchema(schema) {
+      checkSchemaName(schema)
+      const database = databaseOf({ key, schema })
+      await run(`"${schema}"`, () => execute(service, `create database if not exists ${quoted(database)}`))
+    },
+
+    async dropSchema(schema) {
+      checkSchemaName(schema)
+      await run(`"${schema}"`, async () => {
+        const database = databaseOf({ key, schema })
+        if (!(await hasDatabase(access, database))) return
+        const tables = await rowsOf<{ name: string }>(
+          service,
+          'select name from system.tables where database = {database:String} order by name limit 5',
+          { parameters: { database } },
+        )
+        if (tables.length > 0)
+          throw new WarehouseProblem(
+            'SCHEMA_NOT_EMPTY',
+            `"${schema}" is still in use: ${tables.map(({ name }) => name).join(', ')}. Drop that first.`,
+          )
+        await execute(service, `drop database if exists ${quoted(database)}`)
+      })
+    },
+
+    async beginLoad(target, signal) {
+      signal.throwIfAborted()
+      await ready()
+      return beginLoad(access, target)
+    },
+    publish: (loads, stillOurs, signal, options = {}) => publish(access, ourOwn(loads), stillOurs, signal, options),
+    transform: (loads, statements, signal) => transform(access, ourOwn(loads), statements, signal),
+    rehearse: (tables, of) => rehearse(access, tables, of),
+
+    findPublication: (id) => settled('the ledger', () => publishedBy(access, id)),
+    findCursor: (schema, table) => settled(named(schema, table), () => findCursor(access, schema, table)),
+    findTable: async (schema, table) => run(named(schema, table), () => findTable(access, schema, table)),
+    readTable: async (schema, table, page) => run(whole, () => readTable(access, schema, table, page)),
+
+    async query(asked, signal) {
+      using _turn = await turns.queries.take(signal)
+      return await run(whole, () => query(access, asked, signal))
+    },
+    async *queryPages(asked, pageRows, signal) {
+      using _turn = await turns.pushes.take(signal)
+      await ready()
+      yield* queryPages(access, asked, pageRows, signal)
+    },
+    ambiguousTable: (asked, preferred) => run(whole, () => ambiguousTable(access, asked, preferred)),
+
+    schemas: () => run(whole, () => listSchemas(access)),
+    relations: (schemas) => run(whole, () => relations(access, schemas)),
+    findTables: (places) => run(whole, () => findTables(access, places)),
+    findStaging: (schema, table) => run(named(schema, table), () => findStaging(access, schema, table)),
+
+    defineView: (view, limits, signal) => run(whole, () => defineView(access, view, limits, signal)),
+    refreshView: (schema, name, signal) => run(named(schema, name), () => refreshView(access, schema, name, signal)),
+    dropView: (schema, name) => run(named(schema, name), () => dropView(access, schema, name)),
+    findView: (schema, name) => run(named(schema, name), () => findView(access, schema, name)),
+    viewReads: (schema, name) =>
+      run(named(schema, name), async () => (await viewReads(access)).get(JSON.stringify([schema, name])) ?? []),
+    isManaged: (id) => run(whole, async () => (await managed(access, id)).length > 0),
+    viewsByHand: (schema, name) => run(named(schema, name), () => viewsByHand(access, { schema, name })),
+
+    async dropTable(schema, table) {
+      const place = named(schema, table)
+      await run(place, async () => {
+        const database = databaseOf({ key, schema })
+        const shape = await readShape(service, database, table)
+        if (!shape) return
+        demandOurs(shape, place)
+        await demandUnread(access, { schema, name: table }, place)
+        await execute(service, `drop table if exists ${qualified(database, table)}`)
+      })
+    },
+
+    sweepStaging: (alive) => settled(whole, () => sweepStaging(access, alive)),
+    pruneLedger: (days) => settled('the ledger', () => pruneLedger(access, days)),
+
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+function ourOwn(loads: readonly Load[]): ClickHouseLoad[] {
+  const ours = loads.filter((load) => load instanceof ClickHouseLoad)
+  if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
+  return ours
+}

@@ -1,0 +1,109 @@
+import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
+import type { ClientAccess } from './access.ts'
+import { execute, rowsOf } from './http.ts'
+import { ledgerDatabase, literal, quoted } from './names.ts'
+
+/** What the ledger keeps of one table of a publication. */
+export interface Entry {
+  rows: number
+  bytes: number
+  changes: TableChange[]
+  fedColumns: string[]
+  /** Rows of the whole table. */
+  tableRows: number
+  cursor?: unknown
+  profile?: ColumnProfile[] | undefined
+}
+
+/** One table of a publication that was decided on: this load takes the place of what has the uuid `base`, or of nothing. */
+export interface Decided {
+  publication: string
+  run: string
+  attempt: number
+  schema: string
+  table: string
+  load: string
+  base: string
+  entry: Entry
+}
+
+const columns = 'publication, run, attempt, schema, table, load, base, entry'
+export const ledgerOf = ({ key }: ClientAccess): string => `${quoted(ledgerDatabase(key))}.ledger`
+
+/** All tables of it in one block, so all or none; nobody takes them for published. */
+export async function propose(access: ClientAccess, decided: readonly Decided[]): Promise<void> {
+  const rows = decided.map(
+    (one) =>
+      `(${[one.publication, one.run].map(literal).join(', ')}, ${one.attempt}, ${[one.schema, one.table, one.load, one.base, JSON.stringify(one.entry)].map(literal).join(', ')}, 'PROPOSED')`,
+  )
+  const settings = { async_insert: 0, insert_deduplicate: 0 }
+  await execute(access.service, `insert into ${ledgerOf(access)} (${columns}, state) values ${rows.join(', ')}`, {
+    settings,
+  })
+}
+
+/** Said by whoever finished it, more than once where several did. */
+export async function declarePublished(access: ClientAccess, publication: string): Promise<void> {
+  await execute(
+    access.service,
+    `insert into ${ledgerOf(access)} (${columns}, state) select ${columns}, 'PUBLISHED' from ${ledgerOf(access)}
+     where publication = {publication:String} and state = 'PROPOSED'`,
+    { parameters: { publication }, settings: { async_insert: 0, insert_deduplicate: 0 } },
+  )
+}
+
+interface LedgerRow extends Omit<Decided, 'entry'> {
+  entry: string
+  at: string
+}
+
+const read = ({ entry, ...row }: LedgerRow) => ({ ...row, entry: JSON.parse(entry) as Entry })
+
+export async function proposed(access: ClientAccess, publication: string): Promise<Decided[]> {
+  const rows = await rowsOf<LedgerRow>(
+    access.service,
+    `select ${columns}, at from ${ledgerOf(access)} where publication = {publication:String} and state = 'PROPOSED'
+     order by schema, table`,
+    { parameters: { publication } },
+  )
+  return rows.map(read)
+}
+
+export async function publishedBy(access: ClientAccess, run: string): Promise<Publication | undefined> {
+  const rows = await rowsOf<LedgerRow>(
+    access.service,
+    `select ${columns}, at from ${ledgerOf(access)} where run = {run:String} and state = 'PUBLISHED'
+     order by at, publication, schema, table limit 1 by schema, table`,
+    { parameters: { run } },
+  )
+  const [first] = rows
+  if (!first) return undefined
+  const tables = rows.map(read).map(
+    ({ schema, table, entry }): PublishedTable => ({
+      schema,
+      table,
+      rows: entry.rows,
+      bytes: entry.bytes,
+      changes: entry.changes,
+    }),
+  )
+  return {
+    run,
+    attempt: first.attempt,
+    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
+    publishedAt: new Date(`${first.at.replace(' ', 'T')}Z`),
+    tables,
+  }
+}
+
+/** What is known of a table's rows, by the load that they are. */
+export async function entryOf(access: ClientAccess, load: string | undefined): Promise<Entry | undefined> {
+  if (load === undefined) return undefined
+  const [row] = await rowsOf<LedgerRow>(
+    access.service,
+    `select ${columns}, at from ${ledgerOf(access)} where load = {load:String} order by at desc limit 1`,
+    { parameters: { load } },
+  )
+  return row && read(row).entry
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import { WarehouseProblem } from '../warehouse.ts'
+import type { ClientAccess } from './access.ts'
+import { execute } from './http.ts'
+import type { ClickHouseLoad } from './load.ts'
+import { qualified, quoted } from './names.ts'
+import type { Shape } from './shape.ts'
+import { createTable } from './staging.ts'
+
+/** Hash tables that outgrow the memory go to disk. */
+const joining = { join_use_nulls: 1, join_algorithm: 'grace_hash,hash', max_bytes_before_external_group_by: 2 ** 31 }
+
+/** Where the rows of an increment are, and how they become whole rows of the table. */
+export interface Merging {
+  /** `database.table`, quoted. */
+  staging: string
+  columns: readonly { name: string; type: string; nullable: boolean }[]
+  keys: readonly string[]
+  /** Which columns the rows bring; in the others they keep what the table holds. */
+  brought: readonly string[]
+  /** The table as it is. */
+  live: Pick<Shape, 'database' | 'name' | 'columns'>
+}
+
+/** All rows of the merged table, at the types of the staging table. */
+export function mergedRows({ staging, columns, keys, brought, live }: Merging): string {
+  const there = new Set(live.columns.map(({ name }) => name))
+  const table = qualified(live.database, live.name)
+  const using = keys.map((key) => `came.${quoted(key)} = live.${quoted(key)}`).join(' and ')
+  const cast = ({ name, type, nullable }: Merging['columns'][number], of: string) => {
+    const whole = nullable ? `Nullable(${type})` : type
+    return there.has(name) ? `cast(${of}.${quoted(name)} as ${whole})` : `cast(null as ${whole})`
+  }
+  const came = columns.map((column) =>
+    brought.includes(column.name) || !there.has(column.name)
+      ? `came.${quoted(column.name)} as ${quoted(column.name)}`
+      : `${cast(column, 'live')} as ${quoted(column.name)}`,
+  )
+  const kept = columns.map((column) => `${cast(column, 'live')} as ${quoted(column.name)}`)
+  const needsLive = columns.some(({ name }) => !brought.includes(name) && there.has(name))
+  const joined = needsLive ? ` left join ${table} as live on ${using}` : ''
+  return `select ${came.join(', ')} from ${staging} as came${joined}
+    union all select ${kept.join(', ')} from ${table} as live left anti join ${staging} as came on ${using}`
+}
+
+/** What an increment brings: the source's columns, unless a transformation filled the others. */
+export const broughtBy = ({ transformed, target }: ClickHouseLoad, staging: Shape): string[] =>
+  transformed ? staging.columns.map(({ name }) => name) : target.columns.map(({ name }) => name)
+
+/**
+ * Writes the table as it will be, with the increment in it, beside the one that is read. Answers the load that its rows are. They
+ * are written anew: readers never see half of an increment, and a repeated one changes nothing.
+ */
+export async function mergeAside(
+  access: ClientAccess,
+  load: ClickHouseLoad,
+  staging: Shape,
+  live: Shape,
+  signal: AbortSignal,
+): Promise<string> {
+  const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  if (lacking.length > 0)
+    throw new WarehouseProblem(
+      'NULL_KEY',
+      `${load.place} has rows without ${lacking.map((name) => `"${name}"`).join(', ')}, which is to be its key. Load it in full once.`,
+    )
+  const merged = randomUUID()
+  const place = qualified(load.database, `merged_${merged}`)
+  const keys = new Set(load.keys)
+  const columns = staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
+  await execute(access.service, createTable(place, columns, { ...load.mark, load: merged }))
+  const rows = mergedRows({
+    staging: load.stagingTable,
+    columns,
+    keys: load.keys,
+    brought: broughtBy(load, staging),
+    live,
+  })
+  const list = columns.map((column) => quoted(column.name)).join(', ')
+  await execute(access.service, `insert into ${place} (${list}) ${rows}`, {
+    signal,
+    settings: { ...joining, insert_deduplicate: 0 },
+  })
+  return merged
+}
+
+export function demandKeys(load: ClickHouseLoad): void {
+  if (load.keys.length > 0) return
+  throw new WarehouseProblem(
+    'NO_PRIMARY_KEY',
+    `Rows can be merged into ${load.place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
+  )
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { WarehouseProblem } from '../warehouse.ts'
+
+/** What other warehouses take, too: so that a pipeline can move between them. */
+const maximumBytes = 63
+
+/** `key` is the client's short name in the warehouse: lower-case letters and digits, so it ends where another character begins. */
+export interface Place {
+  key: string
+  schema: string
+}
+
+/** A client's schema is a database of its own. One that shows rows before they are published is called by its whole name. */
+export const databaseOf = ({ key, schema }: Place): string =>
+  schema.startsWith(shownPrefix(key)) ? schema : `${schemaPrefix(key)}${schema}`
+
+/** What only we write: the ledger. */
+export const ledgerDatabase = (key: string): string => `c_${key}`
+
+/** Where the tables of one attempt wait. Its name begins with none that a schema can have. */
+export function runDatabase(key: string, { run, attempt }: { run: string; attempt: number }): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([run, attempt]))
+    .digest('hex')
+    .slice(0, 12)
+  return `${runPrefix(key)}${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`
+}
+
+export const runPrefix = (key: string): string => `c_${key}-run_`
+export const shownPrefix = (key: string): string => `c_${key}-shown_`
+export const schemaPrefix = (key: string): string => `c_${key}_`
+
+/** A name as SQL takes it. */
+export const quoted = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
+
+export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+
+export const qualified = (database: string, table: string): string => `${quoted(database)}.${quoted(table)}`
+
+/** As sentences call it: the client's own name for the place. */
+export const shownAs = (schema: string, table: string): string => `"${schema}"."${table}"`
+
+export function checkSchemaName(name: string): void {
+  checkIdentifier('schema', name)
+  if (/^c_[a-z0-9]+-/.test(name)) throw refused('schema', name, 'is reserved')
+}
+
+export function checkTableName(name: string): void {
+  checkIdentifier('table', name)
+  if (name.startsWith('.inner')) throw refused('table', name, 'is reserved')
+}
+
+export function checkColumnName(name: string): void {
+  checkIdentifier('column', name)
+  if (/^_(part|partition|sample|block|row|shard|table|database)/.test(name))
+    throw refused('column', name, 'is one of ClickHouse’s own columns')
+}
+
+function checkIdentifier(kind: string, name: string): void {
+  const bytes = Buffer.byteLength(name)
+  if (bytes === 0) throw refused(kind, name, 'is empty')
+  if (bytes > maximumBytes) throw refused(kind, name, `has ${bytes} bytes, and ${maximumBytes} are the most`)
+  if (!name.isWellFormed()) throw refused(kind, name, 'is not valid Unicode')
+  if (/\p{Cc}/u.test(name)) throw refused(kind, name, 'has control characters')
+}
+
+function refused(kind: string, name: string, why: string): WarehouseProblem {
+  const shown = JSON.stringify(name.toWellFormed().slice(0, 80))
+  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${shown} ${why}. Choose another name.`)
+}
+
+/** Of a database for something that is no run: nobody sweeps it away for so many seconds. */
+export const passing = (what: string, seconds: number): string =>
+  literal(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))

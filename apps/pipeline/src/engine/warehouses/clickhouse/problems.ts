@@ -1,0 +1,91 @@
+import { types } from 'node:util'
+import { isUnavailable } from '@sluice/database'
+import { LostRun } from '../../lost-run.ts'
+import { WarehouseProblem } from '../warehouse.ts'
+import { ClickHouseError } from './http.ts'
+
+type Verdict = [code: string, sentence: (place: string, error: Error) => string, retryable?: 'retryable']
+
+const unavailable: Verdict = [
+  'WAREHOUSE_UNAVAILABLE',
+  () => 'The warehouse is not reachable just now. Try again in a moment.',
+  'retryable',
+]
+const busy: Verdict = [
+  'WAREHOUSE_BUSY',
+  () => 'The warehouse is at its limits just now. Try again in a moment.',
+  'retryable',
+]
+const denied: Verdict = [
+  'WAREHOUSE_ACCESS_DENIED',
+  () => 'The ClickHouse server did not accept our credentials. An operator has to check CLICKHOUSE_URL.',
+]
+const badValue: Verdict = ['BAD_VALUE', (place, { message }) => `A value for ${place} does not fit: ${message}`]
+const timeout: Verdict = [
+  'QUERY_TIMEOUT',
+  (place) => `The statement on ${place} took longer than is allowed and was stopped.`,
+]
+
+export const codes = {
+  unknownTable: 60,
+  tableExists: 57,
+  databaseExists: 82,
+  unknownDatabase: 81,
+  timeout: 159,
+  cancelled: 394,
+  tooManyBytes: 396,
+} as const
+
+const verdicts: Record<number, Verdict> = {
+  [codes.unknownTable]: ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
+  [codes.unknownDatabase]: ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
+  [codes.timeout]: timeout,
+  [codes.cancelled]: timeout,
+  160: timeout,
+  516: denied,
+  192: denied,
+  193: denied,
+  194: denied,
+  497: ['WAREHOUSE_FORBIDDEN', (place, { message }) => `The warehouse does not allow this on ${place}: ${message}`],
+  202: busy,
+  241: busy,
+  252: busy,
+  439: busy,
+  209: unavailable,
+  210: unavailable,
+  236: unavailable,
+  242: unavailable,
+  999: unavailable,
+  243: [
+    'DISK_FULL',
+    () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+  ],
+  33: badValue,
+  53: badValue,
+  69: badValue,
+  117: badValue,
+  321: badValue,
+  349: ['NULL_KEY', (place) => `A row of ${place} has no value in a column of its primary key.`],
+  407: badValue,
+}
+
+/** What went wrong, for people; what is not the warehouse's saying comes back as it is. */
+export function warehouseProblem(error: unknown, place: string): unknown {
+  if (error instanceof WarehouseProblem || error instanceof LostRun || !types.isNativeError(error)) return error
+  const verdict = verdictOn(error)
+  if (!verdict) return error
+  const [code, sentence, retryable] = verdict
+  return new WarehouseProblem(code, sentence(place, error), { cause: error, retryable: retryable === 'retryable' })
+}
+
+function verdictOn(error: Error): Verdict | undefined {
+  if (error instanceof ClickHouseError)
+    return verdicts[error.code] ?? ['WAREHOUSE_REFUSED', (_, { message }) => `The warehouse refused: ${message}`]
+  if (isUnavailable(error) || /^timeout expired$|^socket hang up$|^aborted$/.test(error.message)) return unavailable
+  const code = (error as NodeJS.ErrnoException).code ?? ''
+  return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ERR_STREAM_PREMATURE_CLOSE)/.test(code)
+    ? unavailable
+    : undefined
+}
+
+export const isCode = (error: unknown, code: number): boolean => error instanceof ClickHouseError && error.code === code

@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { failpoint } from '../../failpoints.ts'
+import { LostRun } from '../../lost-run.ts'
+import {
+  type Publication,
+  type PublishOptions,
+  type ReadyTable,
+  type TableChange,
+  WarehouseProblem,
+} from '../warehouse.ts'
+import type { ClientAccess } from './access.ts'
+import { widens } from './follow-views.ts'
+import { execute, rowsOf } from './http.ts'
+import { type Decided, type Entry, entryOf, propose, publishedBy } from './ledger.ts'
+import { type ClickHouseLoad, demandOurs } from './load.ts'
+import { demandKeys, mergeAside } from './merge.ts'
+import { databaseOf, quoted } from './names.ts'
+import { demandSense, plainReaders } from './place-view.ts'
+import { warehouseProblem } from './problems.ts'
+import { changedMeanwhile, decide, settle, settlePending } from './settle.ts'
+import { readShape, type Shape } from './shape.ts'
+import { widest } from './types.ts'
+
+/** Tries to be the one who publishes, and milliseconds between them. What is in the way is finished first, which takes moments. */
+const patience = { tries: 40, wait: 250 }
+
+/**
+ * See `Warehouse.publish`. First the ledger gets the rows of what is proposed; then the decision is made, which only one publication
+ * of the client can have at a time; then table after table takes its place. From the decision on whoever looks next finishes it,
+ * should we die: so a run is published or not, and each table is the old one or the new one.
+ */
+export async function publish(
+  access: ClientAccess,
+  given: readonly ClickHouseLoad[],
+  stillOurs: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions,
+): Promise<Publication> {
+  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const [first] = loads
+  if (!first) throw new Error('Nothing to publish.')
+  const { run, attempt } = first.target
+  const merging = options.mode === 'MERGE'
+  try {
+    await settlePending(access)
+    const earlier = await publishedBy(access, run)
+    if (earlier) return await afterwards(access, loads, earlier)
+    for (const load of loads) {
+      if (merging) demandKeys(load)
+      await demandUnique(access, load, signal)
+    }
+    await options.gate?.(
+      loads.map((load) => readyTable(load, merging)),
+      signal,
+    )
+    const decided: Decided[] = []
+    const publication = randomUUID()
+    for (const load of loads) decided.push(await decisionOn(access, publication, load, options, signal))
+    await failpoint('before-swap')
+    signal.throwIfAborted()
+    await propose(access, decided)
+    if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    await failpoint('in-publication')
+    signal.throwIfAborted()
+    for (const load of loads) load.decided = true
+    await demandDecision(access, publication, first)
+    await settle(access, publication).catch((error: unknown) => {
+      for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
+      throw error
+    })
+    const published = await publishedBy(access, run)
+    if (!published) throw changedMeanwhile(first.target)
+    await failpoint('published')
+    return await afterwards(access, loads, published, options)
+  } catch (error) {
+    throw warehouseProblem(error, first.place)
+  }
+}
+
+async function demandDecision(access: ClientAccess, publication: string, { target }: ClickHouseLoad): Promise<void> {
+  for (let tries = 0; tries < patience.tries; tries += 1) {
+    if (await decide(access, publication)) return
+    // Void or not, it is not ours.
+    await settlePending(access).catch(() => {})
+    if (tries > 2) await sleep(patience.wait)
+  }
+  throw changedMeanwhile(target)
+}
+
+/** The old tables wait where the new ones waited; whoever reads them still may end in peace. */
+async function afterwards(
+  access: ClientAccess,
+  loads: readonly ClickHouseLoad[],
+  publication: Publication,
+  options: PublishOptions = {},
+): Promise<Publication> {
+  const databases = new Set(loads.map(({ database }) => database))
+  const tidied = Promise.allSettled(
+    [...databases].map((database) => execute(access.service, `drop database if exists ${quoted(database)}`)),
+  ).then(() => {})
+  if (options.behind) options.behind(tidied)
+  else await tidied
+  return publication
+}
+
+function readyTable({ target, stagingTable, keys, transformed }: ClickHouseLoad, merging: boolean): ReadyTable {
+  const { schema, table, columns } = target
+  const ready = { schema, table, staging: stagingTable }
+  if (!merging) return ready
+  return { ...ready, merge: { keys, ...(!transformed && { columns: columns.map(({ name }) => name) }) } }
+}
+
+/** Nothing keeps a key unique here, so it is asked before anybody sees the rows. */
+async function demandUnique({ service }: ClientAccess, load: ClickHouseLoad, signal: AbortSignal): Promise<void> {
+  if (load.keys.length === 0) return
+  const keys = load.keys.map((name) => quoted(name)).join(', ')
+  const [twice] = await rowsOf<{ shown: string }>(
+    service,
+    `select arrayStringConcat([${load.keys.map((name) => `toString(${quoted(name)})`).join(', ')}], ', ') as shown
+     from ${load.stagingTable} group by ${keys} having count() > 1 limit 1`,
+    { signal, settings: { max_bytes_before_external_group_by: 2 ** 30, optimize_aggregation_in_order: 1 } },
+  )
+  if (!twice) return
+  throw new WarehouseProblem(
+    'DUPLICATE_KEY',
+    `Two rows of ${load.place} have the same primary key: Key (${load.keys.join(', ')})=(${twice.shown}) is duplicated.`,
+  )
+}
+
+async function decisionOn(
+  access: ClientAccess,
+  publication: string,
+  load: ClickHouseLoad,
+  { mode = 'REPLACE', cursors = {} }: PublishOptions,
+  signal: AbortSignal,
+): Promise<Decided> {
+  const { run, attempt, schema, table } = load.target
+  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  demandOurs(live, load.place)
+  const staging = await readShape(access.service, load.database, table)
+  if (!staging) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+  const before = await entryOf(access, live?.mark?.load)
+  const fedColumns = load.target.columns.map(({ name }) => name)
+  const changes = live ? changesOf(live, staging, fedColumns, before?.fedColumns ?? []) : []
+  if (widens(changes)) {
+    const place = { schema, name: table }
+    await demandSense(access, await plainReaders(access, place), place, load.stagingTable)
+  }
+  const merged = mode === 'MERGE' && live ? await mergeAside(access, load, staging, live, signal) : undefined
+  const rows = await load.count()
+  const entry: Entry = {
+    rows,
+    bytes: load.written?.bytes ?? 0,
+    changes,
+    fedColumns,
+    tableRows: rows,
+    ...(cursors[table] !== undefined && { cursor: cursors[table] }),
+    ...(merged === undefined && !load.transformed && { profile: load.profile }),
+  }
+  return { publication, run, attempt, schema, table, load: merged ?? load.mark.load, base: live?.uuid ?? '', entry }
+}
+
+/** Throws WAREHOUSE_BUSY where the table has moved on since the staging table was made. */
+function changesOf(live: Shape, staging: Shape, fed: readonly string[], fedBefore: readonly string[]): TableChange[] {
+  const staged = new Map(staging.columns.map((column) => [column.name, column]))
+  const there = new Set(live.columns.map(({ name }) => name))
+  const changes: TableChange[] = []
+  for (const column of live.columns) {
+    const incoming = staged.get(column.name)
+    if (!incoming || widest(column.type, incoming.type) !== incoming.type)
+      throw changedMeanwhile({ schema: staging.mark?.schema ?? '', table: live.name })
+    if (incoming.type !== column.type)
+      changes.push({ kind: 'TYPE_WIDENED', column: column.name, from: column.type, to: incoming.type })
+    if (fedBefore.includes(column.name) && !fed.includes(column.name))
+      changes.push({ kind: 'COLUMN_VANISHED', column: column.name })
+  }
+  for (const { name, type } of staging.columns)
+    if (!there.has(name)) changes.push({ kind: 'COLUMN_ADDED', column: name, to: type })
+  return changes
+}

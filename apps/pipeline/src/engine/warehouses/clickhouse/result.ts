@@ -1,0 +1,116 @@
+import type { IncomingMessage } from 'node:http'
+import type { Cell, Rows, WarehouseColumn } from '../warehouse.ts'
+import { errorIn } from './http.ts'
+import { anyDecimal, describeType, withoutWrappers } from './types.ts'
+
+/** How rows are written: a line of JSON each, after one of names and one of types; nothing in it is rounded. */
+export const format = 'JSONCompactEachRowWithNamesAndTypes'
+export const exactly = {
+  output_format_json_quote_64bit_integers: 1,
+  output_format_json_quote_decimals: 1,
+  output_format_json_quote_denormals: 1,
+  output_format_decimal_trailing_zeros: 1,
+  output_format_json_escape_forward_slashes: 0,
+  date_time_output_format: 'simple',
+  session_timezone: 'UTC',
+  // A line that is no row says why there are no more.
+  http_write_exception_in_output_format: 0,
+  max_query_size: 16 * 1024 * 1024,
+}
+
+/** So many rows, or as many as fit into so many bytes: then the rest is left at the server. */
+export async function takeRows(
+  response: IncomingMessage,
+  most: { rows: number; bytes: number },
+  columns?: readonly WarehouseColumn[],
+): Promise<Rows & { more: boolean }> {
+  const taken: Rows & { more: boolean } = { columns: [], rows: [], truncated: false, more: false }
+  let [types, names]: [string[] | undefined, string[] | undefined] = [undefined, undefined]
+  let bytes = 0
+  for await (const line of linesOf(response)) {
+    if (line === '') continue
+    if (line[0] !== '[') throw errorIn(line + (await rest(response)))
+    if (!names) names = JSON.parse(line) as string[]
+    else if (!types) {
+      types = JSON.parse(line) as string[]
+      taken.columns = columns ? [...columns] : resultColumns(names, types)
+    } else if (taken.rows.length === most.rows) {
+      taken.more = true
+      break
+    } else {
+      bytes += line.length
+      if (bytes > most.bytes) {
+        Object.assign(taken, { truncated: true, more: true })
+        break
+      }
+      const cells = JSON.parse(line) as unknown[]
+      taken.rows.push(cells.map((cell, index) => toCell(cell, taken.columns[index]!, types![index]!)))
+    }
+  }
+  response.destroy()
+  return taken
+}
+
+/** One endless row does not fill the memory: what is longer than any row may be is given as it is, and cut off. */
+async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
+  let parts: Buffer[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    let from = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      parts.push(chunk.subarray(from, end))
+      yield Buffer.concat(parts).toString()
+      parts = []
+      length = 0
+      from = end + 1
+    }
+    if (from < chunk.length) {
+      parts.push(chunk.subarray(from))
+      length += chunk.length - from
+    }
+    if (length > longestLine) break
+  }
+  if (length > 0) yield Buffer.concat(parts).toString()
+}
+
+const longestLine = 64 * 1024 * 1024
+
+async function rest(response: IncomingMessage): Promise<string> {
+  let words = ''
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    words += chunk.toString()
+    if (words.length > 64 * 1024) break
+  }
+  return words
+}
+
+/** A name that came before gets a number behind it; the label keeps it as it was. */
+export function resultColumns(names: readonly string[], types: readonly string[]): WarehouseColumn[] {
+  const taken = new Set(names)
+  const seen = new Set<string>()
+  return names.map((label, index) => {
+    let name = label
+    for (let number = 2; seen.has(name) || (number > 2 && taken.has(name)); number += 1) name = `${label}_${number}`
+    seen.add(name)
+    return { name, label, ...describeType(types[index]!), primaryKey: false }
+  })
+}
+
+const spelled: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
+
+/** As other warehouses show it: fractions of seconds without noughts behind, moments with their zone, NaN as a word. */
+export function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): Cell {
+  if (cell === null || typeof cell === 'boolean') return cell
+  if (typeof cell === 'object') return dataType === 'JSONB' ? cell : JSON.stringify(cell)
+  if (typeof cell === 'number') return cell
+  const text = cell as string
+  if (dataType === 'JSONB') return JSON.parse(text) as Cell
+  if (dataType === 'FLOAT' || dataType === 'DOUBLE') return spelled[text] ?? text
+  if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return withoutNoughts(text)
+  if (dataType === 'TIMESTAMP') return withoutNoughts(text)
+  if (dataType === 'TIMESTAMPTZ') return `${withoutNoughts(text)}+00`
+  return text
+}
+
+/** Behind a point alone: those of whole numbers count. */
+const withoutNoughts = (text: string): string => text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')

@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto'
+import { WarehouseProblem } from '../warehouse.ts'
+import type { ClientAccess } from './access.ts'
+import { putBack, setAside, widens } from './follow-views.ts'
+import { execute, rowsOf } from './http.ts'
+import { type Decided, declarePublished, proposed, publishedBy } from './ledger.ts'
+import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, shownAs } from './names.ts'
+import { codes, isCode } from './problems.ts'
+import { type Mark, markIn, readShape } from './shape.ts'
+
+/** The decision: a table whose comment names a publication. The server makes one of that name once, whoever asks. */
+const decision = 'publishing'
+
+/** Decides for this publication. False while another one is decided on and not settled yet. */
+export async function decide(access: ClientAccess, publication: string): Promise<boolean> {
+  try {
+    const place = qualified(ledgerDatabase(access.key), decision)
+    await execute(access.service, `create table ${place} (none UInt8) engine = Null comment ${literal(publication)}`)
+    return true
+  } catch (error) {
+    if (isCode(error, codes.tableExists)) return false
+    throw error
+  }
+}
+
+/** Finishes what was decided and not finished, by us or by a worker that died. Does it twice without harm. */
+export async function settlePending(access: ClientAccess): Promise<void> {
+  const publication = await decidedOn(access)
+  if (publication !== undefined) await settle(access, publication)
+}
+
+async function decidedOn(access: ClientAccess, name = decision): Promise<string | undefined> {
+  const [row] = await rowsOf<{ comment: string }>(
+    access.service,
+    'select comment from system.tables where database = {database:String} and name = {name:String}',
+    { parameters: { database: ledgerDatabase(access.key), name } },
+  )
+  return row?.comment
+}
+
+/**
+ * Brings every table of a decided publication about and says so in the ledger. Throws WAREHOUSE_BUSY, with nothing changed, where
+ * another run replaced a table meanwhile.
+ */
+export async function settle(access: ClientAccess, publication: string): Promise<void> {
+  const tables = await proposed(access, publication)
+  const [first] = tables
+  const before = first && (await publishedBy(access, first.run))
+  if (!first || before) return forget(access, publication)
+  const stands = await Promise.all(tables.map((one) => standing(access, one)))
+  if (stands.includes('overtaken') && !stands.includes('done')) {
+    await forget(access, publication)
+    throw changedMeanwhile(first)
+  }
+  for (const [index, one] of tables.entries())
+    if (stands[index] === 'due' && widens(one.entry.changes)) await setAside(access, one)
+  for (const one of tables) await bringAbout(access, one)
+  if (tables.some(({ entry }) => widens(entry.changes))) await putBack(access, first)
+  await declarePublished(access, publication)
+  await forget(access, publication)
+}
+
+async function standing(access: ClientAccess, one: Decided): Promise<'done' | 'due' | 'overtaken'> {
+  const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
+  if (target?.mark?.load === one.load) return 'done'
+  if ((target?.uuid ?? '') !== one.base) return 'overtaken'
+  return (await stagedAs(access, one.load)) ? 'due' : 'overtaken'
+}
+
+/**
+ * Swaps once, however many try. Whoever wants to swap first takes the staging table to a name that nobody else knows; a swap under the
+ * old name then fails. If the table turns out to hold the old rows, somebody else has swapped.
+ */
+async function bringAbout(access: ClientAccess, one: Decided): Promise<void> {
+  const target = { database: databaseOf({ key: access.key, schema: one.schema }), name: one.table }
+  for (let tries = 0; tries < 10; tries += 1) {
+    if ((await readShape(access.service, target.database, target.name))?.mark?.load === one.load) return
+    const staged = await stagedAs(access, one.load)
+    if (!staged) continue
+    const claim = { database: staged.database, name: `swap_${randomBytes(8).toString('hex')}` }
+    try {
+      await execute(access.service, `rename table ${place(staged)} to ${place(claim)}`)
+      if ((await markOf(access, claim))?.load !== one.load) continue
+      const there = await readShape(access.service, target.database, target.name)
+      if (there) await execute(access.service, `exchange tables ${place(claim)} and ${place(target)}`)
+      else await execute(access.service, `rename table ${place(claim)} to ${place(target)}`)
+      return
+    } catch (error) {
+      // Somebody else was quicker; what there is now is looked at anew.
+      if (!isCode(error, codes.unknownTable) && !isCode(error, codes.tableExists)) throw error
+    }
+  }
+  throw changedMeanwhile(one)
+}
+
+interface Named {
+  database: string
+  name: string
+}
+
+const place = ({ database, name }: Named) => qualified(database, name)
+
+const markOf = async (access: ClientAccess, { database, name }: Named): Promise<Mark | undefined> =>
+  (await readShape(access.service, database, name))?.mark
+
+/** Where a load waits, whatever it is called by now. */
+async function stagedAs(access: ClientAccess, load: string): Promise<Named | undefined> {
+  const rows = await rowsOf<Named & { comment: string }>(
+    access.service,
+    `select database, name, comment from system.tables
+     where startsWith(database, {prefix:String}) and position(comment, {load:String}) > 0`,
+    { parameters: { prefix: runPrefix(access.key), load } },
+  )
+  return rows.find(({ comment }) => markIn(comment)?.load === load)
+}
+
+/** Takes the decision back, once it is carried out or void. Another one that was made meanwhile stays. */
+async function forget(access: ClientAccess, publication: string): Promise<void> {
+  if ((await decidedOn(access)) !== publication) return
+  const home = quoted(ledgerDatabase(access.key))
+  const aside = `settled_${randomBytes(8).toString('hex')}`
+  try {
+    await execute(access.service, `rename table ${home}.${decision} to ${home}.${aside}`)
+    if ((await decidedOn(access, aside)) !== publication)
+      await execute(access.service, `rename table ${home}.${aside} to ${home}.${decision}`)
+    else await execute(access.service, `drop table if exists ${home}.${aside}`)
+  } catch (error) {
+    if (!isCode(error, codes.unknownTable)) throw error
+  }
+}
+
+export function changedMeanwhile({ schema, table }: { schema: string; table: string }): WarehouseProblem {
+  const sentence = `Another run changed ${shownAs(schema, table)} while this one was being published. It is tried again.`
+  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
+}

@@ -1,0 +1,124 @@
+import type { DataType } from '@sluice/contracts'
+import type { WarehouseColumn } from '../warehouse.ts'
+import { type Access, rowsOf } from './http.ts'
+import { describeType, withoutWrappers } from './types.ts'
+
+/** What a table's comment says of it. It moves with the rows, so it is true of them whatever the table is called. */
+export interface Mark {
+  /** Of a loaded table: which load its rows are. */
+  load?: string
+  run?: string
+  attempt?: number
+  schema?: string
+  table?: string
+  /** Columns that are String here and something narrower to whoever asks. */
+  texts?: Record<string, DataType>
+  view?: ViewMark
+}
+
+export interface ViewMark {
+  id: string
+  definition: string
+  materialized: boolean
+  populated: boolean
+  /** What it reads at once, `[schema, name]` each. */
+  reads: [schema: string, name: string][]
+  at: [schema: string, name: string]
+  /** As the server takes it, every table with its database. */
+  query: string
+}
+
+export interface ShapeColumn {
+  name: string
+  label: string
+  /** Without `Nullable(…)`. */
+  type: string
+  nullable: boolean
+  primaryKey: boolean
+  dataType: DataType
+}
+
+/** A table or view as the server has it. */
+export interface Shape {
+  database: string
+  name: string
+  uuid: string
+  engine: string
+  mark: Mark | undefined
+  columns: ShapeColumn[]
+  rows: number
+  bytes: number
+}
+
+interface TableRow {
+  database: string
+  name: string
+  uuid: string
+  engine: string
+  comment: string
+  rows: number | null
+  bytes: number | null
+}
+
+interface ColumnRow {
+  name: string
+  type: string
+  comment: string
+  key: number
+}
+
+export const tableColumns =
+  'database, name, toString(uuid) as uuid, engine, comment, total_rows as rows, total_bytes as bytes'
+
+export async function readShape(access: Access, database: string, name: string): Promise<Shape | undefined> {
+  const parameters = { database, name }
+  const where = 'database = {database:String}'
+  const [table] = await rowsOf<TableRow>(
+    access,
+    `select ${tableColumns} from system.tables where ${where} and name = {name:String}`,
+    { parameters },
+  )
+  if (!table) return undefined
+  const columns = await rowsOf<ColumnRow>(
+    access,
+    `select name, type, comment, is_in_primary_key as key from system.columns
+     where ${where} and table = {name:String} order by position`,
+    { parameters },
+  )
+  const mark = markIn(table.comment)
+  return {
+    database,
+    name,
+    uuid: table.uuid,
+    engine: table.engine,
+    mark,
+    columns: columns.map(({ name: column, type, comment, key }) => ({
+      name: column,
+      label: comment || column,
+      type: withoutWrappers(type),
+      nullable: type !== withoutWrappers(type),
+      primaryKey: key === 1,
+      dataType: mark?.texts?.[column] ?? describeType(type).dataType,
+    })),
+    rows: table.rows ?? 0,
+    bytes: table.bytes ?? 0,
+  }
+}
+
+/** Undefined for what is no comment of ours: users may write there too. */
+export function markIn(comment: string): Mark | undefined {
+  try {
+    const mark: unknown = JSON.parse(comment)
+    return typeof mark === 'object' && mark !== null && ('load' in mark || 'view' in mark) ? (mark as Mark) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const describeColumn = ({ name, label, type, primaryKey, dataType }: ShapeColumn): WarehouseColumn => ({
+  name,
+  label,
+  ...describeType(type),
+  dataType,
+  primaryKey,
+})

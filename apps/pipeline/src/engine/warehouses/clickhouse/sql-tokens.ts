@@ -1,0 +1,32 @@
+/** A piece of a statement that means something: what is between quotes and in comments is not looked into. */
+export interface Token {
+  kind: 'word' | 'quoted' | 'parameter' | 'sign'
+  /** Without quotes. */
+  text: string
+  start: number
+  end: number
+}
+
+const piece =
+  /(?<blank>\s+|--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^'\\]|\\[\s\S]|'')*'?|\$(?<tag>[A-Za-z_]*)\$[\s\S]*?(?:\$\k<tag>\$|$))|(?<quoted>"(?:[^"\\]|\\[\s\S]|"")*"?|`(?:[^`\\]|\\[\s\S]|``)*`?)|(?<parameter>\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}_]*|\d[\w.]*)|(?<sign>[\s\S])/uy
+
+/** Strings are left out: nobody here asks for them. */
+export function tokensOf(sql: string): Token[] {
+  const tokens: Token[] = []
+  const matcher = new RegExp(piece)
+  for (let match = matcher.exec(sql); match && match[0] !== ''; match = matcher.exec(sql)) {
+    const { quoted, parameter, word, sign } = match.groups!
+    const [start, end] = [match.index, match.index + match[0].length]
+    if (quoted !== undefined) tokens.push({ kind: 'quoted', text: unquoted(quoted), start, end })
+    else if (parameter !== undefined) tokens.push({ kind: 'parameter', text: parameter, start, end })
+    else if (word !== undefined) tokens.push({ kind: 'word', text: word, start, end })
+    else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign, start, end })
+  }
+  return tokens
+}
+
+const unquoted = (text: string): string => {
+  const quote = text[0]!
+  const inner = text.slice(1, text.endsWith(quote) && text.length > 1 ? -1 : undefined)
+  return inner.replaceAll(quote + quote, quote).replaceAll(/\\([\s\S])/g, '$1')
+}

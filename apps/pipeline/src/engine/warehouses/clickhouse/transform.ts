@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto'
+import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
+import type { ClientAccess } from './access.ts'
+import { ClickHouseError, execute } from './http.ts'
+import type { ClickHouseLoad } from './load.ts'
+import { literal } from './names.ts'
+import { codes, warehouseProblem } from './problems.ts'
+import { relations, listSchemas } from './catalogue.ts'
+import { stopAtServer } from './query.ts'
+import { readShape } from './shape.ts'
+import { readdressed } from './sql-names.ts'
+
+/** Seconds that one statement may take. */
+const longest = 7_200
+
+/**
+ * See `Warehouse.transform`. The statements run in the database in which the staging tables stand under their targets' names, as the
+ * user who may write nowhere else. Changes of rows are waited for.
+ */
+export async function transform(
+  access: ClientAccess,
+  loads: readonly ClickHouseLoad[],
+  statements: readonly TransformationStatement[],
+  signal: AbortSignal,
+): Promise<void> {
+  const [first] = loads
+  if (statements.length === 0 || !first) return
+  try {
+    for (const [index, statement] of statements.entries()) await runOne(access, first, statement, index + 1, signal)
+    for (const load of loads) await keep(access, load)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, first.place)
+  }
+}
+
+async function runOne(
+  access: ClientAccess,
+  { database }: ClickHouseLoad,
+  { statement, description }: TransformationStatement,
+  number: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
+  const schemas = await listSchemas(access)
+  const there = await relations(access, schemas)
+  // What has no schema is the rows that were loaded, and what statements before have made.
+  const { text } = readdressed(statement, [], { key: access.key, schemas: [], relations: there })
+  const queryId = randomUUID()
+  const settings = { max_execution_time: longest, mutations_sync: 2, alter_sync: 2, lightweight_deletes_sync: 2 }
+  try {
+    await execute(access.load, text, { database, signal, queryId, settings })
+  } catch (error) {
+    if (signal.aborted) await stopAtServer(access.service, queryId)
+    signal.throwIfAborted()
+    throw explained(error, named)
+  }
+}
+
+function explained(error: unknown, named: string): unknown {
+  const known = warehouseProblem(error, named)
+  if (!(error instanceof ClickHouseError) || !(known instanceof WarehouseProblem)) return known
+  if (known.retryable || known.code === 'DISK_FULL') return known
+  if (error.code === codes.timeout)
+    return failed(`${named} took longer than ${longest} seconds and was stopped.`, error)
+  if (/multi-?statement/i.test(error.message))
+    return failed(`${named} consists of several. Make each of them a statement of its own.`, error)
+  return failed(`${named} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`, error)
+}
+
+/** A statement may have put another table in the place of the staging table: that is the load now. */
+async function keep(access: ClientAccess, load: ClickHouseLoad): Promise<void> {
+  const { table } = load.target
+  const shape = await readShape(access.service, load.database, table)
+  if (!shape) throw failed(`After the transformation there is no table "${table}" to be published.`)
+  if (!shape.engine.endsWith('MergeTree'))
+    throw failed(
+      `After the transformation "${table}" is a table of engine ${shape.engine}. Only a MergeTree is published.`,
+    )
+  const { mark } = load
+  await execute(access.service, `alter table ${load.stagingTable} modify comment ${literal(JSON.stringify(mark))}`)
+  load.transformed = true
+  load.profile = undefined
+}
+
+const failed = (sentence: string, cause?: unknown) => new WarehouseProblem('TRANSFORMATION_FAILED', sentence, { cause })

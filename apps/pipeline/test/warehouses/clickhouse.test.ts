@@ -1,0 +1,31 @@
+import { describe, it } from '@jest/globals'
+import { openClickHouseWarehouse } from '../../src/engine/warehouses/clickhouse/clickhouse-warehouse.ts'
+import { clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
+import { loadsSuite } from './loads.ts'
+import { publicationsSuite } from './publications.ts'
+import { queriesSuite } from './queries.ts'
+import { subjectForAll } from './subject.ts'
+import { viewsSuite } from './views.ts'
+
+describe('ClickHouse as a warehouse', () => {
+  if (clickhouseMissing !== undefined) {
+    it.skip(clickhouseMissing, () => {})
+    return
+  }
+  const subject = subjectForAll(async () => {
+    const server = await clickhouseServer()
+    const [access, others] = [server.client(), server.client()]
+    return {
+      warehouse: openClickHouseWarehouse(access),
+      neighbour: openClickHouseWarehouse(others),
+      changeNames: `alter table TABLE update name = 'changed' where true`,
+      hasUsers: server.hasUsers,
+      spying: async (table) => `select * from \`c_${others.key}_health\`.${table}`,
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    }
+  })
+  loadsSuite(subject)
+  publicationsSuite(subject)
+  queriesSuite(subject)
+  viewsSuite(subject)
+})
