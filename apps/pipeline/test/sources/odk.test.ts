@@ -1,0 +1,87 @@
+import { describe, expect, it } from '@jest/globals'
+import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
+import { conforms } from './conformance.ts'
+import { odk, standIn } from './odk.scene.ts'
+import { openScene } from './reading-scene.ts'
+
+conforms(odk)
+
+describe('ODK Central', () => {
+  const scratch = scratchWarehouseForAll()
+  const rowsOf = async (table: string) =>
+    (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
+
+  async function opened(own: object = {}) {
+    const started = await standIn(own)
+    const open = await openScene({ ...odk, start: async () => started }, scratch.warehouse)
+    for (const id of [1, 2]) open.people.put({ id, children: id === 1 ? ['Ann', 'Ben'] : [] })
+    return { open, deleted: started.deleted }
+  }
+
+  it('gives codes with their zeros, points in four columns, and groups in groups', async () => {
+    await using open = (await opened()).open
+    await open.load()
+    const [first] = await rowsOf(open.table)
+    expect(first).toMatchObject({
+      _id: 'uuid:00000001',
+      demo_code: '007',
+      place_latitude: '-1.29',
+      place_longitude: '36.82',
+      place_altitude: expect.anything(),
+      place_accuracy: '4.5',
+    })
+    expect(Object.keys(first!).filter((column) => column.includes('navigation'))).toEqual([])
+    expect(await rowsOf(`${open.groupTable}__toy`)).toMatchObject([
+      { _parent_row_id: 'uuid:00000001/home.child[0]', _root_row_id: 'uuid:00000001', kind: 'ball' },
+    ])
+  })
+
+  it('marks with an increment what was deleted, and loses it with a full reading', async () => {
+    const { open, deleted } = await opened()
+    await using _ = open
+    await open.load()
+    deleted.set(2, 6_000)
+    await open.load('INCREMENTAL')
+    const marked = await rowsOf(open.table)
+    expect(marked.map((row) => row['_system_deleted_at'])).toEqual([null, new Date('2026-01-01T01:40:00Z')])
+    await open.load()
+    expect(await rowsOf(open.table)).toHaveLength(1)
+  })
+
+  it('gives deleted ones in full readings, too, where they are wanted', async () => {
+    const { open, deleted } = await opened({ includeDeleted: true })
+    await using _ = open
+    deleted.set(2, 6_000)
+    await open.load()
+    expect(await rowsOf(open.table)).toHaveLength(2)
+  })
+
+  it('is read although its version does not tell what was deleted', async () => {
+    await using open = (await opened()).open
+    await open.load()
+    open.people.put({ id: 3 }, 9_000)
+    open.server.fault = ({ query }) =>
+      query.get('$filter')?.includes('deletedAt') ? { status: 501, body: { message: 'Unknown field' } } : undefined
+    await open.load('INCREMENTAL')
+    expect(await rowsOf(open.table)).toHaveLength(3)
+    expect(open.said.join()).toContain('does not tell what was deleted')
+  })
+
+  it('reads large submissions a few at once', async () => {
+    await using open = (await opened()).open
+    open.people.clear()
+    open.people.crowd = 40
+    const long = { status: 200, headers: { 'content-length': '40000000' }, body: 'x' }
+    open.server.fault = (request) => (open.isPage(request) && Number(request.query.get('$top')) > 20 ? long : undefined)
+    await open.load()
+    expect(await rowsOf(open.table)).toHaveLength(40)
+    expect(open.pages().map(({ query }) => query.get('$top'))).toEqual(['1000', '250', '63', '16', '16', '16'])
+  })
+
+  it('asks for a project before it says which forms there are', async () => {
+    await using open = (await opened()).open
+    const reading = open.reading({ settings: { project: undefined } })
+    await expect(open.sources.lookup('forms', reading, open.never)).rejects.toMatchObject({ code: 'PROJECT_MISSING' })
+    expect(await open.sources.lookup('forms', { ...reading, within: '7' }, open.never)).toHaveLength(1)
+  })
+})
