@@ -95,6 +95,26 @@ describe('a survey', () => {
     expect(data.rows).toHaveLength(1)
   })
 
+  it('shows the tables of its groups to whoever sees it, and takes them along when it is deleted', async () => {
+    standIn.people.put({ id: 1, children: ['Ann'] })
+    const target = { dataWarehouseTarget: { schema: { id: schema }, tableName: 'gone' } }
+    const { body: made } = await owner
+      .post('/data-pipelines')
+      .send(pipelineBody(schema, { ...own, ...target }))
+      .expect(201)
+    await run(made.id)
+    const tables = async () => {
+      const { body } = await owner.get('/tables').expect(200)
+      return body.map((one: { name: string }) => one.name).filter((name: string) => name.startsWith('gone'))
+    }
+    expect((await tables()).toSorted()).toEqual(['gone', 'gone__child'])
+    await owner.delete(`/data-pipelines/${made.id}`).expect(204)
+    const { client } = await service.stack.db.selectFrom('warehouses').select('client').executeTakeFirstOrThrow()
+    await using inside = await service.stack.inside(client)
+    const left = await inside.query(`select relname from pg_class where relname like 'gone%'`)
+    expect(left.rows).toEqual([])
+  })
+
   it('does not overwrite the table of another pipeline with one of its groups', async () => {
     const target = (tableName: string) => ({ dataWarehouseTarget: { schema: { id: schema }, tableName } })
     await owner

@@ -46,13 +46,22 @@ export async function visibleTables(asking: Asking, schemas: readonly SchemaTher
   const all = seesAllData(asking)
   return there.flatMap((place) => {
     const key = keyOf(place)
-    const owner = owned.get(key)
+    const owner = owned.get(key) ?? ownerBeside(place, owned)
     if (leaving.has(key) || !(owner ? owner.shown : all)) return []
     return [{ ...place, displayName: owner?.name, description: owner?.description ?? undefined }]
   })
 }
 
 const keyOf = ({ schema, name }: Place) => JSON.stringify([schema, name])
+
+/** Tables that a pipeline fills besides its own are called like that, with `__` and more: whoever sees the one sees the others. */
+function ownerBeside({ schema, name }: Place, owned: ReadonlyMap<string, Owner>): Owner | undefined {
+  for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) {
+    const owner = owned.get(keyOf({ schema, name: name.slice(0, at) }))
+    if (owner) return { ...owner, name: `${owner.name}: ${name.slice(at + 2)}` }
+  }
+  return undefined
+}
 
 interface Owner {
   schema_id: number

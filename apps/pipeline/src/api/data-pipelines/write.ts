@@ -37,7 +37,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
       .where('id', '=', row.schema_id)
       .executeTakeFirstOrThrow()
     const place = { schema: schema.schema_name, name: row.table_name }
-    const views = await viewsReading(trx, row.client, place)
+    const views = await viewsReading(trx, row.client, place, { besides: true })
     if (views.length > 0)
       throw problems.conflict(
         '/',

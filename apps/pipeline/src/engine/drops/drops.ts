@@ -2,6 +2,8 @@ import { sql, type Kysely, type Selectable, type Transaction } from 'kysely'
 import type { DB, WarehouseDrops } from '../../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
+import { filledTables } from './filled-tables.ts'
+import { isTableTaken } from './table-taken.ts'
 
 type Drop = Selectable<WarehouseDrops>
 
@@ -70,7 +72,7 @@ export async function clearTheWay(db: Kysely<DB>, warehouse: Warehouse, target: 
   await db.transaction().execute(async (trx) => {
     // Asked again under the lock: what was dropped meanwhile is gone.
     const rows = await inTheWay(trx).orderBy('id').forUpdate().execute()
-    if (rows.some((row) => row.table_name !== null)) await dropThere(warehouse, target)
+    if (rows.some((row) => row.table_name !== null)) await dropWhole(trx, warehouse, target)
     const ids = rows.map(({ id }) => id)
     await trx
       .deleteFrom('warehouse_drops')
@@ -96,7 +98,9 @@ async function dropOne(
     try {
       const warehouse = await warehouses.find(drop.client)
       // One that was never made holds nothing.
-      if (warehouse) await dropThere(warehouse, { schema: drop.schema_name, table: drop.table_name ?? undefined })
+      const [schema, table] = [drop.schema_name, drop.table_name ?? undefined]
+      if (warehouse && table === undefined) await dropThere(warehouse, { schema })
+      else if (warehouse && table !== undefined) await dropWhole(trx, warehouse, { client: drop.client, schema, table })
     } catch (error) {
       failed(error, drop)
       const wait = sql<Date>`now() + make_interval(mins => ${Math.min(2 ** drop.tries, 1440)}::int)`
@@ -110,6 +114,13 @@ async function dropOne(
     await trx.deleteFrom('warehouse_drops').where('id', '=', id).execute()
     return true
   })
+}
+
+/** A table, and before it those that its pipeline filled besides: it is what says which these are. Others have them by now, or they go. */
+async function dropWhole(db: Kysely<DB>, warehouse: Warehouse, target: Required<ToDrop>): Promise<void> {
+  for (const table of await filledTables(warehouse, target.schema, target.table))
+    if (!(await isTableTaken(db, { ...target, table }))) await dropThere(warehouse, { ...target, table })
+  await dropThere(warehouse, target)
 }
 
 async function dropThere(warehouse: Warehouse, { schema, table }: { schema: string; table?: string }): Promise<void> {

@@ -33,11 +33,19 @@ export async function renameSource(db: Kysely<DB>, client: string, from: Place, 
   `.execute(db)
 }
 
-/** Names of the client's views that read a table or view, five at most, in their order. What they read cannot be deleted. */
-export async function viewsReading(db: Kysely<any>, client: string, { schema, name }: Place): Promise<string[]> {
+/**
+ * Names of the client's views that read a table or view, five at most, in their order. What they read cannot be deleted. `besides`: of a
+ * pipeline, those too that read a table that it fills besides its own (`name__…`).
+ */
+export async function viewsReading(
+  db: Kysely<any>,
+  client: string,
+  { schema, name }: Place,
+  { besides = false } = {},
+): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select v.name from view_sources s join views v on v.id = s.view_id
-    where v.client = ${client} and s.schema_name = ${schema} and s.relation_name = ${name}
+    where v.client = ${client} and s.schema_name = ${schema} and (s.relation_name = ${name} or (${besides} and starts_with(s.relation_name, ${`${name}__`})))
     order by v.name limit 5`.execute(db)
   return rows.map((row) => row.name)
 }
