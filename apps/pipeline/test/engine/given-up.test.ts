@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { identityOperations, serviceClient } from '@sluice/contracts'
+import { startService, type Service } from '../api/app-under-test.ts'
+import { spawnWorker, until } from './worker-process.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service?.stop())
+
+const queued = async (client: string) => {
+  const pipeline = await service.stack.pipeline(client)
+  return service.stack.run(pipeline, await service.stack.upload(pipeline, 'a\n1\n'))
+}
+const ended = (run: { id: number }) =>
+  until(async () => {
+    const row = await service.stack.state(run)
+    return row.finished_at && row
+  })
+
+describe('a run that is given up says what happened, what became of the data, and what to do', () => {
+  it('where its organisation was switched off since it was asked for', async () => {
+    const { identity } = service
+    const client = await identity.client()
+    const admin = await identity.person(client.id, ['ROLE_SUPER_ADMIN'])
+    const run = await queued(client.id)
+    await serviceClient({ baseUrl: identity.url, token: () => admin.token }).call(identityOperations.clients.update, {
+      params: { uid: client.id },
+      body: { ...client, pipelinesEnabled: false },
+    })
+    await using _worker = await spawnWorker(service.environment)
+    expect(await ended(run)).toMatchObject({
+      state: 'FAILED',
+      error_code: 'CLIENT_DISABLED',
+      message:
+        'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin looks at “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
+    })
+  })
+
+  it('where each worker that had it was gone before the end', async () => {
+    const run = await queued((await service.identity.client()).id)
+    await service.stack.db.updateTable('runs').set({ attempt: 5 }).where('id', '=', run.id).execute()
+    await using _worker = await spawnWorker(service.environment)
+    const { state, error_code, message } = await ended(run)
+    expect([state, error_code]).toEqual(['FAILED', 'TOO_MANY_ATTEMPTS'])
+    expect(message).toMatch(
+      /^The run was given up: it was tried 5 times, .* Look at what ended the workers .* run it again\.$/,
+    )
+  })
+})
