@@ -1,7 +1,8 @@
 import { execFile, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -84,11 +85,21 @@ export async function ready({ ended, output }: Program, url: string): Promise<vo
   }
 }
 
+/**
+ * A port that nobody listens at, to be bound by a program in a while. It is below those that the system gives to whoever wants any
+ * (32768 and more), so nobody comes by it by chance meanwhile.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const port = randomInt(20_000, 32_000)
+    const server = createServer().listen(port, '127.0.0.1')
+    const free = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (!free) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }

@@ -13,13 +13,18 @@ const environment = {
 }
 
 describe('failpoints', () => {
-  it('are each at one place of the program', () => {
-    const sources = globSync('**/*.ts', { cwd: import.meta.dirname })
-      .filter((file) => !file.endsWith('.test.ts'))
-      .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'))
-      .join('\n')
-    const places = failpointNames.map((name) => [name, sources.split(`await failpoint('${name}')`).length - 1])
-    expect(places).toEqual(failpointNames.map((name) => [name, 1]))
+  it('are each at one place of the program, or at one of each kind of warehouse', () => {
+    const files = globSync('**/*.ts', { cwd: import.meta.dirname }).filter((file) => !file.endsWith('.test.ts'))
+    const roomOf = (file: string) => /^warehouses\/\w+\//.exec(file)?.[0] ?? 'elsewhere'
+    const places = files.flatMap((file) => {
+      const text = readFileSync(join(import.meta.dirname, file), 'utf8')
+      return [...text.matchAll(/await failpoint\('([\w-]+)'\)/g)].map(([, name]) => `${name} in ${roomOf(file)}`)
+    })
+    expect(places.toSorted()).toEqual([...new Set(places)].toSorted())
+    const named = new Map(Map.groupBy(places, (place) => place.split(' in ')[0]!))
+    expect([...named.keys()].toSorted()).toEqual([...failpointNames].toSorted())
+    for (const rooms of named.values())
+      if (rooms.length > 1) expect(rooms.filter((room) => room.endsWith('elsewhere'))).toEqual([])
   })
 
   it('are nothing where no setting names them', () => {

@@ -27,8 +27,6 @@ interface Killed {
   run: { id: number; uid: string }
   after: Awaited<ReturnType<typeof seen>>
   atLast: Awaited<ReturnType<typeof seen>>
-  /** From the kill to the end of the run. */
-  seconds: number
   log: string
 }
 
@@ -44,7 +42,6 @@ beforeAll(async () => {
     scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
   )
   await Promise.all(workers.map(({ ended }) => ended))
-  const killedAt = Date.now()
   const dead = await Promise.all(
     cases.map(async (one, index) => {
       const [taken] = takenBy(workers[index]!)
@@ -61,7 +58,6 @@ beforeAll(async () => {
   await Promise.all(
     dead.map(async ({ name, scene, run, after }) => {
       await finished(stack, run)
-      const seconds = (Date.now() - killedAt) / 1000
       await until(async () => (await seen(stack, scene, run)).jobs === 0)
       await until(async () => (await stagingTables(scene.client, run)) === 0)
       killed.set(name, {
@@ -69,7 +65,6 @@ beforeAll(async () => {
         run,
         after,
         atLast: await seen(stack, scene, run),
-        seconds,
         log: await logOf(stack, run),
       })
     }),
@@ -87,7 +82,7 @@ describe('a run whose worker is killed', () => {
   it.each(['staging-made', 'in-copy', 'copied', 'in-publication'])(
     'before its publication (%s) leaves the table alone, and another worker publishes it once',
     (name) => {
-      const { after, atLast, seconds } = killed.get(name)!
+      const { after, atLast } = killed.get(name)!
       expect(after).toMatchObject({ ...before, state: 'RUNNING', attempt: 1 })
       expect(atLast).toMatchObject({
         ...afterwards,
@@ -97,7 +92,6 @@ describe('a run whose worker is killed', () => {
         staging: 0,
         jobs: 0,
       })
-      expect(seconds).toBeLessThan(60)
     },
   )
 

@@ -44,10 +44,9 @@ describe('a swap while people read', () => {
     const run = await ask(stack, pipeline, numbered(2))
     const swapping = `select from pg_locks where not granted and locktype = 'relation'`
     await until(async () => (await client.query(swapping)).rowCount, { every: 5 })
-    // It gives up its place again and again, so those who only want to read do not queue behind it for long.
-    const began = Date.now()
+    // It gives up its place again and again, so those who only want to read do not queue behind it.
+    // Else this one would wait for the reader, who holds on until it has been answered.
     expect((await client.query(`select distinct run::int from ${table}`)).rows).toEqual([{ run: 1 }])
-    expect(Date.now() - began).toBeLessThan(3_000)
     expect(await read()).toEqual([{ run: 1 }])
     await reader.query('commit')
 

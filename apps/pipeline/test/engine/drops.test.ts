@@ -1,10 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createLogger, Redaction } from '@sluice/process'
+import { sql } from 'kysely'
+import type { Client } from 'pg'
 import { clearTheWay, dropWaiting, isToBeDropped, noteDrop } from '../../src/engine/drops/drops.ts'
 import { dropDeleted } from '../../src/engine/worker/duties/drop-deleted.ts'
 import { columns, loadAll, never, numbered } from '../rows.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
+import { until } from './worker-process.ts'
 
 let stack: Stack
 beforeAll(async () => {
@@ -29,6 +31,11 @@ const note = (target: Pipeline | Omit<Pipeline, 'table'>) =>
   stack.db.transaction().execute((trx) => noteDrop(trx, target))
 const waiting = ({ client }: Pipeline) =>
   stack.db.selectFrom('warehouse_drops').selectAll().where('client', '=', client).execute()
+
+const lockWaits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+/** Whether somebody waits for a lock in the warehouse, and in the service's own database. */
+const waitsInside = async (inside: Client) => (await inside.query(lockWaits)).rows.length > 0
+const waitsHere = async () => (await sql.raw(lockWaits).execute(stack.db)).rows.length > 0
 
 describe('what was deleted', () => {
   it('goes from the warehouse, tables before their schema, and is forgotten', async () => {
@@ -83,11 +90,11 @@ describe('what was deleted', () => {
     await using inside = await stack.inside(pipeline.client)
     await inside.query(`begin; lock table ${pipeline.schema}.cases in access share mode`)
     const dropping = dropWaiting(stack.db, stack.warehouses, fail, pipeline.client)
-    await sleep(300)
+    await until(() => waitsInside(inside))
     expect(await dropWaiting(stack.db, stack.warehouses, fail, pipeline.client)).toBe(0)
     let clear = false
     const clearing = clearTheWay(stack.db, warehouse, pipeline).then(() => (clear = true))
-    await sleep(300)
+    await until(waitsHere)
     expect(clear).toBe(false)
     await inside.query('commit')
     expect(await dropping).toBe(1)

