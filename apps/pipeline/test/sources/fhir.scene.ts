@@ -84,4 +84,13 @@ export const fhir: Scene = {
   group: { table: '__contact', column: 'name_text' },
   lookups: { 'resource-types': ['Organization', 'Patient'] },
   start,
+  account: {
+    variables: ['SLUICE_FHIR_URL', 'SLUICE_FHIR_TOKEN', 'SLUICE_FHIR_TYPE'],
+    settings: (values) => ({
+      type: 'FHIR',
+      apiSource: { url: values['SLUICE_FHIR_URL'] },
+      resourceTypes: [values['SLUICE_FHIR_TYPE']],
+    }),
+    secrets: (values) => ({ authToken: values['SLUICE_FHIR_TOKEN']! }),
+  },
 }

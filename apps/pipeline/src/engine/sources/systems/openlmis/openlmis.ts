@@ -1,0 +1,144 @@
+import type { Choice } from '../../reading.ts'
+import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
+import type { Http, Query } from '../http/connection.ts'
+import {
+  type Asking,
+  demandSecret,
+  overlapSeconds,
+  type Page,
+  type SettingsOf,
+  type Stream,
+  type System,
+} from '../system.ts'
+import { before } from '../tables/moments.ts'
+import { columns, shaped } from './requisition.ts'
+
+type Settings = SettingsOf<'SOURCE_SYSTEM_H'>
+
+const name = 'OpenLMIS'
+const pageSize = 100
+const mostFacilities = 20_000
+/** Requisitions that are asked for at once, one request each. */
+const atOnce = 4
+
+/** OpenLMIS 3: the requisitions that facilities began between two days, their lines as tables below. */
+export const openlmis: System<Settings> = {
+  name,
+  increments: () => true,
+
+  connect: ({ apiSource: { url } }, secrets) => ({
+    url,
+    without: ['api'],
+    headers: { authorization: `Bearer ${demandSecret(secrets, 'authToken', 'an API key of OpenLMIS')}` },
+  }),
+
+  async test({ http, settings: { facilities } }) {
+    for (const facility of facilities.slice(0, 3)) {
+      const id = encodeURIComponent(facility)
+      fieldsOf(await http.json(`api/facilities/${id}`, { what: `The facility "${facility}"` }), name)
+      pageIn(await http.json('api/requisitions/search', { query: { facility, page: 0, size: 1 } }))
+    }
+    if (facilities.length === 0) await http.json('api/facilities', { query: { page: 0, size: 1 } })
+  },
+
+  lookup: (kind, { http }) => (kind === 'facilities' ? facilities(http) : undefined),
+
+  async streams({ http, settings, signal }) {
+    const stream: Stream = {
+      name: 'requisitions',
+      key: ['id'],
+      columns,
+      pages: (cursor) => requisitions({ http, settings, signal }, cursor),
+    }
+    return stream
+  },
+}
+
+/** By name. */
+async function facilities(http: Http): Promise<Choice[]> {
+  const found: Choice[] = []
+  for await (const page of pagesOf(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
+    for (const one of page) {
+      const { id, code, name: called } = fieldsOf(one, name)
+      const uuid = textOf(id)
+      if (uuid !== undefined) found.push({ id: uuid, code: textOf(code) ?? uuid, name: textOf(called) ?? uuid })
+    }
+    if (found.length >= mostFacilities) break
+  }
+  return found
+}
+
+/**
+ * Searched for one facility at a time, which is all that a search takes, and then got one by one: a search has no lines. A few come as a
+ * page, so that a preview asks for no more than it shows.
+ */
+async function* requisitions(
+  { http, settings, signal }: Pick<Asking<Settings>, 'http' | 'settings' | 'signal'>,
+  cursor: unknown,
+): AsyncGenerator<Page, void, void> {
+  let latest = ''
+  for (const facility of settings.facilities) {
+    const query = {
+      facility,
+      initiatedDateFrom: settings.startDate,
+      initiatedDateTo: settings.endDate,
+      modifiedDateFrom: typeof cursor === 'string' ? cursor : undefined,
+      sort: 'createdDate,asc',
+    }
+    const what = `The facility "${facility}"`
+    for await (const found of pagesOf(http, 'api/requisitions/search', query, pageSize, what)) {
+      for (let from = 0; from < found.length; from += atOnce) {
+        signal.throwIfAborted()
+        const some = await Promise.all(found.slice(from, from + atOnce).map((one) => whole(http, one)))
+        const records = some.filter((one) => one !== undefined)
+        for (const one of records) latest = later(latest, one)
+        yield { records: records.map(shaped) }
+      }
+    }
+  }
+  // Facilities come one after another, so only all of them together are complete.
+  yield { records: [], ...(latest !== '' && { cursor: before(latest, overlapSeconds) }) }
+}
+
+function later(latest: string, one: unknown): string {
+  const { modifiedDate, createdDate } = (one ?? {}) as Record<string, unknown>
+  const moment = textOf(modifiedDate) ?? textOf(createdDate)
+  if (moment === undefined || Number.isNaN(Date.parse(moment))) return latest
+  return Date.parse(moment) <= Date.parse(latest) ? latest : moment
+}
+
+/** With its lines; undefined where it was deleted meanwhile. */
+async function whole(http: Http, one: unknown): Promise<unknown> {
+  const id = textOf(fieldsOf(one, name)['id'])
+  if (id === undefined) return one
+  try {
+    return await http.json(`api/requisitions/${encodeURIComponent(id)}`, { what: `The requisition "${id}"` })
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+/** All of a list, in the pages of Spring. */
+async function* pagesOf(
+  http: Http,
+  path: string,
+  query: Query,
+  size: number,
+  what?: string,
+): AsyncGenerator<readonly unknown[], void, void> {
+  for (let page = 0; ; page += 1) {
+    const asked = { query: { ...query, page, size }, ...(what !== undefined && { what }) }
+    const { content, last } = pageIn(await http.json(path, asked))
+    yield content
+    if (last) return
+  }
+}
+
+function pageIn(answer: unknown): { content: readonly unknown[]; last: boolean } {
+  const { last, totalPages, number = 0 } = fieldsOf(answer, name)
+  const content = listIn(answer, name, 'content')
+  if (typeof last === 'boolean') return { content, last: last || content.length === 0 }
+  if (typeof totalPages !== 'number') throw strange(name, 'a page with "last" or "totalPages"')
+  return { content, last: Number(number) + 1 >= totalPages || content.length === 0 }
+}
