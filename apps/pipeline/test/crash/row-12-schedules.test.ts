@@ -70,10 +70,12 @@ describe('a schedule', () => {
     const throughGate = Object.assign(new URL(url), { port: String(gate.port) }).href
     const things = await midnightly(stack, 10)
     await using workers = new AsyncDisposableStack()
-    for (const _ of [1, 2]) workers.use(await worker({ PIPELINE_DATABASE_URL: throughGate }))
+    const both: WorkerProcess[] = []
+    for (const _ of [1, 2]) both.push(workers.use(await worker({ PIPELINE_DATABASE_URL: throughGate })))
     await gate.shut()
     await comeDue(stack, things)
-    await sleep(3_000)
+    const tried = () => both.every((each) => each.output().includes('the scheduler could not do a round'))
+    await until(tried)
     expect(await waiting(stack, things)).toBe(10)
     await gate.open()
     await until(async () => (await waiting(stack, things)) === 0)
@@ -98,10 +100,9 @@ describe('a schedule', () => {
         kills += 1
       }
     })
-    // A machine with much to do kills less, and starts less.
+    // A machine with much to do takes longer to kill and to start as much.
     const enough = () => kills >= 8 && total() >= things.length * 3
-    for (const end = Date.now() + 100_000; Date.now() < end && !enough(); await sleep(200))
-      for (const id of await comeDue(stack, things)) due.set(id, due.get(id)! + 1)
+    for (; !enough(); await sleep(200)) for (const id of await comeDue(stack, things)) due.set(id, due.get(id)! + 1)
     over.abort()
     await Promise.all(deaths)
     await using _last = await worker()
@@ -109,6 +110,5 @@ describe('a schedule', () => {
     const wrong = (await outcomes(stack, things)).filter(({ id, runs, left_out }) => runs + left_out !== due.get(id))
     expect({ seed, wrong }).toEqual({ seed, wrong: [] })
     expect(await withoutJob(stack, things)).toBe(0)
-    expect({ kills, enough: enough() }).toMatchObject({ enough: true })
-  }, 200_000)
+  })
 })
