@@ -7,6 +7,7 @@ import { secretHash } from '../secret-hash.ts'
 import type { DB } from '../database.ts'
 import { prefixOf } from '../sign-in/addresses.ts'
 import { counted, type Limit } from '../sign-in/throttle.ts'
+import { inTurns } from './in-turns.ts'
 
 /** For an application in one network: programs that were given a wrong secret go on trying, and are set right meanwhile. */
 const perNetwork: Limit = { free: 20, first: 5, longest: 300, forget: 3600 }
@@ -21,19 +22,19 @@ interface Application {
  * Is it the application's secret? Wrong ones are counted for the application and the network they come from, so that nobody
  * elsewhere can keep it out; who has guessed too often waits, with the right one too (429, `invalid_client`).
  */
-export async function isSecretOf(
-  db: Kysely<DB>,
-  { clientId, clientSecret }: Application,
-  given: string,
-): Promise<boolean> {
-  const stored = Buffer.from(clientSecret ?? '', 'base64url')
-  const right = stored.length === 32 && timingSafeEqual(secretHash(given), stored)
-  const ctx = Provider.ctx
-  const key = `application:${clientId}@${prefixOf((ctx?.req as Request | undefined)?.ip ?? '')}`
-  const wait = Math.ceil(await (right ? waitOf(db, key) : failed(db, key)))
-  if (wait <= 0) return right
-  ctx?.set('Retry-After', String(wait))
-  throw new TooManySecrets(wait)
+export function clientSecrets(db: Kysely<DB>) {
+  // Programs of one application ask all at once: they share the question whether they have to wait.
+  const waitIfRight = inTurns((key) => waitOf(db, key))
+  return async function isSecretOf({ clientId, clientSecret }: Application, given: string): Promise<boolean> {
+    const stored = Buffer.from(clientSecret ?? '', 'base64url')
+    const right = stored.length === 32 && timingSafeEqual(secretHash(given), stored)
+    const ctx = Provider.ctx
+    const key = `application:${clientId}@${prefixOf((ctx?.req as Request | undefined)?.ip ?? '')}`
+    const wait = Math.ceil(await (right ? waitIfRight(key) : failed(db, key)))
+    if (wait <= 0) return right
+    ctx?.set('Retry-After', String(wait))
+    throw new TooManySecrets(wait)
+  }
 }
 
 class TooManySecrets extends errors.OIDCProviderError {

@@ -3,7 +3,7 @@ import { errors, Provider, type ClientMetadata, type KoaContextWithOIDC } from '
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
-import { isSecretOf } from './client-secrets.ts'
+import { clientSecrets } from './client-secrets.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
 import { answerByQuery } from './answers-by-query.ts'
 import type { AuditTally } from './audit-tally.ts'
@@ -61,9 +61,10 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
 /** Of a secret we have the hash only. Whoever leaves may go to any page of the application. */
 function tieClients(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
+  const isSecretOf = clientSecrets(db)
   Object.assign(prototype, {
     compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
-      return isSecretOf(db, this, given)
+      return isSecretOf(this, given)
     },
     postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
       return typeof uri === 'string' && isPageOf(uri, this.redirectUris ?? [])

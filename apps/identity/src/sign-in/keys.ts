@@ -1,9 +1,9 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import {
   createLocalJWKSet,
   errors,
   exportJWK,
   importPKCS8,
-  type CryptoKey,
   type JSONWebKeySet,
   type JWK,
   type JWTVerifyGetKey,
@@ -15,7 +15,7 @@ import { firstKey, openKey, storedKeys, type StoredKey } from './stored-keys.ts'
 
 export interface SigningKeys {
   /** The key that new tokens are signed with. */
-  current(): Promise<{ kid: string; key: CryptoKey }>
+  current(): Promise<{ kid: string; key: KeyObject }>
   /** The public halves of all keys whose tokens may still be under way, and of the next one. */
   published(): Promise<JSONWebKeySet>
   /** The same keys whole, the one that signs first. The same array as long as they are the same. */
@@ -26,7 +26,7 @@ export interface SigningKeys {
 
 interface Loaded {
   kid: string
-  key: CryptoKey
+  key: KeyObject
   set: JSONWebKeySet
   whole: JWK[]
   find: JWTVerifyGetKey
@@ -86,7 +86,7 @@ async function read(db: Kysely<DB>, ring: KeyRing, before: Loaded | undefined): 
   const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
   if (before && sameKeys(before.whole, inOrder)) return { ...before, at: performance.now() }
   const set = { keys: all.map(({ public_jwk }) => public_jwk) }
-  const key = await importPKCS8(openKey(ring, current), 'ES256')
+  const key = createPrivateKey(openKey(ring, current))
   const whole = await Promise.all(inOrder.map((row) => wholeKey(ring, row)))
   return { kid: current.kid, key, set, whole, find: createLocalJWKSet(set), at: performance.now() }
 }

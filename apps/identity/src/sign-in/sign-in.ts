@@ -11,7 +11,16 @@ import { methodsOf } from './second-factor/second-factor.ts'
 import { issueTicket } from './second-factor/tickets.ts'
 import { openAtOnce } from './open-at-once.ts'
 import { openSession, type SessionLives } from './sessions.ts'
-import { admitTry, succeeded, takenBack, type Attempt } from './throttle.ts'
+import {
+  admitted,
+  succeeded,
+  takenBack,
+  tried,
+  triedColumns,
+  tryCounted,
+  type Attempt,
+  type TryCounted,
+} from './throttle.ts'
 import { skeletonOf } from './username.ts'
 
 /** What a sign-in needs: what an operation has, and what a page can make. */
@@ -66,8 +75,7 @@ export async function signIn(
   context: SignInContext,
 ): Promise<SignedIn | SecondFactorWanted> {
   const { db, write, request } = context
-  const attempt = await noteThrottled(admitTry(db, username, request.address), context, () => accountOf(db, username))
-  const account = await accountOf(db, username)
+  const { attempt, account } = await admitSigningIn(username, context)
   const right = await verified(password, account, db, attempt)
   const refusal = account ? refusalOf(account, right) : 'unknown username'
   if (account && refusal === undefined) {
@@ -96,13 +104,28 @@ function outcomeOf(result: SignedIn | SecondFactorWanted | undefined, refusal: s
     : { outcome: 'second factor wanted' }
 }
 
-async function accountOf(db: Kysely<DB>, username: string): Promise<Account | undefined> {
-  const { rows } = await sql<Account>`
-    ${prepared('account-by-username')}
-    select u.id, u.uid, u.client, u.roles, u.status, u.sso_auth, u.password_hash, c.disabled
-    from users u join clients c on c.uid = u.client
-    where u.username_skeleton = ${skeletonOf(username)}`.execute(db)
-  return rows[0]
+/** Counts the try and finds whose it is, in one statement. Throws 429 for one that has to wait. */
+async function admitSigningIn(
+  username: string,
+  context: SignInContext,
+): Promise<{ attempt: Attempt; account: Account | undefined }> {
+  const skeleton = skeletonOf(username)
+  const { rows } = await sql<TryCounted & (Account | Record<keyof Account, null>)>`
+    ${prepared('admit-sign-in')}
+    with ${tryCounted(skeleton, context.request.address)}
+    select ${triedColumns}, who.* from ${tried} left join (
+      select u.id, u.uid, u.client, u.roles, u.status, u.sso_auth, u.password_hash, c.disabled
+      from users u join clients c on c.uid = u.client
+      where u.username_skeleton = ${skeleton}
+    ) as who on true`.execute(context.db)
+  const row = rows[0]!
+  const account = row.id === null ? undefined : row
+  const attempt = await noteThrottled(
+    Promise.try(() => admitted(row)),
+    context,
+    async () => account,
+  )
+  return { attempt, account }
 }
 
 /** Too busy to check is no try. */

@@ -48,12 +48,27 @@ export interface Attempt {
  * strangers cannot keep them out.
  */
 export async function admitTry(db: Kysely<DB>, username: string, address: string): Promise<Attempt> {
-  const network = prefixOf(address)
-  const skeleton = skeletonOf(username)
-  const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
-  const { rows } = await sql<{ key: string; seconds: number }>`
+  const { rows } = await sql<TryCounted>`
     ${prepared('admit-try')}
-    with own as (
+    with ${tryCounted(skeletonOf(username), address)} select ${triedColumns} from ${tried}`.execute(db)
+  return admitted(rows[0]!)
+}
+
+/** What was counted of a try: `…_key` what under, `…_wait` how many seconds there are to wait. */
+export interface TryCounted {
+  network_key: string
+  network_wait: number
+  /** Null where the network has to wait: then the account is not counted. */
+  account_key: string | null
+  account_wait: number | null
+}
+
+/** The counting of `admitTry` as parts of a statement's WITH, for whoever asks for more in it: one row of `tried`. */
+export function tryCounted(skeleton: string, address: string): RawBuilder<unknown> {
+  const network = prefixOf(address)
+  const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
+  return sql`
+    own as (
       select exists (
         select from sessions s join users u on u.id = s.user_id
         where u.username_skeleton = ${skeleton} and s.address_prefix = ${network}
@@ -62,11 +77,22 @@ export async function admitTry(db: Kysely<DB>, username: string, address: string
       ${counted(sql`select ${`network:${network}`}::text`, perNetwork)}
     ), account as (
       ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
-    )
-    select key, seconds from network union all select key, seconds from account`.execute(db)
-  demandNoWait(rows)
-  const [of, by] = rows
-  return { network: of!.key, account: by!.key }
+    )`
+}
+
+export const tried = sql`network left join account on true`
+export const triedColumns = sql`network.key as network_key, network.seconds as network_wait,
+  account.key as account_key, account.seconds as account_wait`
+
+/** Throws 429 for a try that has to wait. */
+export function admitted({ network_key, network_wait, account_key, account_wait }: TryCounted): Attempt {
+  const network = { key: network_key, seconds: network_wait }
+  if (account_key === null) {
+    demandNoWait([network])
+    throw new Error('a try that has not to wait was not counted for its account')
+  }
+  demandNoWait([network, { key: account_key, seconds: account_wait ?? 0 }])
+  return { network: network_key, account: account_key }
 }
 
 /**
@@ -95,6 +121,12 @@ export function demandNoWait(rows: readonly { key: string; seconds: number }[]):
   if (wait > 0) throw new Throttled(wait, longest.key)
 }
 
+/**
+ * Seconds in which `last_at` is left as it is: it has an index, which every change of it writes to, and the tries of a whole
+ * network change one row. With it alone, the row stays in its page, and what it was is cleared away as it goes.
+ */
+const resting = 60
+
 /** One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. */
 export const counted = (key: RawBuilder<unknown>, { free, first, longest, forget }: Limit) => sql`
   insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
@@ -102,11 +134,13 @@ export const counted = (key: RawBuilder<unknown>, { free, first, longest, forget
   on conflict (key) do update set
     failures = case
       when a.blocked_until > now() then a.failures
-      when a.last_at < now() - make_interval(secs => ${forget}) then 1
+      when a.last_at < now() - make_interval(secs => ${forget + resting}) then 1
       else a.failures + 1 end,
-    last_at = case when a.blocked_until > now() then a.last_at else now() end,
+    last_at = case
+      when a.blocked_until > now() or a.last_at > now() - make_interval(secs => ${resting}) then a.last_at
+      else now() end,
     blocked_until = case
-      when a.blocked_until > now() or a.failures + 1 < ${free} or a.last_at < now() - make_interval(secs => ${forget})
+      when a.blocked_until > now() or a.failures + 1 < ${free} or a.last_at < now() - make_interval(secs => ${forget + resting})
       then a.blocked_until
       else now() + make_interval(secs => least(${longest}, ${first} * 2 ^ least(a.failures + 1 - ${free}, 20))) end
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
