@@ -9,7 +9,7 @@ type AddRow = (name: Row | undefined, sentence: string, test: () => Promise<void
 
 /** A crowd that no process of this size holds at once, in megabytes. */
 const heap = 40
-const crowd = 40_000
+const crowd = 25_000
 
 /** What every source has to do when something is wrong. */
 export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, names: () => Promise<unknown[]>): void {
@@ -103,11 +103,12 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
           atPage(open, 1, fault, { on: true })
           const cancel = new AbortController()
           const before = open.pages().length
-          const loading = open.load('FULL', cancel.signal).then(
-            () => 'loaded',
-            (error: unknown) => error,
-          )
-          while (open.pages().length === before) await new Promise((resolve) => setImmediate(resolve))
+          let over = false
+          const loading = open
+            .load('FULL', cancel.signal)
+            .catch((error: unknown) => error)
+            .finally(() => (over = true))
+          while (open.pages().length === before && !over) await new Promise((resolve) => setImmediate(resolve))
           const reason = new Error('cancelled')
           const from = performance.now()
           cancel.abort(reason)

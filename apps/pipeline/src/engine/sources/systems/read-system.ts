@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Reading } from '../reading.ts'
 import type { Feed } from '../source.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
@@ -20,6 +21,9 @@ interface Kept {
   /** Those that were filled. */
   tables: string[]
 }
+
+/** Records after which others get their turn on the event loop. */
+const atATime = 200
 
 export interface SystemToRead {
   system: System
@@ -122,7 +126,8 @@ async function readStream(
   let held = false
   for await (const page of stream.pages(from)) {
     signal.throwIfAborted()
-    for (const record of page.records) {
+    for (const [index, record] of page.records.entries()) {
+      if (index % atATime === atATime - 1) await setImmediate()
       const fits = told.trying(tables.records + 1, record, () => tables.add(record))
       // The later of two may be the newer one: the next reading has to begin before it.
       if (fits === false) held = true

@@ -9,7 +9,7 @@ import type { KnownColumn } from './tables/table-spool.ts'
 /** What a pipeline of a type says of its source, without secrets. */
 export type SettingsOf<Type extends PipelineType> = Extract<SourceBody, { type: Type }>
 
-/** One system that is asked by HTTP, as a value: README.md beside this file says how one is added. */
+/** One system that is asked by HTTP, as a value: docs/adding-a-source.md says how one is added. */
 export interface System<Settings = unknown> {
   /** What people call it; messages name it. */
   name: string
