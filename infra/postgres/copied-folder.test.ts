@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, expect, it } from '@jest/globals'
+import { Client } from 'pg'
+import { state } from '../paths.ts'
+import { startCluster } from './cluster.ts'
+import { demolish } from './shelter.ts'
+
+mkdirSync(state, { recursive: true })
+const folder = mkdtempSync(join(state, 'copied-folder-test-'))
+afterAll(async () => {
+  for (const data of ['first', 'copy']) await demolish(join(folder, data))
+  rmSync(folder, { recursive: true })
+})
+
+const password = randomBytes(12).toString('hex')
+const start = (name: string) =>
+  startCluster({ folder: join(folder, name), log: join(folder, `${name}.log`), password, port: 17_450 })
+
+/** Where root may not use the copy where it is, the refusal says where it has to be. */
+async function startCopy() {
+  try {
+    return await start('copy')
+  } catch (error) {
+    const [, there] = /move it to (\S+), /.exec((error as Error).message) ?? []
+    if (!there) throw error
+    execFileSync('mv', [join(folder, 'copy'), there])
+    return start('copy')
+  }
+}
+
+async function ask(url: string, sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query<{ a: number }>(sql)).rows.map(({ a }) => a)
+  } finally {
+    await client.end()
+  }
+}
+
+it('a folder that was copied while its cluster was stopped goes on elsewhere as it was then, beside the first one', async () => {
+  {
+    await using first = await start('first')
+    await ask(first.url('postgres'), 'create table kept as select 1 as a')
+  }
+  // Where root runs it, the folder may be a link to where PostgreSQL can reach it.
+  execFileSync('cp', ['--archive', '--dereference', join(folder, 'first'), join(folder, 'copy')])
+  await using first = await start('first')
+  await ask(first.url('postgres'), 'insert into kept values (2)')
+  await using copy = await startCopy()
+  expect(copy.port).not.toBe(first.port)
+  expect(await ask(copy.url('postgres'), 'select a from kept')).toEqual([1])
+  expect(await ask(first.url('postgres'), 'select a from kept order by a')).toEqual([1, 2])
+})
