@@ -57,7 +57,8 @@ async function answerOf(
 ): Promise<StoreAnswer> {
   signal.throwIfAborted()
   const dead = new AbortController()
-  const timer = setTimeout(() => dead.abort(silent(url.host, silence)), silence)
+  // What is not read to its end is not to keep a process alive.
+  const timer = setTimeout(() => dead.abort(silent(url.host, silence)), silence).unref()
   const told = (error: unknown): unknown => {
     clearTimeout(timer)
     signal.throwIfAborted()
@@ -126,7 +127,6 @@ const hints: Partial<Record<OutgoingCode, string>> = {
   CONNECTION_LOST: ' The old data stays; run again.',
   CERTIFICATE_NOT_TRUSTED: ' Give the store a certificate that is valid for its name.',
   OTHER_PROTOCOL: ' Check the endpoint and its port.',
-  REDIRECTED: ' Give the region of the bucket, or the address that the store itself has.',
 }
 
 /** The words of the guarded client hold a host and nothing else of an address, so no signature either. */

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import { SourceProblem } from '../source.ts'
 import { type KeyPattern, keyPattern } from './key-pattern.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -25,6 +26,8 @@ export interface Choosing {
 /** Objects of one load, and keys that are looked at for them. */
 const mostObjects = 10_000
 const mostListed = 2_000_000
+/** Milliseconds that keys are compared at a stretch. */
+const longestAtOnce = 20
 
 /** Finds what a pipeline's key means. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or what the store throws. */
 export async function chooseObjects(choosing: Choosing, signal: AbortSignal): Promise<Chosen> {
@@ -61,7 +64,15 @@ async function* matching(
   let next: string | undefined
   do {
     const page = await tried(() => store.list(pattern.prefix, next, signal), retrying, signal)
-    for (const object of page.objects) if (pattern.matches(object.key)) yield object
+    let since = performance.now()
+    for (const object of page.objects) {
+      if (pattern.matches(object.key)) yield object
+      // Somebody's long pattern and long keys are not to hold up everybody else.
+      if (performance.now() - since < longestAtOnce) continue
+      await breathe(undefined, { signal }).catch(() => {})
+      signal.throwIfAborted()
+      since = performance.now()
+    }
     onPage?.()
     listed += Math.max(1, page.objects.length)
     if (listed > mostListed) throw tooManyListed(pattern.prefix)

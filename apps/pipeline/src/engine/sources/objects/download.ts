@@ -1,6 +1,7 @@
 import { ftruncate, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { diskProblem } from '../files/spool/disk-problem.ts'
+import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { SourceProblem } from '../source.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 import { PassingTrouble, type Retrying, tries } from './passing-trouble.ts'
@@ -88,7 +89,7 @@ async function onePart(part: Part, from: number, to: number, signal: AbortSignal
     try {
       const bytes = await store.open(object, at, to, signal)
       if (bytes.unpacked) {
-        await bytes.chunks[Symbol.asyncIterator]().return?.()
+        await bytes.cancel()
         throw new Unpacked()
       }
       let place = bytes.from
@@ -116,6 +117,9 @@ async function onePart(part: Part, from: number, to: number, signal: AbortSignal
  */
 async function wholeUnpacked(part: Part, to: number, signal: AbortSignal): Promise<number> {
   const { store, object, fd, limits, retrying, firstBytes, onResume } = part
+  // What is packed as densely as uploads may be, and no more.
+  const { ratio, ratioFrom } = defaultUploadLimits
+  const mostUnpacked = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
   await truncate(fd, 0)
   const { again, reset } = tries(retrying, signal)
   let at = 0
@@ -128,7 +132,7 @@ async function wholeUnpacked(part: Part, to: number, signal: AbortSignal): Promi
         const piece = chunk.subarray(Math.max(0, at - place))
         place += chunk.length
         if (piece.length === 0) continue
-        if (place > limits.mostBytes) throw tooLarge(object, limits)
+        if (place > mostUnpacked) throw tooLarge(object, limits)
         await writeWhole(fd, piece, at)
         at += piece.length
         part.onProgress?.(Math.min(to, at))

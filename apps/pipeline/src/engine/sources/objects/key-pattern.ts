@@ -25,11 +25,12 @@ export function keyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
   const all = alternatives(pattern).map((one) => tokens(one.endsWith('/') || one === '' ? `${one}**` : one))
   const single = all.length === 1 && all[0]!.every(({ kind }) => kind === 'sign')
-  const prefix = all.map(fixedPart).reduce(commonStart)
+  const starts = all.map(fixedPart)
+  const prefix = starts.reduce(commonStart)
   return {
     single: single ? prefix : undefined,
     prefix,
-    matches: (key) => all.some((one) => fits(one, [...key])),
+    matches: (key) => all.some((one, at) => key.startsWith(starts[at]!) && fits(one, [...key])),
   }
 }
 
@@ -60,7 +61,7 @@ function alternatives(pattern: string): string[] {
   return found
 }
 
-const mostAlternatives = 1_000
+const mostAlternatives = 200
 
 const tooMany = (pattern: string): SourceProblem =>
   new SourceProblem(

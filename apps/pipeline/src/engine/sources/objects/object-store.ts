@@ -15,6 +15,8 @@ export interface ObjectBytes {
   /** Whether they came packed for the way, and were unpacked: then they are all of the object, of unknown length. */
   unpacked: boolean
   chunks: AsyncIterable<Uint8Array>
+  /** Where they are not read after all. */
+  cancel(): Promise<void>
 }
 
 /**

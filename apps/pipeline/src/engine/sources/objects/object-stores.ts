@@ -20,7 +20,7 @@ type Settings<Type extends StoreType = StoreType> = Extract<SourceBody, { type: 
 const silence = { run: 60_000, asked: 12_000 }
 
 /** Milliseconds that looking for what is new may take. */
-const longestLook = 300_000
+const longestLook = 60_000
 
 interface Parts {
   /** Where objects are kept while they are read. */

@@ -11,38 +11,49 @@ export const rangeHeaders = (etag: string, from: number, to: number): Record<str
 /** Some stores mark what they may compress on the way as weak, which nothing ever matches. */
 const isStrong = (etag: string): boolean => etag.startsWith('"')
 
-/** The bytes of an answer to them. Throws OBJECT_CHANGED where they are of another version. */
-export function rangeOf(
-  { status, headers, chunks }: StoreAnswer,
+/** The bytes of an answer to them, which is success or 412. Throws OBJECT_CHANGED where they are of another version. */
+export async function rangeOf(
+  { status, headers, chunks, cancel }: StoreAnswer,
   { key, etag }: StoredObject,
   from: number,
-): ObjectBytes {
+): Promise<ObjectBytes> {
   const now = headers.get('etag')
-  if (now !== null && etag !== '' && plain(now) !== plain(etag)) throw changed(key)
+  const isOther = now !== null && etag !== '' && plain(now) !== plain(etag)
+  if (status >= 300 || isOther) {
+    await cancel()
+    throw changed(key)
+  }
   // Whoever asks has unpacked it by then, so that places in it mean nothing.
   const unpacked = (headers.get('content-encoding') ?? '')
     .split(',')
     .some((coding) => ['gzip', 'x-gzip', 'deflate', 'br', 'zstd'].includes(coding.trim().toLowerCase()))
-  return { from: status === 206 ? from : 0, unpacked, chunks }
+  return { from: status === 206 ? from : 0, unpacked, chunks, cancel }
 }
 
-export const changed = (key: string): SourceProblem =>
+const changed = (key: string): SourceProblem =>
   new SourceProblem('OBJECT_CHANGED', `"${key}" changed while it was being read. The old data stays; run again.`)
 
 /** Without the mark of weakness, and without the quotes that some lists leave out. */
 const plain = (etag: string): string => etag.replace(/^W\//, '').replaceAll('"', '')
 
-/** What the headers of an answer say of an object, of which at least the first byte was asked for. */
+/** What the headers of an answer say of an object, of which at least the first byte was asked for. Throws OTHER_PROTOCOL. */
 export function describedBy(key: string, { status, headers }: StoreAnswer): StoredObject {
   const total =
     status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
+  if (!/^\d+$/.test(total ?? '')) {
+    const text = `The store does not say how large "${key}" is, so it cannot be read.`
+    throw new SourceProblem('OTHER_PROTOCOL', text)
+  }
   return {
     key,
-    size: Number(total ?? 0),
+    size: Number(total),
     etag: headers.get('etag') ?? '',
     lastModified: momentOf(headers.get('last-modified') ?? ''),
   }
 }
+
+/** A length as a list says it; what is none is 0, and such an object is left out. */
+export const lengthOf = (text: string): number => (/^\d{1,18}$/.test(text) ? Number(text) : 0)
 
 /** The beginning of all times where a store does not say it. */
 export function momentOf(text: string): Date {

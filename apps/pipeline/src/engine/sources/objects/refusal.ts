@@ -50,6 +50,11 @@ export function unexplained(
   let said = [code, words].filter(Boolean).join(': ')
   for (const secret of secrets) if (secret) said = said.replaceAll(secret, '…')
   const shown = said.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+  if (status < 400)
+    return new SourceProblem(
+      'REDIRECTED',
+      `${host} leads to another address for ${what}, which is not asked. Give the region of the bucket, or the address that the store itself has.`,
+    )
   const problem = new SourceProblem(
     status === 429 || code === 'SlowDown' || code === 'ServerBusy' ? 'RATE_LIMITED' : 'SOURCE_FAILED',
     `${host} answers ${status} when asked for ${what}.${shown ? ` It says: ${shown}` : ''}`,

@@ -1,6 +1,6 @@
 import type { StoreAnswer } from './ask-store.ts'
 import type { ListedPage, ObjectStore } from './object-store.ts'
-import { changed, describedBy, rangeHeaders, rangeOf } from './read-range.ts'
+import { describedBy, rangeHeaders, rangeOf } from './read-range.ts'
 
 export interface Asked {
   /** Absent: the bucket or container itself. */
@@ -38,9 +38,7 @@ export function objectStore({ host, get, list, close }: Requests): ObjectStore {
     async open(object, from, to, signal) {
       const { key, etag } = object
       const answer = await get({ key, headers: rangeHeaders(etag, from, to), expected: [412] }, signal)
-      if (answer.status < 300) return rangeOf(answer, object, from)
-      await answer.cancel()
-      throw changed(key)
+      return rangeOf(answer, object, from)
     },
 
     [Symbol.asyncDispose]: close,

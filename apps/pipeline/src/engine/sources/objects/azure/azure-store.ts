@@ -1,7 +1,7 @@
 import type { AskStore, StoreAnswer } from '../ask-store.ts'
 import { encodeKey } from '../encode-key.ts'
 import type { ListedPage, ObjectStore, StoredObject } from '../object-store.ts'
-import { momentOf } from '../read-range.ts'
+import { lengthOf, momentOf } from '../read-range.ts'
 import { readRefusal } from '../refusal.ts'
 import { type Asked, objectStore } from '../store-requests.ts'
 import { childOf, parseXml, textOf, type XmlElement } from '../xml.ts'
@@ -56,7 +56,7 @@ function pageOf(page: XmlElement): ListedPage {
     const etag = textOf(about, 'Etag')
     return {
       key: nameOf(childOf(blob, 'Name')),
-      size: Number(textOf(about, 'Content-Length')),
+      size: lengthOf(textOf(about, 'Content-Length')),
       // Lists have it without the quotes that headers have.
       etag: etag === '' || etag.includes('"') ? etag : `"${etag}"`,
       lastModified: momentOf(textOf(about, 'Last-Modified')),

@@ -1,7 +1,7 @@
 import type { AskStore, StoreAnswer } from '../ask-store.ts'
 import { encodeKey } from '../encode-key.ts'
 import type { ListedPage, ObjectStore, StoredObject } from '../object-store.ts'
-import { momentOf } from '../read-range.ts'
+import { lengthOf, momentOf } from '../read-range.ts'
 import { readRefusal } from '../refusal.ts'
 import { type Asked, objectStore } from '../store-requests.ts'
 import { childOf, parseXml, textOf, type XmlElement } from '../xml.ts'
@@ -22,19 +22,21 @@ export function s3Store(config: S3Config, ask: AskStore): ObjectStore {
     signal: AbortSignal,
     corrected = false,
   ): Promise<StoreAnswer> {
-    const url = bucketAddress(config, region)
+    const asked = region
+    const url = bucketAddress(config, asked)
     if (key !== undefined) url.pathname += encodeKey(key)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     // As it is signed: a plus in a query is a space to some and a plus to others.
     url.search = url.search.replaceAll('+', '%20')
-    const answer = await ask(url, await signed(url, headers, config, region), signal)
+    const answer = await ask(url, await signed(url, headers, config, asked), signal)
     if (answer.status < 300 || expected.includes(answer.status)) return answer
     const refusal = readRefusal(answer.status, answer.headers, await answer.text(), url.host)
     if (
       !corrected &&
       config.region === undefined &&
       refusal.region &&
-      refusal.region !== region &&
+      // Requests that go at the same time are each corrected, whichever comes back first.
+      refusal.region !== asked &&
       isRegion(refusal.region)
     ) {
       region = refusal.region
@@ -72,7 +74,7 @@ function pageOf(page: XmlElement): ListedPage {
       const key = textOf(entry, 'Key')
       return {
         key: isEncoded ? decodedKey(key) : key,
-        size: Number(textOf(entry, 'Size')),
+        size: lengthOf(textOf(entry, 'Size')),
         etag: textOf(entry, 'ETag'),
         lastModified: momentOf(textOf(entry, 'LastModified')),
       }

@@ -149,6 +149,19 @@ describe.each(kindsOfStores)('$name', ({ missing, start, refused, type }) => {
     ).toBeGreaterThan(3)
   })
 
+  test('reads in one piece what is stored as packed for the way, and goes on where that breaks', async () => {
+    await store.put('encoded.csv', gzipSync(large()), { [store.encodedBy]: 'gzip' })
+    let cut = 0
+    await using proxy = await troubledProxy(store.endpoint, (url, range) => {
+      if (!url.includes('encoded.csv') || range === 'bytes=0-0' || !range?.startsWith('bytes=0-')) return undefined
+      cut += 1
+      return cut === 2 ? { cutAfter: 100_000 } : undefined
+    })
+    const reading = store.reading('encoded.csv', { source: { endpoint: proxy.endpoint } })
+    expect((await loading.load(reading, 'encoded')).tables).toMatchObject([{ rows: 60_000 }])
+    expect(cut).toBeGreaterThan(2)
+  })
+
   test('is given up when it stays broken, in a sentence', async () => {
     await store.put('large.csv', large())
     await using proxy = await troubledProxy(store.endpoint, (_url, range) =>

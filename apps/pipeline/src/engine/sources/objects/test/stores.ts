@@ -12,6 +12,8 @@ export interface TestStore extends AsyncDisposable {
   reading(key: string, changes?: { source?: Changes; secrets?: Record<string, string>; settings?: Changes }): Reading
   /** Where it answers. */
   endpoint: string
+  /** The header by which an object is stored as packed for the way. */
+  encodedBy: string
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -38,13 +40,20 @@ const swiftKind: KindOfStore = {
     await swift.put('cases')
     const { endpoint, accessKey, secretKey } = swift
     const source = { bucket: 'cases', endpoint, pathStyle: true }
-    return common(swift, 'OBJECT_STORAGE_BUCKET', 'objectStoreSource', source, { accessKey, secretKey })
+    return common(
+      swift,
+      'OBJECT_STORAGE_BUCKET',
+      'objectStoreSource',
+      source,
+      { accessKey, secretKey },
+      'content-encoding',
+    )
   },
   refused: [
     ['an unknown key', { secrets: { accessKey: 'no:body' } }, 'AUTHENTICATION_FAILED', 'does not take the access key'],
     ['a wrong secret', { secrets: { secretKey: 'swordfish' } }, 'AUTHENTICATION_FAILED', 'with this secret key'],
     ['no such bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'no bucket "nowhere"'],
-    ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'It is in "us-east-1"'],
+    ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'It is in "eu-west-1"'],
   ],
 }
 
@@ -57,7 +66,14 @@ const azuriteKind: KindOfStore = {
     const azurite: Azurite = await startAzurite()
     await azurite.put('cases')
     const source = { account, container: 'cases', endpoint: azurite.endpoint }
-    return common(azurite, 'CLOUD_BLOB_STORAGE', 'blobStoreSource', source, { accountKey })
+    return common(
+      azurite,
+      'CLOUD_BLOB_STORAGE',
+      'blobStoreSource',
+      source,
+      { accountKey },
+      'x-ms-blob-content-encoding',
+    )
   },
   refused: [
     ['a wrong key', { secrets: { accountKey: wrongKey } }, 'AUTHENTICATION_FAILED', 'does not take the key of account'],
@@ -87,8 +103,10 @@ function common(
   field: string,
   source: Changes,
   secrets: Record<string, string>,
+  encodedBy: string,
 ): TestStore {
   return {
+    encodedBy,
     endpoint: server.endpoint,
     put: (key, bytes, headers) => server.put(`cases/${key}`, Buffer.from(bytes), headers),
     remove: (key) => server.remove(`cases/${key}`),

@@ -27,7 +27,7 @@ export interface Swift extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const [accessKey, secretKey, region] = ['test:tester', 'testing+secret/key', 'us-east-1']
+const [accessKey, secretKey, region] = ['test:tester', 'testing+secret/key', 'eu-west-1']
 
 /** An OpenStack Swift of its own on loopback ports, which speaks S3 and checks signatures; gone when it is disposed of. */
 export async function startSwift(): Promise<Swift> {
