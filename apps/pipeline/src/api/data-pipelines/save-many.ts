@@ -31,8 +31,8 @@ export async function saveDataPipelines(input: Asking): Promise<SavedDataPipelin
 }
 
 /**
- * All of them by a few statements. Undefined, with nothing done, where anything is wrong, or one of them depends on what another
- * one changes: then they are saved one after the other.
+ * All of them together: one statement for each that is there already, and a few for all others. Undefined, with nothing done, where
+ * anything is wrong, or one of them depends on what another one changes: then they are saved one after the other.
  */
 async function saveTogether(trx: Transaction<DB>, input: Asking): Promise<Saved[] | undefined> {
   const { caller, request, body } = input
@@ -41,18 +41,18 @@ async function saveTogether(trx: Transaction<DB>, input: Asking): Promise<Saved[
   await sql`savepoint together`.execute(trx)
   const wrong = await violations(0, async () => {
     const named = await uidsByName(trx, body.dataPipelines, caller)
+    const uids = body.dataPipelines.map((one) => idOf(one) ?? named.get(one.name))
+    const there = uids.filter((uid) => uid !== undefined)
+    const locked = await dataPipelines.lockAll(trx, caller, there)
+    // One that is missing is not the caller's to write; one that is meant twice is changed before it is meant again.
+    if (locked.size < there.length) return void (dependent = true)
     const known = rememberedLookups(trx, caller)
-    const meant = new Set<string>()
     const fresh: { index: number; columns: object }[] = []
     for (const [index, one] of body.dataPipelines.entries()) {
-      const before = await lockMeant(trx, one, caller, async (name) => named.get(name))
-      if (before && meant.has(before.uid)) return void (dependent = true)
+      const before = locked.get(uids[index] ?? '')
       const columns = await pipelineColumns(trx, one, before, input, known)
       if (!before) fresh.push({ index, columns })
-      else {
-        meant.add(before.uid)
-        changes[index] = { before, after: await dataPipelines.update(trx, caller, before, columns) }
-      }
+      else changes[index] = { before, after: await dataPipelines.update(trx, caller, before, columns) }
     }
     const rows = await dataPipelines.insertAll(
       trx,
@@ -109,10 +109,7 @@ async function saveEach(trx: Transaction<DB>, input: Asking): Promise<Saved[]> {
 
 async function save(trx: Transaction<DB>, body: DataPipelineBody, input: Asking): Promise<Saved> {
   const { caller, request } = input
-  const before = await lockMeant(trx, body, caller, async (name) => {
-    const named = trx.selectFrom('data_pipelines').select('uid').where('client', '=', caller.client)
-    return (await named.where('name', '=', name).executeTakeFirst())?.uid
-  })
+  const before = await lockMeant(trx, body, caller)
   const columns = await dataPipelineWriting.columns(trx, body, before, input)
   const after: DataPipelineRow = before
     ? await dataPipelines.update(trx, caller, before, columns)
@@ -125,11 +122,10 @@ async function lockMeant(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   caller: Caller,
-  uidOf: (name: string) => Promise<string | undefined>,
 ): Promise<DataPipelineRow | undefined> {
   const id = idOf(body)
   if (id !== undefined) return dataPipelines.lock(trx, caller, id, undefined)
-  const named = await uidOf(body.name)
+  const named = (await uidsByName(trx, [body], caller)).get(body.name)
   if (named === undefined) return undefined
   return dataPipelines.lock(trx, caller, named, undefined).catch((error: unknown) => {
     // One that may not even be seen: its name is taken all the same.
