@@ -9,6 +9,7 @@ const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
   SOURCE_SYSTEM_B: async () => (await import('./commcare/commcare.ts')).commcare,
   SOURCE_SYSTEM_C: async () => (await import('./dhis2/dhis2.ts')).dhis2,
   SOURCE_SYSTEM_E: async () => (await import('./kobo/kobo.ts')).kobo,
+  SOURCE_SYSTEM_F: async () => (await import('./cht/cht.ts')).cht,
   SOURCE_SYSTEM_G: async () => (await import('./odk/odk.ts')).odk,
   SOURCE_SYSTEM_H: async () => (await import('./openlmis/openlmis.ts')).openlmis,
 }
