@@ -8,6 +8,7 @@ const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
   FHIR: async () => (await import('./fhir/fhir.ts')).fhir,
   SOURCE_SYSTEM_B: async () => (await import('./commcare/commcare.ts')).commcare,
   SOURCE_SYSTEM_C: async () => (await import('./dhis2/dhis2.ts')).dhis2,
+  SOURCE_SYSTEM_D: async () => (await import('./ihris/ihris.ts')).ihris,
   SOURCE_SYSTEM_E: async () => (await import('./kobo/kobo.ts')).kobo,
   SOURCE_SYSTEM_F: async () => (await import('./cht/cht.ts')).cht,
   SOURCE_SYSTEM_G: async () => (await import('./odk/odk.ts')).odk,

@@ -16,6 +16,8 @@ export interface Search extends Narrowing {
   /** What the system is called. */
   name: string
   type: string
+  /** Where it is asked for; the type itself when absent. */
+  path?: string
   /** Parameters as they stand behind a question mark. */
   search: string
   /** Where the link to the next page leads; links within the host are followed when absent. */
@@ -31,7 +33,7 @@ const ours = new Set(['_sort', '_format', '_total', '_summary'])
  * begun anew from the last resource that was there.
  */
 export async function* searched(http: Http, search: Search): AsyncGenerator<Page, void, void> {
-  const { name, type, follow = (link) => http.follow(link) } = search
+  const { name, type, path: place = type, follow = (link) => http.follow(link) } = search
   const what = `The resources of type ${type}`
   const seen = { latest: '', at: -Infinity, inOrder: true }
   let { since } = search
@@ -43,7 +45,7 @@ export async function* searched(http: Http, search: Search): AsyncGenerator<Page
     const asked: Asked = first ? { what, query: queryOf(search.search, { since, count, sorted }) } : { what }
     let answer: unknown
     try {
-      answer = await http.json(next ?? type, asked)
+      answer = await http.json(next ?? place, asked)
     } catch (error) {
       const { code } = error as Partial<SourceProblem>
       // Some servers refuse to sort; then they give an order of their own.

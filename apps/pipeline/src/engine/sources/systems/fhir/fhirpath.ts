@@ -1,0 +1,169 @@
+import { SourceProblem } from '../../source.ts'
+import { functions } from './fhirpath-functions.ts'
+
+/** What an expression comes to for a resource, or a part of one. */
+export type Path = (focus: unknown) => unknown[]
+type Eval = (focus: unknown[]) => unknown[]
+
+const sign = /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+]))/y
+
+interface Token {
+  kind: 'text' | 'number' | 'name' | 'sign' | 'end'
+  text: string
+}
+
+/** How tightly what stands between two parts binds. */
+const levels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|'], ['&', '+']]
+
+/**
+ * The part of FHIRPath that reports and views are written in: paths, `where`, comparisons, `and`, `or`, and the functions of
+ * fhirpath-functions.ts. Throws `SourceProblem` NOT_SUPPORTED for everything else.
+ */
+export function fhirPath(expression: string): Path {
+  const tokens = tokensOf(expression)
+  let at = 0
+  const peek = (): Token => tokens[at] ?? { kind: 'end', text: '' }
+  const take = (): Token => {
+    const token = peek()
+    at += 1
+    return token
+  }
+  const isSign = (text: string) => peek().kind === 'sign' && peek().text === text
+  const demand = (text: string) => {
+    if (!isSign(text)) throw notSupported(expression)
+    at += 1
+  }
+
+  function binary(level: number): Eval {
+    const operators = levels[level]
+    if (!operators) return path()
+    let left = binary(level + 1)
+    while (peek().kind !== 'text' && operators.includes(peek().text)) {
+      const operator = take().text
+      const [one, other] = [left, binary(level + 1)]
+      left = (focus) => combined(operator, one(focus), other(focus))
+    }
+    return left
+  }
+
+  function path(): Eval {
+    let whole = term()
+    for (;;) {
+      if (isSign('.')) {
+        at += 1
+        const [before, next] = [whole, member(false)]
+        whole = (focus) => next(before(focus))
+      } else if (isSign('[')) {
+        at += 1
+        const index = Number(take().text)
+        demand(']')
+        const before = whole
+        whole = (focus) => before(focus).slice(index, index + 1)
+      } else return whole
+    }
+  }
+
+  function term(): Eval {
+    const { kind, text } = peek()
+    if (kind === 'text' || kind === 'number') {
+      at += 1
+      return () => [kind === 'text' ? text : Number(text)]
+    }
+    if (!isSign('(')) return member(true)
+    at += 1
+    const inner = binary(0)
+    demand(')')
+    return inner
+  }
+
+  /** A field, or a function. A type in front of a path is the resource itself. */
+  function member(first: boolean): Eval {
+    const { kind, text: name } = take()
+    if (kind !== 'name') throw notSupported(expression)
+    if (first && name === '$this') return (focus) => focus
+    if (first && (name === 'true' || name === 'false')) return () => [name === 'true']
+    if (isSign('(')) return called(name)
+    if (first && /^[A-Z]/.test(name)) return (focus) => focus
+    if (isSign('.') && tokens[at + 1]?.text === 'ofType') {
+      at += 3
+      const type = take().text
+      demand(')')
+      return (focus) => field(focus, `${name}${type[0]?.toUpperCase()}${type.slice(1)}`)
+    }
+    return (focus) => field(focus, name)
+  }
+
+  function called(name: string): Eval {
+    demand('(')
+    const given: Eval[] = []
+    while (!isSign(')')) {
+      given.push(binary(0))
+      if (!isSign(')')) demand(',')
+    }
+    at += 1
+    const made = Object.hasOwn(functions, name) ? functions[name] : undefined
+    if (!made) throw notSupported(expression)
+    return (focus) => made(focus, given)
+  }
+
+  const whole = binary(0)
+  if (peek().kind !== 'end') throw notSupported(expression)
+  return (focus) => whole([focus])
+}
+
+function tokensOf(expression: string): Token[] {
+  const tokens: Token[] = []
+  sign.lastIndex = 0
+  while (sign.lastIndex < expression.trimEnd().length) {
+    const found = sign.exec(expression)
+    if (!found) throw notSupported(expression)
+    const [, text, number, own, name, quoted, other] = found
+    if (text !== undefined) tokens.push({ kind: 'text', text: text.replaceAll(/\\(.)/g, '$1') })
+    else if (number !== undefined) tokens.push({ kind: 'number', text: number })
+    else if (other !== undefined) tokens.push({ kind: 'sign', text: other })
+    else tokens.push({ kind: 'name', text: own ?? name ?? quoted ?? '' })
+  }
+  return tokens
+}
+
+/** Elements that may be of several types are called by their type as well: `value` is `valueString`, `valueCoding` … */
+const choices = /^(value|effective|onset|abatement|deceased|occurrence|performed|medication|multipleBirth|timing)$/
+
+function field(focus: readonly unknown[], name: string): unknown[] {
+  return focus.flatMap((one) => {
+    if (typeof one !== 'object' || one === null) return []
+    const fields = one as Record<string, unknown>
+    const key =
+      name in fields || !choices.test(name) ? name : Object.keys(fields).find((each) => isOfChoice(each, name))
+    const value = key === undefined ? undefined : fields[key]
+    return value === undefined || value === null ? [] : Array.isArray(value) ? (value as unknown[]) : [value]
+  })
+}
+
+const isOfChoice = (key: string, name: string): boolean => key.startsWith(name) && /^[A-Z]/.test(key.slice(name.length))
+
+const truth = ([value]: readonly unknown[]): boolean | undefined => (value === undefined ? undefined : value !== false)
+
+/** Nothing compared with something is nothing, which is not true. */
+function combined(operator: string, left: unknown[], right: unknown[]): unknown[] {
+  const [one, other] = [truth(left), truth(right)]
+  if (operator === '|') return [...new Set([...left, ...right])]
+  if (operator === 'and') return one === false || other === false ? [false] : one && other ? [true] : []
+  if (operator === 'or') return one || other ? [true] : one === false && other === false ? [false] : []
+  if (operator === '&') return [`${left.join('')}${right.join('')}`]
+  if (left.length === 0 || right.length === 0) return []
+  if (operator === 'xor') return [one !== other]
+  const same = JSON.stringify(left) === JSON.stringify(right)
+  if (operator === '=' || operator === '!=') return [same === (operator === '=')]
+  const [first, second] = [left[0], right[0]] as [string, string]
+  if (operator === '+') return [first + second]
+  if (operator === '<') return [first < second]
+  if (operator === '>') return [first > second]
+  return [operator === '<=' ? first <= second : first >= second]
+}
+
+const notSupported = (expression: string): SourceProblem =>
+  new SourceProblem(
+    'NOT_SUPPORTED',
+    `The FHIRPath "${expression.slice(0, 200)}" has something that is not read in this version: write it with paths, where, and comparisons.`,
+  )
