@@ -78,7 +78,7 @@ async function ready(endpoint: string, runs: () => boolean): Promise<void> {
     try {
       return await send('PUT', endpoint, 'ready?restype=container')
     } catch (error) {
-      if (!runs() || tries > 300) throw error
+      if (!runs() || tries > 1200) throw error
       await pause(100)
     }
   }

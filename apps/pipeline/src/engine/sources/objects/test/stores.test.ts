@@ -22,7 +22,7 @@ const parquet = (ids: number[], names: string[]): Uint8Array =>
     name: { element: { type: 'BYTE_ARRAY', converted_type: 'UTF8' }, data: names },
   })
 
-describe.each(kindsOfStores)('$name', ({ missing, start, refused, type }) => {
+describe.each(kindsOfStores)('$name', ({ missing, start, refused, expired, type }) => {
   const test = missing ? it.skip : it
   let store: TestStore
   let loading: Loading
@@ -184,6 +184,26 @@ describe.each(kindsOfStores)('$name', ({ missing, start, refused, type }) => {
       message: expect.stringContaining('changing.csv'),
     })
     await changed
+  })
+
+  test('leaves the old rows when a key is taken no more in the middle', async () => {
+    await store.put('large.csv', large())
+    await loading.load(store.reading('data/cases.csv'), 'kept')
+    const body = `<Error><Code>${expired}</Code><Message>no</Message></Error>`
+    await using proxy = await troubledProxy(store.endpoint, (_url, range) =>
+      range && !range.startsWith('bytes=0-') ? { status: 403, body } : undefined,
+    )
+    const loaded = loading.load(store.reading('large.csv', { source: { endpoint: proxy.endpoint } }), 'kept')
+    await expect(loaded).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+    expect(await loading.rows('kept')).toHaveLength(2)
+  })
+
+  test('sets aside what fits no row, and says of which object it is', async () => {
+    await store.put('odd lines/a.csv', 'id,name\n1,Oslo\n')
+    await store.put('odd lines/b.ndjson', '{"id": 2, "name": "Voss"}\n{"id": 3, "name"\n{"id": 4, "name": "Alta"}\n')
+    const { heard } = await loading.load(store.reading('odd lines/'), 'odd_lines')
+    expect(await loading.rows('odd_lines')).toHaveLength(3)
+    expect(heard.rejected).toMatchObject([{ line: 2, reason: expect.stringMatching(/^odd lines\/b.ndjson: /) }])
   })
 
   test('says what it does not find', async () => {

@@ -22,6 +22,8 @@ export interface KindOfStore {
   type: 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
   missing: string | undefined
   start(): Promise<TestStore>
+  /** What it answers once a key is taken no more. */
+  expired: string
   /** Ways not to get in: what is changed, and what is said then. */
   refused: [
     what: string,
@@ -49,6 +51,7 @@ const swiftKind: KindOfStore = {
       'content-encoding',
     )
   },
+  expired: 'ExpiredToken',
   refused: [
     ['an unknown key', { secrets: { accessKey: 'no:body' } }, 'AUTHENTICATION_FAILED', 'does not take the access key'],
     ['a wrong secret', { secrets: { secretKey: 'swordfish' } }, 'AUTHENTICATION_FAILED', 'with this secret key'],
@@ -75,6 +78,7 @@ const azuriteKind: KindOfStore = {
       'x-ms-blob-content-encoding',
     )
   },
+  expired: 'AuthenticationFailed',
   refused: [
     ['a wrong key', { secrets: { accountKey: wrongKey } }, 'AUTHENTICATION_FAILED', 'does not take the key of account'],
     ['half a key', { secrets: { accountKey: 'abc' } }, 'AUTHENTICATION_FAILED', 'The account key is not one'],

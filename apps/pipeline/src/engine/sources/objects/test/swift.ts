@@ -101,7 +101,7 @@ async function ready(send: ReturnType<typeof sender>, runs: () => boolean): Prom
     try {
       return await send('PUT', 'ready')
     } catch (error) {
-      if (!runs() || tries > 300) throw error
+      if (!runs() || tries > 1200) throw error
       await pause(100)
     }
   }
