@@ -5,7 +5,7 @@ import type { Feed } from '../source.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
 import type { Asking, Stream, System } from './system.ts'
 import { contentsOf } from './tables/contents.ts'
-import { groupColumns, tableName } from './tables/names.ts'
+import { columnNames, groupColumns, tableName } from './tables/names.ts'
 import { tableFeed } from './tables/table-feed.ts'
 import { TableSpool } from './tables/table-spool.ts'
 import { RecordTables } from './tables/tables.ts'
@@ -57,8 +57,11 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
 
   using stack = new DisposableStack()
   const read: { stream: Stream; tables: RecordTables }[] = []
-  for (const stream of several ? found : [found]) {
-    const table = several ? tableName(target, [stream.name]) : target
+  const streams = several ? found : [found]
+  // Streams may be called by people: two names may come to the same.
+  const names = columnNames(streams.map((stream) => stream.name))
+  for (const [index, stream] of streams.entries()) {
+    const table = several ? tableName(target, [names[index]!]) : target
     const tables = stack.use(new RecordTables({ ...stream, table }, directory, defaultUploadLimits.spoolBytes))
     at[stream.name] = await readStream(stream, tables, from?.[stream.name], { asking, told, most })
     read.push({ stream, tables })
@@ -66,13 +69,13 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
   }
 
   const all = read.flatMap(({ stream, tables }) => tables.all.map((table) => ({ stream, table })))
-  const names = all.map(({ table }) => table.name)
+  const tables = all.map(({ table }) => table.name)
   // In a full reading, groups of which there is nothing any more are emptied as well.
   const gone =
     from || most !== undefined
       ? []
-      : (earlier?.tables ?? []).filter((name) => !names.includes(name) && inGroup(name, names))
-  const filled = [...new Set([...names, ...gone, ...((from && earlier?.tables) ?? [])])]
+      : (earlier?.tables ?? []).filter((name) => !tables.includes(name) && inGroup(name, tables))
+  const filled = [...new Set([...tables, ...gone, ...((from && earlier?.tables) ?? [])])]
   const kept: Kept = { version: 1, of: fingerprint(reading.settings), at, tables: filled }
   const feed = (table: TableSpool, stream?: Stream) => ({
     table,

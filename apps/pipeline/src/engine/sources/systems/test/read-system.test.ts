@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { outgoingAllowed } from '@sluice/http/outgoing'
+import type { Reading } from '../../reading.ts'
+import { type Feed, type RejectedRow, type Report, TypesWidened } from '../../source.ts'
+import type { Page, Stream, System } from '../system.ts'
+import { systemSource } from '../system-source.ts'
+
+const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-systems-'))
+afterAll(() => rmSync(filesDirectory, { recursive: true, force: true }))
+const never = new AbortController().signal
+
+const pagesOf = (...pages: Page[]): Stream['pages'] =>
+  async function* () {
+    yield* pages
+  }
+
+/** What a system comes to whose streams are these. */
+async function read(streams: Stream | Stream[], asked: Partial<Reading> = {}) {
+  const system: System = {
+    name: 'Example',
+    connect: () => ({ url: 'https://example.org' }),
+    test: async () => {},
+    increments: () => true,
+    streams: async () => streams,
+  }
+  const source = systemSource(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
+  const reading: Reading = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target', ...asked }
+  const rejected: RejectedRow[] = []
+  const said: string[] = []
+  const report: Report = {
+    progress: () => {},
+    reject: (row) => void rejected.push(row),
+    rejectMore: () => {},
+    startOver: async () => void (rejected.length = 0),
+    log: (_level, _importance, message) => void said.push(message),
+  }
+  const feeds: { table: string; columns: string[]; key: string[]; rows: number }[] = []
+  let cursor: unknown
+  for await (const feed of source.read(reading, report, never)) {
+    feeds.push({ ...described(feed), rows: await rowsOf(feed) })
+    if (feed.cursor) cursor = feed.cursor()
+  }
+  return { feeds, rejected, said, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
+}
+
+const described = ({ table, columns }: Feed) => ({
+  table,
+  columns: columns.map(({ name, dataType }) => `${name} ${dataType}`),
+  key: columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
+})
+
+/** Tuples begin with the number of their columns; here they are counted by the profile instead. */
+async function rowsOf({ content, columns }: Feed): Promise<number> {
+  let known = columns
+  for (;;) {
+    try {
+      let bytes = 0
+      for await (const chunk of content.rows(known)) {
+        bytes += chunk.bytes.length
+        chunk.release?.()
+      }
+      return bytes
+    } catch (error) {
+      if (!(error instanceof TypesWidened)) throw error
+      expect(error.columns.map(({ name }) => name)).toEqual(columns.map(({ name }) => name))
+      known = error.columns
+    }
+  }
+}
+
+const people = (from: number, count: number) => Array.from({ length: count }, (_, index) => ({ id: from + index }))
+
+describe('a system', () => {
+  it('fills the pipeline’s own table with a single stream, and tables beside it with several', async () => {
+    const stream = (name: string): Stream => ({ name, key: ['id'], pages: pagesOf({ records: people(1, 2) }) })
+    expect((await read(stream('visits'))).feeds).toMatchObject([{ table: '', columns: ['id SMALLINT'], key: ['id'] }])
+    const { feeds } = await read([stream('Visit 1'), stream('Visit-1'), stream('other')])
+    const tables = feeds.map(({ table }) => table)
+    expect([tables[0], tables[3]]).toEqual(['', 'target__other'])
+    expect(tables[1]).toMatch(/^target__visit_1_[0-9a-f]{8}$/)
+    expect(tables[2]).toMatch(/^target__visit_1_[0-9a-f]{8}$/)
+    expect(new Set(tables).size).toBe(4)
+  })
+
+  it('takes a record once that comes twice, and begins the next reading before the second', async () => {
+    const pages = pagesOf(
+      { records: people(1, 3), cursor: 'first' },
+      { records: people(3, 3), cursor: 'second' },
+      { records: people(6, 1), cursor: 'third' },
+    )
+    const { feeds, cursor } = await read({ name: 'people', key: ['id'], pages })
+    // Six tuples: the number of columns, a length, and the two bytes of a small number.
+    expect(feeds[0]!.rows).toBe(6 * 8)
+    expect(cursor.at).toEqual({ people: 'first' })
+  })
+
+  it('goes on from its cursor as long as the settings are the same, and says so when they are not', async () => {
+    const asked: unknown[] = []
+    const stream: Stream = {
+      name: 'people',
+      key: ['id'],
+      async *pages(from) {
+        asked.push(from)
+        yield { records: people(1, 1), cursor: 'kept' }
+      },
+    }
+    const { cursor } = await read(stream)
+    await read(stream, { mode: 'INCREMENTAL', cursor })
+    const other = await read(stream, { mode: 'INCREMENTAL', cursor, settings: { a: 2 } })
+    const first = await read(stream, { mode: 'INCREMENTAL' })
+    await read(stream, { mode: 'FULL', cursor })
+    expect(asked).toEqual([undefined, 'kept', undefined, undefined, undefined])
+    expect(other.said.join()).toContain('other settings than at the last reading')
+    expect(first.said.join()).toContain('nothing was kept of an earlier reading')
+  })
+
+  it('empties in a full reading the tables of groups of which there is nothing any more, and not otherwise', async () => {
+    const stream = (records: object[]): Stream => ({ name: 'people', key: ['id'], pages: pagesOf({ records }) })
+    const { cursor } = await read(stream([{ id: 1, pet: [{ name: 'Rex' }] }]))
+    expect(cursor.tables).toEqual(['target', 'target__pet'])
+    const full = await read(stream([{ id: 1 }]), { cursor })
+    expect(full.feeds.map(({ table, rows }) => [table, rows])).toEqual([
+      ['', 8],
+      ['target__pet', 0],
+    ])
+    const more = await read(stream([{ id: 1 }]), { mode: 'INCREMENTAL', cursor })
+    expect(more.feeds.map(({ table }) => table)).toEqual([''])
+    expect(more.cursor.tables).toEqual(cursor.tables)
+  })
+
+  it('sets aside what is no record, has no key, or does not keep to what is known of a column', async () => {
+    const records = [7, null, { name: 'nobody' }, { id: 1, age: 'old' }, ...people(2, 200)]
+    const columns = [{ path: 'age', dataType: 'INTEGER' as const }]
+    const { rejected, feeds } = await read({ name: 'people', key: ['id'], columns, pages: pagesOf({ records }) })
+    expect(rejected.map(({ line, column, reason }) => [line, column, reason])).toEqual([
+      [1, undefined, expect.stringContaining('no object')],
+      [2, undefined, expect.stringContaining('no object')],
+      [3, 'id', expect.stringContaining('no value')],
+      [expect.any(Number), 'age', expect.any(String)],
+    ])
+    expect(feeds[0]!.rows).toBe(200 * 12)
+  })
+
+  it('says so where there is nothing of which a table could be made', async () => {
+    const nothing = read({ name: 'people', key: [], pages: pagesOf({ records: [] }) })
+    await expect(nothing).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
+  })
+
+  it('has texts that may be anything where it writes everything as text, but for those that are known', async () => {
+    const records = [{ id: '1', age: '34', day: '2026-01-05', code: '007', zone: '7' }]
+    const columns = [{ path: 'zone', dataType: 'TEXT' as const }]
+    const stream: Stream = { name: 'p', key: ['id'], columns, pages: pagesOf({ records }) }
+    const anything = await read({ ...stream, textsMayBeAnything: true })
+    expect(anything.feeds[0]!.columns).toEqual(['id SMALLINT', 'age SMALLINT', 'day DATE', 'code TEXT', 'zone TEXT'])
+    expect((await read(stream)).feeds[0]!.columns).toEqual([
+      'id TEXT',
+      'age TEXT',
+      'day DATE',
+      'code TEXT',
+      'zone TEXT',
+    ])
+  })
+})
