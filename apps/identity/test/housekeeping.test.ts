@@ -34,8 +34,7 @@ const successes = async (metrics: Registry) =>
   )
 
 async function eventually(condition: () => boolean | Promise<boolean>) {
-  for (const start = Date.now(); !(await condition()); await sleep(20))
-    if (Date.now() - start > 10_000) throw new Error('it never happened')
+  while (!(await condition())) await sleep(20)
 }
 
 describe('a part of housekeeping that fails', () => {

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { createServer, type AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
+import { freePort } from './free-port.ts'
 
 let database: TestDatabase
 let env: NodeJS.ProcessEnv
@@ -20,14 +20,6 @@ beforeAll(async () => {
   }
 })
 afterAll(() => database.drop())
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
-}
 
 interface Ended {
   code: number | null

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase } from '@sluice/testing'
 import { goodPassword } from './app-under-test.ts'
+import { freePort } from './free-port.ts'
 
 type Environment = Record<string, string>
 
@@ -122,15 +122,6 @@ async function ready({ code, output }: Program, url: string): Promise<void> {
     if (answer?.ok) return
     if (over || Date.now() > until) throw new Error(`${url} is not ready:\n${output()}`)
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** One request below `/api/v1`, with a body as JSON. */

@@ -105,12 +105,11 @@ describe('a provider', () => {
       honest.misbehaviour = {
         answer: (request, response) => (request.url === '/token' ? (answer(request, response), true) : false),
       }
-      const began = Date.now()
+      // Neither would ever end by itself.
       expect((await comeBack(service, back, cookie)).status).toBe(502)
-      expect(Date.now() - began).toBeLessThan(9_000)
       honest.misbehaviour = {}
     }
-  }, 30_000)
+  })
 })
 
 describe('an answer for another provider', () => {

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../free-port.ts'
 
 const portal = '/usr/share/lemonldap-ng/portal/htdocs/index.psgi'
 /** What lemonldap-ng cannot be an OpenID Provider without, and Debian only recommends. */
@@ -141,12 +141,4 @@ async function ready(base: string, log: string): Promise<void> {
     if (answer || Date.now() > until) throw new Error(`LemonLDAP::NG did not start: ${await readFile(log, 'utf8')}`)
     await new Promise((soon) => setTimeout(soon, 100))
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as AddressInfo
-  await new Promise((closed) => server.close(closed))
-  return port
 }

@@ -2,7 +2,8 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application.ts'
-import { forward, freePort, hasApache, startApache } from './apache.ts'
+import { freePort } from '../free-port.ts'
+import { forward, hasApache, startApache } from './apache.ts'
 import { Browser, type Page } from './browser.ts'
 
 if (!hasApache) console.warn('apache2 with libapache2-mod-auth-openidc is not there: its tests are skipped')

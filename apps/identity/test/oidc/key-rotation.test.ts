@@ -44,13 +44,16 @@ afterAll(() => {
 /** Processes believe their keys for a minute: what that minute brings, at once. */
 async function aMinuteLater(): Promise<void> {
   const { rows } = await sql<{ kid: string }>`select kid from signing_keys order by kid`.execute(service.db)
-  for (let tries = 0; tries < 100; tries++) {
-    later += 61_000
-    if (rows.map(({ kid }) => kid).join() === (await published()).toSorted().join()) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  do later += 61_000
+  while (rows.map(({ kid }) => kid).join() !== (await published()).toSorted().join() && (await soon()))
+  // Which of them signs is read meanwhile, and waited for only after ten minutes; the first time that may be a reading of before.
+  for (const _ of [1, 2]) {
+    later += 601_000
+    await published()
   }
-  throw new Error('the service did not follow')
 }
+
+const soon = () => new Promise((resolve) => setTimeout(() => resolve(true), 20))
 
 describe('keys', () => {
   it('are published before they sign, sign for their time, and are published until nothing of theirs is left', async () => {
@@ -160,7 +163,5 @@ it('other processes follow within a minute', async () => {
   const [kid] = await kidsIn('CURRENT')
   expect((await other.current()).kid).not.toBe(kid)
   later += 61_000
-  for (let tries = 0; tries < 100 && (await other.current()).kid !== kid; tries++)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  expect((await other.current()).kid).toBe(kid)
+  while ((await other.current()).kid !== kid) await new Promise((resolve) => setTimeout(resolve, 20))
 })
