@@ -170,10 +170,13 @@ describe('a secret, wherever it was planted', () => {
     ]
     const ids = await Promise.all(checks.map((query) => made('/data-quality-checks', checkBody({ query }))))
     const variables = [{ name: 'GIVEN', value: given, secured: true }]
-    for (const id of ids) {
-      const { status } = await ask(owner.post(`/data-quality-checks/${id}/run`).send({ variables }))
+    for (const [index, id] of ids.entries()) {
+      const used = checks[index]!.includes('GIVEN')
+      const { status } = await ask(owner.post(`/data-quality-checks/${id}/run`).send(used ? { variables } : {}))
       expect(status).toBe(200)
     }
+    // Nor in the refusal where a check does not use it.
+    expect((await ask(owner.post(`/data-quality-checks/${ids[0]}/run`).send({ variables }))).status).toBe(422)
     const group = await made('/data-quality-check-groups', groupBody({ dataQualityChecks: ids.map((id) => ({ id })) }))
     await ask(owner.post(`/data-quality-check-groups/${group}/run`).send({ variables }))
     await ran('/data-quality-check-groups', group).catch(() => {})
