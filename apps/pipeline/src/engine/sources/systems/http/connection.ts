@@ -1,3 +1,5 @@
+import { SourceProblem } from '../../source.ts'
+
 /** Parameters of a request; what is undefined is left out, and a list comes once for each of its values. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
@@ -57,8 +59,13 @@ export interface Http {
   words(text: string): string
 }
 
-/** `https://host/prefix` of an address that somebody typed, whatever they copied along with it. */
+/**
+ * `https://host/prefix` of an address that somebody typed, whatever they copied along with it. Throws `SourceProblem` where it is none, as
+ * the value of a variable may turn out.
+ */
 export function baseOf(typed: string, without: readonly string[] = []): string {
+  if (!URL.canParse(typed.trim()))
+    throw new SourceProblem('ADDRESS_INVALID', 'The address is none: write it like https://data.example.org.')
   const url = new URL(typed.trim())
   let path = url.pathname.replace(/\/+$/, '')
   for (const name of without) if (path.toLowerCase().endsWith(`/${name}`)) path = path.slice(0, -name.length - 1)

@@ -57,6 +57,9 @@ describe('the address of a system', () => {
     ['https://a.example/rapi', ['api'], 'https://a.example/rapi'],
   ])('%s is without %s %s', (typed, without, base) => expect(baseOf(typed, without)).toBe(base))
 
+  it('has to be one', () =>
+    expect(() => baseOf('nowhere')).toThrow(expect.objectContaining({ code: 'ADDRESS_INVALID' })))
+
   it('is not asked where the operator does not allow it', async () => {
     const refused = asking({}, { allowed: '10.0.0.0/8' }).json('me')
     await expect(refused).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
