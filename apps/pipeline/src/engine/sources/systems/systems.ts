@@ -13,6 +13,7 @@ const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
   SOURCE_SYSTEM_F: async () => (await import('./cht/cht.ts')).cht,
   SOURCE_SYSTEM_G: async () => (await import('./odk/odk.ts')).odk,
   SOURCE_SYSTEM_H: async () => (await import('./openlmis/openlmis.ts')).openlmis,
+  SOURCE_SYSTEM_I: async () => (await import('./sormas/sormas.ts')).sormas,
 }
 
 export const httpSystems = (parts: SystemParts): Record<string, SourceKind> =>
