@@ -167,6 +167,20 @@ describe('of 100,000 users of a client', () => {
     }
   })
 
+  it('a long piece of text is asked for in pieces, and found as a whole only', async () => {
+    const { username } = await someone()
+    const [piece, mixedUp] = [username.slice(1), [...username.slice(1).matchAll(/[a-z]{3}|\d{3}/g)].join('.')]
+    for (const [query, total] of [
+      [piece, '1'],
+      [mixedUp, '0'],
+    ] as const) {
+      const { nodes, headers } = await planOf({ query })
+      const lookedUp = nodes.find((node) => node['Index Name'] === 'users_search')?.['Index Cond']
+      expect([query, lookedUp]).toEqual([query, expect.stringMatching(/~~ '%[^%']{3,5}(%[^%']{3,5})+%'/)])
+      expect([query, headers['X-Total-Count']]).toEqual([query, total])
+    }
+  })
+
   it('members of groups are found by their group, be there few or none', async () => {
     await sql`
       with made as (insert into user_groups (client, name, code)

@@ -31,15 +31,49 @@ export const begins: Pattern = (column, text) => {
  * Where the text is kept once more in lower case with an index of trigrams: what holds there whenever the text occurs in the
  * property. Letter by letter, as pg_c_utf8 lowers, so that a piece of the text is a piece of it in lower case, too.
  */
-export const occursIn = (within: Column, text: string): RawBuilder<SqlBool> =>
-  sql`${columnOf(within)} like lower(${`%${escaped(text)}%`} collate pg_c_utf8)`
+export function occursIn(within: Column, text: string): RawBuilder<SqlBool> {
+  const like = `%${escaped(text)}%`
+  return isLike(within, inPieces(like) ?? like)
+}
 
 /**
  * The same for a pattern that `RecordKind.matches` is given, where each line of the column is a text of its own: none of them
  * has a line break in it.
  */
-export const matchesLineOf = (within: Column, like: string): RawBuilder<SqlBool> =>
-  like.includes('\n') ? sql`false` : sql`${columnOf(within)} like lower(${like} collate pg_c_utf8)`
+export function matchesLineOf(within: Column, like: string): RawBuilder<SqlBool> {
+  if (like.includes('\n')) return sql`false`
+  const pieces = inPieces(like)
+  if (pieces === undefined) return isLike(within, like)
+  // In another collation than the index has, the whole is no question for the index, and still tells how few rows there are.
+  const whole = sql`(${columnOf(within)}) collate "C" like lower(${like} collate pg_c_utf8) collate "C"`
+  return sql`(${isLike(within, pieces)} and ${whole})`
+}
+
+const isLike = (within: Column, like: string): RawBuilder<SqlBool> =>
+  sql`${columnOf(within)} like lower(${like} collate pg_c_utf8)`
+
+/** Characters of a text that is worth it. What many rows have in common, such as a first name, is mostly shorter. */
+const longEnough = 8
+
+/**
+ * A pattern that holds wherever the given one does and asks an index of trigrams for a third of them: every word in pieces of
+ * three letters. An index reads each trigram's list for each row that the rarest of them has, and trigrams that overlap tell
+ * little more than those that do not. Undefined for a text that is too short to gain by it.
+ */
+export function inPieces(like: string): string | undefined {
+  if (like.replaceAll('%', '').length < longEnough) return undefined
+  const pieces = (like.match(/[\p{L}\p{N}]{3,}/gu) ?? []).flatMap(byThrees)
+  return pieces.length > 1 ? `%${pieces.join('%')}%` : undefined
+}
+
+/** The last one has what is left besides: three letters to five. */
+function byThrees(word: string): string[] {
+  const letters = [...word]
+  const count = Math.floor(letters.length / 3)
+  return Array.from({ length: count }, (_, at) =>
+    letters.slice(3 * at, at === count - 1 ? undefined : 3 * at + 3).join(''),
+  )
+}
 
 const contains = pattern('ilike', '%', '%')
 
