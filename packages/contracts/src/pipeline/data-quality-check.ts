@@ -69,7 +69,8 @@ const fields = {
   query: Type.String({
     minLength: 2,
     maxLength: 2_147_483_647,
-    description: 'One SELECT: the rows that it answers are violations. `${name}` stands for the value of a variable.',
+    description:
+      'One SELECT: the rows that it answers are violations. `${name}` stands for the value of a variable. Names without a schema are looked for in all schemas; one that several have is refused.',
     examples: ['select * from cases where reported > current_date'],
   }),
 }

@@ -30,7 +30,7 @@ export const RunInput = contract(
         Type.Array(RunVariableBody, {
           maxItems: 100,
           description:
-            'Values for this run, which go before the stored ones. Without a value, the stored one is meant. One that is secured here or where it is stored is not shown again.',
+            'Values for this run, which go before the stored ones. Without a value, the stored one is meant. A name that no query uses and nobody stored is refused. One that is secured here or where it is stored is not shown again.',
         }),
       ),
     },
