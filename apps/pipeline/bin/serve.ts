@@ -10,6 +10,7 @@ import { openDatasets } from '../src/engine/datasets/open-datasets.ts'
 import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
+import { everyKind } from '../src/engine/warehouses/every-kind.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
 
@@ -26,12 +27,13 @@ await main(async () => {
   })
   await demandMigrated(db)
   const queue = await openQueue(db, logger)
-  const warehouses = clientWarehouses({
+  const keyRing = config.SECRET_KEYS
+  const adminUrl = config.WAREHOUSE_DATABASE_URL
+  const warehouses = everyKind(clientWarehouses({ db, keyRing, adminUrl, logger, redaction }), {
     db,
-    keyRing: config.SECRET_KEYS,
-    adminUrl: config.WAREHOUSE_DATABASE_URL,
-    logger,
+    keyRing,
     redaction,
+    clickhouseUrl: config.CLICKHOUSE_URL,
   })
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
   let stopping = false

@@ -19,6 +19,7 @@ import { startScheduler } from '../src/engine/schedules/scheduler.ts'
 import { keepThreadReady } from '../src/engine/sources/files/csv/csv-in-thread.ts'
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
+import { everyKind } from '../src/engine/warehouses/every-kind.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
 import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
 import { keepMonths } from '../src/engine/worker/duties/keep-months.ts'
@@ -67,7 +68,13 @@ await main(async () => {
   })
   const adminUrl = config.WAREHOUSE_DATABASE_URL
   const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
-  const warehouses = clientWarehouses({ db, keyRing: config.SECRET_KEYS, adminUrl, logger, redaction, loads })
+  const keyRing = config.SECRET_KEYS
+  const warehouses = everyKind(clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads }), {
+    db,
+    keyRing,
+    redaction,
+    clickhouseUrl: config.CLICKHOUSE_URL,
+  })
   const identity = identityLookups(config)
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
 

@@ -46,6 +46,13 @@ const webhookUrl: Setting<string | undefined> = {
   },
 }
 
+/** `http://user:password@host:8123`, or https and 8443. */
+const clickhouseUrl: Setting<string | undefined> = {
+  secret: true,
+  fallback: undefined,
+  parse: (given) => url(['http:', 'https:']).parse(given),
+}
+
 const shape = {
   PIPELINE_PORT: port(3002),
   WORKER_PORT: port(3003),
@@ -53,6 +60,8 @@ const shape = {
   PIPELINE_DATABASE_URL: databaseUrl(),
   /** A role with CREATEDB and CREATEROLE in the warehouse's cluster, and no more. */
   WAREHOUSE_DATABASE_URL: databaseUrl(),
+  /** ClickHouse's HTTP interface, with a user who may make databases, users and grants. None: no schema can be in it. */
+  CLICKHOUSE_URL: clickhouseUrl,
   /** Where this service reaches the identity service. */
   IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),
   /** How the identity service names itself in tokens. */

@@ -40,8 +40,7 @@ export async function clickhouseServer(data?: string): Promise<ClickHouseServer>
     client() {
       const key = randomBytes(10).toString('hex')
       keys.add(key)
-      const access = clickhouseAccess(url, { key, loadPassword: `load-${key}`, readPassword: `read-${key}` })
-      return given ? access : { ...access, load: access.service, read: access.service }
+      return clickhouseAccess(url, { key, loadPassword: `load-${key}`, readPassword: `read-${key}` })
     },
     async kill() {
       await process_?.end('SIGKILL')

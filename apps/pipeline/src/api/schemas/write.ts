@@ -1,6 +1,8 @@
 import type { SchemaBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
+import { sql, type Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import { mostNamed, refuseWhileUsed } from '../in-use.ts'
@@ -9,12 +11,28 @@ import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import type { SchemaRow } from './records.ts'
 
+/** Said of those that can be had here. */
+const whatItIs: Partial<Record<SchemaBody['providerSchema'], string>> = {
+  SQL_DATABASE_D: 'SQL_DATABASE_D, the PostgreSQL warehouse',
+  WAREHOUSE_B: 'WAREHOUSE_B, the ClickHouse warehouse',
+}
+
+/** From one warehouse to another: nothing takes the tables along. */
+const leaves = (from: string, to: string): boolean => from !== to && from !== 'NA' && to !== 'NA'
+
+async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
+  const { rows } = await sql`select from data_pipelines where schema_id = ${schema}
+    union all select from views where schema_id = ${schema} limit 1`.execute(trx)
+  return rows.length > 0
+}
+
 export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
   async check(body, input) {
-    if (!['SQL_DATABASE_D', 'NA'].includes(body.providerSchema)) {
+    const { kinds } = input.warehouses
+    if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
       throw problems.refused(
         '/providerSchema',
-        `${body.providerSchema} is not set up here: use SQL_DATABASE_D, the PostgreSQL warehouse.`,
+        `${body.providerSchema} is not set up here: use ${kinds.map((kind) => whatItIs[kind] ?? kind).join(' or ')}.`,
       )
     }
     await checkSharingTargets(body.access, input)
@@ -30,6 +48,11 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
         `A schema keeps its name in the warehouse (${current.schema_name}): make another one, and point the pipelines there.`,
       )
     }
+    if (current && leaves(current.provider_schema, body.providerSchema) && (await isUsed(trx, current.id)))
+      throw problems.refused(
+        '/providerSchema',
+        `Data pipelines or views are in this schema, and what they have stays in ${current.provider_schema}: make another schema, and point the pipelines there.`,
+      )
     return {
       ...(current ? {} : { client: caller.client, schema_name: schemaName }),
       name: body.name,

@@ -5,12 +5,15 @@ import { sql, type Kysely, type Selectable } from 'kysely'
 import { catalogueClient, catalogueKey } from '../../catalogue-client.ts'
 import type { DB, Warehouses } from '../../database.ts'
 import { ledgerKey } from './postgres/access.ts'
+import { type Kind, postgresKind } from './kinds.ts'
 import { openPostgresWarehouse } from './postgres/postgres-warehouse.ts'
 import { provisionWarehouse, warehouseAccess } from './postgres/provision.ts'
 import { type Warehouse, WarehouseProblem } from './warehouse.ts'
 
 /** Every client's own warehouse. Those that it answers are shared: not to be disposed of. Disposing this closes them. */
 export interface ClientWarehouses extends AsyncDisposable {
+  /** Which warehouses schemas can be in here. */
+  readonly kinds: readonly Kind[]
   /** For loading: makes the warehouse where there is none yet, and mends one that is gone or of an older version. */
   open(client: string): Promise<Warehouse>
   /** For reading and dropping: undefined where none was made yet. Asks the warehouse's server nothing. */
@@ -89,6 +92,7 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
   }
 
   return {
+    kinds: [postgresKind],
     open(client) {
       const one =
         opening.get(client) ??
@@ -154,7 +158,16 @@ async function insertRow({ db, keyRing }: Parts, client: string): Promise<Row> {
   return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
 }
 
-function credentialsOf({ keyRing, redaction }: Parts, { client, key, load_password, read_password }: Row) {
+/** A client's name in its warehouses, and what the passwords there come from; undefined where it has none yet. */
+export async function warehouseCredentials(parts: Pick<Parts, 'db' | 'keyRing' | 'redaction'>, client: string) {
+  const row = await rowOf(parts.db, client)
+  return row && credentialsOf(parts, row)
+}
+
+function credentialsOf(
+  { keyRing, redaction }: Pick<Parts, 'keyRing' | 'redaction'>,
+  { client, key, load_password, read_password }: Row,
+) {
   const loadPassword = keyRing.open(load_password, purpose(client, 'load'))
   const readPassword = keyRing.open(read_password, purpose(client, 'read'))
   redaction.add(loadPassword, readPassword, ledgerKey(loadPassword))

@@ -56,8 +56,6 @@ export async function provision({ key, service, load, read }: ClientAccess): Pro
   try {
     await run(`create database if not exists ${home}`)
     await run(`create table if not exists ${home}.ledger ${ledger}`)
-    // An embedded or local engine without users has only ours.
-    if (load.user === service.user) return
     const limits = `max_memory_usage = ${queryMemory * 1024 ** 3} max ${queryMemory * 1024 ** 3}, max_execution_time = 30 min 1 max ${mostSeconds}`
     for (const [{ user, password }, more] of [
       [load, ''],

@@ -21,7 +21,7 @@ import { publish } from './publish.ts'
 import { ambiguousTable, query } from './query.ts'
 import { queryPages, readTable } from './read.ts'
 import { rehearse, viewReads } from './rehearsal.ts'
-import { settlePending } from './settle.ts'
+import { dropSettled, settlePending, unlessOvertaken } from './settle.ts'
 import { readShape } from './shape.ts'
 import { transform } from './transform.ts'
 import { defineView, demandUnread, dropView, findView, managed, refreshView, viewsByHand } from './views.ts'
@@ -50,10 +50,7 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
   const whole = 'the warehouse'
   const settled = async <T>(place: string, work: () => Promise<T>): Promise<T> =>
     run(place, async () => {
-      // One that was overtaken has changed nothing.
-      await settlePending(access).catch((error: unknown) => {
-        if (!(error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY')) throw error
-      })
+      await settlePending(access).catch(unlessOvertaken)
       return work()
     })
   const named = (schema: string, table: string): string => {
@@ -147,7 +144,11 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
       })
     },
 
-    sweepStaging: (alive) => settled(whole, () => sweepStaging(access, alive)),
+    sweepStaging: (alive) =>
+      settled(whole, async () => {
+        await dropSettled(access)
+        return sweepStaging(access, alive)
+      }),
     pruneLedger: (days) => settled('the ledger', () => pruneLedger(access, days)),
 
     async [Symbol.asyncDispose]() {},

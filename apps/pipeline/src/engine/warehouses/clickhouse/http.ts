@@ -37,7 +37,11 @@ export class ClickHouseError extends Error {
 /** Milliseconds without a byte either way after which the server is given up: it answers long before, or sends its progress. */
 const silence = 900_000
 const mostErrorText = 64 * 1024
-const agents = { 'http:': new Agent({ keepAlive: true }), 'https:': new SecureAgent({ keepAlive: true }) }
+/**
+ * A connection for each statement: one that is used again may just have been closed by the server, and then nobody knows whether the
+ * statement was heard; doing it once more is not the same as doing it once.
+ */
+const agents = { 'http:': new Agent({ keepAlive: false }), 'https:': new SecureAgent({ keepAlive: false }) }
 
 /** Whatever ended a result behind its first rows, in the words of the server. */
 export function errorIn(words: string): ClickHouseError {

@@ -18,7 +18,7 @@ import { demandKeys, mergeAside } from './merge.ts'
 import { databaseOf, quoted } from './names.ts'
 import { demandSense, plainReaders } from './place-view.ts'
 import { warehouseProblem } from './problems.ts'
-import { changedMeanwhile, decide, settle, settlePending } from './settle.ts'
+import { changedMeanwhile, decide, settle, settlePending, unlessOvertaken } from './settle.ts'
 import { readShape, type Shape } from './shape.ts'
 import { widest } from './types.ts'
 
@@ -43,7 +43,7 @@ export async function publish(
   const { run, attempt } = first.target
   const merging = options.mode === 'MERGE'
   try {
-    await settlePending(access)
+    await settlePending(access).catch(unlessOvertaken)
     const earlier = await publishedBy(access, run)
     if (earlier) return await afterwards(access, loads, earlier)
     for (const load of loads) {
@@ -82,7 +82,7 @@ async function demandDecision(access: ClientAccess, publication: string, { targe
   for (let tries = 0; tries < patience.tries; tries += 1) {
     if (await decide(access, publication)) return
     // Void or not, it is not ours.
-    await settlePending(access).catch(() => {})
+    await settlePending(access).catch(unlessOvertaken)
     if (tries > 2) await sleep(patience.wait)
   }
   throw changedMeanwhile(target)

@@ -129,6 +129,24 @@ async function forget(access: ClientAccess, publication: string): Promise<void> 
   }
 }
 
+/** One that was overtaken has changed nothing, and is void. */
+export function unlessOvertaken(error: unknown): void {
+  if (!(error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY')) throw error
+}
+
+/** What is left of decisions where somebody died while taking one back: carried out, should that be due, and dropped. */
+export async function dropSettled(access: ClientAccess): Promise<void> {
+  const rows = await rowsOf<{ name: string; comment: string }>(
+    access.service,
+    `select name, comment from system.tables where database = {database:String} and startsWith(name, 'settled_')`,
+    { parameters: { database: ledgerDatabase(access.key) } },
+  )
+  for (const { name, comment } of rows) {
+    await settle(access, comment).catch(unlessOvertaken)
+    await execute(access.service, `drop table if exists ${qualified(ledgerDatabase(access.key), name)}`)
+  }
+}
+
 export function changedMeanwhile({ schema, table }: { schema: string; table: string }): WarehouseProblem {
   const sentence = `Another run changed ${shownAs(schema, table)} while this one was being published. It is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })

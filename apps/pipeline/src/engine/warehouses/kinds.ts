@@ -1,0 +1,33 @@
+import type { providerSchemas } from '@sluice/contracts'
+import { WarehouseProblem } from './warehouse.ts'
+
+/** Which warehouse a schema is in, as the wire has it. */
+export type Kind = (typeof providerSchemas)[number]
+
+export const postgresKind = 'SQL_DATABASE_D' satisfies Kind
+export const clickhouseKind = 'WAREHOUSE_B' satisfies Kind
+
+const names: Record<Kind, string> = {
+  SQL_DATABASE_D: 'PostgreSQL',
+  WAREHOUSE_A: 'Redshift',
+  WAREHOUSE_B: 'ClickHouse',
+  WAREHOUSE_C: 'Synapse',
+  SQL_DATABASE_A: 'SQL Server',
+  NA: 'none',
+}
+
+export const nameOf = (kind: Kind): string => names[kind]
+
+/** Said of a schema whose warehouse cannot be used here. */
+export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
+  if (kind === 'NA')
+    return new WarehouseProblem(
+      'WAREHOUSE_NOT_SET_UP',
+      `The schema "${schema}" has no warehouse (NA): choose one that has, or set its providerSchema.`,
+    )
+  const wanted = kind === clickhouseKind ? 'An operator has to set CLICKHOUSE_URL' : 'This version cannot load into it'
+  return new WarehouseProblem(
+    'WAREHOUSE_NOT_SET_UP',
+    `The schema "${schema}" is in a ${nameOf(kind)} warehouse (${kind}), which is not set up here. ${wanted}; or choose another schema.`,
+  )
+}
