@@ -1,0 +1,79 @@
+import { strange } from '../http/answers.ts'
+import { parseJson } from './exact-numbers.ts'
+
+const mostRecord = 16_000_000
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const opening = new Set([0x5b, 0x7b])
+const closing = new Set([0x5d, 0x7d])
+
+/**
+ * The members of one list of JSON in UTF-8, so many at once, of which no more is held than they are. Throws `SourceProblem` where it is no list,
+ * has no end, or a member is larger than 16 MB.
+ */
+export async function* jsonRecords(
+  chunks: AsyncIterable<Buffer>,
+  { system, batch = 500 }: { system: string; batch?: number },
+): AsyncGenerator<unknown[], void, void> {
+  let records: unknown[] = []
+  /** The member at hand, as far as it came with earlier chunks. */
+  let parts: Buffer[] = []
+  let held = 0
+  let depth = 0
+  let inText = false
+  let escaped = false
+  let begun = false
+
+  function take(part: Buffer): void {
+    const text = Buffer.concat([...parts, part])
+      .toString()
+      .trim()
+    parts = []
+    held = 0
+    if (text === '') return
+    try {
+      records.push(parseJson(text))
+    } catch {
+      throw strange(system, 'a list of JSON')
+    }
+  }
+
+  for await (const chunk of chunks) {
+    let from = 0
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at]!
+      if (inText) {
+        if (escaped) escaped = false
+        else if (byte === backslash) escaped = true
+        else if (byte === quote) inText = false
+      } else if (byte === quote) inText = true
+      else if (opening.has(byte)) {
+        if (depth === 0) {
+          if (begun || byte !== 0x5b) throw strange(system, 'a list')
+          begun = true
+          from = at + 1
+        }
+        depth += 1
+      } else if (closing.has(byte)) {
+        depth -= 1
+        if (depth === 0) take(chunk.subarray(from, at))
+      } else if (byte === comma && depth === 1) {
+        take(chunk.subarray(from, at))
+        from = at + 1
+        if (records.length >= batch) {
+          yield records
+          records = []
+        }
+      }
+    }
+    if (depth === 0) continue
+    // A chunk is its reader's only until the next one.
+    parts.push(Buffer.from(chunk.subarray(from)))
+    held += chunk.length - from
+    if (held > mostRecord) throw strange(system, 'a list of small records')
+  }
+  if (!begun || depth !== 0) throw strange(system, 'a list that is whole')
+  if (records.length > 0) yield records
+}
