@@ -10,6 +10,8 @@ import { uniteColumns } from './widen-columns.ts'
 
 /** Objects whose readers tell in the log how they read them; of the others only what is odd is told. */
 const mostTold = 10
+/** Bytes of an object that is read to its end already when it is looked at. */
+const mostProven = 1024 * 1024
 
 export interface Together {
   objects: readonly StoredObject[]
@@ -71,6 +73,22 @@ export async function* readTogether(
   yield { table: '', columns, content: { format: 'copy-binary', rows, size: total } }
 }
 
+/**
+ * The columns as all rows need them. A thread that has read a file to its end reads the next one; to one that is left, a new one
+ * has to be started, which takes longer than to read a small file.
+ */
+async function provenShape({ columns, content }: Feed): Promise<FeedColumn[]> {
+  for (let known = columns; ; ) {
+    try {
+      for await (const { release } of content.rows(known)) release?.()
+      return known
+    } catch (error) {
+      if (!(error instanceof TypesWidened)) throw error
+      known = error.columns
+    }
+  }
+}
+
 /** The columns of one object. What its reader says is said when its rows are read. */
 async function shapeOf(
   reading: ObjectReading,
@@ -79,7 +97,8 @@ async function shapeOf(
   signal: AbortSignal,
 ): Promise<FeedColumn[]> {
   const quiet: Report = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
-  for await (const { columns } of readLocalObject(reading, local, quiet, signal)) return columns
+  for await (const feed of readLocalObject(reading, local, quiet, signal))
+    return local.size > mostProven ? feed.columns : await provenShape(feed)
   throw new Error(`nothing was found in ${local.object.key}`)
 }
 
