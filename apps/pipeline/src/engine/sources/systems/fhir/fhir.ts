@@ -1,8 +1,9 @@
 import type { Choice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
 import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import { basic } from '../http/connection.ts'
+import { basic, baseOf } from '../http/connection.ts'
 import type { Asking, SettingsOf, Stream, System } from '../system.ts'
+import { exported } from './export.ts'
 import { lastUpdated, type Narrowing, resourcesOf, searched } from './search.ts'
 import { signInByKey } from './sign-in-by-key.ts'
 
@@ -21,33 +22,52 @@ export const fhir: System<Settings> = {
     const { url, username } = apiSource
     const { authToken, password, privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
-    if (privateKey) return { url, headers: { accept }, signIn: (http) => signInByKey(http, apiSource, privateKey) }
+    // Whatever a server refers to is on its host, though not always below its address.
+    const { origin } = new URL(url)
+    if (privateKey)
+      return {
+        url: origin,
+        headers: { accept },
+        signIn: (http) => signInByKey(http, prefixOf(apiSource), apiSource, privateKey),
+      }
     const authorization = authToken ? `Bearer ${authToken}` : username && password && basic(username, password)
-    return { url, headers: { accept, ...(authorization && { authorization }) } }
+    return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
   },
 
   /** What a server can do it tells everybody, so the types themselves are asked for. */
   async test({ http, settings }) {
     demandWhatIsRead(settings)
-    const types = await typesOf(http)
+    const prefix = prefixOf(settings.apiSource)
+    const types = await typesOf(http, prefix)
     for (const type of settings.resourceTypes.slice(0, mostTried)) {
       if (types.length > 0 && !types.includes(type))
         throw new SourceProblem(
           'NOT_FOUND',
           `The server has no resources of type ${type}: choose among those that it has.`,
         )
-      resourcesOf(await http.json(type, { query: { _count: 1 }, what: resources(type) }), { name, type })
+      resourcesOf(await http.json(`${prefix}/${type}`, { query: { _count: 1 }, what: resources(type) }), { name, type })
     }
   },
 
-  lookup: (kind, { http }) => (kind === 'resource-types' ? choices(http) : undefined),
+  lookup: (kind, { http, settings }) =>
+    kind === 'resource-types' ? choices(http, prefixOf(settings.apiSource)) : undefined,
 
-  async streams({ http, settings }) {
+  async streams({ http, settings, signal, log }) {
     demandWhatIsRead(settings)
-    const { search = '', resourceTypes } = settings
-    return resourceTypes.map((type) => streamOf(type, (since) => searched(http, { name, type, search, ...since })))
+    const { search = '', resourceTypes: types, method, group } = settings
+    const prefix = prefixOf(settings.apiSource)
+    if (method === 'BULK_EXPORT') {
+      const read = exported({ http, signal, log }, { prefix, types, group })
+      return types.map((type) => streamOf(type, ({ since }) => read(type, since)))
+    }
+    return types.map((type) =>
+      streamOf(type, (since) => searched(http, { name, type, path: `${prefix}/${type}`, search, ...since })),
+    )
   },
 }
+
+/** The path of the server below its host. */
+const prefixOf = ({ url }: Settings['apiSource']): string => new URL(baseOf(url)).pathname.replace(/\/$/, '')
 
 const resources = (type: string) => `The resources of type ${type}`
 
@@ -64,8 +84,8 @@ export const streamOf = (type: string, read: (since: Narrowing) => ReturnType<St
   pages: (cursor) => read(typeof cursor === 'string' ? { since: cursor } : {}),
 })
 
-async function typesOf(http: Asking['http']): Promise<string[]> {
-  const statement = fieldsOf(await http.json('metadata'), name)
+async function typesOf(http: Asking['http'], prefix: string): Promise<string[]> {
+  const statement = fieldsOf(await http.json(`${prefix}/metadata`), name)
   if (statement['resourceType'] !== 'CapabilityStatement') throw strange(name, 'a CapabilityStatement')
   const version = textOf(statement['fhirVersion']) ?? ''
   if (!version.startsWith('4.'))
@@ -80,14 +100,12 @@ async function typesOf(http: Asking['http']): Promise<string[]> {
     .filter((type) => type !== undefined)
 }
 
-async function choices(http: Asking['http']): Promise<Choice[]> {
-  const types = await typesOf(http)
+async function choices(http: Asking['http'], prefix: string): Promise<Choice[]> {
+  const types = await typesOf(http, prefix)
   return types.toSorted().map((type) => ({ id: type, code: type, name: type }))
 }
 
-function demandWhatIsRead({ method = 'SEARCH', views = [] }: Settings): void {
-  if (method !== 'SEARCH')
-    throw new SourceProblem('NOT_SUPPORTED', 'Exports are not read in this version: choose the method SEARCH.')
+function demandWhatIsRead({ views = [] }: Settings): void {
   if (views.length > 0)
     throw new SourceProblem(
       'NOT_SUPPORTED',

@@ -18,12 +18,13 @@ const lifetime = 240
  */
 export async function signInByKey(
   http: Http,
+  prefix: string,
   { clientId = '', keyId, scope = 'system/*.rs' }: Client,
   privateKey: string,
 ): Promise<Record<string, string>> {
   const key = keyOf(privateKey)
   const found = fieldsOf(
-    await http.json('.well-known/smart-configuration', { what: 'The description of how programs sign in' }),
+    await http.json(`${prefix}/.well-known/smart-configuration`, { what: 'The description of how programs sign in' }),
     'FHIR',
   )
   const address = textOf(found['token_endpoint'])

@@ -22,7 +22,7 @@ export interface Connection {
 export interface Asked {
   query?: Query
   /** GET unless told otherwise. */
-  method?: 'GET' | 'POST'
+  method?: 'GET' | 'POST' | 'DELETE'
   /** Sent as a form where these are parameters, and as JSON where it is anything else. */
   body?: URLSearchParams | object
   headers?: Readonly<Record<string, string>>

@@ -14,6 +14,8 @@ export async function downloadInto(
 ): Promise<Downloaded> {
   const descriptor = openSpool(directory)
   let size = 0
+  // An empty answer is a sign of life as well.
+  read(0)
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       for (let done = 0; done < chunk.length; )

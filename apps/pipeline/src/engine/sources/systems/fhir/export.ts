@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SourceProblem } from '../../source.ts'
+import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
+import type { Downloaded, Http } from '../http/connection.ts'
+import { retryAfter } from '../http/patience.ts'
+import { parseJson } from '../tables/exact-numbers.ts'
+import type { Asking, Page } from '../system.ts'
+import { resourceLines } from './resource-lines.ts'
+
+export interface ExportAsked {
+  /** Below the host: where FHIR is. */
+  prefix: string
+  types: readonly string[]
+  /** The members of it alone; everything when absent. */
+  group?: string | undefined
+}
+
+interface Manifest {
+  /** By the clock of the server: what it exported is as of then. */
+  transactionTime: string
+  files: { type: string; url: string }[]
+  needsToken: boolean
+}
+
+/** Seconds between two questions whether it is ready, where the server does not say. */
+const [soonest, latest] = [2, 30]
+
+/**
+ * Bulk Data: the server prepares files of all types at once, which are read one type after another. A reading that goes on asks for what
+ * was changed since the moment of the last export.
+ */
+export function exported(
+  { http, signal, log }: Pick<Asking, 'http' | 'signal' | 'log'>,
+  asked: ExportAsked,
+): (type: string, since?: string) => AsyncGenerator<Page, void, void> {
+  /** By the moment since which: types that had bad resources go on from an earlier one. */
+  const prepared = new Map<string | undefined, Promise<{ status: string; manifest: Manifest }>>()
+  const left = new Set(asked.types)
+
+  async function prepare(since: string | undefined) {
+    const status = await kickOff(http, asked, since)
+    log('INFO', 'LOW', 'The server prepares an export.')
+    const manifest = await ready(http, status, signal)
+    log('INFO', 'LOW', `The export is ready: ${manifest.files.length} files, as of ${manifest.transactionTime}.`)
+    return { status, manifest }
+  }
+
+  return async function* (type, since) {
+    if (!prepared.has(since)) prepared.set(since, prepare(since))
+    const { manifest } = await prepared.get(since)!
+    for (const file of manifest.files.filter((one) => one.type === type)) {
+      using body = await download(http, file.url, manifest.needsToken)
+      for await (const records of resourceLines(body.chunks(), type)) yield { records }
+    }
+    yield { records: [], cursor: manifest.transactionTime }
+    left.delete(type)
+    // Servers keep files for long unless they are told that nobody needs them.
+    if (left.size > 0) return
+    for (const { status } of await Promise.all(prepared.values()))
+      await http.download(status, { method: 'DELETE' }).then(
+        (answer) => answer[Symbol.dispose](),
+        () => {},
+      )
+  }
+}
+
+/** Answers where to ask whether it is ready. */
+async function kickOff(http: Http, { prefix, types, group }: ExportAsked, since: string | undefined): Promise<string> {
+  const at = group === undefined ? '$export' : `Group/${encodeURIComponent(group)}/$export`
+  using answer = await http.download(`${prefix}/${at}`, {
+    query: { _type: types.join(), _since: since },
+    headers: { prefer: 'respond-async' },
+    what: group === undefined ? 'The export of all data' : `The export of the group "${group}"`,
+  })
+  const status = answer.headers.get('content-location')
+  if (status === null) throw strange('FHIR', 'an address of the export (Content-Location)')
+  return http.follow(status)
+}
+
+/** Until the files are there: the answer has no manifest before. */
+async function ready(http: Http, status: string, signal: AbortSignal): Promise<Manifest> {
+  for (let tried = 0; ; tried += 1) {
+    using answer = await http.download(status, { what: 'The export' })
+    const found = await manifestIn(answer)
+    if (found) return found
+    const wanted = retryAfter(answer.headers) ?? soonest * 1.5 ** tried
+    const seconds = Math.min(latest, Math.max(wanted, 0.1))
+    await sleep(seconds * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
+  }
+}
+
+async function manifestIn(answer: Downloaded): Promise<Manifest | undefined> {
+  if (answer.size === 0 || answer.headers.has('x-progress')) return undefined
+  const chunks: Buffer[] = []
+  for await (const chunk of answer.chunks()) chunks.push(Buffer.from(chunk))
+  let said: unknown
+  try {
+    said = parseJson(Buffer.concat(chunks).toString())
+  } catch {
+    return undefined
+  }
+  const { transactionTime, requiresAccessToken, output } = said as Record<string, unknown>
+  if (output === undefined) return undefined
+  const time = textOf(transactionTime)
+  if (time === undefined) throw strange('FHIR', 'a transactionTime in the export')
+  const files = listIn(output, 'FHIR').map((one) => {
+    const { type, url } = fieldsOf(one, 'FHIR')
+    return { type: textOf(type) ?? '', url: textOf(url) ?? '' }
+  })
+  return { transactionTime: time, files, needsToken: requiresAccessToken === true }
+}
+
+/** Files may wait at another host, which gets no credentials. */
+async function download(http: Http, url: string, needsToken: boolean): Promise<Downloaded> {
+  const headers = { accept: 'application/fhir+ndjson' }
+  const { origin, hostname, pathname, search } = new URL(url, http.base)
+  if (hostname === new URL(http.base).hostname) return await http.download(http.follow(url), { headers })
+  if (needsToken)
+    throw new SourceProblem(
+      'REDIRECTED',
+      `The files of the export wait at ${hostname}, which wants the token of this server: it is not sent there. Have the server give them out itself.`,
+    )
+  return await http.elsewhere(origin).download(`${pathname}${search}`, { headers })
+}

@@ -1,0 +1,42 @@
+import { strange } from '../http/answers.ts'
+import { parseJson } from '../tables/exact-numbers.ts'
+
+/** Resources that are given at once, and characters that one may have. */
+const batch = 200
+const longest = 32_000_000
+
+/** The resources of a file of lines, without their type. Throws `SourceProblem` OTHER_PROTOCOL for what is none. */
+export async function* resourceLines(
+  chunks: AsyncIterable<Buffer>,
+  type: string,
+): AsyncGenerator<unknown[], void, void> {
+  const decoder = new TextDecoder()
+  let records: unknown[] = []
+  let rest = ''
+
+  function take(line: string): void {
+    if (line.trim() === '') return
+    let resource: unknown
+    try {
+      resource = parseJson(line)
+    } catch {
+      throw strange('FHIR', 'a resource in each line of its export')
+    }
+    const { resourceType, ...fields } = resource as Record<string, unknown>
+    if (resourceType === type) records.push(fields)
+  }
+
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop()!
+    if (rest.length > longest) throw strange('FHIR', 'an end of a line in its export')
+    for (const line of lines) {
+      take(line)
+      if (records.length < batch) continue
+      yield records
+      records = []
+    }
+  }
+  take(rest + decoder.decode())
+  if (records.length > 0) yield records
+}
