@@ -18,6 +18,7 @@ type Http = Asking['http']
 const name = 'SORMAS'
 const root = 'sormas-rest'
 const pageSize = 1_000
+const mostAtOnce = 64_000
 const mostTried = 10
 /** What stands for the record before the first one. */
 const none = 'NO_LAST_SYNCED_UUID'
@@ -71,10 +72,12 @@ export const sormas: System<Settings> = {
 /** In the order of their changes: each page begins behind the last record of the page before. */
 async function* changedSince(http: Http, entity: string, first: number): AsyncGenerator<Page, void, void> {
   let [since, last, size] = [first, none, pageSize]
+  let most = mostAtOnce
   let latest: number | undefined
   for (;;) {
     const records = await pageOf(http, entity, { since, size, last })
     if (records === 'TOO_LARGE') {
+      most = size - 1
       size = Math.ceil(size / 4)
       continue
     }
@@ -91,7 +94,12 @@ async function* changedSince(http: Http, entity: string, first: number): AsyncGe
     const [next, from] = [textOf(uuid), millisecondsOf(changeDate)]
     if (next === undefined || from === undefined || (next === last && from === since))
       throw strange(name, 'a uuid and a changeDate that go on')
-    if (from < since) throw strange(name, 'records in the order of their changes')
+    if (from < since) {
+      // Their order is that of their own changes, and parts of them were changed later: all of those have to come at once.
+      if (2 * size > most) throw strange(name, 'records in the order of their changes')
+      size *= 2
+      continue
+    }
     ;[last, since] = [next, from]
   }
 }
