@@ -1,5 +1,6 @@
 import { fieldsOf, listIn, textOf } from '../http/answers.ts'
 import type { Http } from '../http/connection.ts'
+import { fewerAtOnce } from '../http/fewer-at-once.ts'
 import { type Asking, overlapSeconds, type Page } from '../system.ts'
 import { before } from '../tables/moments.ts'
 
@@ -62,25 +63,18 @@ async function* pagesOf(
   const table = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}.svc/Submissions`
   let path = table
   let query = new URLSearchParams({ $expand: '*', ...(filter !== undefined && { $filter: filter }) })
-  let top = pageSize
+  let most = pageSize
   for (;;) {
-    query.set('$top', String(top))
-    const asked = { what, query: Object.fromEntries(query) }
-    const answer = await http.json(path, asked).catch((error: { code?: unknown }) => {
-      // Submissions with long lists may be large: where a page is too much at once, fewer are asked for.
-      if (error.code === 'ANSWER_TOO_LARGE' && top > 1) return undefined
-      throw error
-    })
-    if (answer === undefined) {
-      top = Math.ceil(top / 4)
-      continue
-    }
+    const [at, wanted] = [path, Object.fromEntries(query)]
+    // Submissions with long lists may be large.
+    const { answer, limit } = await fewerAtOnce(most, (top) => http.json(at, { what, query: { ...wanted, $top: top } }))
+    most = limit
     yield listIn(answer, name, 'value')
     const next = textOf(fieldsOf(answer, name)['@odata.nextLink'])
     if (next === undefined) return
     const link = http.follow(next)
-    const at = link.indexOf('?')
-    path = at < 0 ? link : link.slice(0, at)
-    query = new URLSearchParams(at < 0 ? '' : link.slice(at))
+    const mark = link.indexOf('?')
+    path = mark < 0 ? link : link.slice(0, mark)
+    query = new URLSearchParams(mark < 0 ? '' : link.slice(mark))
   }
 }
