@@ -51,13 +51,11 @@ await main(async () => {
   const filesDirectory = config.FILES_DIRECTORY
   await mkdir(filesDirectory, { recursive: true })
 
-  const { db, pool } = connect<DB>(config.PIPELINE_DATABASE_URL, {
+  const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
     name: 'pipeline worker',
     // The error itself drags its whole connection into the log.
     onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
   })
-  // One that breaks between two statements of a transaction is noticed by the second; unheard, it would end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
   await demandMigrated(db)
   const queue = await openWorkerQueue({
     connectionString: config.PIPELINE_DATABASE_URL,

@@ -39,6 +39,8 @@ export function connect<DB>(
     types: { getTypeParser },
   })
   pool.on('error', onError)
+  // One that breaks between two statements of a transaction is noticed by the second; unheard, it would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
   return { db, pool, [Symbol.asyncDispose]: () => db.destroy() }
 }

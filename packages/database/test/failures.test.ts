@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { brokenConstraint, connect, isUnavailable, transaction } from '../src/index.ts'
@@ -22,6 +23,25 @@ describe('a connection', () => {
   it('has no statement compiled', async () => {
     await using connection = connect<unknown>(server, { name: 'test' })
     expect((await sql`show jit`.execute(connection.db)).rows).toEqual([{ jit: 'off' }])
+  })
+
+  it('that breaks between two statements fails the second, and ends nothing else', async () => {
+    await using connection = connect<unknown>(server, { name: 'test' })
+    await using other = connect<unknown>(server, { name: 'test' })
+    const failure = await failureOf(
+      connection.db.transaction().execute(async (trx) => {
+        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx)
+        const { pid } = rows[0]!
+        await sql`select pg_terminate_backend(${pid})`.execute(other.db)
+        const gone = sql`select from pg_stat_activity where pid = ${pid}`
+        while ((await gone.execute(other.db)).rows.length > 0);
+        // The socket's end arrives in a turn of its own.
+        await setTimeout(100)
+        await sql`select 1`.execute(trx)
+      }),
+    )
+    expect(isUnavailable(failure)).toBe(true)
+    expect((await sql`select 1 as one`.execute(connection.db)).rows).toEqual([{ one: 1 }])
   })
 
   it('tells what is down from what is wrong', async () => {
