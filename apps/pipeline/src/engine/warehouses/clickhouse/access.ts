@@ -72,6 +72,8 @@ export async function provision({ key, service, load, read }: ClientAccess): Pro
       for (const place of [own, everywhere(runPrefix(key)), everywhere(shownPrefix(key))])
         await run(`grant select, show on ${place} to ${quoted(to)}`)
     const writing = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
+    // Servers that ask for it before a table is made.
+    await run(`grant table engine on MergeTree to ${quoted(load.user)}`)
     for (const place of [runPrefix(key), shownPrefix(key)])
       await run(`grant ${writing} on ${everywhere(place)} to ${quoted(load.user)}`)
   } catch (error) {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { putBack, setAside, widens } from './follow-views.ts'
@@ -10,6 +11,11 @@ import { type Mark, markIn, readShape } from './shape.ts'
 
 /** The decision: a table whose comment names a publication. The server makes one of that name once, whoever asks. */
 const decision = 'publishing'
+
+/** What a table is called that somebody has taken to swap it. */
+const claimed = 'swap_'
+/** Milliseconds between looks at what others do to the same table, about; and how often. */
+const patience = { tries: 40, wait: 250 }
 
 /** Decides for this publication. False while another one is decided on and not settled yet. */
 export async function decide(access: ClientAccess, publication: string): Promise<boolean> {
@@ -60,11 +66,12 @@ export async function settle(access: ClientAccess, publication: string): Promise
   await forget(access, publication)
 }
 
+/** Somebody else may be at it too: what is not waiting any more when it is looked for has its place by the time that is looked at. */
 async function standing(access: ClientAccess, one: Decided): Promise<'done' | 'due' | 'overtaken'> {
+  const waiting = await stagedAs(access, one.load)
   const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
   if (target?.mark?.load === one.load) return 'done'
-  if ((target?.uuid ?? '') !== one.base) return 'overtaken'
-  return (await stagedAs(access, one.load)) ? 'due' : 'overtaken'
+  return waiting && (target?.uuid ?? '') === one.base ? 'due' : 'overtaken'
 }
 
 /**
@@ -73,11 +80,18 @@ async function standing(access: ClientAccess, one: Decided): Promise<'done' | 'd
  */
 async function bringAbout(access: ClientAccess, one: Decided): Promise<void> {
   const target = { database: databaseOf({ key: access.key, schema: one.schema }), name: one.table }
-  for (let tries = 0; tries < 10; tries += 1) {
+  let others = ''
+  for (let tries = 0; tries < patience.tries; tries += 1) {
+    if (tries > 0) await sleep(patience.wait * (0.5 + Math.random()))
     if ((await readShape(access.service, target.database, target.name))?.mark?.load === one.load) return
     const staged = await stagedAs(access, one.load)
     if (!staged) continue
-    const claim = { database: staged.database, name: `swap_${randomBytes(8).toString('hex')}` }
+    // Somebody took it to swap it just now, and is let do so; unless it stays there, for they may be dead.
+    if (staged.name.startsWith(claimed) && staged.name !== others) {
+      others = staged.name
+      continue
+    }
+    const claim = { database: staged.database, name: `${claimed}${randomBytes(8).toString('hex')}` }
     try {
       await execute(access.service, `rename table ${place(staged)} to ${place(claim)}`)
       if ((await markOf(access, claim))?.load !== one.load) continue
