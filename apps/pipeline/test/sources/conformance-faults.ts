@@ -103,12 +103,12 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
           atPage(open, 1, fault, { on: true })
           const cancel = new AbortController()
           const before = open.pages().length
-          let over = false
+          const state = { over: false }
           const loading = open
             .load('FULL', cancel.signal)
             .catch((error: unknown) => error)
-            .finally(() => (over = true))
-          while (open.pages().length === before && !over) await new Promise((resolve) => setImmediate(resolve))
+            .finally(() => (state.over = true))
+          while (open.pages().length === before && !state.over) await new Promise((resolve) => setImmediate(resolve))
           const reason = new Error('cancelled')
           const from = performance.now()
           cancel.abort(reason)
