@@ -78,6 +78,19 @@ describe('ODK Central', () => {
     expect(open.pages().map(({ query }) => query.get('$top'))).toEqual(['1000', '250', '63', '16', '16', '16'])
   })
 
+  it('does not tell the token of its session, with or without what stands in front of it', async () => {
+    await using open = (await opened()).open
+    open.server.fault = (request) => {
+      const { authorization = '' } = request.headers
+      const message = `${authorization}, that is ${authorization.replace('Bearer ', '')}`
+      return open.isPage(request) ? { status: 400, body: { message } } : undefined
+    }
+    await expect(open.load()).rejects.toMatchObject({
+      message: expect.stringContaining('[redacted], that is [redacted]'),
+    })
+    expect(open.said.join()).not.toContain('session-1')
+  })
+
   it('asks for a project before it says which forms there are', async () => {
     await using open = (await opened()).open
     const reading = open.reading({ settings: { project: undefined } })

@@ -54,8 +54,8 @@ export function openHttp(connection: Connection, parts: HttpParts): Http {
   const { signal, patience, secrets } = parts
   const base = baseOf(connection.url, connection.without)
   const { host } = new URL(base)
-  const given = Object.values(connection.headers ?? {})
-  let words = wordsWithout([...secrets, ...given, ...given.map((value) => value.replace(/^\S+ /, ''))])
+  const given = sentIn(connection.headers ?? {})
+  let words = wordsWithout([...secrets, ...given])
   let session: Promise<Readonly<Record<string, string>>> | undefined
 
   const scene = (asked?: Asked): Scene => ({
@@ -70,7 +70,7 @@ export function openHttp(connection: Connection, parts: HttpParts): Http {
     const { signIn } = connection
     if (!signIn) return {}
     session ??= signIn(open(false)).then((headers) => {
-      words = wordsWithout([...secrets, ...given, ...Object.values(headers)])
+      words = wordsWithout([...secrets, ...given, ...sentIn(headers)])
       return headers
     })
     return await session
@@ -176,6 +176,10 @@ async function rest(seconds: number, { signal, alive }: Pick<HttpParts, 'signal'
     alive()
   }
 }
+
+/** What headers say, also without the kind of credentials in front of it: servers say back one or the other. */
+const sentIn = (headers: Readonly<Record<string, string>>): string[] =>
+  Object.values(headers).flatMap((value) => [value, value.replace(/^\S+ /, '')])
 
 function refusalOf(error: unknown, scene: Scene): Refusal {
   if (error instanceof Refused) return error.refusal
