@@ -103,7 +103,7 @@ const drivers: Record<string, string | string[]> = {
   hyparquet: 'apps/pipeline/src/engine/sources/files/parquet/',
   'hyparquet-compressors': 'apps/pipeline/src/engine/sources/files/parquet/',
   yauzl: 'apps/pipeline/src/engine/sources/files/',
-  aws4fetch: 'apps/pipeline/src/engine/sources/objects/s3/',
+  aws4fetch: ['objects/s3/', 'systems/function/'].map((room) => `apps/pipeline/src/engine/sources/${room}`),
   'oidc-provider': 'apps/identity/src/oidc/',
   'openid-client': 'apps/identity/src/sign-in/federated/',
   '@node-rs/argon2': 'apps/identity/src/sign-in/password.ts',

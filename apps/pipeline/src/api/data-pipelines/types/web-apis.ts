@@ -34,20 +34,18 @@ export const functionCall = connected({
   checkConnection({ functionSource: { url, functionName } }) {
     if (url === undefined && functionName === undefined)
       throw problems.refused('/functionSource/url', 'Say which function: its address, or its name at AWS Lambda.')
-    if (url !== undefined && functionName !== undefined)
-      throw problems.refused('/functionSource/functionName', 'Either an address or a name: leave one of them out.')
     if (url !== undefined) demandAddress('/functionSource/url', url, { query: true })
   },
-  checkSecrets({ functionSource: { url } }, secrets) {
+  checkSecrets({ functionSource: { functionName } }, secrets) {
     demandPair(secrets, 'functionSource')
-    if (url === undefined && 'authToken' in secrets)
+    if (functionName !== undefined && 'authToken' in secrets)
       throw problems.refused('/functionSource/authToken', 'A token is for an address; AWS Lambda takes an access key.')
-    if (url !== undefined && 'accessKey' in secrets)
+    if (functionName === undefined && 'accessKey' in secrets)
       throw problems.refused('/functionSource/accessKey', 'An access key is for AWS Lambda; an address takes a token.')
   },
   meantFor: ({ functionSource: { url, headerName } }) => [url === undefined ? '' : sameAddress(url), headerName ?? ''],
   name({ functionSource: { url, functionName } }) {
-    return (url === undefined ? functionName! : hostOf(url)).slice(0, 255)
+    return (functionName ?? hostOf(url!)).slice(0, 255)
   },
 })
 

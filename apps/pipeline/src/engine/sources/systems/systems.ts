@@ -6,6 +6,7 @@ import { systemSource, type SystemParts } from './system-source.ts'
 /** Every system that is asked by HTTP, one line each. */
 const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
   FHIR: async () => (await import('./fhir/fhir.ts')).fhir,
+  FUNCTION: async () => (await import('./function/function.ts')).functionCall,
   SOURCE_SYSTEM_A: async () => (await import('./bhima/bhima.ts')).bhima,
   SOURCE_SYSTEM_B: async () => (await import('./commcare/commcare.ts')).commcare,
   SOURCE_SYSTEM_C: async () => (await import('./dhis2/dhis2.ts')).dhis2,

@@ -7,12 +7,19 @@ import { variant } from '../variant.ts'
 export const functionAccess = access(
   'FunctionPlace',
   {
-    url: Type.Optional(field(Address, 'Address', 'Of a function that is called by HTTPS.', 'https://example.org/rows')),
+    url: Type.Optional(
+      field(
+        Address,
+        'Address',
+        'Of a function that is called by HTTPS; with the name of a function, of an own endpoint of AWS Lambda.',
+        'https://example.org/rows',
+      ),
+    ),
     functionName: Type.Optional(
       field(
         Type.String({ minLength: 1, maxLength: 255, pattern: '^[A-Za-z0-9:_$/-]+$' }),
         'Function',
-        'The name or ARN of a function of AWS Lambda. Either this or an address.',
+        'The name or ARN of a function of AWS Lambda; absent where the address is that of the function itself.',
         'monthly-cases',
       ),
     ),

@@ -16,6 +16,16 @@ export interface Connection {
    * and once more when the system says 401, since sessions end. Its `http` is not signed in.
    */
   signIn?(http: Http): Promise<Readonly<Record<string, string>>>
+  /** What is sent besides, for systems that want each request signed with what is in it. Asked anew each time that it goes out. */
+  sign?(request: Unsigned): Promise<Readonly<Record<string, string>>>
+}
+
+/** A request that is about to go out. */
+export interface Unsigned {
+  method: string
+  url: URL
+  headers: Readonly<Record<string, string>>
+  body?: string
 }
 
 /** How one thing is asked. */

@@ -80,18 +80,16 @@ export function openHttp(connection: Connection, parts: HttpParts): Http {
   async function exchange(url: URL, asked: Asked, { own, fetch }: Way): Promise<Response> {
     const { body, method = 'GET' } = asked
     const form = body instanceof URLSearchParams
-    const init = {
-      method,
-      signal,
-      headers: {
-        accept: 'application/json',
-        ...(body && { 'content-type': form ? 'application/x-www-form-urlencoded' : 'application/json' }),
-        ...connection.headers,
-        ...(own && (await signedIn())),
-        ...asked.headers,
-      },
-      ...(body && { body: form ? body.toString() : JSON.stringify(body) }),
+    const sent = form ? body.toString() : body && JSON.stringify(body)
+    const headers = {
+      accept: 'application/json',
+      ...(body && { 'content-type': form ? 'application/x-www-form-urlencoded' : 'application/json' }),
+      ...connection.headers,
+      ...(own && (await signedIn())),
+      ...asked.headers,
     }
+    const signature = own && (await connection.sign?.({ method, url, headers, ...(sent && { body: sent }) }))
+    const init = { method, signal, headers: { ...headers, ...signature }, ...(sent && { body: sent }) }
     let at = url
     for (let hops = 0; ; hops += 1) {
       const response = await fetch.fetch(at, init)

@@ -19,6 +19,8 @@ const spellingsOf = (secret: string): string[] => [
 
 /** The keys under which systems say what is wrong. */
 const keys = ['detail', 'message', 'error_description', 'description', 'title', 'error', 'reason', 'diagnostics']
+  // Those of AWS.
+  .concat('Message', 'errorMessage')
 
 /** What an answer says for people, in the JSON of any of the systems or in plain text; undefined where it says nothing. */
 export function saidIn(text: string): string | undefined {

@@ -1,0 +1,81 @@
+import type { SourceSecrets } from '../../../../source-secrets.ts'
+import type { Choice } from '../../reading.ts'
+import { SourceProblem } from '../../source.ts'
+import { fieldsOf, listIn, textOf } from '../http/answers.ts'
+import type { Connection, Http } from '../http/connection.ts'
+import { demandSecret, type SettingsOf } from '../system.ts'
+import { awsSignature } from './aws-signature.ts'
+
+type Place = SettingsOf<'FUNCTION'>['functionSource']
+
+const name = 'AWS Lambda'
+const arn = /^(?:arn:[^:]+:lambda:)?(?<region>[a-z]{2}(?:-[a-z]+)+-\d):/
+const functions = '2015-03-31/functions'
+
+/** AWS Lambda in the region of the function, asked as whom the access key is of. */
+export function lambda(place: Place, secrets: SourceSecrets): Connection {
+  const key = {
+    accessKeyId: demandSecret(secrets, 'accessKey', 'an access key that may invoke the function'),
+    secretAccessKey: demandSecret(secrets, 'secretKey', 'the secret key of the access key'),
+  }
+  const region = regionOf(place)
+  const country = region.startsWith('cn-') ? '.cn' : ''
+  return {
+    url: place.url ?? `https://lambda.${region}.amazonaws.com${country}`,
+    sign: (request) => awsSignature(request, key, region),
+  }
+}
+
+/** An ARN says it; else the settings have to. */
+function regionOf({ functionName = '', region }: Place): string {
+  const said = arn.exec(functionName)?.groups?.['region']
+  if (said !== undefined) return said
+  if (region !== undefined && region !== 'DEFAULT') return region.toLowerCase().replaceAll('_', '-')
+  throw new SourceProblem(
+    'REGION_MISSING',
+    'Nothing says in which region of AWS Lambda the function is: give the pipeline its region, or the ARN of the function.',
+  )
+}
+
+/** Where a function is invoked. */
+export function invocationPath({ functionName = '', qualifier }: Place): string {
+  const version = qualifier === undefined ? '' : `?Qualifier=${encodeURIComponent(qualifier)}`
+  return `${functions}/${encodeURIComponent(functionName)}/invocations${version}`
+}
+
+/**
+ * What is asked, with refusals of the access key told from those of the function: AWS answers 403 to both. Throws `SourceProblem`
+ * AUTHENTICATION_FAILED.
+ */
+export async function keyTold<T>(asking: Promise<T>): Promise<T> {
+  try {
+    return await asking
+  } catch (error) {
+    if (!(error instanceof SourceProblem) || error.code !== 'PERMISSION_DENIED') throw error
+    const [, said] = /It says: (.*(?:signature|security token|credential).*)$/i.exec(error.message) ?? []
+    if (said === undefined) throw error
+    throw new SourceProblem(
+      'AUTHENTICATION_FAILED',
+      `AWS refuses the access key (403): check it, its secret key, and that the clock of this server is right. It says: ${said}`,
+      { cause: error },
+    )
+  }
+}
+
+/** All functions of the region that the account may list, page by page. */
+export async function functionsOf(http: Http): Promise<Choice[]> {
+  const found: Choice[] = []
+  let marker: string | undefined
+  do {
+    const query = { MaxItems: 50, Marker: marker }
+    const answer = await keyTold(http.json(`${functions}/`, { query, what: 'The list of functions' }))
+    for (const one of listIn(answer, name, 'Functions')) {
+      const { FunctionName, FunctionArn } = fieldsOf(one, name)
+      const [called, id] = [textOf(FunctionName), textOf(FunctionArn)]
+      if (called !== undefined && id !== undefined) found.push({ id, code: called, name: called })
+    }
+    const next = textOf(fieldsOf(answer, name)['NextMarker'])
+    marker = next === marker ? undefined : next
+  } while (marker !== undefined)
+  return found
+}
