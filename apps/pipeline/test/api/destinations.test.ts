@@ -311,7 +311,7 @@ describe('a run', () => {
       const began = Date.now()
       await owner.post(`/destinations/${id}/cancel`).expect(202)
       await until(() => worker.output().includes('"ending":"LOST"'))
-      expect(Date.now() - began).toBeLessThan(5_000)
+      expect(Date.now() - began).toBeLessThan(20_000)
       await owner.delete(`/destinations/${id}`).expect(204)
     } finally {
       dhis2.state.instead = undefined

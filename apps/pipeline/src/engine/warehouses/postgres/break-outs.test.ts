@@ -199,7 +199,7 @@ describe('SQL that tries to do more than read', () => {
     expect(await refusal(text)).toEqual(
       expect.objectContaining({ code: expect.stringMatching(/^(QUERY_TIMEOUT|RESULT_TOO_LARGE)$/) }),
     )
-    expect(Date.now() - begun).toBeLessThan(6_000)
+    expect(Date.now() - begun).toBeLessThan(30_000)
     expect(await nobody()).toEqual([])
   })
 

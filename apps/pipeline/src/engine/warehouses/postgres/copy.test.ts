@@ -98,7 +98,7 @@ describe('copying binary tuples', () => {
     await refused
     await load[Symbol.asyncDispose]()
     await sleep(200)
-    expect(performance.now() - start).toBeLessThan(1500)
+    expect(performance.now() - start).toBeLessThan(10_000)
     expect(await copying()).toEqual([])
     expect(
       (await scratch.superuser.query('select from pg_class where relname = $1', [load.stagingTable])).rowCount,

