@@ -7,6 +7,7 @@ import { systemSource, type SystemParts } from './system-source.ts'
 const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
   FHIR: async () => (await import('./fhir/fhir.ts')).fhir,
   FUNCTION: async () => (await import('./function/function.ts')).functionCall,
+  ONLINE_SPREADSHEET: async () => (await import('./google-sheets/google-sheets.ts')).googleSheets,
   SOURCE_SYSTEM_A: async () => (await import('./bhima/bhima.ts')).bhima,
   SOURCE_SYSTEM_B: async () => (await import('./commcare/commcare.ts')).commcare,
   SOURCE_SYSTEM_C: async () => (await import('./dhis2/dhis2.ts')).dhis2,

@@ -16,7 +16,7 @@ export const spreadsheetAccess = access(
   {
     serviceAccountKey: secret(
       'Service account',
-      'The JSON key file of an account that the spreadsheet is shared with. Without it, the spreadsheet has to be open to everybody who has its address.',
+      'The JSON key file of an account that the spreadsheet is shared with. Without it, an API key is needed.',
       '{"type": "service_account", "client_email": "…", "private_key": "…"}',
       10_000,
       '\\S',

@@ -1,0 +1,156 @@
+import type { Choice } from '../../reading.ts'
+import { SourceProblem } from '../../source.ts'
+import { fieldsOf, listIn, textOf } from '../http/answers.ts'
+import type { Query } from '../http/connection.ts'
+import { fewerAtOnce } from '../http/fewer-at-once.ts'
+import type { Asking, SettingsOf, System } from '../system.ts'
+import { namesOf, type Row, valueOf } from './cells.ts'
+import { addressOf, type Cells, cellsOf, type Tab } from './ranges.ts'
+import { signInAsAccount } from './sign-in.ts'
+
+type Settings = SettingsOf<'ONLINE_SPREADSHEET'>
+
+const name = 'Google Sheets'
+/** At once: a cell takes some hundred bytes on the way, and sixty requests a minute are what Google allows. */
+const [mostCells, mostRows] = [40_000, 4_000]
+/** The column that says which row of the sheet it is, counted as the sheet counts. */
+const place = '_row'
+
+/** Google Sheets: the rows of one tab, or of a part of it. */
+export const googleSheets: System<Settings> = {
+  name,
+
+  connect({ spreadsheetSource: { url } }, { serviceAccountKey, authToken }) {
+    // A pipeline is saved with Google's address only; another one is that of a server that speaks like Google's.
+    const { origin, hostname } = URL.canParse(url) ? new URL(url) : { origin: url, hostname: '' }
+    const own = hostname === 'docs.google.com' ? 'https://sheets.googleapis.com' : origin
+    if (serviceAccountKey) return { url: own, signIn: (http) => signInAsAccount(http, serviceAccountKey) }
+    if (authToken) return { url: own, headers: { 'x-goog-api-key': authToken } }
+    throw new SourceProblem(
+      'CREDENTIALS_MISSING',
+      'There is nothing to sign in with: give the pipeline the key of a service account, or an API key for a spreadsheet that is open to everybody.',
+    )
+  },
+
+  async test(asking) {
+    const { sheet } = asking.settings
+    const tabs = await tabsOf(asking)
+    if (sheet !== undefined) tabIn(tabs, sheet)
+  },
+
+  lookup: (kind, asking) => (kind === 'sheets' ? choicesOf(asking) : undefined),
+
+  async streams(asking) {
+    const { sheet, range, headerRow = true } = asking.settings
+    const tab = tabIn(await tabsOf(asking), sheet)
+    const cells = cellsOf(tab, range)
+    const windows = windowsOf(asking, tab, cells)
+    // The names are in the first rows, and have to be known before anything else.
+    const first = (await windows.next()).value ?? { from: cells.fromRow, rows: [] }
+    const named = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
+    const header = first.rows[named] ?? []
+    const nameAt = namesOf(header, [place])
+    const records = ({ from, rows }: Window, skipped: number) =>
+      rows.flatMap((row, index) => (index < skipped || row.length === 0 ? [] : [record(from + index, row, nameAt)]))
+    return {
+      name: tab.title,
+      key: [place],
+      columns: [
+        { path: place, dataType: 'INTEGER' as const },
+        ...header.flatMap((said, index) => (said === undefined ? [] : [{ path: nameAt(index) }])),
+      ],
+      // Days are written as texts here.
+      textsMayBeAnything: true,
+      async *pages() {
+        yield { records: records(first, named + 1) }
+        for await (const window of windows) yield { records: records(window, 0) }
+      },
+    }
+  },
+}
+
+function record(at: number, row: Row, nameAt: (index: number) => string): object {
+  const fields = row.flatMap((value, index) => (value === undefined ? [] : [[nameAt(index), value] as const]))
+  return Object.fromEntries<unknown>([[place, at], ...fields])
+}
+
+interface Window {
+  /** The row of the sheet that is the first here. */
+  from: number
+  /** Each ends with its last cell that holds something. */
+  rows: Row[]
+}
+
+/** All rows of a part of a tab, some thousand at once, or fewer where these are too much. */
+async function* windowsOf(asking: Asking<Settings>, tab: Tab, cells: Cells): AsyncGenerator<Window, void, void> {
+  const width = cells.toColumn - cells.fromColumn + 1
+  let most = Math.max(1, Math.min(mostRows, Math.floor(mostCells / width)))
+  for (let from = cells.fromRow; from <= cells.toRow; ) {
+    const begin = from
+    const { answer, limit } = await fewerAtOnce(most, async (some) => {
+      const part = { ...cells, fromRow: begin, toRow: Math.min(cells.toRow, begin + some - 1) }
+      const fields = 'sheets.data.rowData.values(effectiveValue,effectiveFormat.numberFormat.type)'
+      return gridIn(await spreadsheet(asking, { ranges: addressOf(tab, part), fields }))
+    })
+    most = limit
+    yield { from: begin, rows: answer }
+    from += limit
+  }
+}
+
+/** Rows and cells at the end that hold nothing are left out by Google, and so are lists that would be empty. */
+function gridIn(answer: unknown): Row[] {
+  const [sheet] = fieldsOf(answer, name)['sheets'] === undefined ? [] : listIn(answer, name, 'sheets')
+  const [data] = memberOf(sheet, 'data')
+  return memberOf(data, 'rowData').map((row) => {
+    const values = memberOf(row, 'values').map(valueOf)
+    return values.slice(0, values.findLastIndex((value) => value !== undefined) + 1)
+  })
+}
+
+const memberOf = (object: unknown, key: string): readonly unknown[] => {
+  const found = (object as Record<string, unknown> | null | undefined)?.[key]
+  return Array.isArray(found) ? (found as unknown[]) : []
+}
+
+async function tabsOf(asking: Asking<Settings>): Promise<Tab[]> {
+  const fields = 'sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))'
+  const answer = await spreadsheet(asking, { fields })
+  return listIn(answer, name, 'sheets').flatMap((one) => {
+    const { sheetId, title, sheetType, gridProperties } = fieldsOf(fieldsOf(one, name)['properties'], name)
+    // A chart may be a tab as well, and has no cells.
+    if (sheetType !== undefined && sheetType !== 'GRID') return []
+    const { rowCount, columnCount } = fieldsOf(gridProperties ?? {}, name)
+    const [called, rows, columns] = [textOf(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
+    return called === undefined ? [] : [{ id: textOf(sheetId) ?? '0', title: called, rows, columns }]
+  })
+}
+
+const choicesOf = async (asking: Asking<Settings>): Promise<Choice[]> =>
+  (await tabsOf(asking)).map(({ id, title }) => ({ id, code: title, name: title }))
+
+/** The tab of that name, or the first. Throws `SourceProblem`. */
+function tabIn(tabs: readonly Tab[], sheet: string | undefined): Tab {
+  const found = sheet === undefined ? tabs[0] : tabs.find(({ title }) => title === sheet)
+  if (found) return found
+  const there = tabs.slice(0, 20).map(({ title }) => `"${title}"`)
+  throw new SourceProblem(
+    'NOT_FOUND',
+    `The spreadsheet has no sheet ${sheet === undefined ? 'with cells' : `"${sheet}"`}: it has ${there.join(', ') || 'none'}. Choose one of them.`,
+  )
+}
+
+async function spreadsheet({ http, settings }: Asking<Settings>, query: Query): Promise<unknown> {
+  const [, id = ''] = /\/d\/([\w-]+)/.exec(settings.spreadsheetSource.url) ?? []
+  try {
+    return await http.json(`v4/spreadsheets/${id}`, { query, what: 'The spreadsheet' })
+  } catch (error) {
+    // 400, whatever is asked.
+    if (!(error instanceof SourceProblem) || !/API key (not valid|expired)/i.test(error.message)) throw error
+    throw new SourceProblem(
+      'AUTHENTICATION_FAILED',
+      'Google refuses the API key: check it, that it has not expired, and that it may be used for the Google Sheets API.',
+      { cause: error },
+    )
+  }
+}

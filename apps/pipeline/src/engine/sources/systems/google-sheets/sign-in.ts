@@ -1,0 +1,69 @@
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
+import { SourceProblem } from '../../source.ts'
+import { fieldsOf, strange, textOf } from '../http/answers.ts'
+import type { Http } from '../http/connection.ts'
+
+const name = 'Google Sheets'
+const scope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
+const usual = 'https://oauth2.googleapis.com/token'
+/** Seconds: what Google takes at most. */
+const lifetime = 3_600
+
+/** The JSON key file of a service account, as far as it is needed. */
+interface KeyFile {
+  email: string
+  key: KeyObject
+  keyId: string | undefined
+  /** Where tokens are given out. */
+  address: string
+}
+
+/** A signed statement of the account, for a token of an hour. The statement is good for that place alone. */
+export async function signInAsAccount(http: Http, keyFile: string): Promise<Record<string, string>> {
+  const account = read(keyFile)
+  const { origin, pathname } = new URL(account.address)
+  const body = new URLSearchParams({
+    grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    assertion: statement(account),
+  })
+  try {
+    const answer = await http.elsewhere(origin).json(pathname, { method: 'POST', body, repeatable: true })
+    const token = textOf(fieldsOf(answer, name)['access_token'])
+    if (token === undefined) throw strange(name, 'an access_token')
+    return { authorization: `Bearer ${token}` }
+  } catch (error) {
+    // Google says 400 to keys that it does not know or takes no more.
+    if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
+    const [, said = ''] = / (It says: .*)$/.exec(error.message) ?? []
+    throw refused(
+      `is not taken by Google: check that it was not deleted, and that the clock of this server is right. ${said}`,
+      error,
+    )
+  }
+}
+
+function statement({ email, key, keyId, address }: KeyFile): string {
+  const now = Math.floor(Date.now() / 1000)
+  const header = { alg: 'RS256', typ: 'JWT', ...(keyId !== undefined && { kid: keyId }) }
+  const claims = { iss: email, scope, aud: address, iat: now, exp: now + lifetime }
+  const text = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+  return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`
+}
+
+/** Named for what is wrong, never shown. */
+function read(text: string): KeyFile {
+  try {
+    const file = fieldsOf(JSON.parse(text), name)
+    const email = textOf(file['client_email'])
+    const key = createPrivateKey(String(file['private_key']))
+    const address = textOf(file['token_uri']) ?? usual
+    if (email !== undefined && key.asymmetricKeyType === 'rsa' && URL.canParse(address))
+      return { email, key, keyId: textOf(file['private_key_id']), address }
+  } catch {
+    // Whatever it is, it is no key file.
+  }
+  throw refused('cannot be read: check that it is the JSON file, whole, as Google gave it out.')
+}
+
+const refused = (what: string, cause?: Error): SourceProblem =>
+  new SourceProblem('AUTHENTICATION_FAILED', `The key of the service account ${what}`.trim(), cause && { cause })
