@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
+import { invoked } from './function.scene.ts'
+import { account, key } from './function-server.ts'
+
+let service: Service
+let owner: Asking
+let standIn: Awaited<ReturnType<typeof invoked>>
+let schema: string
+
+beforeAll(async () => {
+  service = await startService()
+  standIn = await invoked()
+  const { id } = await service.identity.client()
+  owner = service.as(await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(async () => {
+  await standIn?.server[Symbol.asyncDispose]()
+  await service?.stop()
+})
+
+describe('a function of AWS Lambda', () => {
+  const place = () => ({ url: standIn.server.url, functionName: 'people', region: 'EU_WEST_1' })
+
+  it('is tried, saved with its keys, and then says which others there are', async () => {
+    standIn.people.put({ id: 1 })
+    const own = { type: 'FUNCTION', functionSource: { ...place(), ...key } }
+    const { body: tried } = await owner.post('/data-pipelines/test-connection').send(own).expect(200)
+    expect(tried).toMatchObject({ status: 'OK' })
+    const { body: preview } = await owner.post('/data-pipelines/preview').send(own).expect(200)
+    expect(preview).toMatchObject({ height: 1, complete: true })
+    const { body: made, text } = await owner.post('/data-pipelines').send(pipelineBody(schema, own)).expect(201)
+    for (const value of Object.values(key)) expect(text).not.toContain(value)
+    const { body: found } = await owner.post(`/data-pipelines/${made.id}/lookups/functions`).send({ query: 'sto' })
+    expect(found).toEqual([{ id: `${account}stock`, code: 'stock', name: 'stock' }])
+    await owner.post(`/data-pipelines/${made.id}/lookups/surveys`).send({}).expect(404)
+  })
+
+  it('takes no token, as an address takes no access key', async () => {
+    const refused = async (functionSource: object) => {
+      const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })
+      return (body.errors as { pointer: string }[] | undefined)?.map(({ pointer }) => pointer)
+    }
+    expect(await refused({ ...place(), authToken: 'a-token' })).toEqual(['/functionSource/authToken'])
+    expect(await refused({ url: standIn.server.url, ...key })).toEqual(['/functionSource/accessKey'])
+  })
+})
