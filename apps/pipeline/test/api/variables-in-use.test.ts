@@ -7,9 +7,11 @@ import { samples, withSecrets } from './type-samples.ts'
 let service: Service
 let owner: Asking
 let schema: string
+let client: string
 beforeAll(async () => {
   service = await startService()
   const { id } = await service.identity.client()
+  client = id
   const roles = ['VARIABLE', 'SCHEMA', 'DATA_PIPELINE', 'DATA_QUALITY_CHECK'] as const
   owner = service.as(
     await service.identity.person(
@@ -82,6 +84,17 @@ describe('a variable that is used', () => {
     const both = await check(`select \${${password.name}}`)
     expect((await refused(password)).detail).toBe(
       `\${${password.name}} is used by the data quality checks "${both.name}" and the data pipelines "${second.name}". Take it out of them first.`,
+    )
+  })
+
+  it('is refused without the names of what is not shared with whoever asks', async () => {
+    const one = await variable()
+    await check(`select \${${one.name}}`)
+    await pipeline(database({ sqlQuery: `select * from t where year = \${${one.name}}` }))
+    const other = service.as(await service.identity.person(client, ['ROLE_MANAGE_VARIABLE']))
+    const { body } = await other.delete(`/variables/${one.id}`).expect(409)
+    expect(body.detail).toBe(
+      `\${${one.name}} is used by data quality checks that are not shared with you and data pipelines that are not shared with you. Take it out of them first.`,
     )
   })
 

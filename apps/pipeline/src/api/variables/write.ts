@@ -17,12 +17,13 @@ export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody
         pointer: '/name',
         before: 'Make another variable of the new name, and let them use that one first.',
         keyRing,
+        caller,
       })
     return variableColumns(body, current, caller.client, keyRing)
   },
 
-  beforeDelete: (trx, row, { keyRing }) =>
-    demandUnused(trx, row, { pointer: '/', before: 'Take it out of them first.', keyRing }),
+  beforeDelete: (trx, row, { keyRing, caller }) =>
+    demandUnused(trx, row, { pointer: '/', before: 'Take it out of them first.', keyRing, caller }),
 
   async afterDelete() {},
 }

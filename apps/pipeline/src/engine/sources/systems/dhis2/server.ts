@@ -16,7 +16,7 @@ export interface Server {
 
 /** Who is signed in, and what it is that answers. Throws `SourceProblem`; OTHER_PROTOCOL where it is no DHIS2. */
 export async function serverOf(http: Http): Promise<Server> {
-  const me = fieldsOf(await http.json('api/me', { query: { fields: 'id,username' }, what: 'The API' }), 'DHIS2')
+  const me = fieldsOf(await http.json('api/me', { query: { fields: 'id,username' } }), 'DHIS2')
   const info = fieldsOf(await http.json('api/system/info'), 'DHIS2')
   const version = textOf(info['version'])
   if (textOf(me['id']) === undefined || version === undefined) throw strange('DHIS2', 'user and version')
