@@ -312,6 +312,11 @@ describe('a run', () => {
       await owner.post(`/destinations/${id}/cancel`).expect(202)
       await until(() => worker.output().includes('"ending":"LOST"'))
       expect(Date.now() - began).toBeLessThan(20_000)
+      const { body: runs } = await owner.get(`/destinations/${id}/runs`).expect(200)
+      expect(runs[0]).toMatchObject({
+        status: 'CANCELLED',
+        message: 'The run was cancelled. What was sent before stays sent.',
+      })
       await owner.delete(`/destinations/${id}`).expect(204)
     } finally {
       dhis2.state.instead = undefined

@@ -3,6 +3,7 @@ import { type Asking, pipelineBody, schemaBody, type Service, startService } fro
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
 import { kobo } from './kobo.scene.ts'
 import type { StandIn } from './scene.ts'
+import { isFilledByAnother } from '../../src/engine/drops/table-taken.ts'
 
 let service: Service
 let owner: Asking
@@ -126,5 +127,24 @@ describe('a survey', () => {
       .send(pipelineBody(schema, { ...own, ...target('taken') }))
       .expect(201)
     expect(await run(made.body.id)).toMatchObject({ status: 'FAILED', errorCode: 'TABLE_TAKEN' })
+  })
+
+  it('leaves a group’s table to the pipeline with the longer name, where two could fill it', async () => {
+    const target = (tableName: string) => ({ dataWarehouseTarget: { schema: { id: schema }, tableName } })
+    for (const name of ['long', 'long__x'])
+      await owner
+        .post('/data-pipelines')
+        .send(pipelineBody(schema, target(name)))
+        .expect(201)
+    const { db } = service.stack
+    const { client, schema_name } = await db
+      .selectFrom('schemas')
+      .select(['client', 'schema_name'])
+      .where('uid', '=', schema)
+      .executeTakeFirstOrThrow()
+    const name = { client, schema: schema_name, table: 'long__x__y' }
+    expect(await isFilledByAnother(db, name, 'long')).toBe(true)
+    expect(await isFilledByAnother(db, name, 'long__x')).toBe(false)
+    expect(await isFilledByAnother(db, { ...name, table: 'long__other' }, 'long')).toBe(false)
   })
 })

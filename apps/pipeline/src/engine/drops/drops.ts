@@ -3,7 +3,7 @@ import type { DB, WarehouseDrops } from '../../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { filledTables } from './filled-tables.ts'
-import { isTableTaken } from './table-taken.ts'
+import { isFilledByAnother, isTableTaken } from './table-taken.ts'
 
 type Drop = Selectable<WarehouseDrops>
 
@@ -119,7 +119,11 @@ async function dropOne(
 /** A table, and before it those that its pipeline filled besides: it is what says which these are. Others have them by now, or they go. */
 async function dropWhole(db: Kysely<DB>, warehouse: Warehouse, target: Required<ToDrop>): Promise<void> {
   for (const table of await filledTables(warehouse, target.schema, target.table))
-    if (!(await isTableTaken(db, { ...target, table }))) await dropThere(warehouse, { ...target, table })
+    if (
+      !(await isTableTaken(db, { ...target, table })) &&
+      !(await isFilledByAnother(db, { ...target, table }, target.table))
+    )
+      await dropThere(warehouse, { ...target, table })
   await dropThere(warehouse, target)
 }
 

@@ -1,5 +1,26 @@
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
+
+/**
+ * Whether a table that a pipeline with this table fills besides is one of another pipeline's, whose name is longer: `a__b__c` is what
+ * `a__b` fills, and is shown and dropped with it, though `a` could fill it as well.
+ */
+export async function isFilledByAnother(
+  db: Kysely<DB>,
+  { client, schema, table }: TableName,
+  own: string,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('data_pipelines as o')
+    .innerJoin('schemas as s', 's.id', 'o.schema_id')
+    .select('o.id')
+    .where('s.client', '=', client)
+    .where('s.schema_name', '=', schema)
+    .where(sql<boolean>`starts_with(${table}, o.table_name || '__') and length(o.table_name) > length(${own})`)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
 
 export interface TableName {
   client: string

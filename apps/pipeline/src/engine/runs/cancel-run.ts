@@ -21,11 +21,17 @@ export async function cancelRun(
   return cancel(trx, queue, { runnableId })
 }
 
+const whatStays = sql<string>`'The run was cancelled.' || case (select kind from runnables r where r.id = runs.runnable_id)
+  when 'DATA_PIPELINE' then ' The old data stays.'
+  when 'VIEW' then ' The old data stays.'
+  when 'DESTINATION' then ' What was sent before stays sent.'
+  else '' end`
+
 async function cancel(trx: Transaction<DB>, queue: JobQueue, which: Which): Promise<Selectable<Runs> | undefined> {
   const [column, key] = 'id' in which ? (['id', which.id] as const) : (['runnable_id', which.runnableId] as const)
   const run = await trx
     .updateTable('runs')
-    .set({ state: 'CANCELLED', finished_at: sql`now()`, message: 'The run was cancelled. The old data stays.' })
+    .set({ state: 'CANCELLED', finished_at: sql`now()`, message: whatStays, error_code: null })
     .where(column, '=', key)
     .where('state', 'in', before('CANCELLED'))
     .returningAll()

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { isTableTaken } from '../drops/table-taken.ts'
+import { isFilledByAnother, isTableTaken } from '../drops/table-taken.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import type { Feed } from '../sources/source.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
@@ -14,10 +14,11 @@ export async function* ownTables(
 ): AsyncGenerator<Feed, void, void> {
   for await (const feed of feeds) {
     const other = feed.table !== '' && feed.table !== table
-    if (other && (await isTableTaken(db, { client, schema, table: feed.table }, id)))
+    const name = { client, schema, table: feed.table }
+    if (other && ((await isTableTaken(db, name, id)) || (await isFilledByAnother(db, name, table))))
       throw new LoadProblem(
         'TABLE_TAKEN',
-        `The source fills a table "${feed.table}" as well, and another pipeline or a view of schema "${schema}" is called like that. Rename one of them.`,
+        `The source fills a table "${feed.table}" as well, and another pipeline of schema "${schema}" fills it, or another pipeline or a view is called like that. Rename one of them.`,
       )
     yield feed
   }
