@@ -22,6 +22,9 @@ interface Manifest {
   needsToken: boolean
 }
 
+/** Bytes of the list of files: it is held as a whole. */
+const mostManifest = 32_000_000
+
 /** Seconds between two questions whether it is ready, where the server does not say. */
 const [soonest, latest] = [2, 30]
 
@@ -91,6 +94,7 @@ async function ready(http: Http, status: string, signal: AbortSignal): Promise<M
 
 async function manifestIn(answer: Downloaded): Promise<Manifest | undefined> {
   if (answer.size === 0 || answer.headers.has('x-progress')) return undefined
+  if (answer.size > mostManifest) throw tooManyFiles()
   const chunks: Buffer[] = []
   for await (const chunk of answer.chunks()) chunks.push(Buffer.from(chunk))
   let said: unknown
@@ -109,6 +113,12 @@ async function manifestIn(answer: Downloaded): Promise<Manifest | undefined> {
   })
   return { transactionTime: time, files, needsToken: requiresAccessToken === true }
 }
+
+const tooManyFiles = (): SourceProblem =>
+  new SourceProblem(
+    'ANSWER_TOO_LARGE',
+    'The list of files of the export is larger than 32 MB. Choose fewer types of resources, or load by search.',
+  )
 
 /** Files may wait at another host, which gets no credentials. */
 async function download(http: Http, url: string, needsToken: boolean): Promise<Downloaded> {

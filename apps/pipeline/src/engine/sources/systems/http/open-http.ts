@@ -97,8 +97,9 @@ export function openHttp(connection: Connection, parts: HttpParts): Http {
       if (to === null) return response
       await response.body?.cancel()
       const next = URL.canParse(to, at.href) ? new URL(to, at) : undefined
+      // The port counts: behind another one is somebody else. From http to https, both by their usual ports, the host is the same.
       const safer = next && (next.protocol === at.protocol || next.protocol === 'https:')
-      if (!next || !safer || next.hostname !== at.hostname || hops === mostRedirects || method !== 'GET')
+      if (!next || !safer || next.host !== at.host || hops === mostRedirects || method !== 'GET')
         throw new Refused(redirectsElsewhere(next ? next.host : 'no address', scene(asked)))
       at = next
     }

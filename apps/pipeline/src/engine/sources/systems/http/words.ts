@@ -13,6 +13,7 @@ export function wordsWithout(secrets: readonly string[]): (text: string) => stri
 const spellingsOf = (secret: string): string[] => [
   secret,
   encodeURIComponent(secret),
+  new URLSearchParams({ a: secret }).toString().slice(2),
   JSON.stringify(secret).slice(1, -1),
   Buffer.from(secret).toString('base64'),
 ]

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { guardedFetch } from '@sluice/http/guarded-fetch'
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { type Request, type Answer, type Server, startServer } from '../../../../../test/sources/stand-in.ts'
+import { exported } from '../fhir/export.ts'
 import { baseOf, type Connection } from '../http/connection.ts'
 import { openHttp } from '../http/open-http.ts'
 import { retryAfter } from '../http/patience.ts'
@@ -129,6 +130,14 @@ describe('a request', () => {
     await expect(asking().json('away')).rejects.toMatchObject({
       message: expect.stringContaining('leads to localhost'),
     })
+    // Behind another port is somebody else, who is not to get what shows who asks.
+    server.requests.length = 0
+    answer = () => ({ status: 302, headers: { location: 'https://127.0.0.1:9200/at/x' } })
+    await expect(asking().json('port')).rejects.toMatchObject({
+      code: 'REDIRECTED',
+      message: expect.stringContaining('leads to 127.0.0.1:9200'),
+    })
+    expect(paths()).toEqual(['/at/port'])
   })
 
   it('keeps digits that JavaScript would round', async () => {
@@ -240,6 +249,22 @@ describe('what a system says', () => {
     const text = `${token}\n${encodeURIComponent(token)}\t${Buffer.from(token).toString('base64')} ${JSON.stringify('p"w')} ${'x'.repeat(600)}`
     expect(words(text)).toMatch(/^\[redacted\] \[redacted\] \[redacted\] "\[redacted\]" x+$/)
     expect(words(text)).toHaveLength(500)
+    const form = new URLSearchParams({ password: 'pass word!x' })
+    expect(wordsWithout(['pass word!x'])(`not ${form.toString()}`)).toBe('not password=[redacted]')
+  })
+})
+
+describe('the list of files of an export', () => {
+  it('is refused where it is larger than what is held', async () => {
+    const said = JSON.stringify({ transactionTime: '2026-03-01T10:00:00Z', output: [] })
+    answer = ({ path }): Answer =>
+      path.endsWith('$export')
+        ? { status: 202, headers: { 'content-location': '/at/status' } }
+        : { headers: { 'content-type': 'application/json' }, body: said + ' '.repeat(32_000_000) }
+    const http = asking({}, { maxBytes: 40_000_000 })
+    const signal = new AbortController().signal
+    const pages = exported({ http, signal, log: () => {} }, { prefix: 'fhir', types: ['Patient'] })('Patient')
+    await expect(pages.next()).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
   })
 })
 
