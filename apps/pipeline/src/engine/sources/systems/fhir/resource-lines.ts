@@ -1,8 +1,9 @@
 import { strange } from '../http/answers.ts'
 import { parseJson } from '../tables/exact-numbers.ts'
 
-/** Resources that are given at once, and characters that one may have. */
+/** Resources that are given at once, characters after which no more are taken along, and those that one may have. */
 const batch = 200
+const mostInBatch = 16_000_000
 const longest = 32_000_000
 
 /** The resources of a file of lines, without their type. Throws `SourceProblem` OTHER_PROTOCOL for what is none. */
@@ -12,6 +13,7 @@ export async function* resourceLines(
 ): AsyncGenerator<unknown[], void, void> {
   const decoder = new TextDecoder()
   let records: unknown[] = []
+  let characters = 0
   let rest = ''
 
   function take(line: string): void {
@@ -23,7 +25,9 @@ export async function* resourceLines(
       throw strange('FHIR', 'a resource in each line of its export')
     }
     const { resourceType, ...fields } = resource as Record<string, unknown>
-    if (resourceType === type) records.push(fields)
+    if (resourceType !== type) return
+    records.push(fields)
+    characters += line.length
   }
 
   for await (const chunk of chunks) {
@@ -32,9 +36,10 @@ export async function* resourceLines(
     if (rest.length > longest) throw strange('FHIR', 'an end of a line in its export')
     for (const line of lines) {
       take(line)
-      if (records.length < batch) continue
+      if (records.length < batch && characters < mostInBatch) continue
       yield records
       records = []
+      characters = 0
     }
   }
   take(rest + decoder.decode())

@@ -2,6 +2,8 @@ import { strange } from '../http/answers.ts'
 import { parseJson } from './exact-numbers.ts'
 
 const mostRecord = 16_000_000
+/** Bytes after which a batch is full, however few are in it. */
+const mostInBatch = 16_000_000
 
 const quote = 0x22
 const backslash = 0x5c
@@ -10,14 +12,15 @@ const opening = new Set([0x5b, 0x7b])
 const closing = new Set([0x5d, 0x7d])
 
 /**
- * The members of one list of JSON in UTF-8, so many at once, of which no more is held than they are. Throws `SourceProblem` where it is no list,
- * has no end, or a member is larger than 16 MB.
+ * The members of one list of JSON in UTF-8, so many at once or 16 MB of them, of which no more is held than they are. Throws `SourceProblem`
+ * where it is no list, has no end, or a member is larger than 16 MB.
  */
 export async function* jsonRecords(
   chunks: AsyncIterable<Buffer>,
   { system, batch = 500 }: { system: string; batch?: number },
 ): AsyncGenerator<unknown[], void, void> {
   let records: unknown[] = []
+  let bytes = 0
   /** The member at hand, as far as it came with earlier chunks. */
   let parts: Buffer[] = []
   let held = 0
@@ -30,6 +33,7 @@ export async function* jsonRecords(
     const text = Buffer.concat([...parts, part])
       .toString()
       .trim()
+    bytes += held + part.length
     parts = []
     held = 0
     if (text === '') return
@@ -62,9 +66,10 @@ export async function* jsonRecords(
       } else if (byte === comma && depth === 1) {
         take(chunk.subarray(from, at))
         from = at + 1
-        if (records.length >= batch) {
+        if (records.length >= batch || bytes >= mostInBatch) {
           yield records
           records = []
+          bytes = 0
         }
       }
     }
