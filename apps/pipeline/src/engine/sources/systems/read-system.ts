@@ -22,8 +22,8 @@ interface Kept {
   tables: string[]
 }
 
-/** Records after which others get their turn on the event loop. */
-const atATime = 200
+/** Milliseconds after which others get their turn on the event loop: few records may be much work. */
+const atATime = 25
 
 export interface SystemToRead {
   system: System
@@ -127,10 +127,14 @@ async function readStream(
 ): Promise<unknown> {
   let cursor = from
   let held = false
+  let turned = performance.now()
   for await (const page of stream.pages(from)) {
     signal.throwIfAborted()
-    for (const [index, record] of page.records.entries()) {
-      if (index % atATime === atATime - 1) await setImmediate()
+    for (const record of page.records) {
+      if (performance.now() - turned > atATime) {
+        await setImmediate()
+        turned = performance.now()
+      }
       const fits = told.trying(tables.records + 1, record, () => tables.add(record))
       // The later of two may be the newer one: the next reading has to begin before it.
       if (fits === false) held = true

@@ -3,7 +3,10 @@ import { BadRecord } from './tables/flatten.ts'
 
 /** Rows that were set aside and are told again where another table is read anew. */
 const mostTold = 1_000
+/** Characters of them. */
 const mostRaw = 4_000
+const mostColumn = 300
+const mostReason = 300
 
 /** How far a reading of several tables is, told as of one. */
 export interface Told {
@@ -27,7 +30,13 @@ export function tellReading(report: Report): Told {
   const rejected: RejectedRow[] = []
   let more = 0
 
-  function reject(row: RejectedRow): void {
+  function reject({ line, column, reason, raw }: RejectedRow): void {
+    const row: RejectedRow = {
+      line,
+      ...(column !== undefined && { column: beginning(column, mostColumn) }),
+      reason: beginning(reason, mostReason),
+      raw: beginning(raw, mostRaw),
+    }
     if (rejected.length < mostTold) rejected.push(row)
     else more += 1
     report.reject(row)
@@ -80,6 +89,18 @@ export function tellReading(report: Report): Told {
   }
 }
 
-/** What is wrong may be in the text itself: it is shown as it can be stored. */
-const rawOf = (record: unknown): string =>
-  (JSON.stringify(record) ?? String(record)).slice(0, mostRaw).replaceAll('\0', '␀').toWellFormed()
+/** The record as text; empty where it is nested deeper than can be written. */
+function rawOf(record: unknown): string {
+  try {
+    return JSON.stringify(record) ?? String(record)
+  } catch (error) {
+    if (error instanceof RangeError) return ''
+    throw error
+  }
+}
+
+/** As it can be stored, since what is wrong may be in the text itself; a copy, since a part of a long text keeps all of it in memory. */
+function beginning(text: string, most: number): string {
+  const shown = text.slice(0, most).replaceAll('\0', '␀').toWellFormed()
+  return text.length > most ? Buffer.from(shown).toString() : shown
+}

@@ -17,12 +17,15 @@ export interface RecordShape extends Flattening {
 }
 
 const mostTables = 100
+/** Ways to groups whose tables are remembered: to tell the name of one takes longer than to write a row. */
+const mostWays = 1_000
 
 /** Records of one kind become rows here, of a table and of those of its groups. Nothing of them is held but keys. */
 export class RecordTables implements Disposable {
   readonly root: TableSpool
   readonly shape: RecordShape
   readonly #groups = new Map<string, TableSpool>()
+  readonly #ways = new Map<string, TableSpool>()
   readonly #keys = new SeenKeys()
   readonly #directory: string
   readonly #limit: number
@@ -55,7 +58,7 @@ export class RecordTables implements Disposable {
     const { row, groups } = flatten(record, ids.length > 1 ? ids.map(idText).join('/') : id, this.shape)
     if (key.length > 0 && !this.#keys.add(JSON.stringify(ids))) return false
     this.root.add(row)
-    for (const group of groups) this.#group(group.groups).add(group.row)
+    for (const group of groups) this.#at(group.groups).add(group.row)
     return true
   }
 
@@ -77,6 +80,16 @@ export class RecordTables implements Disposable {
       { path: '_root_row_id', ...ofRecord },
       { path: '_index', dataType: 'INTEGER' },
     ]
+  }
+
+  #at(groups: readonly string[]): TableSpool {
+    const way = groups.join('\0')
+    const known = this.#ways.get(way)
+    if (known) return known
+    if (this.#ways.size === mostWays) this.#ways.clear()
+    const table = this.#group(groups)
+    this.#ways.set(way, table)
+    return table
   }
 
   #group(groups: readonly string[]): TableSpool {

@@ -85,6 +85,28 @@ describe('a system', () => {
     expect(new Set(tables).size).toBe(4)
   })
 
+  it('lets others have their turn between few records that are much work', async () => {
+    const records = Array.from({ length: 4 }, (_, id) => ({
+      id,
+      list: Array.from({ length: 20_000 }, () => ({ a: 1 })),
+    }))
+    let [turns, between] = [0, 0]
+    let over = false
+    const turn = () => {
+      turns += 1
+      if (!over) setImmediate(turn)
+    }
+    async function* pages(): AsyncGenerator<Page> {
+      setImmediate(turn)
+      turns = 0
+      yield { records }
+      over = true
+      between = turns
+    }
+    await read({ name: 'visits', key: ['id'], pages })
+    expect(between).toBeGreaterThan(0)
+  })
+
   it('takes a record once that comes twice, and begins the next reading before the second', async () => {
     const pages = pagesOf(
       { records: people(1, 3), cursor: 'first' },
