@@ -46,7 +46,8 @@ async function keep(name: string) {
     await superuser.query(`create database ${to} template ${from} strategy file_copy`)
     await superuser.query(`alter database ${from} allow_connections true`)
   }
-  const kept = `${name}_kept`
+  // Called like a test's own database it would be taken for one that somebody left.
+  const kept = `kept_${name}`
   const { rows: own } = await superuser.query('select datdba, datacl::text from pg_database where datname = $1', [name])
   await copy(name, kept)
   return async () => {

@@ -5,6 +5,8 @@ import type { Schedule } from './schedule.ts'
 import { instantsOf, offsetAt, wallAt } from './wall-clock.ts'
 
 const longestLook = 40 * 86_400_000
+/** Zones are up to 26 hours apart, and a day has 23 at least: what comes daily is always meant by the calendar. */
+const shorterThanDays = 20 * 3_600_000
 
 /**
  * The next times once a client has moved from one zone to another. What comes seldom is meant by the calendar: each day's
@@ -17,7 +19,7 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   const apart = Math.abs(offsetAt(from, now) - offsetAt(to, now))
   const last = lastTick(expression, from, now)
   const next = nextTick(expression, from, now)
-  if (last === undefined || next === undefined || next - last <= apart) return plain
+  if (last === undefined || next === undefined || next - last <= Math.min(apart, shorterThanDays)) return plain
   const [sameInNew] = instantsOf(to, wallAt(from, last))
   const run = nextTick(expression, to, sameInNew!)
   return run === undefined ? {} : { run, full: run }

@@ -151,6 +151,20 @@ describe('a client that moves to another zone', () => {
       '2026-06-12T00:00Z',
     ],
     [
+      'a whole day on: the day that has begun there is made up for at once',
+      'Pacific/Midway',
+      'Pacific/Fakaofo',
+      '2026-03-29T01:00Z',
+      '2026-03-28T11:00Z',
+    ],
+    [
+      'more than a day on: the day that is left out there is made up for at once',
+      'Pacific/Midway',
+      'Pacific/Kiritimati',
+      '2026-03-29T10:30Z',
+      '2026-03-28T10:00Z',
+    ],
+    [
       'in the middle of the day: the next midnight there',
       'UTC',
       'Europe/Oslo',
