@@ -11,14 +11,18 @@ export interface Cut {
   also?(): Promise<void>
 }
 
-/** Stands before a server and hands requests on, until it is told to cut: then nothing gets through any more. */
-export async function cuttingProxy(target: () => string) {
+/** Stands before a server and hands requests on, until it is told to cut: then nothing gets through any more. `hear` is told who asks what. */
+export async function cuttingProxy(target: () => string, hear: (user: string, sql: string) => void = () => {}) {
   let cut: Cut | undefined
   let seen = 0
   const server = createServer((request, response) => {
     const serve = async () => {
       seen += 1
       const body = await buffer(request)
+      const [user = ''] = Buffer.from((request.headers.authorization ?? '').slice('Basic '.length), 'base64')
+        .toString()
+        .split(':')
+      hear(user, new URL(request.url ?? '/', target()).searchParams.get('query') ?? body.toString())
       const [now, over] = [cut?.request === seen, cut !== undefined && seen > cut.request]
       if (over || (now && !cut!.heard)) {
         if (now) await cut!.also?.()

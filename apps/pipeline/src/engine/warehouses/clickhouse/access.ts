@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type Access, execute } from './http.ts'
+import { type Access, ClickHouseError, execute } from './http.ts'
 import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 
@@ -17,7 +17,10 @@ export interface ClientAccess {
 
 /** Gigabytes of memory that one query of users may take at the server. */
 const queryMemory = 4
-const mostSeconds = 86_400
+/** Gigabytes of memory that all queries of such a user may take together. */
+const userMemory = 4 * queryMemory
+/** The longest time that any statement of these users may be given; what we send ourselves asks for all of it. */
+export const mostSeconds = 604_800
 
 /** How to get in. The passwords are derived from those of the client's roles elsewhere, which they do not give away. */
 export function clickhouseAccess(
@@ -46,6 +49,19 @@ const ledger = `(
   load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
+/** Nought would be no limit at all, so every limit has a least value too. */
+function limitsOf(): string {
+  const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
+  return [
+    limit('max_memory_usage', queryMemory * 1024 ** 3),
+    limit('max_memory_usage_for_user', userMemory * 1024 ** 3),
+    limit('max_execution_time', 30, mostSeconds),
+  ].join(', ')
+}
+
+/** A table that names a disk of its own makes the server ask whatever host that disk is at. */
+const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
+
 /**
  * Makes the client's ledger and users, or mends them. Idempotent. The users' limits are part of them, so that no setting behind a
  * query lifts them; nobody but the service may read what is outside the client's own databases.
@@ -56,15 +72,20 @@ export async function provision({ key, service, load, read }: ClientAccess): Pro
   try {
     await run(`create database if not exists ${home}`)
     await run(`create table if not exists ${home}.ledger ${ledger}`)
-    const limits = `max_memory_usage = ${queryMemory * 1024 ** 3} max ${queryMemory * 1024 ** 3}, max_execution_time = 30 min 1 max ${mostSeconds}`
+    const limits = limitsOf()
     for (const [{ user, password }, more] of [
-      [load, ''],
+      [load, noDisks],
       // May pass settings with a query, within the limits, and can change nothing.
       [read, ', readonly = 2 readonly, allow_ddl = 0 readonly'],
     ] as const) {
       const identified = `identified with sha256_password by ${literal(password)}`
       await run(`create user if not exists ${quoted(user)} ${identified}`)
-      await run(`alter user ${quoted(user)} ${identified} settings ${limits}${more}`)
+      const altered = `alter user ${quoted(user)} ${identified} settings ${limits}`
+      await run(`${altered}${more}`).catch((error: unknown) => {
+        // Servers that know no limits on settings of tables.
+        if (more !== noDisks || !(error instanceof ClickHouseError)) throw error
+        return run(altered)
+      })
     }
     const everywhere = (prefix: string) => `${quoted(prefix)}*.*`
     const own = everywhere(schemaPrefix(key))

@@ -9,6 +9,8 @@ export interface Entry {
   bytes: number
   changes: TableChange[]
   fedColumns: string[]
+  /** The uuid of the table that waits: its name and its mark can be written by the client's own SQL, this cannot. */
+  staged?: string
   /** Rows of the whole table. */
   tableRows: number
   cursor?: unknown

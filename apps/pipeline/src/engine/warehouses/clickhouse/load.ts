@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { LostRun } from '../../lost-run.ts'
 import { type ColumnProfile, type Load, type LoadContent, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
-import type { ClientAccess } from './access.ts'
+import { type ClientAccess, mostSeconds } from './access.ts'
 import { execute, rowsOf } from './http.ts'
 import {
   checkColumnName,
@@ -27,7 +27,10 @@ export class ClickHouseLoad implements Load {
   /** `database.table`, quoted; the table has its target's name. */
   readonly stagingTable: string
   readonly database: string
-  readonly mark: Mark & { load: string }
+  /** In the comment of the table that is to be published. */
+  mark: Mark & { load: string }
+  /** The table itself, whatever its name; another one under its name is none of ours. */
+  uuid = ''
   readonly columns: readonly StagingColumn[]
   readonly place: string
   written: Counted | undefined
@@ -80,10 +83,10 @@ export class ClickHouseLoad implements Load {
     }
     const { place } = this
     try {
-      await execute(this.#access.service, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
+      await execute(this.#access.load, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
         body: body(),
         signal,
-        settings: { async_insert: 0, insert_deduplicate: 0 },
+        settings: { async_insert: 0, insert_deduplicate: 0, max_execution_time: mostSeconds },
       })
     } catch (error) {
       if (failure !== undefined) throw failure
@@ -104,8 +107,9 @@ export class ClickHouseLoad implements Load {
 
   async count(): Promise<number> {
     const [row] = await rowsOf<{ rows: number }>(
-      this.#access.service,
+      this.#access.read,
       `select count() as rows from ${this.stagingTable}`,
+      { settings: { max_execution_time: mostSeconds } },
     ).catch((error: unknown) => {
       throw warehouseProblem(error, this.place)
     })
@@ -159,12 +163,23 @@ export async function beginLoad(access: ClientAccess, target: LoadTarget): Promi
     const comment = literal(JSON.stringify({ run, attempt }))
     await execute(access.service, `create database if not exists ${quoted(load.database)} comment ${comment}`)
     await execute(access.service, createTable(load.stagingTable, columns, load.mark))
+    load.uuid = await uuidOf(access, load.database, table)
     return load
   } catch (error) {
     if (isCode(error, codes.tableExists))
       throw new LostRun(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
     throw warehouseProblem(error, place)
   }
+}
+
+/** Empty where there is no such table. */
+export async function uuidOf({ service }: ClientAccess, database: string, name: string): Promise<string> {
+  const [row] = await rowsOf<{ uuid: string }>(
+    service,
+    'select toString(uuid) as uuid from system.tables where database = {database:String} and name = {name:String}',
+    { parameters: { database, name } },
+  )
+  return row?.uuid ?? ''
 }
 
 export async function hasDatabase({ service }: ClientAccess, database: string): Promise<boolean> {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { WarehouseProblem } from '../warehouse.ts'
-import type { ClientAccess } from './access.ts'
+import { type ClientAccess, mostSeconds } from './access.ts'
 import { execute } from './http.ts'
-import type { ClickHouseLoad } from './load.ts'
+import { type ClickHouseLoad, uuidOf } from './load.ts'
 import { qualified, quoted } from './names.ts'
 import type { Shape } from './shape.ts'
 import { createTable } from './staging.ts'
@@ -48,8 +48,9 @@ export const broughtBy = ({ transformed, target }: ClickHouseLoad, staging: Shap
   transformed ? staging.columns.map(({ name }) => name) : target.columns.map(({ name }) => name)
 
 /**
- * Writes the table as it will be, with the increment in it, beside the one that is read. Answers the load that its rows are. They
- * are written anew: readers never see half of an increment, and a repeated one changes nothing.
+ * Writes the table as it will be, with the increment in it, beside the one that is read. Answers the load that its rows are,
+ * and the uuid of their table. They are written anew: readers never see half of an increment, and a repeated one changes nothing. What
+ * is read runs as the client's user, so that nothing put in the staging table's place reads more than the client may.
  */
 export async function mergeAside(
   access: ClientAccess,
@@ -57,7 +58,7 @@ export async function mergeAside(
   staging: Shape,
   live: Shape,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<{ load: string; uuid: string }> {
   const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
   if (lacking.length > 0)
     throw new WarehouseProblem(
@@ -65,10 +66,12 @@ export async function mergeAside(
       `${load.place} has rows without ${lacking.map((name) => `"${name}"`).join(', ')}, which is to be its key. Load it in full once.`,
     )
   const merged = randomUUID()
-  const place = qualified(load.database, `merged_${merged}`)
+  const name = `merged_${merged}`
+  const place = qualified(load.database, name)
   const keys = new Set(load.keys)
   const columns = staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
   await execute(access.service, createTable(place, columns, { ...load.mark, load: merged }))
+  const uuid = await uuidOf(access, load.database, name)
   const rows = mergedRows({
     staging: load.stagingTable,
     columns,
@@ -77,11 +80,11 @@ export async function mergeAside(
     live,
   })
   const list = columns.map((column) => quoted(column.name)).join(', ')
-  await execute(access.service, `insert into ${place} (${list}) ${rows}`, {
+  await execute(access.load, `insert into ${place} (${list}) ${rows}`, {
     signal,
-    settings: { ...joining, insert_deduplicate: 0 },
+    settings: { ...joining, insert_deduplicate: 0, max_execution_time: mostSeconds },
   })
-  return merged
+  return { load: merged, uuid }
 }
 
 export function demandKeys(load: ClickHouseLoad): void {

@@ -9,7 +9,7 @@ import {
   type TableChange,
   WarehouseProblem,
 } from '../warehouse.ts'
-import type { ClientAccess } from './access.ts'
+import { type ClientAccess, mostSeconds } from './access.ts'
 import { widens } from './follow-views.ts'
 import { execute, rowsOf } from './http.ts'
 import { type Decided, type Entry, entryOf, propose, publishedBy } from './ledger.ts'
@@ -19,7 +19,7 @@ import { databaseOf, quoted } from './names.ts'
 import { demandSense, plainReaders } from './place-view.ts'
 import { warehouseProblem } from './problems.ts'
 import { changedMeanwhile, decide, settle, settlePending, unlessOvertaken } from './settle.ts'
-import { readShape, type Shape } from './shape.ts'
+import { holdsRows, readShape, type Shape } from './shape.ts'
 import { widest } from './types.ts'
 
 /** Tries to be the one who publishes, and milliseconds between them. What is in the way is finished first, which takes moments. */
@@ -112,14 +112,21 @@ function readyTable({ target, stagingTable, keys, transformed }: ClickHouseLoad,
 }
 
 /** Nothing keeps a key unique here, so it is asked before anybody sees the rows. */
-async function demandUnique({ service }: ClientAccess, load: ClickHouseLoad, signal: AbortSignal): Promise<void> {
+async function demandUnique({ read }: ClientAccess, load: ClickHouseLoad, signal: AbortSignal): Promise<void> {
   if (load.keys.length === 0) return
   const keys = load.keys.map((name) => quoted(name)).join(', ')
   const [twice] = await rowsOf<{ shown: string }>(
-    service,
+    read,
     `select arrayStringConcat([${load.keys.map((name) => `toString(${quoted(name)})`).join(', ')}], ', ') as shown
      from ${load.stagingTable} group by ${keys} having count() > 1 limit 1`,
-    { signal, settings: { max_bytes_before_external_group_by: 2 ** 30, optimize_aggregation_in_order: 1 } },
+    {
+      signal,
+      settings: {
+        max_bytes_before_external_group_by: 2 ** 30,
+        optimize_aggregation_in_order: 1,
+        max_execution_time: mostSeconds,
+      },
+    },
   )
   if (!twice) return
   throw new WarehouseProblem(
@@ -140,6 +147,7 @@ async function decisionOn(
   demandOurs(live, load.place)
   const staging = await readShape(access.service, load.database, table)
   if (!staging) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+  demandKept(load, staging)
   const before = await entryOf(access, live?.mark?.load)
   const fedColumns = load.target.columns.map(({ name }) => name)
   const changes = live ? changesOf(live, staging, fedColumns, before?.fedColumns ?? []) : []
@@ -155,10 +163,29 @@ async function decisionOn(
     changes,
     fedColumns,
     tableRows: rows,
+    staged: merged?.uuid ?? staging.uuid,
     ...(cursors[table] !== undefined && { cursor: cursors[table] }),
     ...(merged === undefined && !load.transformed && { profile: load.profile }),
   }
-  return { publication, run, attempt, schema, table, load: merged ?? load.mark.load, base: live?.uuid ?? '', entry }
+  return {
+    publication,
+    run,
+    attempt,
+    schema,
+    table,
+    load: merged?.load ?? load.mark.load,
+    base: live?.uuid ?? '',
+    entry,
+  }
+}
+
+/** The client's SQL may write to every staging table of the client: what has passed the transformation is what is published. */
+function demandKept(load: ClickHouseLoad, staging: Shape): void {
+  if (staging.uuid === load.uuid && holdsRows(staging) && staging.computed.length === 0) return
+  throw new WarehouseProblem(
+    'TRANSFORMATION_FAILED',
+    `Something else was put in the place of the loaded rows of ${load.place} before they were published, so nothing was published. Look for a transformation that writes to tables other than its own.`,
+  )
 }
 
 /** Throws WAREHOUSE_BUSY where the table has moved on since the staging table was made. */

@@ -7,7 +7,7 @@ import { execute, rowsOf } from './http.ts'
 import { type Decided, declarePublished, proposed, publishedBy } from './ledger.ts'
 import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, shownAs } from './names.ts'
 import { codes, isCode } from './problems.ts'
-import { type Mark, markIn, readShape } from './shape.ts'
+import { holdsRows, markIn, readShape, type Shape } from './shape.ts'
 
 /** The decision: a table whose comment names a publication. The server makes one of that name once, whoever asks. */
 const decision = 'publishing'
@@ -68,7 +68,7 @@ export async function settle(access: ClientAccess, publication: string): Promise
 
 /** Somebody else may be at it too: what is not waiting any more when it is looked for has its place by the time that is looked at. */
 async function standing(access: ClientAccess, one: Decided): Promise<'done' | 'due' | 'overtaken'> {
-  const waiting = await stagedAs(access, one.load)
+  const waiting = await stagedAs(access, one)
   const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
   if (target?.mark?.load === one.load) return 'done'
   return waiting && (target?.uuid ?? '') === one.base ? 'due' : 'overtaken'
@@ -84,7 +84,7 @@ async function bringAbout(access: ClientAccess, one: Decided): Promise<void> {
   for (let tries = 0; tries < patience.tries; tries += 1) {
     if (tries > 0) await sleep(patience.wait * (0.5 + Math.random()))
     if ((await readShape(access.service, target.database, target.name))?.mark?.load === one.load) return
-    const staged = await stagedAs(access, one.load)
+    const staged = await stagedAs(access, one)
     if (!staged) continue
     // Somebody took it to swap it just now, and is let do so; unless it stays there, for they may be dead.
     if (staged.name.startsWith(claimed) && staged.name !== others) {
@@ -94,7 +94,8 @@ async function bringAbout(access: ClientAccess, one: Decided): Promise<void> {
     const claim = { database: staged.database, name: `${claimed}${randomBytes(8).toString('hex')}` }
     try {
       await execute(access.service, `rename table ${place(staged)} to ${place(claim)}`)
-      if ((await markOf(access, claim))?.load !== one.load) continue
+      const taken = await readShape(access.service, claim.database, claim.name)
+      if (!taken || !isDecided(one, { ...taken, load: taken.mark?.load })) continue
       const there = await readShape(access.service, target.database, target.name)
       if (there) await execute(access.service, `exchange tables ${place(claim)} and ${place(target)}`)
       else await execute(access.service, `rename table ${place(claim)} to ${place(target)}`)
@@ -114,18 +115,19 @@ interface Named {
 
 const place = ({ database, name }: Named) => qualified(database, name)
 
-const markOf = async (access: ClientAccess, { database, name }: Named): Promise<Mark | undefined> =>
-  (await readShape(access.service, database, name))?.mark
+/** The client's own SQL can copy a mark, and put a view in a table's place; neither has the uuid that was decided on. */
+const isDecided = (one: Decided, table: Pick<Shape, 'uuid' | 'engine'> & { load: string | undefined }): boolean =>
+  table.load === one.load && holdsRows(table) && (one.entry.staged ?? table.uuid) === table.uuid
 
 /** Where a load waits, whatever it is called by now. */
-async function stagedAs(access: ClientAccess, load: string): Promise<Named | undefined> {
-  const rows = await rowsOf<Named & { comment: string }>(
+async function stagedAs(access: ClientAccess, one: Decided): Promise<Named | undefined> {
+  const rows = await rowsOf<Named & { comment: string; uuid: string; engine: string }>(
     access.service,
-    `select database, name, comment from system.tables
+    `select database, name, comment, engine, toString(uuid) as uuid from system.tables
      where startsWith(database, {prefix:String}) and position(comment, {load:String}) > 0`,
-    { parameters: { prefix: runPrefix(access.key), load } },
+    { parameters: { prefix: runPrefix(access.key), load: one.load } },
   )
-  return rows.find(({ comment }) => markIn(comment)?.load === load)
+  return rows.find((row) => isDecided(one, { ...row, load: markIn(row.comment)?.load }))
 }
 
 /** Takes the decision back, once it is carried out or void. Another one that was made meanwhile stays. */

@@ -46,6 +46,8 @@ export interface Shape {
   engine: string
   mark: Mark | undefined
   columns: ShapeColumn[]
+  /** Columns whose values are worked out by whoever reads or merges them; they are none of `columns`. */
+  computed: string[]
   rows: number
   bytes: number
 }
@@ -65,6 +67,8 @@ interface ColumnRow {
   type: string
   comment: string
   key: number
+  kind: string
+  value: string
 }
 
 export const tableColumns =
@@ -81,18 +85,20 @@ export async function readShape(access: Access, database: string, name: string):
   if (!table) return undefined
   const columns = await rowsOf<ColumnRow>(
     access,
-    `select name, type, comment, is_in_primary_key as key from system.columns
+    `select name, type, comment, is_in_primary_key as key, default_kind as kind, default_expression as value
+     from system.columns
      where ${where} and table = {name:String} order by position`,
     { parameters },
   )
   const mark = markIn(table.comment)
+  const stored = columns.filter((column) => isStored(column))
   return {
     database,
     name,
     uuid: table.uuid,
     engine: table.engine,
     mark,
-    columns: columns.map(({ name: column, type, comment, key }) => ({
+    columns: stored.map(({ name: column, type, comment, key }) => ({
       name: column,
       label: comment || column,
       type: withoutWrappers(type),
@@ -100,10 +106,19 @@ export async function readShape(access: Access, database: string, name: string):
       primaryKey: key === 1,
       dataType: mark?.texts?.[column] ?? describeType(type).dataType,
     })),
+    computed: columns.filter((column) => !isStored(column)).map(({ name: column }) => column),
     rows: table.rows ?? 0,
     bytes: table.bytes ?? 0,
   }
 }
+
+/** An expression may name any table of the server, and the server asks nobody's rights when it merges parts: a literal cannot. */
+const plainValue = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
+
+const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind === 'DEFAULT' && plainValue.test(value))
+
+/** Whether its rows are its own: no view, and nothing that reads from elsewhere. */
+export const holdsRows = ({ engine }: Pick<Shape, 'engine'>): boolean => engine.endsWith('MergeTree')
 
 /** Undefined for what is no comment of ours: users may write there too. */
 export function markIn(comment: string): Mark | undefined {

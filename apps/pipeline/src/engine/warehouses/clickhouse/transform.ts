@@ -7,7 +7,7 @@ import { literal } from './names.ts'
 import { codes, warehouseProblem } from './problems.ts'
 import { relations, listSchemas } from './catalogue.ts'
 import { stopAtServer } from './query.ts'
-import { readShape } from './shape.ts'
+import { holdsRows, readShape } from './shape.ts'
 import { readdressed } from './sql-names.ts'
 
 /** Seconds that one statement may take. */
@@ -68,17 +68,26 @@ function explained(error: unknown, named: string): unknown {
   return failed(`${named} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`, error)
 }
 
-/** A statement may have put another table in the place of the staging table: that is the load now. */
+/**
+ * A statement may have put another table in the place of the staging table: that is the load now. Its mark is a new one, since the
+ * table that was filled before may still be there under another name, with the old mark and the rows as they came.
+ */
 async function keep(access: ClientAccess, load: ClickHouseLoad): Promise<void> {
   const { table } = load.target
   const shape = await readShape(access.service, load.database, table)
   if (!shape) throw failed(`After the transformation there is no table "${table}" to be published.`)
-  if (!shape.engine.endsWith('MergeTree'))
+  if (!holdsRows(shape))
     throw failed(
       `After the transformation "${table}" is a table of engine ${shape.engine}. Only a MergeTree is published.`,
     )
-  const { mark } = load
+  if (shape.computed.length > 0)
+    throw failed(
+      `After the transformation "${table}" has columns that are worked out from others (${shape.computed.join(', ')}). Make them ordinary columns, filled by INSERT or UPDATE.`,
+    )
+  const mark = { ...load.mark, load: randomUUID() }
   await execute(access.service, `alter table ${load.stagingTable} modify comment ${literal(JSON.stringify(mark))}`)
+  load.mark = mark
+  load.uuid = shape.uuid
   load.transformed = true
   load.profile = undefined
 }
