@@ -37,8 +37,20 @@ const hand = (child) => {
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
   }
+  if (process.env.npm_lifecycle_event) stopWithParent(child)
   child.on('error', (error) => end(new Stop(`${child.spawnfile} does not run here: ${error.message}`)))
   child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
+}
+
+/** npm that is told to stop from outside ends with its shell, and tells nobody: what it started would go on, and keep its ports. */
+const stopWithParent = (child) => {
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    child.kill('SIGTERM')
+  }, 500)
+  watch.unref()
 }
 
 const end = (error) => {

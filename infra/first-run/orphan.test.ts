@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it } from '@jest/globals'
+import { root } from '../paths.ts'
+
+const alive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+it('what npm started ends with npm and its shell, however these end', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-orphan-'))
+  try {
+    const program = join(folder, 'program.ts')
+    await writeFile(program, 'console.log(`pid ${process.pid}`)\nsetInterval(() => {}, 1_000)\n')
+    // The `true` behind it keeps the shell from becoming the program itself, as npm's does not.
+    const shell = spawn('sh', ['-c', `"${process.execPath}" infra/first-run/run.mjs "${program}"; true`], {
+      cwd: root,
+      env: { ...process.env, npm_lifecycle_event: 'start', NODE_OPTIONS: '' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let said = ''
+    for await (const chunk of shell.stdout.setEncoding('utf8')) if (/pid \d+\n/.test((said += chunk))) break
+    const pid = Number(/pid (\d+)/.exec(said)![1])
+    expect(alive(pid)).toBe(true)
+    const over = once(shell, 'exit')
+    shell.kill('SIGKILL')
+    await over
+    for (const end = Date.now() + 60_000; alive(pid) && Date.now() < end; ) await sleep(100)
+    expect(alive(pid)).toBe(false)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
