@@ -17,6 +17,7 @@ const alive = (pid: number): boolean => {
 
 it('what npm started ends with npm and its shell, however these end', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-orphan-'))
+  let pid = 0
   try {
     const program = join(folder, 'program.ts')
     await writeFile(program, 'console.log(`pid ${process.pid}`)\nsetInterval(() => {}, 1_000)\n')
@@ -28,7 +29,7 @@ it('what npm started ends with npm and its shell, however these end', async () =
     })
     let said = ''
     for await (const chunk of shell.stdout.setEncoding('utf8')) if (/pid \d+\n/.test((said += chunk))) break
-    const pid = Number(/pid (\d+)/.exec(said)![1])
+    pid = Number(/pid (\d+)/.exec(said)![1])
     expect(alive(pid)).toBe(true)
     const over = once(shell, 'exit')
     shell.kill('SIGKILL')
@@ -36,6 +37,7 @@ it('what npm started ends with npm and its shell, however these end', async () =
     for (const end = Date.now() + 60_000; alive(pid) && Date.now() < end; ) await sleep(100)
     expect(alive(pid)).toBe(false)
   } finally {
+    if (pid && alive(pid)) process.kill(pid, 'SIGKILL')
     await rm(folder, { recursive: true, force: true })
   }
 })
