@@ -8,8 +8,8 @@ import type { Fault } from './stand-in.ts'
 type AddRow = (name: Row | undefined, sentence: string, test: () => Promise<void>) => void
 
 /** A crowd that no process of this size holds at once, in megabytes. */
-const heap = 40
-const crowd = 25_000
+const heap = 64
+const crowd = 40_000
 
 /** What every source has to do when something is wrong. */
 export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, names: () => Promise<unknown[]>): void {
