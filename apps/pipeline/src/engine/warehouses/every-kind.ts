@@ -3,8 +3,6 @@ import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type ClientWarehouses, warehouseCredentials } from './client-warehouses.ts'
-import { clickhouseAccess } from './clickhouse/access.ts'
-import { openClickHouseWarehouse } from './clickhouse/clickhouse-warehouse.ts'
 import { clickhouseKind, type Kind, postgresKind } from './kinds.ts'
 import type { Warehouse } from './warehouse.ts'
 import { type Opened, warehouseOfKinds } from './warehouse-of-kinds.ts'
@@ -47,6 +45,11 @@ export function everyKind(
     if (there || clickhouseUrl === undefined) return there
     const credentials = await warehouseCredentials({ db, keyRing, redaction }, client)
     if (!credentials) return undefined
+    // Most installations have no ClickHouse, and need not hold its code.
+    const [{ clickhouseAccess }, { openClickHouseWarehouse }] = await Promise.all([
+      import('./clickhouse/access.ts'),
+      import('./clickhouse/clickhouse-warehouse.ts'),
+    ])
     const access = clickhouseAccess(clickhouseUrl, credentials)
     redaction.add(...[access.service, access.load, access.read].map(({ password }) => password).filter(Boolean))
     const warehouse = openClickHouseWarehouse(access)
