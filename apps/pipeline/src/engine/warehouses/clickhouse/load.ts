@@ -1,3 +1,4 @@
+import { checkColumns } from '../identifiers.ts'
 import { randomUUID } from 'node:crypto'
 import { LostRun } from '../../lost-run.ts'
 import { type ColumnProfile, type Load, type LoadContent, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
@@ -145,7 +146,7 @@ export async function beginLoad(access: ClientAccess, target: LoadTarget): Promi
   const { run, attempt, schema, table } = target
   checkSchemaName(schema)
   checkTableName(table)
-  checkColumns(target)
+  checkColumns(target, shownAs(target.schema, target.table), checkColumnName)
   const place = shownAs(schema, table)
   try {
     const database = databaseOf({ key: access.key, schema })
@@ -195,22 +196,4 @@ export function demandOurs(existing: Shape | undefined, place: string): void {
       'TABLE_NOT_OURS',
       `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
     )
-}
-
-function checkColumns({ schema, table, columns }: LoadTarget): void {
-  if (columns.length === 0)
-    throw new WarehouseProblem(
-      'NO_COLUMNS',
-      `${shownAs(schema, table)} would have no columns. Check that the source has a header.`,
-    )
-  const seen = new Set<string>()
-  for (const { name } of columns) {
-    checkColumnName(name)
-    if (seen.has(name))
-      throw new WarehouseProblem(
-        'INVALID_NAME',
-        `The column name ${JSON.stringify(name)} comes twice. Choose another name.`,
-      )
-    seen.add(name)
-  }
 }

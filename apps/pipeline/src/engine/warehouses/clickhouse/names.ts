@@ -1,8 +1,5 @@
+import { checkIdentifier, refusedName } from '../identifiers.ts'
 import { createHash } from 'node:crypto'
-import { WarehouseProblem } from '../warehouse.ts'
-
-/** What other warehouses take, too: so that a pipeline can move between them. */
-const maximumBytes = 63
 
 /** `key` is the client's short name in the warehouse: lower-case letters and digits, so it ends where another character begins. */
 export interface Place {
@@ -42,31 +39,18 @@ export const shownAs = (schema: string, table: string): string => `"${schema}"."
 
 export function checkSchemaName(name: string): void {
   checkIdentifier('schema', name)
-  if (/^c_[a-z0-9]+-/.test(name)) throw refused('schema', name, 'is reserved')
+  if (/^c_[a-z0-9]+-/.test(name)) throw refusedName('schema', name, 'is reserved')
 }
 
 export function checkTableName(name: string): void {
   checkIdentifier('table', name)
-  if (name.startsWith('.inner')) throw refused('table', name, 'is reserved')
+  if (name.startsWith('.inner')) throw refusedName('table', name, 'is reserved')
 }
 
 export function checkColumnName(name: string): void {
   checkIdentifier('column', name)
   if (/^_(part|partition|sample|block|row|shard|table|database)/.test(name))
-    throw refused('column', name, 'is one of ClickHouse’s own columns')
-}
-
-function checkIdentifier(kind: string, name: string): void {
-  const bytes = Buffer.byteLength(name)
-  if (bytes === 0) throw refused(kind, name, 'is empty')
-  if (bytes > maximumBytes) throw refused(kind, name, `has ${bytes} bytes, and ${maximumBytes} are the most`)
-  if (!name.isWellFormed()) throw refused(kind, name, 'is not valid Unicode')
-  if (/\p{Cc}/u.test(name)) throw refused(kind, name, 'has control characters')
-}
-
-function refused(kind: string, name: string, why: string): WarehouseProblem {
-  const shown = JSON.stringify(name.toWellFormed().slice(0, 80))
-  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${shown} ${why}. Choose another name.`)
+    throw refusedName('column', name, 'is one of ClickHouse’s own columns')
 }
 
 /** Of a database for something that is no run: nobody sweeps it away for so many seconds. */

@@ -1,3 +1,4 @@
+import { checkColumns } from '../identifiers.ts'
 import { escapeIdentifier, type Pool } from 'pg'
 import { LostRun } from '../../lost-run.ts'
 import {
@@ -84,7 +85,7 @@ export class PostgresLoad implements Load {
 export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortSignal): Promise<PostgresLoad> {
   checkSchemaName(target.schema)
   checkTableName(target.table)
-  checkColumns(target)
+  checkColumns(target, qualified(target.schema, target.table), checkColumnName)
   const { run, attempt, schema, table } = target
   const scene = sceneOf(target)
   try {
@@ -122,22 +123,4 @@ export function notOurs({ place }: Scene): WarehouseProblem {
 
 function sceneOf({ schema, table, columns }: LoadTarget): Scene {
   return { place: qualified(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
-}
-
-function checkColumns({ schema, table, columns }: LoadTarget): void {
-  if (columns.length === 0)
-    throw new WarehouseProblem(
-      'NO_COLUMNS',
-      `${qualified(schema, table)} would have no columns. Check that the source has a header.`,
-    )
-  const seen = new Set<string>()
-  for (const { name } of columns) {
-    checkColumnName(name)
-    if (seen.has(name))
-      throw new WarehouseProblem(
-        'INVALID_NAME',
-        `The column name ${JSON.stringify(name)} comes twice. Choose another name.`,
-      )
-    seen.add(name)
-  }
 }

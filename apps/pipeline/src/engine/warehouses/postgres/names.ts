@@ -1,8 +1,5 @@
+import { checkIdentifier, refusedName } from '../identifiers.ts'
 import { escapeIdentifier } from 'pg'
-import { WarehouseProblem } from '../warehouse.ts'
-
-/** PostgreSQL cuts longer identifiers silently, so two names could become one. */
-const maximumBytes = 63
 
 const systemSchemas = new Set(['sluice', 'information_schema', 'public'])
 const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
@@ -11,17 +8,17 @@ const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid
 export function checkSchemaName(name: string): void {
   checkIdentifier('schema', name)
   if (isReserved(name) || name.toLowerCase().startsWith('sluice_') || systemSchemas.has(name.toLowerCase()))
-    throw refused('schema', name, 'is reserved')
+    throw refusedName('schema', name, 'is reserved')
 }
 
 export function checkTableName(name: string): void {
   checkIdentifier('table', name)
-  if (isReserved(name)) throw refused('table', name, 'is reserved')
+  if (isReserved(name)) throw refusedName('table', name, 'is reserved')
 }
 
 export function checkColumnName(name: string): void {
   checkIdentifier('column', name)
-  if (systemColumns.has(name)) throw refused('column', name, 'is one of PostgreSQL’s own columns')
+  if (systemColumns.has(name)) throw refusedName('column', name, 'is one of PostgreSQL’s own columns')
 }
 
 /** `"schema"."table"`, quoted for SQL text. */
@@ -31,17 +28,4 @@ export function qualified(schema: string, table: string): string {
 
 function isReserved(name: string): boolean {
   return name.toLowerCase().startsWith('pg_')
-}
-
-function checkIdentifier(kind: string, name: string): void {
-  const bytes = Buffer.byteLength(name)
-  if (bytes === 0) throw refused(kind, name, 'is empty')
-  if (bytes > maximumBytes) throw refused(kind, name, `has ${bytes} bytes, and ${maximumBytes} are the most`)
-  if (!name.isWellFormed()) throw refused(kind, name, 'is not valid Unicode')
-  if (/\p{Cc}/u.test(name)) throw refused(kind, name, 'has control characters')
-}
-
-function refused(kind: string, name: string, why: string): WarehouseProblem {
-  const shown = JSON.stringify(name.toWellFormed().slice(0, 80))
-  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${shown} ${why}. Choose another name.`)
 }

@@ -1,0 +1,38 @@
+import { type LoadTarget, WarehouseProblem } from './warehouse.ts'
+
+/** In bytes of UTF-8. PostgreSQL cuts longer ones silently, so two names could become one; kept by all, so that a pipeline can move between warehouses. */
+const maximumBytes = 63
+
+/** Throws `WarehouseProblem` INVALID_NAME for what no warehouse takes as a name. `kind` is what is called so. */
+export function checkIdentifier(kind: string, name: string): void {
+  const bytes = Buffer.byteLength(name)
+  if (bytes === 0) throw refusedName(kind, name, 'is empty')
+  if (bytes > maximumBytes) throw refusedName(kind, name, `has ${bytes} bytes, and ${maximumBytes} are the most`)
+  if (!name.isWellFormed()) throw refusedName(kind, name, 'is not valid Unicode')
+  if (/\p{Cc}/u.test(name)) throw refusedName(kind, name, 'has control characters')
+}
+
+export function refusedName(kind: string, name: string, why: string): WarehouseProblem {
+  const shown = JSON.stringify(name.toWellFormed().slice(0, 80))
+  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${shown} ${why}. Choose another name.`)
+}
+
+/** Throws `WarehouseProblem` unless a load has columns, each name of which is right by `check` and there once. */
+export function checkColumns(
+  { columns }: Pick<LoadTarget, 'columns'>,
+  place: string,
+  check: (name: string) => void,
+): void {
+  if (columns.length === 0)
+    throw new WarehouseProblem('NO_COLUMNS', `${place} would have no columns. Check that the source has a header.`)
+  const seen = new Set<string>()
+  for (const { name } of columns) {
+    check(name)
+    if (seen.has(name))
+      throw new WarehouseProblem(
+        'INVALID_NAME',
+        `The column name ${JSON.stringify(name)} comes twice. Choose another name.`,
+      )
+    seen.add(name)
+  }
+}
