@@ -16,14 +16,19 @@ export interface Figures {
 
 /**
  * All contenders in turn, several times, forwards and backwards, so that whatever else the machine does meets them
- * alike. Each finds a disk with nothing left to write, and what it loaded first is held against
- * what the first contender did.
+ * alike. Each finds a disk with nothing left to write, and what it loaded first is held against what is expected: where nobody
+ * says it, what the first contender loaded.
  */
-export async function inTurns(contenders: Contender[], rounds: number, admin: string): Promise<Figures[]> {
+export async function inTurns(
+  contenders: Contender[],
+  rounds: number,
+  admin: string,
+  expected?: Content,
+): Promise<Figures[]> {
   const measured = new Map(
     contenders.map(({ name }) => [name, { times: [] as number[], memory: [] as number[], differs: false }]),
   )
-  let content: Content | undefined
+  let content = expected
   for (let round = 0; round < rounds; round++)
     for (const contender of round % 2 ? contenders.toReversed() : contenders) {
       await contender.prepare?.()
@@ -32,8 +37,8 @@ export async function inTurns(contenders: Contender[], rounds: number, admin: st
       const figures = measured.get(contender.name)!
       figures.times.push(milliseconds)
       figures.memory.push(megabytes)
-      if (figures.times.length > 1) continue
-      const found = await contentOf(contender)
+      if (figures.times.length > 1 || !contender.table) continue
+      const found = await contentOf(contender.table())
       content ??= found
       figures.differs = !same(found, content)
     }

@@ -1,4 +1,4 @@
-import type { Contender } from './contenders/contender.ts'
+import type { Place } from './contenders/contender.ts'
 import { onDatabase } from './database.ts'
 
 export interface Content {
@@ -10,9 +10,8 @@ export interface Content {
 export const same = (one: Content, other: Content): boolean =>
   one.rows === other.rows && one.checksum === other.checksum
 
-export async function contentOf(contender: Contender): Promise<Content> {
-  const { database, table } = contender.table()
-  const sql = `select count(*)::text as rows, sum(hashtext(t::text)::bigint)::text as checksum from ${table} as t`
+export async function contentOf({ database, table, values = 't::text' }: Place): Promise<Content> {
+  const sql = `select count(*)::text as rows, sum(hashtext(${values})::bigint)::text as checksum from ${table} as t`
   const { rows } = await onDatabase(database, (client) => client.query<Content>(sql))
   return rows[0]!
 }

@@ -5,13 +5,14 @@ import { root } from '../paths.ts'
 import { Refusal, refuse } from '../refusal.ts'
 import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
 import { type Artefact, databaseTypesOf, lockFile, openapiOf, scanner } from './artefacts.ts'
+import { conformancePage } from './conformance-page.ts'
 import { problemsPage } from './problems-page.ts'
 import { rolesPage } from './roles-page.ts'
 import { searchPage } from './search-page.ts'
 
 /**
- * `npm run generate`: writes the OpenAPI documents, the database types, the pages of problems, roles and what is
- * searched by, the compiled scanner, and the lock file's platforms anew. With --check nothing is written; files that
+ * `npm run generate`: writes the OpenAPI documents, the database types, the pages of problems, roles, what is
+ * searched by and what sources are held to, the compiled scanner, and the lock file's platforms anew. With --check nothing is written; files that
  * differ are named and the exit code is 1.
  */
 
@@ -25,6 +26,7 @@ const artefacts = async (): Promise<Artefact[]> => {
     Promise.try(problemsPage),
     Promise.try(rolesPage),
     Promise.try(searchPage),
+    Promise.try(conformancePage),
     ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
   ])
   // Only now: PostgreSQL must not stop under those that still use it because one failed.

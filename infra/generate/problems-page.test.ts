@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { brokenCatalogue } from './problems-page.ts'
+import { brokenCatalogue, brokenRunCodes } from './problems-page.ts'
 
 const known = [{ code: 'too-odd', status: 422, title: 'Too odd.', when: 'always' }]
 
@@ -15,4 +15,14 @@ it('a catalogue of problems is what the sources answer, no more and no less', ()
   expect(brokenCatalogue('app', twice, [`new Problem(422, 'too-odd', 'Too odd.')`])).toEqual([
     'app has the code too-odd for two things',
   ])
+})
+
+it('a catalogue of codes of runs is what their problems say, no more and no less', () => {
+  const groups = [{ codes: { TOO_ODD: 'Always.', ODD_TABLE: 'In a table of codes.' } }]
+  const table = "const sentences = {\n  ODD_TABLE: 'Odd.' }"
+  expect(brokenRunCodes(groups, ["new SourceProblem('TOO_ODD', 'Odd.')", table])).toEqual({ unknown: [], unused: [] })
+  expect(brokenRunCodes(groups, ["throw new LoadProblem(\n  'OTHER',", table])).toEqual({
+    unknown: ['OTHER'],
+    unused: ['TOO_ODD'],
+  })
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { sharedProblems, type KnownProblem } from '@sluice/http'
 import { identityProblems } from '../../apps/identity/src/problem-catalogue.ts'
 import { pipelineProblems } from '../../apps/pipeline/src/problem-catalogue.ts'
+import { runCodes } from '../../apps/pipeline/src/run-code-catalogue.ts'
 import { root } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import type { Artefact } from './artefacts.ts'
@@ -17,8 +18,12 @@ const catalogues: { title: string; folder: string; problems: readonly KnownProbl
 export const problemsPage = (): Artefact => {
   const wrong = catalogues.flatMap(({ folder, problems }) => brokenCatalogue(folder, problems, readSources(folder)))
   if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
+  const { unknown, unused } = brokenRunCodes(runCodes, ['apps/pipeline', 'packages/delimited'].flatMap(readSources))
+  if (unknown.length > 0)
+    throw new Refusal(`apps/pipeline/src/run-code-catalogue.ts does not know ${unknown.join(', ')}, by which runs fail`)
+  if (unused.length > 0) throw new Refusal(`No run fails by ${unused.join(', ')}, which run-code-catalogue.ts tells of`)
   const sections = catalogues.map(({ title, problems }) => `## ${title}\n\n${tableOf(problems)}\n`)
-  return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}` }
+  return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}\n${runsOf(runCodes)}` }
 }
 
 const introduction = `# Problems
@@ -30,6 +35,35 @@ titles and details may get better. OAuth endpoints below \`/oidc\` answer the er
 This page is made from the catalogues in the sources by \`npm run generate\`.
 `
 
+const runsOf = (groups: typeof runCodes): string =>
+  `## Runs that fail
+
+A run that fails is an answer: its \`errorCode\` is one of these, and its \`message\` has what, where, why and what to do. Connection tests have them
+as \`errorCode\`; previews and look-ups are refused (\`source-unreadable\`) for the same reasons. *Asked again* is what an attempt does by itself, six times
+with growing pauses, for HTTP and object stores; *tried again* is the whole run, five times, seconds to minutes apart. Everything else fails at once, and the next tick begins anew: databases are connected to once.
+
+${groups.map(({ title, codes }) => `### ${title}\n\n| Code | When |\n|---|---|\n${rowsOf(codes)}\n`).join('\n')}`
+
+const rowsOf = (codes: Readonly<Record<string, string>>): string =>
+  Object.entries(codes)
+    .map(([code, when]) => `| \`${code}\` | ${when} |`)
+    .join('\n')
+
+/** Codes that problems of runs have in the sources and the catalogue does not know, and the other way round. */
+export function brokenRunCodes(
+  groups: readonly { codes: Readonly<Record<string, string>> }[],
+  sources: string[],
+): { unknown: string[]; unused: string[] } {
+  const known = new Set(groups.flatMap(({ codes }) => Object.keys(codes)))
+  const thrown = /new (?:Source|Destination|Load|Variable|Warehouse|Delimited)Problem\(\s*'(\w+)'/g
+  const used = sources.flatMap((text) => [...text.matchAll(thrown)].map(([, code = '']) => code))
+  const text = sources.join('\n')
+  return {
+    unknown: [...new Set(used)].filter((code) => !known.has(code)),
+    unused: [...known].filter((code) => !new RegExp(`['\\s]${code}(?:'|:)`).test(text)),
+  }
+}
+
 const tableOf = (problems: readonly KnownProblem[]): string =>
   [
     '| Code | Status | Title | When |',
@@ -39,7 +73,7 @@ const tableOf = (problems: readonly KnownProblem[]): string =>
 
 const readSources = (folder: string): string[] =>
   globSync('src/**/*.ts', { cwd: join(root, folder) })
-    .filter((file) => !file.endsWith('.test.ts'))
+    .filter((file) => !file.endsWith('.test.ts') && !/run-code-catalogue/.test(file))
     .map((file) => readFileSync(join(root, folder, file), 'utf8'))
 
 /** What a catalogue says differently from the sources of its folder, one sentence each. */

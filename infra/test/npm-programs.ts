@@ -2,13 +2,18 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { clickhousePackage } from '../clickhouse/library.ts'
 import { state } from '../paths.ts'
 
 /**
  * Programs of others that our tests run against, by their npm package. They are too heavy for `npm install`: Azurite, which
- * is Microsoft's own stand-in for Azure Storage, brings three hundred packages with it.
+ * is Microsoft's own stand-in for Azure Storage, brings three hundred packages with it, and ClickHouse, which comes where
+ * SLUICE_TEST_CLICKHOUSE=1 asks for it, is half a gigabyte.
  */
-export const testPrograms = ['azurite@3.36.0']
+export const testPrograms = [
+  'azurite@3.36.0',
+  ...(process.env['SLUICE_TEST_CLICKHOUSE'] === '1' ? [clickhousePackage] : []),
+]
 
 /** Where they are: one folder for each version. Tests hear of it as SLUICE_TEST_PROGRAMS. */
 export const programsFolder = join(state, 'test-programs')

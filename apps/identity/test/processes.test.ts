@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
-import { freePort } from './free-port.ts'
+import { freePort } from '@sluice/testing/free-port'
 
 let database: TestDatabase
 let env: NodeJS.ProcessEnv

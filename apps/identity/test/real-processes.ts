@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase } from '@sluice/testing'
 import { goodPassword } from './app-under-test.ts'
-import { freePort } from './free-port.ts'
+import { freePort } from '@sluice/testing/free-port'
 
 type Environment = Record<string, string>
 

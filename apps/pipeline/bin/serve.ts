@@ -11,6 +11,7 @@ import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../src/engine/warehouses/every-kind.ts'
+import { otherKinds } from '../src/engine/warehouses/other-kinds.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
 
@@ -33,7 +34,7 @@ await main(async () => {
     db,
     keyRing,
     redaction,
-    clickhouseUrl: config.CLICKHOUSE_URL,
+    others: otherKinds(config),
   })
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
   let stopping = false

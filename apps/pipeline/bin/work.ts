@@ -20,6 +20,7 @@ import { keepThreadReady } from '../src/engine/sources/files/csv/csv-in-thread.t
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../src/engine/warehouses/every-kind.ts'
+import { otherKinds } from '../src/engine/warehouses/other-kinds.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
 import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
 import { keepMonths } from '../src/engine/worker/duties/keep-months.ts'
@@ -71,7 +72,7 @@ await main(async () => {
     db,
     keyRing,
     redaction,
-    clickhouseUrl: config.CLICKHOUSE_URL,
+    others: otherKinds(config),
   })
   const identity = identityLookups(config)
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
@@ -86,6 +87,7 @@ await main(async () => {
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
       { name: 'warehouse', check: () => warehouses.check() },
+      ...warehouses.others.map((part) => ({ ...part, spare: true })),
     ],
   })
   const worker = await startWorker({

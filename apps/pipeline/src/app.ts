@@ -51,6 +51,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
       { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
+      ...context.warehouses.others.map((part) => ({ ...part, spare: true })),
       { name: 'identity', spare: true, check: () => answers(`${config.IDENTITY_URL}/health/live`) },
     ],
     authenticate: authenticator({

@@ -18,6 +18,7 @@ import {
   type Setting,
 } from '@sluice/process'
 import { parseFailpoints, type Trap } from './engine/failpoints.ts'
+import { redshiftOf, redshiftShape } from './redshift-settings.ts'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
@@ -53,6 +54,13 @@ const clickhouseUrl: Setting<string | undefined> = {
   parse: (given) => url(['http:', 'https:']).parse(given),
 }
 
+/** `mssql://user:password@host:1433`; with a database behind it, in schemas of that one. */
+const sqlServerUrl: Setting<string | undefined> = {
+  secret: true,
+  fallback: undefined,
+  parse: (given) => url(['mssql:', 'sqlserver:']).parse(given),
+}
+
 const shape = {
   PIPELINE_PORT: port(3002),
   WORKER_PORT: port(3003),
@@ -62,6 +70,9 @@ const shape = {
   WAREHOUSE_DATABASE_URL: databaseUrl(),
   /** ClickHouse's HTTP interface, with a user who may make databases, users and grants. None: no schema can be in it. */
   CLICKHOUSE_URL: clickhouseUrl,
+  /** A SQL Server, with a login that may make databases, logins and grants. None: no schema can be in it. */
+  SQLSERVER_URL: sqlServerUrl,
+  ...redshiftShape,
   /** Where this service reaches the identity service. */
   IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),
   /** How the identity service names itself in tokens. */
@@ -106,7 +117,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required where there is SMTP_URL'])
   if (values.ALERT_WEBHOOK_URL && !values.ALERT_WEBHOOK_SECRET)
     throw new SettingsProblem(['ALERT_WEBHOOK_SECRET is required where there is ALERT_WEBHOOK_URL'])
-  return { ...values, secrets }
+  return { ...values, redshift: redshiftOf(values), secrets }
 }
 
 /** For the command that prepares the database. */

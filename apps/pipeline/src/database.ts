@@ -276,6 +276,7 @@ export interface Runs {
   sealed_input: string | null;
   started_at: Timestamp | null;
   state: Generated<string>;
+  tables: Json | null;
   trigger: string;
   uid: Generated<string>;
   workflow_run_id: number | null;

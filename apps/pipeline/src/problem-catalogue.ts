@@ -1,7 +1,7 @@
 import type { KnownProblem } from '@sluice/http'
 
 /** What the warehouse refuses, by the codes of `WarehouseProblem`; runs and logs carry them in capitals. */
-const warehouse: Record<string, string> = {
+export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_REFUSED: 'The warehouse refuses for a reason that has no code of its own: `detail` has its words.',
   WAREHOUSE_ACCESS_DENIED: "The warehouse does not take the password of the client's role: an operator's business.",
   WAREHOUSE_FORBIDDEN: "The client's role in the warehouse may not do this.",
@@ -81,7 +81,7 @@ export const pipelineProblems: readonly KnownProblem[] = [
     title: 'A variable cannot be used like this.',
     when: 'In SQL a variable stands where no value can stand: inside of quotes or as a part of a name.',
   },
-  ...Object.entries(warehouse).map(([code, when]) => ({
+  ...Object.entries(warehouseRefusals).map(([code, when]) => ({
     code: code.toLowerCase().replaceAll('_', '-'),
     status: 422,
     title: 'The warehouse refused.',

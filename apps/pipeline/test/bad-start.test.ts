@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { testDatabase } from '@sluice/testing'
-import { freePort, runProgram, startProgram } from './program.ts'
+import { freePort } from '@sluice/testing/free-port'
+import { runProgram, startProgram } from './program.ts'
 import { connected } from './scratch-warehouse.ts'
 
 const environment = (url: string, port: number) => ({

@@ -1,8 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -82,24 +80,5 @@ export async function ready({ ended, output }: Program, url: string): Promise<vo
     await answer?.body?.cancel()
     if (answer?.ok) return
     if (over !== undefined || Date.now() > until) throw new Error(`${url} is not ready (${over}):\n${output()}`)
-  }
-}
-
-/**
- * A port that nobody listens at, to be bound by a program in a while. It is below those that the system gives to whoever wants any
- * (32768 and more), so nobody comes by it by chance meanwhile.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(20_000, 32_000)
-    const server = createServer().listen(port, '127.0.0.1')
-    const free = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    )
-    if (!free) continue
-    server.close()
-    await once(server, 'close')
-    return port
   }
 }

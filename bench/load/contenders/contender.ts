@@ -4,8 +4,16 @@ export interface Contender {
   /** What has to be done before, and is not measured. */
   prepare?(): Promise<void>
   load(): Promise<Measured>
-  /** Where the rows are now: a database and a table, quoted. */
-  table(): { database: string; table: string }
+  /** Where the rows are now. Absent where none are kept. */
+  table?(): Place
+}
+
+export interface Place {
+  database: string
+  /** Quoted. */
+  table: string
+  /** SQL of what is compared of a row, of the table `t`; all its values when absent. */
+  values?: string
 }
 
 export interface Measured {

@@ -14,6 +14,12 @@ export interface Source {
   settings?: object
   /** A file to upload first. */
   file?: { path: string; size: number }
+  /** Behind the pipeline's table, of the one that is compared: `__children`. */
+  table?: string
+  /** What is compared of its rows; see `Place`. */
+  values?: string
+  /** Told the pipeline's uid, before its first run. */
+  made?(uid: string): Promise<void>
 }
 
 /**
@@ -21,9 +27,13 @@ export interface Source {
  * Measured from the moment that the run was asked for to its end, by the service's own clock: queue, types, staging,
  * ledger and swap included.
  */
-export async function product(installation: Installation, source: Source): Promise<Contender> {
+export async function product(
+  installation: Installation,
+  source: Source,
+): Promise<Contender & Required<Pick<Contender, 'table'>>> {
   const { pipeline, schema, workerPid } = installation
   const { id } = await create(pipeline, schema.id, source)
+  await source.made?.(id)
   let uploaded = { uploaded: new Date(0).toISOString() }
   if (source.file) {
     const { path, size } = source.file
@@ -32,7 +42,11 @@ export async function product(installation: Installation, source: Source): Promi
   let database = ''
   return {
     name: 'Sluice',
-    table: () => ({ database, table: `bench.${source.name}` }),
+    table: () => ({
+      database,
+      table: `bench.${source.name}${source.table ?? ''}`,
+      ...(source.values !== undefined && { values: source.values }),
+    }),
     async load(): Promise<Measured> {
       await forgetPeak(workerPid)
       const run = await runToTheEnd(pipeline, id, uploaded as never, { seen: () => {} })

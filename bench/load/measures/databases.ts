@@ -41,7 +41,7 @@ export async function* postgresToPostgres(parts: Parts, megabytes: number): Asyn
 }
 
 /** A connection string as pipelines have it. */
-function sourceAt(url: string) {
+export function sourceAt(url: string) {
   const { hostname, port, username, password, pathname } = new URL(url)
   return {
     hostname,
@@ -54,7 +54,8 @@ function sourceAt(url: string) {
   }
 }
 
-async function filled({ installation }: Parts, csv: string): Promise<string> {
+/** The wide rows of a CSV file in the table `source` of a database of its own. */
+export async function filled({ installation }: Pick<Parts, 'installation'>, csv: string): Promise<string> {
   const admin = installation.databaseUrl('postgres')
   await runOn(admin, 'drop database if exists bench_source')
   await runOn(admin, 'create database bench_source')

@@ -21,28 +21,11 @@ export async function* mariadb(parts: Parts, megabytes: number): AsyncGenerator<
   const missing = mariadbMissing() ?? (has('pgloader') ? undefined : 'Debian’s pgloader is not installed')
   if (missing) return console.log(`MariaDB is not measured: ${missing}.`)
   const file = await makeFile(parts.folder, 'wide', megabytes)
-  await using server = await startMariadb()
-  await server.admin.query(
-    "create database bench; use bench; create user bench@'%' identified by 'bench'; grant all on bench.* to bench@'%'",
-  )
-  await server.admin.query(`create table source (${columns.map(({ name, type }) => `${name} ${type}`).join(', ')})`)
-  await measureCommand(
-    `mariadb --local-infile=1 -h 127.0.0.1 -P ${server.port} -u root bench -e "${infile(file.path)}"`,
-  )
-  const jdbcSource = {
-    hostname: '127.0.0.1',
-    port: server.port,
-    database: 'bench',
-    username: 'bench',
-    password: 'bench',
-  }
+  await using server = await filledMariadb(file.path)
   const own = await product(parts.installation, {
     name: `mariadb_${megabytes}`,
     type: 'SQL_DATABASE_B',
-    settings: {
-      jdbcSource: { ...jdbcSource, ssl: false, trustServerCertificate: false },
-      sqlQuery: 'select * from source',
-    },
+    settings: { jdbcSource: server.jdbcSource, sqlQuery: 'select * from source' },
   })
   const figures = await inTurns([await pgloader(parts, server.port), own], parts.rounds, parts.peers)
   yield {
@@ -54,6 +37,18 @@ export async function* mariadb(parts: Parts, megabytes: number): AsyncGenerator<
       { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').megabytes, limit: 150, unit: 'MB' },
     ],
   }
+}
+
+/** A MariaDB of its own with the wide rows of a CSV file in its table `source`, and where pipelines find it. */
+export async function filledMariadb(csv: string) {
+  const server = await startMariadb()
+  await server.admin.query(
+    "create database bench; use bench; create user bench@'%' identified by 'bench'; grant all on bench.* to bench@'%'",
+  )
+  await server.admin.query(`create table source (${columns.map(({ name, type }) => `${name} ${type}`).join(', ')})`)
+  await measureCommand(`mariadb --local-infile=1 -h 127.0.0.1 -P ${server.port} -u root bench -e "${infile(csv)}"`)
+  const login = { database: 'bench', username: 'bench', password: 'bench', ssl: false, trustServerCertificate: false }
+  return { ...server, jdbcSource: { hostname: '127.0.0.1', port: server.port, ...login } }
 }
 
 /** Empty fields of the file are null. */

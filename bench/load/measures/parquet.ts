@@ -12,8 +12,7 @@ const psql = 'psql \\copy'
 /** The same rows as Parquet, against psql's loading them as CSV. */
 export async function* parquet(parts: Parts, megabytes: number): AsyncGenerator<Report> {
   const file = await makeFile(parts.folder, 'wide', megabytes)
-  const path = file.path.replace(/csv$/, 'parquet')
-  await access(path).catch(() => writeParquet(file.path, path))
+  const path = await parquetOf(file.path)
   const peers = (await peersFor(file, parts.peers)).filter(({ name }) => name === psql)
   const source = { name: `parquet_${megabytes}`, type: 'PARQUET_UPLOAD', file: { path, size: (await stat(path)).size } }
   const figures = await inTurns([...peers, await product(parts.installation, source)], parts.rounds, parts.peers)
@@ -27,6 +26,13 @@ export async function* parquet(parts: Parts, megabytes: number): AsyncGenerator<
       { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').megabytes, limit: 150, unit: 'MB' },
     ],
   }
+}
+
+/** The wide rows of a CSV file as Parquet beside it; where an earlier run wrote it, it is used again. */
+export async function parquetOf(csv: string): Promise<string> {
+  const path = csv.replace(/csv$/, 'parquet')
+  await access(path).catch(() => writeParquet(csv, path))
+  return path
 }
 
 async function writeParquet(csv: string, path: string): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
+import { patternWords } from './pattern-words.ts'
 import type { Violation } from './problem.ts'
 
 /** Characters. A list of names that is longer, such as that of all roles, is given once in an answer. */
@@ -61,7 +62,7 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
     case 'pattern':
       return {
         pointer: instancePath,
-        detail: patterns[String(params.pattern)] ?? `must have the form ${params.pattern}`,
+        detail: patternWords[String(params.pattern)] ?? 'does not have the form that it needs',
       }
     default:
       return { pointer: instancePath, detail: message ?? keyword }
@@ -71,16 +72,3 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
 const shown = (value: unknown): string => (JSON.stringify(value) ?? '').slice(0, 100)
 
 const withArticle = (name: string): string => `${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}`
-
-/** Patterns that say less than a sentence does. */
-const patterns: Record<string, string> = {
-  '^\\P{Cc}*$': 'must be one line, without control characters',
-  '\\S': 'must not be blank',
-  '^[!-~]*$': 'must have no spaces and no characters besides letters, digits and signs of ASCII',
-  '^[ -~]*$': 'must have no characters besides letters, digits, spaces and signs of ASCII',
-  '^[^\\p{Cc}]*$': 'must be one line, without control characters',
-  '^\\P{Cc}+$': 'must be one line, without control characters, and not empty',
-  '^[A-Za-z0-9_-]+$': 'must have no characters besides A-Z, a-z, 0-9, _ and -',
-  '^[A-Za-z][A-Za-z0-9_]*$': 'must begin with a letter and go on with A-Z, a-z, 0-9 and _',
-  '^($|https?://)': 'must be empty or begin with http:// or https://',
-}

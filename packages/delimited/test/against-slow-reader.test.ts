@@ -1,9 +1,8 @@
-import { afterAll, expect, it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import { compareOne } from './fuzz.ts'
 import { inputFolder } from './read-whole.ts'
 
 const folder = inputFolder()
-afterAll(() => folder[Symbol.dispose]())
 
 const cases = Number(process.env['SLUICE_FUZZ_CASES'] ?? 100_000)
 const firstSeed = Number(process.env['SLUICE_FUZZ_SEED'] ?? 1)

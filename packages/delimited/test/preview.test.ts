@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { ColumnOptions, DelimitedOptions } from '../src/dialect/options.ts'
 import { defaultLimits } from '../src/limits.ts'
 import type { Batch } from '../src/pass.ts'
@@ -11,7 +11,6 @@ import { inputFolder, readInPlace } from './read-whole.ts'
 import { tuplesOf } from './tuples.ts'
 
 const folder = inputFolder()
-afterAll(() => folder[Symbol.dispose]())
 
 const preview = (content: string | Uint8Array, options: DelimitedOptions = {}, rows?: number) =>
   previewRows({ path: folder.write(content), name: 'cases.csv' }, options, rows === undefined ? {} : { rows })

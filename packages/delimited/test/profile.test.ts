@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { ColumnProfile } from '../src/column-profile.ts'
 import { defaultLimits } from '../src/limits.ts'
 import { Reading } from '../src/reading.ts'
@@ -7,7 +7,6 @@ import { TextFile } from '../src/text-file.ts'
 import { inputFolder } from './read-whole.ts'
 
 const folder = inputFolder()
-afterAll(() => folder[Symbol.dispose]())
 
 function profilesOf(content: string): ColumnProfile[] {
   using file = new TextFile(folder.write(content), 'cases.csv')

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll } from '@jest/globals'
 import type { DelimitedOptions } from '../src/dialect/options.ts'
 import type { Dialect } from '../src/dialect/dialect.ts'
 import type { Limits } from '../src/limits.ts'
@@ -28,9 +29,10 @@ export interface Whole {
 
 const machine = startMachine()
 
-/** A folder for one test file's inputs. */
+/** A folder for one test file's inputs, gone after its tests. */
 export function inputFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'delimited-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
   let files = 0
   return {
     write(content: string | Uint8Array): string {
@@ -38,7 +40,6 @@ export function inputFolder() {
       writeFileSync(path, content)
       return path
     },
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
 

@@ -1,9 +1,8 @@
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { defaultLimits } from '../src/limits.ts'
 import { inputFolder, readInPlace } from './read-whole.ts'
 
 const folder = inputFolder()
-afterAll(() => folder[Symbol.dispose]())
 
 async function typeOf(values: string[]): Promise<string> {
   const path = folder.write(`value,end\n${values.map((value) => `${value},\n`).join('')}`)

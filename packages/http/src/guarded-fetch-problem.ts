@@ -10,6 +10,13 @@ export type OutgoingCode =
   | 'REDIRECTED'
   | 'ANSWER_TOO_LARGE'
 
+const passing: ReadonlySet<OutgoingCode> = new Set([
+  'HOST_UNKNOWN',
+  'CONNECTION_REFUSED',
+  'CONNECTION_TIMEOUT',
+  'CONNECTION_LOST',
+])
+
 interface Details {
   refused?: boolean
   cause?: unknown
@@ -27,6 +34,11 @@ export class OutgoingProblem extends Error {
     super(message, { cause })
     this.refused = refused
     this.code = code ?? (refused ? 'ADDRESS_NOT_ALLOWED' : 'CONNECTION_LOST')
+  }
+
+  /** Whether it may pass by itself, so that it is worth asking again. A name may be unknown just now, while names are served anew. */
+  get passes(): boolean {
+    return passing.has(this.code)
   }
 }
 
@@ -85,7 +97,8 @@ const known: Record<string, [OutgoingCode, (host: string) => string]> = {
 }
 
 function explained(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
-  const { code, name } = (cause ?? {}) as { code?: unknown; name?: unknown }
+  const { code, name, message } = (cause ?? {}) as { code?: unknown; name?: unknown; message?: unknown }
+  if (message === 'bad port') return ['OTHER_PROTOCOL', `The port of ${host} is kept for something that is not HTTP.`]
   const key = String(code)
   if (Object.hasOwn(known, key)) {
     const [kind, sentence] = known[key]!

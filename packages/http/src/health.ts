@@ -1,5 +1,3 @@
-import { Router } from 'express'
-
 /** A part that this service works with. */
 export interface Part {
   name: string
@@ -11,27 +9,30 @@ export interface Part {
 
 const limit = 2_000
 
-/** `/health/live`: the process answers. `/health/ready`: every needed part answers within two seconds, or which one does not. */
-export function healthRoutes(parts: readonly Part[], isStopping: () => boolean): Router {
-  const routes = Router()
-  routes.get('/health/live', (_request, response) => {
-    response.json({ status: 'UP' })
-  })
-  routes.get('/health/ready', async (_request, response) => {
-    const checked = await Promise.all(
-      parts.map(async ({ name, spare, check }) => ({ name, spare, status: await up(check) })),
-    )
-    const ready = !isStopping() && checked.every(({ spare, status }) => spare || status === 'UP')
-    response
-      .status(ready ? 200 : 503)
-      .set(ready ? {} : { 'Retry-After': '5' })
-      .json({
-        status: ready ? 'UP' : 'DOWN',
-        ...(isStopping() && { stopping: true }),
-        parts: Object.fromEntries(checked.map(({ name, status }) => [name, status])),
-      })
-  })
-  return routes
+/** What is said of a process that answers at all. */
+export const alive = { status: 'UP' }
+
+export interface Readiness {
+  status: 200 | 503
+  headers: Record<string, string>
+  body: object
+}
+
+/** Whether every needed part answers within two seconds, and which one does not. */
+export async function readiness(parts: readonly Part[], isStopping: () => boolean): Promise<Readiness> {
+  const checked = await Promise.all(
+    parts.map(async ({ name, spare, check }) => ({ name, spare, status: await up(check) })),
+  )
+  const ready = !isStopping() && checked.every(({ spare, status }) => spare || status === 'UP')
+  return {
+    status: ready ? 200 : 503,
+    headers: ready ? {} : { 'Retry-After': '5' },
+    body: {
+      status: ready ? 'UP' : 'DOWN',
+      ...(isStopping() && { stopping: true }),
+      parts: Object.fromEntries(checked.map(({ name, status }) => [name, status])),
+    },
+  }
 }
 
 async function up(check: Part['check']): Promise<'UP' | 'DOWN'> {

@@ -9,6 +9,7 @@ export { outgoingAllowed, type OutgoingAllowed } from './guarded-fetch-addresses
 export { causesOf, OutgoingProblem } from './guarded-fetch-problem.ts'
 export * from './guarded-fetch.ts'
 export * from './health.ts'
+export * from './health-routes.ts'
 export { hostNames } from './hosts.ts'
 export * from './openapi.ts'
 export * from './outgoing-addresses.ts'

@@ -1,6 +1,5 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Express } from 'express'
 
 export interface Listening {
   server: Server
@@ -9,7 +8,7 @@ export interface Listening {
 }
 
 /** Listens with time-outs against slow and silent peers. Rejects when the port cannot be had. */
-export async function listen(app: Express, { port, host }: { port: number; host: string }): Promise<Listening> {
+export async function listen(app: RequestListener, { port, host }: { port: number; host: string }): Promise<Listening> {
   const server = createServer(
     {
       headersTimeout: 15_000,

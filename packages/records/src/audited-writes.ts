@@ -107,12 +107,15 @@ async function inTime<T>(search: Promise<T>): Promise<T> {
   }
 }
 
-/** Two that lock each other in turn: one of them was let go by the database, and finds the other one's change now. */
+/** How often those that lock each other in turn are let go by the database; as many edit each other in a ring at most. */
+const mostDeadlocks = 4
+
+/** Whoever was let go finds the others' changes now, or another ring. */
 async function againAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if ((error as { code?: string }).code !== deadlock) throw error
-    return work()
-  }
+  for (let tries = 1; ; tries += 1)
+    try {
+      return await work()
+    } catch (error) {
+      if ((error as { code?: string }).code !== deadlock || tries >= mostDeadlocks) throw error
+    }
 }

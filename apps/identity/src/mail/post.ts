@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import type { Logger } from '@sluice/process'
+import { eachToItsEnd, keepRounds, type Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { claimMails, giveBack, markDelayed, markFailed, markSent, type Claimed } from './claims.ts'
 import type { MailMetrics } from './metrics.ts'
@@ -28,43 +27,20 @@ const longestTry = 60_000
 const farewell = 10_000
 
 /** Answers what mails come of, and sends what is in the outbox, until it is stopped. Several processes may. */
-export function keepPosting(parts: Parts): { stop(): Promise<void> } {
-  const stopping = new AbortController()
-  const aborting = new AbortController()
-  const work = (async () => {
-    while (!stopping.signal.aborted) {
-      const pause = await round(parts, aborting.signal)
-      if (pause > 0) await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
-    }
-  })()
-  return {
-    async stop() {
-      stopping.abort()
-      const timer = setTimeout(() => aborting.abort(), farewell)
-      await work
-      clearTimeout(timer)
-    },
-  }
-}
-
-async function round(parts: Parts, signal: AbortSignal): Promise<number> {
-  try {
-    return (await postOnce(parts, signal)) ? 0 : rest
-  } catch (error) {
-    parts.logger.warn({ err: error }, 'mails could not be looked after; it is tried again')
-    return afterTrouble
-  }
-}
+export const keepPosting = (parts: Parts): { stop(): Promise<void> } =>
+  keepRounds((signal) => postOnce(parts, signal), {
+    rest,
+    afterTrouble,
+    farewell,
+    failed: (err) => parts.logger.warn({ err }, 'mails could not be looked after; it is tried again'),
+  })
 
 /** One look at what is due. Answers whether there was anything. */
 export async function postOnce(parts: Parts, signal: AbortSignal = new AbortController().signal): Promise<boolean> {
   const answered = await parts.answer()
   if (!parts.send) return answered
   const claimed = await claimMails(parts.db, atOnce)
-  // Each to its end: one that fails must not leave the others under way behind the back of whoever stops this process.
-  const ends = await Promise.allSettled(claimed.map((mail) => post(parts, mail, signal)))
-  const failed = ends.find((end) => end.status === 'rejected')
-  if (failed) throw failed.reason
+  await eachToItsEnd(claimed.map((mail) => post(parts, mail, signal)))
   return answered || claimed.length > 0
 }
 

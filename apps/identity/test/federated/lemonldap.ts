@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../free-port.ts'
+import { freePort } from '@sluice/testing/free-port'
 
 const portal = '/usr/share/lemonldap-ng/portal/htdocs/index.psgi'
 /** What lemonldap-ng cannot be an OpenID Provider without, and Debian only recommends. */

@@ -1,57 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { pino } from 'pino'
 import { connect } from '@sluice/database'
+import { smtp } from '@sluice/mail'
+import { no, startSmtp } from '@sluice/testing/smtp'
 import type { DB } from '../../src/database.ts'
 import { keepHouseOnce } from '../../src/housekeeping.ts'
 import { claimMails } from '../../src/mail/claims.ts'
 import { keepPosting, postOnce } from '../../src/mail/post.ts'
-import { answerForgotten } from '../../src/sign-in/forgotten.ts'
-import type { SmtpServer } from '@sluice/mail'
-import { smtp } from '@sluice/mail'
-import { startService, userBody, type Service } from '../app-under-test.ts'
 import { tokenIn } from '../links.ts'
-import { no, selfSigned, startSmtp } from '@sluice/testing/smtp'
+import { at, from, posting } from './posting.scene.ts'
 
-const from = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
-const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => ({
-  host: '127.0.0.1',
-  port,
-  secure: false,
-  user: undefined,
-  password: undefined,
-  ...more,
-})
-
-let service: Service
-let admin: Awaited<ReturnType<Service['as']>>
-const open: { stop(): Promise<void> }[] = []
-beforeAll(async () => {
-  service = await startService({ SMTP_URL: at(1), MAIL_FROM: from, IDENTITY_PUBLIC_URL: 'https://id.example.org' })
-  admin = await service.as(['ROLE_MANAGE_USER'])
-})
-afterAll(() => service.stop())
-beforeEach(() => sql`delete from mails`.execute(service.db))
-afterEach(() => Promise.all(open.splice(0).map((one) => one.stop())))
-
-const server = async (options: Parameters<typeof startSmtp>[0] = {}) => {
-  const started = await startSmtp(options)
-  open.push(started)
-  return started
-}
-const lines: string[] = []
-const parts = (send: ReturnType<typeof smtp>, db = service.db) => ({
-  db,
-  config: service.config,
-  logger: pino({}, { write: (line: string) => void lines.push(line) }),
-  send,
-  answer: () => answerForgotten(db, service.config),
-})
-const post = (port: number, more: Partial<Parameters<typeof smtp>[0]> = {}) =>
-  postOnce(parts(smtp({ server: at(port), from, ...more })))
-const invite = async () => (await admin.post('/users/invite').send(userBody()).expect(201)).body
-const mails = async () => (await admin.get('/mails').expect(200)).body
-const due = () => sql`update mails set next_try_at = now() where state = 'QUEUED'`.execute(service.db)
+const scene = posting()
+const { server, lines, parts, post, invite, mails, due } = scene
 
 describe('a mail', () => {
   it('brings the link to its recipient and to nobody else, once', async () => {
@@ -80,12 +40,12 @@ describe('a mail', () => {
     expect(text).toContain(invited.username)
 
     expect(mail).toMatchObject({ state: 'SENT', attempts: 1, finished: expect.any(String) })
-    expect((await admin.get(`/mails/${mail.id}`).expect(200)).body).not.toHaveProperty('text')
-    expect((await sql<{ body: string | null }>`select body from mails`.execute(service.db)).rows).toEqual([
+    expect((await scene.admin.get(`/mails/${mail.id}`).expect(200)).body).not.toHaveProperty('text')
+    expect((await sql<{ body: string | null }>`select body from mails`.execute(scene.service.db)).rows).toEqual([
       { body: null },
     ])
     const accepted = { token: tokenIn(text), password: 'otters-juggle-17-plums' }
-    await service.http.post('/api/v1/auth/accept-invitation').send(accepted).expect(204)
+    await scene.service.http.post('/api/v1/auth/accept-invitation').send(accepted).expect(204)
   })
 
   it('waits for a server that is down, longer each time, and goes out when it is back', async () => {
@@ -97,7 +57,7 @@ describe('a mail', () => {
       await due()
       await post(gone.port)
       const { rows } = await sql<{ wait: number }>`
-        select extract(epoch from next_try_at - now())::float8 as wait from mails`.execute(service.db)
+        select extract(epoch from next_try_at - now())::float8 as wait from mails`.execute(scene.service.db)
       waits.push(rows[0]!.wait)
       expect(await post(gone.port)).toBe(false)
     }
@@ -155,7 +115,7 @@ describe('a mail', () => {
     expect(reason).toContain('refused: [link] in')
     expect(reason).not.toMatch(/[\r\n]/)
     expect(said).toMatch(/^sll_/)
-    expect([...lines, ...service.lines].join('\n')).not.toContain(said)
+    expect([...lines, ...scene.service.lines].join('\n')).not.toContain(said)
   })
 
   it('does not wait for a server that says nothing', async () => {
@@ -168,17 +128,17 @@ describe('a mail', () => {
   it('is given up when its link has ended, or after a day, and the last reason is kept', async () => {
     await invite()
     await post(1)
-    await sql`update mails set expires_at = now() - interval '1 hour', next_try_at = now()`.execute(service.db)
+    await sql`update mails set expires_at = now() - interval '1 hour', next_try_at = now()`.execute(scene.service.db)
     await post(1)
     expect(await mails()).toMatchObject([
       { state: 'FAILED', reason: expect.stringContaining('Given up. At the last try: connect') },
     ])
     await invite()
-    await sql`update mails set expires_at = now() - interval '1 hour' where state = 'QUEUED'`.execute(service.db)
-    await keepHouseOnce(service.db)
+    await sql`update mails set expires_at = now() - interval '1 hour' where state = 'QUEUED'`.execute(scene.service.db)
+    await keepHouseOnce(scene.service.db)
     expect((await mails())[0]).toMatchObject({ state: 'FAILED', reason: 'Given up: no process tried to send it.' })
-    await sql`update mails set created_at = now() - interval '31 days'`.execute(service.db)
-    await keepHouseOnce(service.db)
+    await sql`update mails set created_at = now() - interval '31 days'`.execute(scene.service.db)
+    await keepHouseOnce(scene.service.db)
     expect(await mails()).toEqual([])
   })
 
@@ -186,12 +146,12 @@ describe('a mail', () => {
     const [stuck, slow] = [await invite(), await invite()]
     await sql`
       create function refuse_mark() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$`.execute(
-      service.db,
+      scene.service.db,
     )
     await sql`
       create trigger stuck before update of finished_at on mails for each row
       when (new.state = 'SENT' and new.recipient = ${sql.lit(stuck.email)}) execute function refuse_mark()`.execute(
-      service.db,
+      scene.service.db,
     )
     try {
       const send = async ({ recipient }: { recipient: string }) => {
@@ -202,13 +162,13 @@ describe('a mail', () => {
         'SENT',
       )
     } finally {
-      await sql`drop function refuse_mark cascade`.execute(service.db)
+      await sql`drop function refuse_mark cascade`.execute(scene.service.db)
     }
   })
 
   it('is sealed while it waits', async () => {
     await invite()
-    const { rows } = await sql<{ body: string }>`select body from mails`.execute(service.db)
+    const { rows } = await sql<{ body: string }>`select body from mails`.execute(scene.service.db)
     expect(rows[0]!.body).toMatch(/^test\.[\w-]+\.[\w-]+$/)
   })
 })
@@ -219,7 +179,7 @@ describe('several processes', () => {
     const many = 24
     for (let at = 0; at < many; at++) await invite()
     const pools = Array.from({ length: 4 }, () =>
-      connect<DB>(service.config.IDENTITY_DATABASE_URL, { name: 'post', max: 3 }),
+      connect<DB>(scene.service.config.IDENTITY_DATABASE_URL, { name: 'post', max: 3 }),
     )
     const send = smtp({ server: at(port), from })
     const work = pools.map(async ({ db }) => {
@@ -234,7 +194,7 @@ describe('several processes', () => {
   it('send what one of them took and never answered for, under the same message id', async () => {
     const { received, port } = await server()
     await invite()
-    const [lost] = await claimMails(service.db, 1)
+    const [lost] = await claimMails(scene.service.db, 1)
     expect(await post(port)).toBe(false)
     await due()
     expect(await post(port)).toBe(true)
@@ -257,50 +217,5 @@ describe('several processes', () => {
     await posting.stop()
     expect(received).toHaveLength(1)
     expect(await mails()).toMatchObject([{ state: 'SENT' }])
-  })
-})
-
-describe('the way to the server', () => {
-  const certificate = selfSigned()
-
-  it('is encrypted as soon as the server offers it, and only to one that is who it says', async () => {
-    const { received, port } = await server(certificate)
-    await invite()
-    await post(port)
-    expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('certificate') }])
-    await due()
-    await post(port, { ca: certificate.cert })
-    expect(received).toMatchObject([{ secure: true }])
-  })
-
-  it('is encrypted from the start with smtps', async () => {
-    const { received, port } = await server({ ...certificate, secure: true })
-    await invite()
-    await post(port, { server: at(port, { secure: true }), ca: certificate.cert })
-    expect(received).toMatchObject([{ secure: true }])
-  })
-
-  it('takes a user and a password, which go over no open line to another machine', async () => {
-    const tried: unknown[] = []
-    const { received, port } = await server({
-      allowInsecureAuth: true,
-      onAuth(auth, _session, done) {
-        tried.push(auth.password)
-        if (auth.password === 'right') done(null, { user: auth.username })
-        else done(no(535, 'wrong password'))
-      },
-    })
-    const as = (password: string, host = '127.0.0.1') => ({ server: at(port, { host, user: 'us', password }) })
-    await invite()
-    // Another name of this machine, which is not known for one.
-    await post(port, as('right', '0.0.0.0'))
-    expect(tried).toEqual([])
-    expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('STARTTLS') }])
-    await due()
-    await post(port, as('wrong'))
-    expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('wrong password') }])
-    await due()
-    await post(port, as('right'))
-    expect(received).toMatchObject([{ user: 'us' }])
   })
 })

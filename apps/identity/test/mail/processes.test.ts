@@ -10,7 +10,7 @@ import { testDatabase, type TestDatabase } from '@sluice/testing'
 import type { DB } from '../../src/database.ts'
 import { migrationsFolder } from '../../src/migrations.ts'
 import { goodPassword, userBody } from '../app-under-test.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '@sluice/testing/free-port'
 import { startSmtp, type Received } from '@sluice/testing/smtp'
 
 let database: TestDatabase
@@ -78,7 +78,7 @@ async function serve() {
 }
 
 async function until(met: () => Promise<boolean>, output = () => ''): Promise<void> {
-  for (const end = Date.now() + 30_000; !(await met()); await sleep(50))
+  for (const end = Date.now() + 240_000; !(await met()); await sleep(50))
     if (Date.now() > end) throw new Error(`It did not come to that.\n${output()}`)
 }
 

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '@sluice/testing/free-port'
 import { forward, hasApache, startApache } from './apache.ts'
 import { Browser, type Page } from './browser.ts'
 

@@ -1,5 +1,5 @@
 import { problems } from '@sluice/http'
-import { sql, type Transaction } from 'kysely'
+import { sql, type SelectQueryBuilder, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 import { nounOf, type RunnableKind } from '../engine/runs/runnable.ts'
 import { underWay } from '../engine/runs/states.ts'
@@ -13,6 +13,14 @@ export function refuseWhileUsed(users: readonly string[], what: string, before: 
 
 /** So many are named. */
 export const mostNamed = 5
+
+/** The names of the first of those that use a thing. */
+export async function firstNames<Known, Table extends keyof Known>(
+  users: SelectQueryBuilder<Known, Table, { name: string }>,
+): Promise<string[]> {
+  const found = await users.orderBy(sql.ref('name')).limit(mostNamed).execute()
+  return found.map(({ name }) => name)
+}
 
 /** Refuses to delete what is being run, or what workflows run; then gives the deletion time for the runs that go with it. */
 export async function demandIdle(

@@ -1,14 +1,12 @@
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { keyRing } from '@sluice/database'
 import { startSmtp } from '@sluice/testing/smtp'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { selfSigned } from '../../src/engine/sources/databases/test/certificate.ts'
-import { sealSourceSecrets } from '../../src/source-secrets.ts'
 import { credentials, type Dhis2StandIn, startDhis2, token } from '../dhis2/dhis2-stand-in.ts'
 import { type PushedView, viewOf } from '../dhis2/view.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
-import { freePort } from '../program.ts'
+import { freePort } from '@sluice/testing/free-port'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -27,7 +25,7 @@ beforeAll(async () => {
   dhis2 = await startDhis2()
   const { identity } = service
   const { id } = await identity.client()
-  const roles = ['ROLE_MANAGE_DESTINATION', 'ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'] as const
+  const roles = ['ROLE_MANAGE_DESTINATION', 'ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA'] as const
   owner = service.as(await identity.person(id, [...roles]))
   colleague = service.as(await identity.person(id, ['ROLE_MANAGE_DESTINATION']))
   view = await viewOf(service.stack, id, mixed)
@@ -212,47 +210,6 @@ describe('a look-up', () => {
     const { body: problem } = await look('data-sets', { ...credentials, password: 'wrong-password' }).expect(422)
     expect(JSON.stringify(problem)).toContain('401')
   })
-})
-
-describe('a look-up for a pipeline from DHIS2', () => {
-  it('goes by what is typed, and by what is saved to the saved address alone', async () => {
-    const look = (path: string, asked: object) => owner.post(path).send(asked)
-    const unsaved = '/lookups/SOURCE_SYSTEM_C/data-elements'
-    expect((await look(unsaved, { url: dhis2.url, ...credentials, query: '1st' }).expect(200)).body).toHaveLength(1)
-    expect((await look(unsaved, { url: dhis2.url, authToken: token }).expect(200)).body).toHaveLength(3)
-    await look(unsaved, {}).expect(422)
-    await look(unsaved, { url: 'http://10.0.0.1', ...credentials }).expect(422)
-
-    const { uid } = await savedPipeline()
-    const saved = `/data-pipelines/${uid}/lookups/data-elements`
-    expect((await look(saved, {}).expect(200)).body).toHaveLength(3)
-    expect((await look(saved, { url: 'http://127.0.0.1:2' }).expect(422)).body.errors[0].pointer).toBe('/url')
-    await look(saved, { password: 'wrong-password' }).expect(422)
-  })
-
-  async function savedPipeline() {
-    const uid = crypto.randomUUID()
-    const { client } = view
-    const { id: schema } = await service.stack.db.selectFrom('schemas').select('id').executeTakeFirstOrThrow()
-    const keys = keyRing(service.environment['SECRET_KEYS']!)
-    await service.stack.db
-      .insertInto('data_pipelines')
-      .values({
-        uid,
-        client,
-        name: 'From DHIS2',
-        type: 'SOURCE_SYSTEM_C',
-        schema_id: schema,
-        table_name: 'dhis2',
-        disabled: false,
-        run_trigger: 'NEVER',
-        public_access: 'READ_WRITE',
-        settings: JSON.stringify({ apiSource: { url: dhis2.url, username: credentials.username } }),
-        source_secrets: sealSourceSecrets(uid, { password: credentials.password }, keys),
-      })
-      .execute()
-    return { uid }
-  }
 })
 
 describe('a run', () => {

@@ -4,11 +4,15 @@ import { checker, holds, pipelineOperations, roles, type Role, type Signature } 
 import { operations } from '../../src/api/operations.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
-import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { startService, type Asking, type Service } from './app-under-test.ts'
 import { eventsOf } from './events.ts'
+import { fresh } from './fresh.ts'
+import { goodDataPipelines } from './good-data-pipelines.ts'
 import { goodDestinations } from './good-destinations.ts'
 import { goodPublicDatasets, loadedDataset } from './good-public-datasets.ts'
 import { goodQuality } from './good-quality.ts'
+import { goodSchemas } from './good-schemas.ts'
+import { goodVariables } from './good-variables.ts'
 import { goodViews } from './good-views.ts'
 import { goodWorkflows } from './good-workflows.ts'
 import { wrongBody, wrongQuery } from './wrong-requests.ts'
@@ -60,8 +64,8 @@ afterAll(() => service?.stop())
 async function loadOnce() {
   const worker = await spawnWorker(service.environment)
   try {
-    const schema = await newSchema()
-    const pipeline = await newPipeline(schema)
+    const schema = await make.schema()
+    const pipeline = await make.pipelineIn(schema)
     await owner.post(`/data-pipelines/${pipeline}/file?name=a.csv`).type('text/csv').send('a,b\n1,2\n3\n').expect(200)
     const { body } = await owner.post(`/data-pipelines/${pipeline}/run`).expect(202)
     await until(async () => {
@@ -86,17 +90,7 @@ const lacking = (guard: Role[]): Promise<Asking> => {
 }
 const refused = new Map<string, Promise<Asking>>()
 
-const newSchema = async () => (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id as string
-const newPipeline = async (schema: string) =>
-  (await owner.post('/data-pipelines').send(pipelineBody(schema)).expect(201)).body.id as string
-const variableBody = () => ({ name: randomUUID(), secured: true, value: 'not very secret' })
-const newVariable = async () => (await owner.post('/variables').send(variableBody()).expect(201)).body.id as string
-const freshPipeline = async () => newPipeline(await newSchema())
-const withFile = async () => {
-  const uid = await freshPipeline()
-  await owner.post(`/data-pipelines/${uid}/file`).type('text/csv').send('a\n1\n').expect(200)
-  return uid
-}
+const make = fresh(() => owner)
 
 interface Good {
   uid?: string
@@ -106,103 +100,19 @@ interface Good {
   body?: object | string
 }
 
-/** A good request of every operation. A new operation has to be added here. */
+const given = () => ({ service, client, owner, loaded, fresh: make })
+/** A good request of every operation. A new operation has to be added to one of these. */
 const good: Record<string, () => Promise<Good>> = {
-  'schemas.list': async () => ({ query: '?pageSize=5&order=name:idesc&locale=de' }),
-  'schemas.search': async () => ({ body: { query: 'schema', paging: { total: true } } }),
-  'schemas.create': async () => ({ body: schemaBody({ description: 'What there is.', tags: ['a', 'b'] }) }),
-  'schemas.read': async () => ({ uid: loaded.schema }),
-  'schemas.update': async () => ({ uid: loaded.schema, body: schemaBody() }),
-  'schemas.delete': async () => ({ uid: await newSchema() }),
-  'schemas.share': async () => ({
-    uid: loaded.schema,
-    body: { publicAccess: 'READ', userAccess: [], userGroupAccess: [] },
-  }),
-  'variables.list': async () => ({ query: '?filter=secured:eq:true' }),
-  'variables.search': async () => ({ body: { query: 'v', paging: { total: true } } }),
-  'variables.create': async () => ({ body: variableBody() }),
-  'variables.read': async () => ({ uid: await newVariable() }),
-  'variables.update': async () => ({ uid: await newVariable(), body: variableBody() }),
-  'variables.delete': async () => ({ uid: await newVariable() }),
-  'variables.save': async () => ({ body: [variableBody(), variableBody()] }),
-  'settings.list': async () => ({}),
-  'settings.read': async () => ({}),
-  'settings.update': async () => ({ body: { value: 'dark' } }),
-  'dataPipelines.list': async () => ({ query: '?filter=type:eq:CSV_UPLOAD&total=false' }),
-  'dataPipelines.search': async () => ({ body: { paging: {} } }),
-  'dataPipelines.create': async () => ({
-    body: pipelineBody(loaded.schema, {
-      owner: 'Statistics',
-      url: 'https://example.org/data',
-      reference: 'R-1',
-      source: 'Registry',
-      termsOfUse: 'CC0',
-      csvOptions: { delimiter: 'PIPE', headerRow: false },
-      anonymousAccess: { metadata: false, data: false },
-    }),
-  }),
-  'dataPipelines.read': async () => ({ uid: loaded.pipeline }),
-  'dataPipelines.update': async () => ({ uid: loaded.pipeline, body: await replacement() }),
-  'dataPipelines.delete': async () => ({ uid: await freshPipeline() }),
-  'dataPipelines.share': async () => ({
-    uid: loaded.pipeline,
-    body: { publicAccess: 'NONE', userAccess: [], userGroupAccess: [] },
-  }),
-  'dataPipelines.upload': async () => ({ uid: await freshPipeline(), query: '?name=a.csv', body: 'a\n1\n' }),
-  'dataPipelines.preview': async () => ({ body: { type: 'CSV_UPLOAD', id: loaded.pipeline, rows: 1 } }),
-  'dataPipelines.previewFile': async () => ({
-    query: '?name=a.csv&delimiter=COMMA&nullValues=NA',
-    body: 'a,b\n1,NA\n',
-  }),
-  'dataPipelines.lookup': async () => ({ body: { jdbcSource: atHome() } }),
-  'dataPipelines.lookupSaved': async () => ({
-    uid: (
-      await owner
-        .post('/data-pipelines')
-        .send(pipelineBody(loaded.schema, { ...unreachable, jdbcSource: atHome() }))
-        .expect(201)
-    ).body.id,
-    body: { query: 'nothing is called that' },
-  }),
-  'dataPipelines.testSource': async () => ({ body: unreachable }),
-  'dataPipelines.testConnection': async () => ({
-    uid: (await owner.post('/data-pipelines').send(pipelineBody(loaded.schema, unreachable)).expect(201)).body.id,
-  }),
-  'dataPipelines.run': async () => ({ uid: await withFile(), body: { mode: 'FULL' } }),
-  'dataPipelines.cancel': async () => {
-    const uid = await withFile()
-    await owner.post(`/data-pipelines/${uid}/run`).expect(202)
-    return { uid }
-  },
-  'dataPipelines.runs': async () => ({ uid: loaded.pipeline, query: '?pageSize=1' }),
-  'dataPipelines.rejectedRows': async () => ({ uid: loaded.pipeline }),
-  'dataPipelines.logs': async () => ({ uid: loaded.pipeline, query: `?taskId=${loaded.run}&order=ASC` }),
-  'dataPipelines.followLogs': async () => ({ uid: loaded.pipeline, query: `?taskId=${loaded.run}` }),
-  'dataPipelines.table': async () => ({ uid: loaded.pipeline }),
-  'dataPipelines.data': async () => ({ uid: loaded.pipeline, query: '?page=1&pageSize=10' }),
-  ...goodDestinations(() => ({ owner, loaded })),
-  'dataPipelines.saveMany': async () => ({ body: { dataPipelines: [pipelineBody(loaded.schema)] } }),
+  ...goodSchemas(given),
+  ...goodVariables(given),
+  ...goodDataPipelines(given),
+  ...goodDestinations(given),
   ...goodPublicDatasets(() => loaded),
-  ...goodQuality(() => ({ owner, loaded })),
-  ...goodViews(() => ({ owner, loaded, service, client })),
-  ...goodWorkflows(() => ({ owner, withFile })),
+  ...goodQuality(given),
+  ...goodViews(given),
+  ...goodWorkflows(() => ({ owner, withFile: make.pipelineWithFile })),
 }
 
-const unreachable = {
-  type: 'SQL_DATABASE_D',
-  jdbcSource: { hostname: 'db.invalid', database: 'registry', username: 'reader', password: 'not very secret' },
-  sqlQuery: 'select 1',
-}
-const replacement = async () => {
-  const { body } = await owner.get(`/data-pipelines/${loaded.pipeline}`).expect(200)
-  return pipelineBody(loaded.schema, { name: body.name })
-}
-/** A database that is there: the service's own, read as a source. */
-const atHome = () => {
-  const { hostname, port, pathname, username, password } = new URL(service.environment['PIPELINE_DATABASE_URL']!)
-  const database = pathname.slice(1)
-  return { hostname, port: Number(port), database, username, ...(password && { password }) }
-}
 const parameters = () => ({
   taskId: loaded.run,
   type: 'SQL_DATABASE_D',

@@ -1,19 +1,21 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
 
 let service: Service
 let owner: Asking
 let stranger: Asking
+let client: string
 let schema: string
 beforeAll(async () => {
   service = await startService({ uploadLimit: 50_000_000 })
-  const { id } = await service.identity.client()
-  const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'] as const
-  owner = service.as(await service.identity.person(id, [...roles]))
+  client = (await service.identity.client()).id
+  const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW'] as const
+  owner = service.as(await service.identity.person(client, [...roles]))
   stranger = service.as(await service.identity.person((await service.identity.client()).id, [...roles]))
   schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
 })
@@ -161,5 +163,42 @@ describe('a preview of what a pipeline has', () => {
     const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema)).expect(201)
     expect((await preview({ type: 'CSV_UPLOAD', id: body.id })).body.code).toBe('source-unreadable')
     expect((await preview({ type: 'PARQUET_UPLOAD', id: body.id })).body.errors[0].pointer).toBe('/type')
+  })
+})
+
+describe('the preview of a view', () => {
+  let place: LoadedPlace
+  beforeAll(async () => {
+    place = await loadedPlace(service, owner, client)
+  })
+  const preview = (query: string, more: object = {}) =>
+    owner.post('/views/preview').send({ schema: { id: place.schema }, query, ...more })
+
+  it('shows columns and rows of a query that is not saved, with names found as the view will find them', async () => {
+    const { body } = await preview(`select id, region from ${place.table} order by id;`, { rows: 2 }).expect(200)
+    expect(body).toMatchObject({
+      rows: [
+        [1, 'north'],
+        [2, 'south'],
+      ],
+      columns: [{ name: 'id' }, { dataType: 'TEXT' }],
+    })
+    const sent = viewBody(place.schema, `select count(*) as n from ${place.table}`)
+    const { body: saved } = await owner.post('/views').send(sent).expect(201)
+    await owner.post('/views/preview').send(saved).expect(200)
+  })
+
+  it('changes nothing, and says what is wrong', async () => {
+    for (const query of [
+      'delete from x',
+      `drop table ${place.table}`,
+      'select 1; select 2',
+      'select ${x}',
+      'select nope',
+    ])
+      await preview(query).expect(422)
+    const body = { schema: { id: randomUUID() }, query: 'select 1' }
+    const { body: problem } = await owner.post('/views/preview').send(body).expect(422)
+    expect(problem.errors[0].pointer).toBe('/schema/id')
   })
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { prepareWarehouseServer } from '../../src/engine/warehouses/postgres/prepare-server.ts'
 import { type Cluster, startCluster } from '../../../../infra/postgres/cluster.ts'
 import { demolish } from '../../../../infra/postgres/shelter.ts'
-import { freePort } from '../program.ts'
+import { freePort } from '@sluice/testing/free-port'
 import type { Stack } from '../engine/stack.ts'
 import { connected } from '../scratch-warehouse.ts'
 

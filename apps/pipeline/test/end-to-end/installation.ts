@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testDatabase } from '@sluice/testing'
 import { joinIdentity, type Identity } from '../identity.ts'
-import { freePort, ready, runProgram, startProgram, type Program } from '../program.ts'
+import { freePort } from '@sluice/testing/free-port'
+import { ready, runProgram, startProgram, type Program } from '../program.ts'
 import { connected, scratchServer, superuserUrl } from '../scratch-warehouse.ts'
 
 /** Sluice as people run it: every part a process of its own, started by its own command. */
@@ -13,10 +14,13 @@ export interface Installation {
   pipelineUrl: string
   api: Program
   worker: Program
+  /** Another worker, where the first one is gone. */
+  anotherWorker(): Promise<Program>
   stop(): Promise<void>
 }
 
-export async function startInstallation(): Promise<Installation> {
+/** `more` is put in its environment. */
+export async function startInstallation(more: Record<string, string> = {}): Promise<Installation> {
   const database = await testDatabase()
   const warehouse = await scratchServer()
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-end-to-end-'))
@@ -33,20 +37,28 @@ export async function startInstallation(): Promise<Installation> {
     PIPELINE_PORT: String(apiPort),
     WORKER_PORT: String(workerPort),
     WORKER_CONCURRENCY: '2',
+    ...more,
   }
   await runProgram('pipeline/bin/migrate.ts', environment)
   const pipelineUrl = `http://127.0.0.1:${apiPort}`
   const api = startProgram('pipeline/bin/serve.ts', environment)
-  const worker = startProgram('pipeline/bin/work.ts', environment)
-  await Promise.all([ready(api, pipelineUrl), ready(worker, `http://127.0.0.1:${workerPort}`)])
+  const workers: Program[] = []
+  const anotherWorker = async () => {
+    const started = startProgram('pipeline/bin/work.ts', environment)
+    workers.push(started)
+    await ready(started, `http://127.0.0.1:${workerPort}`)
+    return started
+  }
+  const [worker] = await Promise.all([anotherWorker(), ready(api, pipelineUrl)])
 
   return {
     identity,
     pipelineUrl,
     api,
     worker,
+    anotherWorker,
     async stop() {
-      await Promise.all([api.stop(), worker.stop()])
+      await Promise.all([api.stop(), ...workers.map((one) => one.stop())])
       await removeWarehouses(database.url)
       await warehouse[Symbol.asyncDispose]()
       await database.drop()

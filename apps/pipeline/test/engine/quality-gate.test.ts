@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Client } from 'pg'
 import { sprung, trapped } from '../crash/scene.ts'
+import { leftovers } from '../leftovers.ts'
 import { columns, loadAll } from '../rows.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from '../api/app-under-test.ts'
 import { checkBody, groupBody } from '../api/quality-bodies.ts'
@@ -60,11 +61,7 @@ const results = async (uid: string, taskId: string) =>
   (await owner.get(`/data-pipelines/${uid}/runs/${taskId}/quality-results`).expect(200)).body
 const hidden = async () => {
   superuser ??= await service.stack.inside(client)
-  const { rows } = await superuser.query(
-    `select nspname as name from pg_namespace where nspname like 'sluice\\_%'
-     union all select relname from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition`,
-  )
-  return rows
+  return leftovers(superuser)
 }
 
 describe('a pipeline with a group of checks', () => {

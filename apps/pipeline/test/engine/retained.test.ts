@@ -4,8 +4,8 @@ import { sql } from 'kysely'
 import { removeFiles } from '../../src/engine/worker/duties/remove-files.ts'
 import { sweepStaging } from '../../src/engine/worker/duties/sweep-staging.ts'
 import { uploadPath, uploadsDirectory } from '../../src/files/upload-path.ts'
+import { stagingTables } from '../leftovers.ts'
 import { never } from '../rows.ts'
-import type { Client } from 'pg'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
 import { spawnWorker, until } from './worker-process.ts'
 
@@ -35,11 +35,6 @@ async function failed(pipeline: Pipeline, statements: string[]) {
   expect(await stack.state(run)).toMatchObject({ state: 'FAILED', error_code: 'TRANSFORMATION_FAILED' })
   return run
 }
-const stagingTables = async (inside: Client): Promise<string[]> =>
-  (
-    await inside.query(`select relname from pg_class where relnamespace = 'sluice'::regnamespace
-      and relkind = 'r' and not relispartition and relname like 'run\\_%'`)
-  ).rows.map(({ relname }) => relname)
 const sweep = () => sweepStaging(stack).run(never)
 
 describe('what a failed load leaves', () => {

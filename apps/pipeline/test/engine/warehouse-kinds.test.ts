@@ -4,6 +4,7 @@ import { keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
 import { type ClientWarehouses, clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../../src/engine/warehouses/every-kind.ts'
+import { otherKinds } from '../../src/engine/warehouses/other-kinds.ts'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from '../warehouses/clickhouse-under-test.ts'
 import { finished } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
@@ -26,7 +27,7 @@ beforeAll(async () => {
     redaction,
   }
   const postgres = clientWarehouses({ ...parts, adminUrl: stack.environment['WAREHOUSE_DATABASE_URL']! })
-  warehouses = everyKind(postgres, { ...parts, clickhouseUrl: server?.url })
+  warehouses = everyKind(postgres, { ...parts, others: otherKinds({ CLICKHOUSE_URL: server?.url }) })
 })
 afterAll(async () => {
   await worker?.[Symbol.asyncDispose]()

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort, startProgram } from '../program.ts'
+import { freePort } from '@sluice/testing/free-port'
+import { startProgram } from '../program.ts'
 
 /** A worker as production starts it. */
 export interface WorkerProcess extends AsyncDisposable {

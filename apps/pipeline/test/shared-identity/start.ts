@@ -4,7 +4,8 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
-import { freePort, startProgram, type Program } from '../program.ts'
+import { freePort } from '@sluice/testing/free-port'
+import { startProgram, type Program } from '../program.ts'
 import { keptAlive, sharedIdentity, type SharedIdentity } from './shared.ts'
 
 /** What has to be ended after the last test; `program` is whichever of its programs runs now. */

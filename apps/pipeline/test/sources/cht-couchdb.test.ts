@@ -1,41 +1,26 @@
-import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
 import { cht } from './cht.scene.ts'
+import { describeBeside } from './counterpart.ts'
 import { openScene } from './reading-scene.ts'
 
 const scratch = scratchWarehouseForAll()
 const rowsOf = async (table: string) =>
   (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
-const folder = join(import.meta.dirname, '../../../../.sluice/couchdb')
-const installed = existsSync(join(folder, 'node_modules/express-pouchdb'))
-const real = installed ? describe : describe.skip
 const headers = {
   authorization: `Basic ${Buffer.from('reader:a-passphrase-of-cht').toString('base64')}`,
   'content-type': 'application/json',
 }
 
-real(`a feed of changes of somebody else${installed ? '' : ' (install it by `node infra/couchdb/install.ts`)'}`, () => {
-  let url = ''
-  let stop = () => {}
-  beforeAll(async () => {
-    const program = join(import.meta.dirname, 'couchdb-program.ts')
-    const child = spawn(process.execPath, [program, folder], { stdio: ['pipe', 'pipe', 'inherit'] })
-    stop = () => void child.kill()
-    for await (const line of createInterface(child.stdout)) {
-      url = `http://127.0.0.1:${line}`
-      break
-    }
-  }, 120_000)
-  afterAll(() => stop())
-
+describeBeside('couchdb', 'a feed of changes of somebody else', (couchdb) => {
   it('is loaded page by page, and gone on with, deleted documents marked', async () => {
     const ask = async (method: string, path: string, body?: object) => {
-      const response = await fetch(`${url}/${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+      const response = await fetch(`${couchdb.url}/${path}`, {
+        method,
+        headers,
+        ...(body && { body: JSON.stringify(body) }),
+      })
       expect([path, response.ok]).toEqual([path, true])
       return (await response.json()) as { id: string; rev: string }[]
     }
@@ -48,7 +33,7 @@ real(`a feed of changes of somebody else${installed ? '' : ' (install it by `nod
     })
     await using open = await openScene(cht, scratch.warehouse)
     const target = open.table.replace('__contact_c62_person', '')
-    const settings = { apiSource: { url, username: 'reader' } }
+    const settings = { apiSource: { url: couchdb.url, username: 'reader' } }
     const changes = { settings, secrets: { password: 'a-passphrase-of-cht' } }
     expect(await open.sources.test(open.reading(changes), open.never)).toBeUndefined()
     const wrong = open.reading({ settings, secrets: { password: 'wrong-passphrase' } })

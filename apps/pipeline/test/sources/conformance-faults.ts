@@ -2,10 +2,11 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect } from '@jest/globals'
 import type { OpenScene } from './reading-scene.ts'
-import type { Row, Scene } from './scene.ts'
+import type { Row } from './rows.ts'
+import type { Scene } from './scene.ts'
 import type { Fault } from './stand-in.ts'
 
-type AddRow = (name: Row | undefined, sentence: string, test: () => Promise<void>) => void
+type AddRow = (name: Row, test: () => Promise<void>) => void
 
 /** A crowd that no process of this size holds at once, in megabytes. */
 const heap = 64
@@ -24,27 +25,23 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
   }
 
   describe(`${scene.system}, when something goes wrong`, () => {
-    row(undefined, 'is read to its end although the connection broke off in the middle of an answer', async () => {
+    row('breaksOff', async () => {
       const open = opened()
       atPage(open, 1, 'BREAKS_OFF')
       await open.load()
       expect(await names()).toHaveLength(3)
     })
 
-    row(
-      undefined,
-      'is given up in a sentence when the connection keeps breaking off, and the old rows stay',
-      async () => {
-        const open = opened()
-        await open.load()
-        open.people.put({ id: 4 })
-        atPage(open, 1, 'BREAKS_OFF', { on: true })
-        await expect(open.load()).rejects.toMatchObject({ name: 'SourceProblem', code: 'CONNECTION_LOST' })
-        expect(await names()).toHaveLength(3)
-      },
-    )
+    row('keepsBreaking', async () => {
+      const open = opened()
+      await open.load()
+      open.people.put({ id: 4 })
+      atPage(open, 1, 'BREAKS_OFF', { on: true })
+      await expect(open.load()).rejects.toMatchObject({ name: 'SourceProblem', code: 'CONNECTION_LOST' })
+      expect(await names()).toHaveLength(3)
+    })
 
-    row('retryAfter', 'is left alone for as long as it asks to be', async () => {
+    row('retryAfter', async () => {
       const open = opened()
       atPage(open, 1, { status: 429, headers: { 'retry-after': '1' }, body: { detail: 'Request was throttled.' } })
       await open.load()
@@ -53,7 +50,7 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
       expect(next!.at - refused!.at).toBeGreaterThanOrEqual(990)
     })
 
-    row('expired', 'may take the credentials no more in the middle: the old rows stay', async () => {
+    row('expired', async () => {
       const open = opened()
       await open.load()
       const { authorization = 'none' } = open.pages()[0]!.headers
@@ -66,7 +63,7 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
       expect(await names()).toHaveLength(3)
     })
 
-    row(undefined, 'fails by itself, for good: its own words are in the sentence', async () => {
+    row('fails', async () => {
       const open = opened()
       const body = { detail: `The database is away, ${Object.values(open.secrets).join()}` }
       atPage(open, 1, { status: 503, body }, { on: true })
@@ -77,14 +74,14 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
       expect(open.pages()).toHaveLength(4)
     })
 
-    row(undefined, 'answers with a page to sign in where data should be', async () => {
+    row('signInPage', async () => {
       const open = opened()
       const body = '<!DOCTYPE html><form><input type="password" name="password"></form>'
       atPage(open, 1, { headers: { 'content-type': 'text/html' }, body }, { on: true })
       await expect(open.load()).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
     })
 
-    row(undefined, 'does not get the credentials sent on to another host', async () => {
+    row('redirect', async () => {
       const open = opened()
       atPage(open, 1, { status: 302, headers: { location: 'http://localhost:9/elsewhere' } }, { on: true })
       await expect(open.load()).rejects.toMatchObject({
@@ -93,42 +90,38 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
       })
     })
 
-    row(
-      undefined,
-      'is let go at once when the run is cancelled, however silent it is, and however long it wants to rest',
-      async () => {
-        const open = opened()
-        const rest = { status: 429, headers: { 'retry-after': '600' } }
-        for (const fault of ['SILENT', rest] as const) {
-          atPage(open, 1, fault, { on: true })
-          const cancel = new AbortController()
-          const before = open.pages().length
-          const state = { over: false }
-          const loading = open
-            .load('FULL', cancel.signal)
-            .catch((error: unknown) => error)
-            .finally(() => (state.over = true))
-          while (open.pages().length === before && !state.over) await new Promise((resolve) => setImmediate(resolve))
-          const reason = new Error('cancelled')
-          const from = performance.now()
-          cancel.abort(reason)
-          expect(await loading).toBe(reason)
-          expect(performance.now() - from).toBeLessThan(5_000)
-        }
-      },
-    )
+    row('cancelled', async () => {
+      const open = opened()
+      const rest = { status: 429, headers: { 'retry-after': '600' } }
+      for (const fault of ['SILENT', rest] as const) {
+        atPage(open, 1, fault, { on: true })
+        const cancel = new AbortController()
+        const before = open.pages().length
+        const state = { over: false }
+        const loading = open
+          .load('FULL', cancel.signal)
+          .catch((error: unknown) => error)
+          .finally(() => (state.over = true))
+        while (open.pages().length === before && !state.over) await new Promise((resolve) => setImmediate(resolve))
+        const reason = new Error('cancelled')
+        const from = performance.now()
+        cancel.abort(reason)
+        expect(await loading).toBe(reason)
+        expect(performance.now() - from).toBeLessThan(5_000)
+      }
+    })
 
-    row('large', `is read in ${heap} MB of memory for objects, however large it is`, async () => {
+    row('large', async () => {
       const open = opened()
       open.people.clear()
       open.people.crowd = crowd
       const program = new URL('./read-all.ts', import.meta.url).pathname
-      const asked = JSON.stringify({ ...open.reading(), filesDirectory: open.filesDirectory })
+      const asked = JSON.stringify({ ...open.reading(), filesDirectory: open.filesDirectory, module: scene.module })
       const { stdout } = await promisify(execFile)(process.execPath, [`--max-old-space-size=${heap}`, program, asked])
       expect(JSON.parse(stdout).rows).toBeGreaterThanOrEqual(crowd)
     })
 
-    row(undefined, 'says nothing secret, whatever it is sent back', async () => {
+    row('secrets', async () => {
       const { said, secrets } = opened()
       expect(said.length).toBeGreaterThan(5)
       for (const value of Object.values(secrets)) {

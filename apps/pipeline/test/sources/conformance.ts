@@ -3,7 +3,8 @@ import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
 import { faultsOf } from './conformance-faults.ts'
 import { openScene, type OpenScene } from './reading-scene.ts'
 import { realAccount } from './real-account.ts'
-import type { Row, Scene } from './scene.ts'
+import { type Row, rows } from './rows.ts'
+import type { Scene } from './scene.ts'
 
 /** What every source has to do. A row that does not apply is left out with the reason that the scene gives. */
 export function conforms(scene: Scene): void {
@@ -20,10 +21,10 @@ export function conforms(scene: Scene): void {
   })
   afterAll(() => open?.[Symbol.asyncDispose]())
 
-  const row = (name: Row | undefined, sentence: string, test: () => Promise<void>) => {
-    const reason = name && scene.without[name]
-    if (reason) it.skip(`${sentence} (${reason})`, test)
-    else it(sentence, test)
+  const row = (name: Row, test: () => Promise<void>) => {
+    const reason = scene.without[name]
+    if (reason) it.skip(`${rows[name]} (${reason})`, test)
+    else it(rows[name], test)
   }
   const { id, name } = scene.columns
   const rowsOf = async (table = open.table, order = id) =>
@@ -36,11 +37,11 @@ export function conforms(scene: Scene): void {
     (await scratch.warehouse.findTable('health', open.table))?.columns.find((one) => one.name === column)?.dataType
 
   describe(`${scene.system}, before anything is saved`, () => {
-    row(undefined, 'is tried: it answers, and takes the credentials', async () => {
+    row('tried', async () => {
       expect(await open.sources.test(open.reading(), open.never)).toBeUndefined()
     })
 
-    row(undefined, 'is tried with wrong credentials, and at a wrong address: a sentence says what to do', async () => {
+    row('refused', async () => {
       const secrets = Object.fromEntries(Object.entries(open.secrets).map(([key, value]) => [key, `${value}-wrong`]))
       const wrong = await open.sources.test(open.reading({ secrets }), open.never)
       expect(wrong).toMatchObject({ code: 'AUTHENTICATION_FAILED', message: expect.stringMatching(/check/i) })
@@ -50,7 +51,7 @@ export function conforms(scene: Scene): void {
       open.said.push(wrong!.message, away!.message)
     })
 
-    row('lookups', 'says what there is to choose from', async () => {
+    row('lookups', async () => {
       for (const [kind, ids] of Object.entries(scene.lookups)) {
         const found = await open.sources.lookup(kind, open.reading(), open.never)
         expect([kind, found?.map((one) => one.id).toSorted()]).toEqual([kind, ids.toSorted()])
@@ -59,7 +60,7 @@ export function conforms(scene: Scene): void {
       expect(await open.sources.lookup('nothing-of-the-kind', open.reading(), open.never)).toBeUndefined()
     })
 
-    row(undefined, 'is previewed, without all of it being read', async () => {
+    row('preview', async () => {
       open.people.clear()
       open.people.crowd = 3_000
       const { columns, rows, complete } = await open.sources.preview(open.reading(), 2, open.never)
@@ -70,14 +71,14 @@ export function conforms(scene: Scene): void {
   })
 
   describe(`${scene.system}, loaded`, () => {
-    row(undefined, 'is there whole, with its keys', async () => {
+    row('whole', async () => {
       await open.load()
       expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])
       const table = await scratch.warehouse.findTable('health', open.table)
       expect(table?.columns.filter((column) => column.primaryKey).length).toBeGreaterThan(0)
     })
 
-    row('groups', 'has a table for a group that repeats, whose rows know what they belong to', async () => {
+    row('groups', async () => {
       const { column } = scene.group!
       await open.load()
       const rows = await rowsOf(open.groupTable, '_index')
@@ -91,7 +92,7 @@ export function conforms(scene: Scene): void {
       expect(await rowsOf(open.groupTable, '_index')).toEqual([])
     })
 
-    row('increment', 'is gone on with: what is new comes to what was there', async () => {
+    row('increment', async () => {
       await open.load()
       open.people.put({ id: 5_000 })
       open.server.requests.length = 0
@@ -104,14 +105,14 @@ export function conforms(scene: Scene): void {
       expect(await open.cursor()).toEqual(kept)
     })
 
-    row('edit', 'takes what was changed in place of what it was', async () => {
+    row('edit', async () => {
       await open.load()
       open.people.put({ id: 2, name: 'Somebody else' }, 6_000)
       await open.load('INCREMENTAL')
       expect(await names()).toEqual(['Person 1', 'Somebody else', 'Person 3'])
     })
 
-    row(undefined, 'loses with a full reading what is gone, and takes what was changed', async () => {
+    row('gone', async () => {
       await open.load()
       open.people.remove(3)
       open.people.put({ id: 2, name: 'Somebody else' })
@@ -119,7 +120,7 @@ export function conforms(scene: Scene): void {
       expect(await names()).toEqual(['Person 1', 'Somebody else'])
     })
 
-    row('columnAdded', 'may get a column, and lose it', async () => {
+    row('columnAdded', async () => {
       const extra = scene.columns.extra!
       await open.load()
       open.people.put({ id: 4, extra: 'x' }, 7_000)
@@ -130,7 +131,7 @@ export function conforms(scene: Scene): void {
       expect((await rowsOf()).map((one) => one[extra])).toEqual([null, null, null])
     })
 
-    row('columnRetyped', 'may change the type of a column: it is widened, and nothing is lost', async () => {
+    row('columnRetyped', async () => {
       const extra = scene.columns.extra!
       for (const one of [1, 2, 3]) open.people.put({ id: one, extra: one })
       await open.load()
@@ -141,7 +142,7 @@ export function conforms(scene: Scene): void {
       expect([before, await typeOf(extra)]).toEqual([expect.any(String), 'TEXT'])
     })
 
-    row(undefined, 'may be empty: then the table is, and fills later', async () => {
+    row('empty', async () => {
       open.people.clear()
       await open.load()
       expect(await rowsOf()).toEqual([])
@@ -150,7 +151,7 @@ export function conforms(scene: Scene): void {
       expect(await names()).toEqual(['Person 1'])
     })
 
-    row('badRecord', 'may have a record that no row can hold: it is set aside, and all others are there', async () => {
+    row('badRecord', async () => {
       open.people.put({ id: 4, bad: true })
       await open.load()
       expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /**
- * Serves FHIR from memory by somebody else's implementation, installed by infra/fhir/install.ts, and writes its address. It gives no links to next pages:
+ * Serves FHIR from memory by somebody else's implementation, installed by infra/counterparts/install.ts, and writes its address. It gives no links to next pages:
  * those are put there as servers do that page by offsets.
  */
 interface Bundle {

@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process'
 import { generateKeyPairSync, verify } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
+import { describeBeside } from './counterpart.ts'
 import { fhir } from './fhir.scene.ts'
 import { openScene } from './reading-scene.ts'
 import { startServer } from './stand-in.ts'
@@ -107,28 +104,11 @@ describe('FHIR', () => {
   )
 })
 
-const folder = join(import.meta.dirname, '../../../../.sluice/fhir')
-const installed = existsSync(join(folder, 'node_modules/@medplum/fhir-router'))
-const real = installed ? describe : describe.skip
-
-real(`FHIR, a server of somebody else${installed ? '' : ' (install it by `node infra/fhir/install.ts`)'}`, () => {
-  let url = ''
-  let stop = () => {}
-  beforeAll(async () => {
-    const program = join(import.meta.dirname, 'fhir-router.ts')
-    const child = spawn(process.execPath, [program, folder], { stdio: ['pipe', 'pipe', 'inherit'] })
-    stop = () => void child.kill()
-    for await (const line of createInterface(child.stdout)) {
-      url = `http://127.0.0.1:${line}`
-      break
-    }
-  }, 120_000)
-  afterAll(() => stop())
-
+describeBeside('fhir', 'FHIR, a server of somebody else', (server) => {
   it('is loaded page by page, and gone on with', async () => {
     const put = async (resource: object): Promise<{ id: string }> => {
       const { resourceType } = resource as { resourceType: string }
-      const response = await fetch(`${url}/${resourceType}`, {
+      const response = await fetch(`${server.url}/${resourceType}`, {
         method: 'POST',
         body: JSON.stringify(resource),
         headers: { 'content-type': 'application/fhir+json' },
@@ -144,7 +124,7 @@ real(`FHIR, a server of somebody else${installed ? '' : ' (install it by `node i
     const measured = { resourceType: 'Observation', status: 'final', code, subject: { reference: `Patient/${ids[0]}` } }
     await put({ ...measured, valueQuantity: { value: 44.5, unit: 'beats/minute' } })
     await using open = await openScene(fhir, scratch.warehouse)
-    const settings = { apiSource: { url }, resourceTypes: ['Patient', 'Observation'] }
+    const settings = { apiSource: { url: server.url }, resourceTypes: ['Patient', 'Observation'] }
     await open.load('FULL', open.never, { settings, secrets: {} })
     const patients = await rowsOf(`${open.target}__patient`)
     expect(new Set(patients.map(({ id }) => id))).toEqual(new Set(ids))

@@ -67,7 +67,8 @@ describe('a survey', () => {
     const { id } = made.body
     expect(await run(id)).toMatchObject({
       status: 'OK',
-      message: expect.stringMatching(/^Loaded 2 rows into 2 tables/),
+      message: expect.stringMatching(/^Loaded 2 rows into 2 tables of \w+ \(homes 1, homes__child 1\)\.$/),
+      mode: 'FULL',
     })
     standIn.people.put({ id: 2 })
     standIn.server.requests.length = 0
@@ -76,7 +77,15 @@ describe('a survey', () => {
     expect(asked[0]).toContain('_submission_time')
     const { body: data } = await owner.get(`/data-pipelines/${id}/data`).expect(200)
     expect(data.rows).toHaveLength(2)
-    expect(await run(id, 'INCREMENTAL')).toMatchObject({ status: 'OK' })
+    expect(await run(id, 'INCREMENTAL')).toMatchObject({ status: 'OK', mode: 'INCREMENTAL' })
+    // As whole as they are, though the last increment had nothing new.
+    const { body: one } = await owner.get(`/data-pipelines/${id}`).expect(200)
+    const { body: list } = await owner.get('/data-pipelines').expect(200)
+    for (const { status } of [one, ...list])
+      expect(status.tables).toMatchObject([
+        { name: 'homes', displayName: one.name, rowCount: 2, foreignKeys: [] },
+        { name: 'homes__child', displayName: `${one.name}: child`, rowCount: 1 },
+      ])
     expect(service.log() + worker.output()).not.toContain(standIn.secrets['authToken'])
   })
 

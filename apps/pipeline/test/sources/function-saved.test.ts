@@ -37,6 +37,20 @@ describe('a function of AWS Lambda', () => {
     await owner.post(`/data-pipelines/${made.id}/lookups/surveys`).send({}).expect(404)
   })
 
+  it('says which functions there are before anything is saved', async () => {
+    const look = (body: object) => owner.post('/lookups/FUNCTION/functions').send(body)
+    // Which one is what is asked for, so none is named.
+    const { functionName: _, ...region } = place()
+    const { body: found } = await look({ functionSource: { ...region, ...key }, query: 'peop' }).expect(200)
+    expect(found).toEqual([{ id: `${account}people`, code: 'people', name: 'people' }])
+    const { text } = await look({ functionSource: { ...place(), ...key, secretKey: 'another-key' } }).expect(422)
+    expect(text).not.toContain('another-key')
+    // An address says nothing of what else there is.
+    await look({ url: standIn.server.url, authToken: 'a-token' }).expect(404)
+    const { body: nowhere } = await look({}).expect(422)
+    expect(nowhere.errors).toMatchObject([{ pointer: '/url' }])
+  })
+
   it('takes no token, as an address takes no access key', async () => {
     const refused = async (functionSource: object) => {
       const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })

@@ -11,12 +11,18 @@ export async function startOdk() {
   /** What was deleted, and when: it can still be asked for. */
   const deleted = new Map<number, number>()
   let sessions = 0
+  /** Tokens of sessions that were ended. */
+  const ended: string[] = []
   const server = await startServer(answer)
 
   function answer({ method, path, query, headers, body }: Request): Answer {
     if (method === 'POST' && path === '/v1/sessions') return signIn(JSON.parse(body))
-    if (headers.authorization !== `Bearer session-${sessions}`)
+    if (headers.authorization !== `Bearer ${tokenOf(sessions)}` || ended.includes(tokenOf(sessions)))
       return { status: 401, body: { message: 'Could not authenticate with the provided credentials.', code: 401.2 } }
+    if (method === 'DELETE' && path === `/v1/sessions/${encodeURIComponent(tokenOf(sessions))}`) {
+      ended.push(tokenOf(sessions))
+      return { body: { success: true } }
+    }
     if (path === '/v1/projects') return { body: projects }
     if (path === '/v1/projects/7/forms') return { body: forms }
     if (path === `${form}/fields`) return { body: fields(people) }
@@ -29,7 +35,7 @@ export async function startOdk() {
     if (given.email !== email || given.password !== password)
       return { status: 401, body: { message: 'Could not authenticate with the provided credentials.', code: 401.2 } }
     sessions += 1
-    const token = `session-${sessions}`
+    const token = tokenOf(sessions)
     return { body: { token, csrf: 'unused', createdAt: momentOf(0), expiresAt: momentOf(86_400) } }
   }
 
@@ -62,8 +68,11 @@ export async function startOdk() {
     return { body: answer }
   }
 
-  return { server, people, deleted, username: email, secrets: { password } }
+  return { server, people, deleted, ended, username: email, secrets: { password } }
 }
+
+/** With signs that a path does not hold as they are. */
+const tokenOf = (session: number): string => `session!${session}$/x`
 
 /** So many below an id, the newest one first. */
 function newest(people: Population, below: number, most: number, wanted: (person: Person) => boolean): Person[] {

@@ -15,7 +15,7 @@ describe('ODK Central', () => {
     const started = await standIn(own)
     const open = await openScene({ ...odk, start: async () => started }, scratch.warehouse)
     for (const id of [1, 2]) open.people.put({ id, children: id === 1 ? ['Ann', 'Ben'] : [] })
-    return { open, deleted: started.deleted }
+    return { open, deleted: started.deleted, ended: started.ended }
   }
 
   it('gives codes with their zeros, points in four columns, and groups in groups', async () => {
@@ -88,7 +88,24 @@ describe('ODK Central', () => {
     await expect(open.load()).rejects.toMatchObject({
       message: expect.stringContaining('[redacted], that is [redacted]'),
     })
-    expect(open.said.join()).not.toContain('session-1')
+    expect(open.said.join()).not.toContain('session!1')
+  })
+
+  it('ends its session when a run is over, failed or was cancelled, whether or not the server hears of it', async () => {
+    const { open, ended } = await opened()
+    await using _ = open
+    await open.load()
+    open.server.fault = (request) => (open.isPage(request) ? { status: 400, body: { message: 'No.' } } : undefined)
+    await expect(open.load()).rejects.toMatchObject({ code: 'REQUEST_REFUSED' })
+    const cancel = new AbortController()
+    open.server.fault = (request) =>
+      open.isPage(request) ? (cancel.abort(new Error('cancelled')), 'SILENT') : undefined
+    await expect(open.load('FULL', cancel.signal)).rejects.toThrow('cancelled')
+    expect(ended).toHaveLength(3)
+    expect(new Set(ended).size).toBe(3)
+    open.server.fault = ({ method }) => (method === 'DELETE' ? 'SILENT' : undefined)
+    await open.load()
+    expect([ended.length, (await rowsOf(open.table)).length]).toEqual([3, 2])
   })
 
   it('asks for a project before it says which forms there are', async () => {

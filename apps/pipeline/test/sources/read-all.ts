@@ -1,10 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { keepThreadReady } from '../../src/engine/sources/files/csv/csv-in-thread.ts'
 import type { Report } from '../../src/engine/sources/source.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
 import { allowedHere } from './allowed-here.ts'
+import { systemIn } from './system-in.ts'
 
 /** Reads a source to its end in a process of its own, whose memory somebody else has bounded, and says how many rows it had. */
-const { filesDirectory, ...reading } = JSON.parse(process.argv[2]!)
-const sources = openSources({ filesDirectory, allowed: allowedHere })
+const { filesDirectory, module, ...reading } = JSON.parse(process.argv[2]!)
+const systems = module === undefined ? {} : systemIn(reading.type, module)
+const sources = openSources({ filesDirectory, allowed: allowedHere, systems })
+// As a worker does.
+keepThreadReady()
 const counts = { rows: 0, bytes: 0 }
 const report: Report = {
   progress: ({ rowsRead }) => void (counts.rows = rowsRead ?? counts.rows),
@@ -19,4 +25,6 @@ for await (const { columns, content } of sources.read(reading, report, new Abort
     release?.()
   }
 }
-process.stdout.write(JSON.stringify(counts))
+/** By the kernel's count of this very program: what `resourceUsage` says may be that of whoever started it. */
+const [, peak] = /VmHWM:\s+(\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+process.stdout.write(JSON.stringify({ ...counts, peak: Number(peak ?? 0) * 1024 }))

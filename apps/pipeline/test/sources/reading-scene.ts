@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { allowedHere } from './allowed-here.ts'
+import { systemIn } from './system-in.ts'
 import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
 import type { RejectedRow, Report } from '../../src/engine/sources/source.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
@@ -25,7 +26,9 @@ export const silent: Report = {
 export async function openScene(scene: Scene, warehouse: Warehouse) {
   const standIn: StandIn = await scene.start()
   const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-conformance-'))
-  const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty })
+  const { module } = scene
+  const systems = module === undefined ? {} : systemIn(scene.type, module)
+  const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty, systems })
   const target = word('people_')
   const said: string[] = []
   const rejected: RejectedRow[] = []

@@ -1,28 +1,17 @@
 import type { PipelineType } from '@sluice/contracts'
 import type { Population } from './population.ts'
+import type { Without } from './rows.ts'
 import type { Request, Server } from './stand-in.ts'
-
-/** Rows of the conformance suite that a system may have a reason not to pass. */
-export type Row =
-  | 'lookups'
-  | 'groups'
-  | 'increment'
-  | 'edit'
-  | 'page'
-  | 'retryAfter'
-  | 'expired'
-  | 'columnAdded'
-  | 'columnRetyped'
-  | 'badRecord'
-  | 'large'
 
 /** One system in the conformance suite. */
 export interface Scene {
-  type: PipelineType
+  type: PipelineType | 'CLINIC_REGISTER'
+  /** Where the system is that no type of pipeline has: the address of a module that exports it alone. */
+  module?: string
   /** What people call it. */
   system: string
-  /** Rows that do not apply, each with the reason in a sentence. */
-  without: Partial<Record<Row, string>>
+  /** Rows that do not apply, each with the reason in a sentence; `page` where a preview cannot ask for a part. */
+  without: Without & { page?: string }
   /** Columns of the pipeline's own table, or of `table` behind its name. */
   columns: { id: string; name: string; extra?: string }
   /** Where the rows are, for systems that fill several tables: `__name`. */

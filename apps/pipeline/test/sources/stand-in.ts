@@ -30,6 +30,8 @@ export interface Server extends AsyncDisposable {
   requests: Request[]
   /** Asked before each answer. */
   fault: (request: Request) => Fault
+  /** Told each answer that is given. */
+  answered?: (request: Request, answer: Answer) => void
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -47,11 +49,9 @@ export async function startServer(answer: (request: Request) => Answer | Promise
     requests.push(request)
     const fault = started.fault(request)
     if (fault === 'SILENT') return
-    const {
-      status = 200,
-      headers: more = {},
-      body: said = '',
-    } = typeof fault === 'object' ? fault : await answer(request)
+    const given = typeof fault === 'object' ? fault : await answer(request)
+    started.answered?.(request, given)
+    const { status = 200, headers: more = {}, body: said = '' } = given
     const sent = Buffer.from(typeof said === 'string' ? said : JSON.stringify(said))
     response.writeHead(status, {
       'content-type': typeof said === 'string' ? 'text/plain' : 'application/json',

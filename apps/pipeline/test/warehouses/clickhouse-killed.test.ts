@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { ClientAccess } from '../../src/engine/warehouses/clickhouse/access.ts'
+import { type ClientAccess, provision } from '../../src/engine/warehouses/clickhouse/access.ts'
 import { openClickHouseWarehouse } from '../../src/engine/warehouses/clickhouse/clickhouse-warehouse.ts'
 import { rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
 import { columns, loadAll, never, numbered, stage } from '../rows.ts'
@@ -27,10 +27,13 @@ describe('a publication in ClickHouse that is cut off', () => {
   let server: ClickHouseServer
   let proxy: Awaited<ReturnType<typeof cuttingProxy>>
   let data: string
+  let clients: ClientAccess[]
   beforeAll(async () => {
     data = await mkdtemp(join(tmpdir(), 'sluice-clickhouse-killed-'))
     server = await clickhouseServer(data)
     proxy = await cuttingProxy(() => server.url)
+    clients = Array.from({ length: 60 }, () => server.client())
+    for (const client of clients) await provision(client)
   })
   afterAll(async () => {
     await proxy?.[Symbol.asyncDispose]()
@@ -47,7 +50,7 @@ describe('a publication in ClickHouse that is cut off', () => {
 
   /** Publishes two tables, one of them under a view, with types that widen. Answers how many requests that took. */
   async function publishWith(cut: Cut | undefined): Promise<number> {
-    const access = server.client()
+    const access = through(clients.pop()!, server.url)
     const before = openClickHouseWarehouse(access)
     await before.ensureSchema('health')
     await loadAll(before, { table: 'cases', columns: narrow }, numbered(2, 'old'))
@@ -85,7 +88,7 @@ describe('a publication in ClickHouse that is cut off', () => {
     expect(await rowsIn(after, 'over')).toEqual(newRows)
     await after.sweepStaging(async () => new Set())
     const left = await rowsOf<{ place: string }>(
-      access.service.url === server.url ? access.service : { ...access.service, url: server.url },
+      { ...access.service, url: server.url },
       `select concat(database, '.', name) as place from system.tables
        where match(database, {pattern:String}) and name not in ('cases', 'other', 'over', 'ledger')`,
       { parameters: { pattern: `^c_${access.key}` } },

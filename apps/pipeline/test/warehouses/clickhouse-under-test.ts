@@ -1,80 +1,75 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startClickHouse } from '../../../../infra/clickhouse/clickhouse.ts'
+import { clickhouseMissing as missingIn, libraryIn } from '../../../../infra/clickhouse/library.ts'
 import { type ClientAccess, clickhouseAccess } from '../../src/engine/warehouses/clickhouse/access.ts'
 import { execute, rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
 
-/** Where `infra/clickhouse/install.ts` puts the library. */
-const installed = join(import.meta.dirname, '../../../../.sluice/clickhouse')
-
-const library = process.env['SLUICE_TEST_CLICKHOUSE'] === '1'
+const given = process.env['CLICKHOUSE_TEST_URL']
+const programs = process.env['SLUICE_TEST_PROGRAMS'] ?? 'nowhere'
 
 /** Why no ClickHouse is asked here; undefined where one is. */
-export const clickhouseMissing: string | undefined =
-  library || process.env['CLICKHOUSE_TEST_URL']
-    ? undefined
-    : 'runs with SLUICE_TEST_CLICKHOUSE=1, after `node infra/clickhouse/install.ts`, or with the URL of a server’s administrator in CLICKHOUSE_TEST_URL'
+export const clickhouseMissing: string | undefined = given ? undefined : ownMissing()
+
+function ownMissing(): string | undefined {
+  if (process.env['SLUICE_TEST_CLICKHOUSE'] === '1') return missingIn(programs)
+  return 'runs with SLUICE_TEST_CLICKHOUSE=1, or with the URL of a server’s administrator in CLICKHOUSE_TEST_URL'
+}
 
 export interface ClickHouseServer extends AsyncDisposable {
   /** Of the HTTP interface, with the administrator's user and password. */
   url: string
-  /** Whether it has users; the library has none. */
-  hasUsers: boolean
   /** A client that nobody else has. */
   client(): ClientAccess
-  /** Ends it at once, as a machine that loses its power does. Of the library only. */
+  /** Ends it at once, as a machine that loses its power does. Not one of CLICKHOUSE_TEST_URL. */
   kill(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The server of CLICKHOUSE_TEST_URL, or the library in a process of its own. `data` is where it keeps its tables. */
-export async function clickhouseServer(data?: string): Promise<ClickHouseServer> {
-  const given = process.env['CLICKHOUSE_TEST_URL']
-  const process_ = given ? undefined : await started(data)
-  const url = given ?? process_!.url
-  const keys = new Set<string>()
+/** The server of CLICKHOUSE_TEST_URL, or one of our own. `data` is where it keeps its tables, so that another one can go on there, at the same port. */
+export async function clickhouseServer(data?: string, port?: number): Promise<ClickHouseServer> {
+  return given ? serverAt(given) : ownServer(data, port)
+}
+
+async function ownServer(data?: string, port = 0): Promise<ClickHouseServer> {
+  const folder = data ?? (await mkdtemp(join(tmpdir(), 'sluice-clickhouse-')))
+  const server = await startClickHouse({ library: libraryIn(programs), data: folder, port })
   return {
-    url,
-    hasUsers: given !== undefined,
-    client() {
-      const key = randomBytes(10).toString('hex')
-      keys.add(key)
-      return clickhouseAccess(url, { key, loadPassword: `load-${key}`, readPassword: `read-${key}` })
-    },
-    async kill() {
-      await process_?.end('SIGKILL')
-    },
+    url: server.url,
+    client: () => newClient(server.url),
+    kill: () => server.kill(),
     async [Symbol.asyncDispose]() {
-      if (process_) {
-        await process_.end('SIGTERM')
-        return
-      }
-      const { service } = clickhouseAccess(url, { key: 'x', loadPassword: '', readPassword: '' })
-      for (const key of keys) {
-        const where = 'select name from system.databases where match(name, {pattern:String})'
-        const parameters = { pattern: `^c_${key}($|[_-])` }
-        for (const { name } of await rowsOf<{ name: string }>(service, where, { parameters }))
-          await execute(service, `drop database if exists \`${name}\``)
-        await execute(service, `drop user if exists c_${key}_load, c_${key}_read`)
-      }
+      await server[Symbol.asyncDispose]()
+      if (data === undefined) await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
-async function started(data?: string) {
-  const program = join(import.meta.dirname, 'embedded-clickhouse.ts')
-  const child = spawn(process.execPath, [program, installed, ...(data ? [data] : [])], {
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  })
-  const [port] = (await once(child.stdout!, 'data')) as [Buffer]
+function newClient(url: string, key = randomBytes(10).toString('hex')): ClientAccess {
+  return clickhouseAccess(url, { key, loadPassword: `load-${key}`, readPassword: `read-${key}` })
+}
+
+/** Leaves nothing of its clients behind. */
+function serverAt(url: string): ClickHouseServer {
+  const clients: ClientAccess[] = []
   return {
-    url: `http://127.0.0.1:${port.toString().trim()}`,
-    async end(signal: NodeJS.Signals) {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const gone = once(child, 'exit')
-      child.kill(signal)
-      await gone
+    url,
+    client() {
+      const access = newClient(url)
+      clients.push(access)
+      return access
+    },
+    kill: () => Promise.reject(new Error('The server of CLICKHOUSE_TEST_URL is not ours to kill.')),
+    async [Symbol.asyncDispose]() {
+      for (const { key, service, load, read } of clients) {
+        const where = 'select name from system.databases where match(name, {pattern:String})'
+        const parameters = { pattern: `^c_${key}($|[_-])` }
+        for (const { name } of await rowsOf<{ name: string }>(service, where, { parameters }))
+          await execute(service, `drop database if exists \`${name}\``)
+        await execute(service, `drop user if exists ${load.user}, ${read.user}`)
+      }
     },
   }
 }

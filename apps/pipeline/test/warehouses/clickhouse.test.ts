@@ -19,7 +19,7 @@ describe('ClickHouse as a warehouse', () => {
       warehouse: openClickHouseWarehouse(access),
       neighbour: openClickHouseWarehouse(others),
       changeNames: `alter table TABLE update name = 'changed' where true`,
-      hasUsers: server.hasUsers,
+      hasUsers: true,
       spying: async (table) => `select * from \`c_${others.key}_health\`.${table}`,
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     }

@@ -10,6 +10,17 @@ export interface Subject extends AsyncDisposable {
   changeNames: string
   /** Whether the server knows who asks; an embedded engine does not. */
   hasUsers: boolean
+  /** Where the server holds less than PostgreSQL, or writes it another way. */
+  differs?: {
+    /** It has no number that is none. */
+    nan?: false
+    /** The longest negative number with a half that a decimal without a size holds. */
+    anyDecimal?: string
+    /** Bytes of the longest text that a column holds, where there is an end to it. */
+    longestText?: number
+    /** A text of a million characters. */
+    wide?: string
+  }
   /** A query of a client on something of its neighbour's, as an attacker who knows every name would write it. */
   spying(table: string): Promise<string>
 }

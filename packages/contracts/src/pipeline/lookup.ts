@@ -2,6 +2,8 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line } from '../named.ts'
 import { databaseQuery } from './data-pipeline/database-query.ts'
+import { functionAccess } from './data-pipeline/sources/function.ts'
+import { spreadsheetAccess } from './data-pipeline/sources/spreadsheet.ts'
 import { TargetLookupBody } from './destination.ts'
 
 /** What is asked to look something up: where the source is. Which fields are needed depends on its type. */
@@ -10,6 +12,9 @@ export const SourceLookupBody = contract(
   Type.Object(
     {
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
+      functionSource: Type.Optional(functionAccess.given),
+      /** Or its `url` and `authToken` alone. */
+      spreadsheetSource: Type.Optional(spreadsheetAccess.given),
       /** Of systems that are asked by HTTP. */
       ...TargetLookupBody.properties,
       within: Type.Optional({

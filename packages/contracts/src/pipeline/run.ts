@@ -55,6 +55,7 @@ export const DataPipelineStatus = contract(
       taskId: Type.Optional(Line),
       /** While a run is under way. */
       progress: Type.Optional(Progress),
+      /** As the last run that ended well left them: its own, and those of groups and other streams beside it. */
       tables: Type.Array(TableSummary, { maxItems: 1000 }),
       mainTableAsTable: Type.Optional(Table),
     },
@@ -70,6 +71,10 @@ export const Run = contract(
       taskId: Uid,
       status: Type.Enum([...runStatuses]),
       trigger: Type.Enum(['MANUAL', 'SCHEDULE', 'WORKFLOW']),
+      mode: Type.Enum(['FULL', 'INCREMENTAL'], {
+        description: 'What was asked for; the log says where it could not be had.',
+      }),
+      scheduledFor: Type.Optional({ ...Timestamp, description: 'The tick of the schedule that it stands for.' }),
       attempt: Count,
       created: Timestamp,
       started: Type.Optional(Timestamp),

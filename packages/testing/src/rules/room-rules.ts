@@ -73,12 +73,18 @@ const rooms: Record<string, string[]> = {
     ['runs', 'variables', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
   ),
   'apps/pipeline/src/engine/destinations': ['apps/pipeline/src'].concat(
-    ['runs', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['runs', 'warehouses', 'dhis2'].map((room) => `apps/pipeline/src/engine/${room}`),
   ),
+  // What both roads say to it.
+  'apps/pipeline/src/engine/dhis2': [],
   'apps/pipeline/src/engine/datasets': ['apps/pipeline/src'].concat(
     ['sources', 'loads', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
   ),
-  'apps/pipeline/src/engine/sources': ['apps/pipeline/src', 'apps/pipeline/src/files'],
+  'apps/pipeline/src/engine/sources': [
+    'apps/pipeline/src',
+    'apps/pipeline/src/files',
+    'apps/pipeline/src/engine/dhis2',
+  ],
   'apps/pipeline/src/engine/loads': [
     'apps/pipeline/src',
     'apps/pipeline/src/engine/sources',
@@ -99,11 +105,15 @@ const rooms: Record<string, string[]> = {
 const drivers: Record<string, string | string[]> = {
   mysql2: 'apps/pipeline/src/engine/sources/databases/mysql/',
   mssql: 'apps/pipeline/src/engine/sources/databases/sql-server/',
+  tedious: 'apps/pipeline/src/engine/warehouses/tsql/',
+  '@clickhouse/client': 'apps/pipeline/src/engine/warehouses/clickhouse/',
   oracledb: 'apps/pipeline/src/engine/sources/databases/oracle/',
   hyparquet: 'apps/pipeline/src/engine/sources/files/parquet/',
   'hyparquet-compressors': 'apps/pipeline/src/engine/sources/files/parquet/',
   yauzl: 'apps/pipeline/src/engine/sources/files/',
-  aws4fetch: ['objects/s3/', 'systems/function/'].map((room) => `apps/pipeline/src/engine/sources/${room}`),
+  aws4fetch: ['sources/objects/s3/', 'sources/systems/function/', 'warehouses/redshift/'].map(
+    (room) => `apps/pipeline/src/engine/${room}`,
+  ),
   'oidc-provider': 'apps/identity/src/oidc/',
   'openid-client': 'apps/identity/src/sign-in/federated/',
   '@node-rs/argon2': 'apps/identity/src/sign-in/password.ts',

@@ -2,16 +2,16 @@ import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody
 import { fewAtOnceEach, problems, type Input } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
-import { lookUpAtDhis2, lookUpAtSavedDhis2 } from './lookup-dhis2.ts'
 import { dataPipelines } from './records.ts'
+import type { DataPipelineRow } from './row.ts'
 import { keptSecrets, withValues } from './source-columns.ts'
 import { savedReading } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { findKind } from './types/registry.ts'
 import { whileAsked } from './while-asked.ts'
 
-export type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
-export type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
+type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
+type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefined, SourceLookupBody>
 
 /** Milliseconds, and what fits on a page. */
 const longest = 30_000
@@ -26,7 +26,6 @@ const looking = fewAtOnceEach({
 /** What a source has to choose from that may not be saved yet. */
 export async function lookUp(input: Unsaved): Promise<LookedUp[]> {
   const { type, kind } = input.params
-  if (type === 'SOURCE_SYSTEM_C') return lookUpAtDhis2(input)
   const found = findKind(type)
   if (!found?.checkConnection) throw problems.notFound('look-up')
   const body = asked(type, input.body)
@@ -43,28 +42,52 @@ export async function lookUp(input: Unsaved): Promise<LookedUp[]> {
 export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
   const { db, caller, params, body, keyRing } = input
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
-  if (row.type === 'SOURCE_SYSTEM_C') return lookUpAtSavedDhis2(input, row)
   const kind = findKind(row.type)
   if (!kind?.checkConnection) throw problems.notFound('look-up')
-  if (!body.jdbcSource && !body.url) return answer(input, params.kind, await savedReading(input, row))
-  const source = asked(row.type, body)
+  const source = typedInto(row, body)
+  if (!source) return answer(input, params.kind, await savedReading(input, row))
   kind.checkConnection(source)
   const settings = kind.settings(source)
-  const secrets = keptSecrets(kind, row, settings, kind.secrets(source), keyRing)
+  const given = kind.secrets(source)
+  // What is typed takes the place of whatever is stored.
+  const typed = withValues(given)
+  const pointer = (body.jdbcSource ?? body.functionSource ?? body.spreadsheetSource) ? undefined : '/url'
+  const secrets = Object.keys(typed).length > 0 ? typed : keptSecrets(kind, row, settings, given, keyRing, pointer)
   return answer(input, params.kind, { type: row.type, settings, secrets, input: {} })
+}
+
+/** A pipeline's source with what was typed in the place of what is stored. Undefined where nothing was. */
+function typedInto({ type, settings }: DataPipelineRow, body: SourceLookupBody): SourceBody | undefined {
+  const { query: _, within: __, ...typed } = body
+  if (Object.keys(typed).length === 0) return undefined
+  const stored = settings as { apiSource?: { url: string }; spreadsheetSource?: { url: string } }
+  const url = typed.url ?? (stored.apiSource ?? stored.spreadsheetSource)?.url
+  const source = asked(type, { ...typed, ...(url !== undefined && { url }) })
+  const apiSource = 'apiSource' in source && { apiSource: { ...stored.apiSource, ...source.apiSource } }
+  return { ...stored, ...source, ...apiSource } as SourceBody
 }
 
 /** Where a source is, as its type has it, with nothing of what is to be loaded. */
 function asked(type: string, body: SourceLookupBody): SourceBody {
-  const { jdbcSource, query: _, within: __, ...api } = body
-  const own = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
+  const { jdbcSource, functionSource, spreadsheetSource, query: _, within: __, ...flat } = body
+  const own: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.own ?? []
   if (own.includes('jdbcSource')) {
     if (!jdbcSource) throw problems.refused('/jdbcSource', 'Say where the database is, and who asks it.')
     return { type, jdbcSource } as SourceBody
   }
-  if (!own.includes('apiSource')) throw problems.notFound('look-up')
-  if (!api.url) throw problems.refused('/url', 'Say where the system is, and who asks it.')
-  return { type, apiSource: api } as SourceBody
+  // As pipelines have it, or flat as the interface has look-ups.
+  const given = {
+    apiSource: flat,
+    functionSource: functionSource ?? flat,
+    spreadsheetSource: spreadsheetSource ?? flat,
+  }
+  const place = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) => own.includes(field))
+  if (!place) throw problems.notFound('look-up')
+  // AWS is where it is, whichever function will be chosen.
+  const { url, accessKey } = given[place] as { url?: string; accessKey?: string }
+  if (url === undefined && accessKey === undefined)
+    throw problems.refused('/url', 'Say where the system is, and who asks it.')
+  return { type, [place]: given[place] } as SourceBody
 }
 
 async function answer(

@@ -21,18 +21,22 @@ export function sourceColumns(
   return { settings: JSON.stringify(settings), source_secrets: sealSourceSecrets(uid, secrets, ring) }
 }
 
-/** The given secrets, and the stored ones for those that are absent, as long as the source stays where it is. */
+/**
+ * The given secrets, and the stored ones for those that are absent, as long as the source stays where it is. `pointer` is what has them sent
+ * elsewhere, where bodies are not those of pipelines.
+ */
 export function keptSecrets(
   kind: AnyKind,
   stored: Pick<DataPipelineRow, 'uid' | 'settings' | 'source_secrets'>,
   settings: object,
   given: GivenSecrets,
   ring: KeyRing,
+  pointer?: string,
 ): SourceSecrets {
   const open = openSourceSecrets(stored, ring)
   const source = kind.movesTo(stored.settings as object, settings)
   const first = Object.keys(given).find((name) => given[name] === undefined && name in open)
-  return kept({ stored: open, given, moved: source && `${source}/${first}` })
+  return kept({ stored: open, given, moved: source && (pointer ?? `${source}/${first}`) })
 }
 
 export { withValues }

@@ -1,4 +1,7 @@
-import type { DataPipelineStatus } from '@sluice/contracts'
+import type { Selectable } from 'kysely'
+import type { DataPipelineStatus, TableSummary } from '@sluice/contracts'
+import type { Runs } from '../../database.ts'
+import type { TableThere } from '../../engine/runs/finish-run.ts'
 import { progressOf } from '../../engine/runs/read-runs.ts'
 import { megabytes } from '../catalogue/present-table.ts'
 import { runStatusesOf } from '../runs/run-status.ts'
@@ -15,20 +18,25 @@ export async function statusesOf(rows: DataPipelineRow[], { db }: Asked) {
       ...status,
       taskId: last?.uid,
       ...(last?.state === 'RUNNING' && { progress: progressOf(last) }),
-      tables: lastSuccess
-        ? [
-            {
-              schema,
-              id: `${schema}.${row.table_name}`,
-              name: row.table_name,
-              displayName: row.name,
-              size: lastSuccess.bytes_written ?? 0,
-              sizeMb: megabytes(lastSuccess.bytes_written ?? 0),
-              rowCount: lastSuccess.rows_written ?? 0,
-              foreignKeys: [],
-            },
-          ]
-        : [],
+      tables: lastSuccess ? tablesOf(lastSuccess, row, schema) : [],
     }
   }
+}
+
+/** What a run left of a pipeline that is where it was then. */
+function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
+  const { table_name: own, name: title } = row
+  const older = [{ schema, name: own, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
+  return ((run.tables as unknown as TableThere[] | null) ?? older)
+    .filter((table) => table.schema === schema && (table.name === own || table.name.startsWith(`${own}__`)))
+    .map(({ name, rows, size }) => ({
+      schema,
+      id: `${schema}.${name}`,
+      name,
+      displayName: name === own ? title : `${title}: ${name.slice(own.length + 2)}`,
+      size,
+      sizeMb: megabytes(size),
+      rowCount: rows,
+      foreignKeys: [],
+    }))
 }

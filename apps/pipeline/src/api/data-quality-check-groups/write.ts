@@ -4,7 +4,7 @@ import type { Writing } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { demandIdle, mostNamed, refuseWhileUsed } from '../in-use.ts'
+import { demandIdle, firstNames, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -28,15 +28,9 @@ export const groupWriting: Writing<PipelineContext, GroupRow, DataQualityCheckGr
   },
 
   async beforeDelete(trx: Transaction<DB>, row) {
-    const gated = await trx
-      .selectFrom('data_pipelines')
-      .select('name')
-      .where('quality_group_id', '=', row.id)
-      .orderBy('name')
-      .limit(mostNamed)
-      .execute()
+    const gated = trx.selectFrom('data_pipelines').select('name').where('quality_group_id', '=', row.id)
     refuseWhileUsed(
-      gated.map(({ name }) => name),
+      await firstNames(gated),
       'Data pipelines have to pass this check group',
       'Give them another one first, or none.',
     )

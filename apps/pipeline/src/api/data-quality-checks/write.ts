@@ -2,7 +2,7 @@ import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { mostNamed, refuseWhileUsed } from '../in-use.ts'
+import { firstNames, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -25,19 +25,12 @@ export const checkWriting: Writing<PipelineContext, CheckRow, DataQualityCheckBo
   },
 
   async beforeDelete(trx, row) {
-    const groups = await trx
+    const groups = trx
       .selectFrom('data_quality_group_checks as c')
       .innerJoin('data_quality_check_groups as g', 'g.id', 'c.group_id')
       .select('g.name')
       .where('c.check_id', '=', row.id)
-      .orderBy('g.name')
-      .limit(mostNamed)
-      .execute()
-    refuseWhileUsed(
-      groups.map(({ name }) => name),
-      'Groups have this check',
-      'Take it out of them first.',
-    )
+    refuseWhileUsed(await firstNames(groups), 'Groups have this check', 'Take it out of them first.')
   },
 
   async afterDelete() {},

@@ -9,6 +9,8 @@ export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   taskId: row.uid,
   status: row.state as Run['status'],
   trigger: row.trigger as Run['trigger'],
+  mode: row.mode as Run['mode'],
+  scheduledFor: row.scheduled_for?.toISOString(),
   attempt: row.attempt,
   created: row.created_at.toISOString(),
   started: row.started_at?.toISOString(),

@@ -1,4 +1,5 @@
 import type { RunTrigger } from '@sluice/contracts'
+import type { ScheduleRow } from '../../engine/schedules/schedule.ts'
 
 /** The schedule of a body, as every scheduled object has it. */
 export interface ScheduleBody {
@@ -8,15 +9,6 @@ export interface ScheduleBody {
   continuouslyUpdated?: boolean | undefined
   continuousUpdateInterval?: number | undefined
   fullRefreshInterval?: number | undefined
-}
-
-interface ScheduleRow {
-  disabled: boolean
-  run_trigger: string
-  cron_expression: string | null
-  continuously_updated: boolean
-  continuous_update_interval: number | null
-  full_refresh_interval: number | null
 }
 
 /** As columns, which every scheduled table has alike. The scheduler plans the next run by itself. */
@@ -30,7 +22,7 @@ export const scheduleColumns = (body: ScheduleBody) => ({
 })
 
 /** As they are answered. */
-export const scheduleFields = (row: ScheduleRow) => ({
+export const scheduleFields = (row: Omit<ScheduleRow, 'uid'>) => ({
   disabled: row.disabled,
   runTrigger: row.run_trigger as RunTrigger,
   cronExpression: row.cron_expression ?? undefined,

@@ -5,7 +5,7 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
-import { mostNamed, refuseWhileUsed } from '../in-use.ts'
+import { firstNames, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
@@ -15,6 +15,7 @@ import type { SchemaRow } from './records.ts'
 const whatItIs: Partial<Record<SchemaBody['providerSchema'], string>> = {
   SQL_DATABASE_D: 'SQL_DATABASE_D, the PostgreSQL warehouse',
   WAREHOUSE_B: 'WAREHOUSE_B, the ClickHouse warehouse',
+  SQL_DATABASE_A: 'SQL_DATABASE_A, the SQL Server warehouse',
 }
 
 /** From one warehouse to another: nothing takes the tables along. */
@@ -68,31 +69,11 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
   async beforeDelete(trx, row) {
     if (row.permanent)
       throw problems.refused('/permanent', 'A permanent schema is not removed: make it an ordinary one first.')
-    const users = await trx
-      .selectFrom('data_pipelines')
-      .select('name')
-      .where('schema_id', '=', row.id)
-      .orderBy('name')
-      .limit(mostNamed)
-      .execute()
     const before = 'Delete them or move them first.'
-    refuseWhileUsed(
-      users.map(({ name }) => name),
-      'Data pipelines load into this schema',
-      before,
-    )
-    const views = await trx
-      .selectFrom('views')
-      .select('name')
-      .where('schema_id', '=', row.id)
-      .orderBy('name')
-      .limit(mostNamed)
-      .execute()
-    refuseWhileUsed(
-      views.map(({ name }) => name),
-      'Views are in this schema',
-      before,
-    )
+    const pipelines = trx.selectFrom('data_pipelines').select('name').where('schema_id', '=', row.id)
+    refuseWhileUsed(await firstNames(pipelines), 'Data pipelines load into this schema', before)
+    const views = trx.selectFrom('views').select('name').where('schema_id', '=', row.id)
+    refuseWhileUsed(await firstNames(views), 'Views are in this schema', before)
     await noteDrop(trx, { client: row.client, schema: row.schema_name })
   },
 

@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
-import { demandIdle, mostNamed, refuseWhileUsed } from '../in-use.ts'
+import { demandIdle, firstNames, mostNamed, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { views } from './records.ts'
 import type { ViewRow } from './row.ts'
@@ -43,16 +43,9 @@ async function readByHand({ warehouses }: Asking, { client }: ViewRow, { schema,
 }
 
 async function demandUnused(trx: Transaction<DB>, row: ViewRow, place: Place, byHand: string[]): Promise<void> {
-  const destinations = await trx
-    .selectFrom('destinations')
-    .select('name')
-    .where('view_id', '=', row.id)
-    .orderBy('name')
-    .limit(mostNamed)
-    .execute()
   const before = 'Change or delete them first.'
-  const pushing = destinations.map(({ name }) => name)
-  refuseWhileUsed(pushing, 'Destinations push this view', before)
+  const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
+  refuseWhileUsed(await firstNames(destinations), 'Destinations push this view', before)
   refuseWhileUsed(await viewsReading(trx, row.client, place), 'Other views read this view', before)
   const made = byHand.slice(0, mostNamed)
   refuseWhileUsed(made, 'Views in the warehouse that were made by hand read this view', before)

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { MailRefused, render, type SendMail } from '@sluice/mail'
-import { Counter, type Logger, type Registry } from '@sluice/process'
+import { Counter, eachToItsEnd, keepRounds, type Logger, type Registry } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type Claimed, claimAlerts, dropUnwanted, giveBack, markFailed, markSent } from './claims.ts'
@@ -30,25 +29,15 @@ const farewell = 5_000
 
 /** Sends what is to be told of failed runs, until it is stopped. Several processes may. */
 export function keepPostingAlerts(parts: Parts): { stop(): Promise<void> } {
-  const { logger, every = 3_000 } = parts
-  const stopping = new AbortController()
-  const breaking = new AbortController()
   const tries = counterOf(parts.registry)
-  const work = (async () => {
-    while (!stopping.signal.aborted) {
-      const more = await postOnce(parts, breaking.signal, tries).catch((error: unknown) => {
-        logger.warn({ err: error }, 'alerts could not be looked after; it is tried again')
-        return false
-      })
-      if (!more) await sleep(every, undefined, { signal: stopping.signal }).catch(() => {})
-    }
-  })()
+  const posting = keepRounds((signal) => postOnce(parts, signal, tries), {
+    rest: parts.every ?? 3_000,
+    farewell,
+    failed: (err) => parts.logger.warn({ err }, 'alerts could not be looked after; it is tried again'),
+  })
   return {
     async stop() {
-      stopping.abort()
-      const timer = setTimeout(() => breaking.abort(), farewell)
-      await work
-      clearTimeout(timer)
+      await posting.stop()
       await parts.webhook?.close()
     },
   }
@@ -59,10 +48,7 @@ type Told = (channel: string, outcome: string) => void
 /** One look at what is due. Answers whether there may be more. */
 async function postOnce(parts: Parts, signal: AbortSignal, told: Told): Promise<boolean> {
   const claimed = await claimAlerts(parts.db, atOnce)
-  // Each to its end: one that fails keeps none of the others from being written down.
-  const ends = await Promise.allSettled(claimed.map((alert) => post(parts, alert, signal, told)))
-  const failed = ends.find((end) => end.status === 'rejected')
-  if (failed) throw failed.reason
+  await eachToItsEnd(claimed.map((alert) => post(parts, alert, signal, told)))
   return claimed.length === atOnce
 }
 

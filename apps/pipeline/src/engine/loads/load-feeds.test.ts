@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { leftovers } from '../../../test/leftovers.ts'
 import { columns, given, never, numbered } from '../../../test/rows.ts'
-import {
-  connected,
-  type ScratchWarehouse,
-  scratchWarehouse,
-  superuserUrl,
-  word,
-} from '../../../test/scratch-warehouse.ts'
+import { connected, scratchWarehouseForAll, superuserUrl, word } from '../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../../../test/tuples.ts'
 import { type BinaryContent, type Feed, TypesWidened } from '../sources/source.ts'
 import { LostRun } from '../lost-run.ts'
@@ -23,14 +18,10 @@ async function* feeds(...all: Feed[]): AsyncGenerator<Feed> {
 }
 
 describe('loading feeds', () => {
-  let scratch: ScratchWarehouse
+  const scratch = scratchWarehouseForAll()
   let table: string
   let job: Omit<FeedsToLoad, 'feeds'>
 
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
   beforeEach(() => {
     table = word('cases_')
     job = {
@@ -43,22 +34,16 @@ describe('loading feeds', () => {
       rejected: () => ({ count: 0 }),
     }
   })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
 
   const rowsOf = async (name = table) => (await scratch.warehouse.findTable('health', name))?.rowCount
-  const leftovers = async () =>
-    (
-      await scratch.superuser.query(
-        `select from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition`,
-      )
-    ).rowCount
+  const left = async () => (await leftovers(scratch.superuser)).length
 
   it('carries one feed into the target, and a new run replaces it', async () => {
     expect(await loadFeeds({ ...job, feeds: feeds(feed(numbered(200_000))) })).toEqual([
       { schema: 'health', table, rows: 200_000, bytes: 3_000_000, changes: [] },
     ])
     await loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([])) })
-    expect([await rowsOf(), await leftovers()]).toEqual([0, 0])
+    expect([await rowsOf(), await left()]).toEqual([0, 0])
   })
 
   it('carries many feeds to tables of their own, all at once', async () => {
@@ -71,7 +56,7 @@ describe('loading feeds', () => {
     await expect(
       loadFeeds({ ...job, run: word('run'), feeds: feeds(feed([], other), feed([], other)) }),
     ).rejects.toMatchObject({ code: 'DUPLICATE_TABLE' })
-    expect([await rowsOf(), await rowsOf(other), await leftovers()]).toEqual([2, 1, 0])
+    expect([await rowsOf(), await rowsOf(other), await left()]).toEqual([2, 1, 0])
   })
 
   it('answers a run that was published before without reading its source', async () => {
@@ -106,7 +91,7 @@ describe('loading feeds', () => {
         message: expect.stringContaining(`${bad} of ${good + bad} rows`),
       })
     else await loading
-    expect([await rowsOf(), await leftovers()]).toEqual([outcome === 'fails' ? 7 : good, 0])
+    expect([await rowsOf(), await left()]).toEqual([outcome === 'fails' ? 7 : good, 0])
   })
 
   it('leaves the old rows and no staging when the run is lost, the source fails or it is aborted', async () => {
@@ -136,7 +121,7 @@ describe('loading feeds', () => {
         feeds: feeds({ ...feed([]), content: binary(cancelling) }),
       }),
     ).rejects.toThrow('cancelled')
-    expect([await rowsOf(), await leftovers(), await scratch.warehouse.findPublication(again.run)]).toEqual([
+    expect([await rowsOf(), await left(), await scratch.warehouse.findPublication(again.run)]).toEqual([
       7,
       0,
       undefined,
@@ -161,11 +146,11 @@ describe('loading feeds', () => {
       },
     }
     await loadFeeds({ ...job, feeds: feeds({ table: '', columns: two, content }) })
-    expect([offered, await rowsOf(), await leftovers()]).toEqual([['INTEGER', 'TEXT'], 1, 1])
+    expect([offered, await rowsOf(), await left()]).toEqual([['INTEGER', 'TEXT'], 1, 1])
     await reader.query('rollback')
     expect(await scratch.warehouse.sweepStaging(async () => new Set([job.run]))).toBe(0)
     expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(1)
-    expect([await rowsOf(), await leftovers()]).toEqual([1, 0])
+    expect([await rowsOf(), await left()]).toEqual([1, 0])
   })
 
   it('transforms, asks the gate, merges, and keeps cursor and profile', async () => {
@@ -195,7 +180,7 @@ describe('loading feeds', () => {
       },
     })
     await expect(refusing).rejects.toMatchObject({ code: 'REFUSED' })
-    expect([looked, await rowsOf(), await scratch.warehouse.findCursor('health', table), await leftovers()]).toEqual([
+    expect([looked, await rowsOf(), await scratch.warehouse.findCursor('health', table), await left()]).toEqual([
       ['FROM 2'],
       3,
       { at: 1 },

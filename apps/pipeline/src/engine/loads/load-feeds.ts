@@ -28,7 +28,7 @@ export interface FeedsToLoad {
   retain?: boolean
   /** SQL of the pipeline's owner, over the rows of all feeds once they are there. */
   transformation?: readonly TransformationStatement[]
-  /** MERGE: what the feeds bring are increments, merged by primary key. */
+  /** MERGE: what the feeds bring are increments, merged by primary key, unless one of them says that it is whole. */
   mode?: PublishOptions['mode']
   /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
   gate?: PublishOptions['gate']
@@ -60,6 +60,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const loads = new Map<string, Load>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
+  let whole = false
   for await (const feed of feeds) {
     signal.throwIfAborted()
     const table = feed.table || target.table
@@ -71,14 +72,16 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     loads.set(table, job.retain ? load : stack.use(load))
     rows += written.rows
     if (feed.cursor) cursors[table] = feed.cursor()
+    if (feed.whole?.()) whole = true
   }
   const tooMany = tooManyRejected(rows, job.rejected())
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
-  const { transformation = [], mode = 'REPLACE', gate, behind } = job
+  const { transformation = [], gate, behind } = job
+  const mode = whole ? 'REPLACE' : job.mode
   const all = [...loads.values()]
   await warehouse.transform(all, transformation, signal, { retain: job.retain === true })
-  const options = { mode, cursors, ...(gate && { gate }), ...(behind && { behind }) }
+  const options = { ...(mode && { mode }), cursors, ...(gate && { gate }), ...(behind && { behind }) }
   return (await warehouse.publish(all, job.stillOurs, signal, options)).tables
 }
 

@@ -6,8 +6,24 @@ import { consequences, type EndedRun } from './consequences.ts'
 import { runTransaction } from './run-transaction.ts'
 import { before } from './states.ts'
 
+/** A table as a run left it; `size` in bytes. */
+export interface TableThere {
+  schema: string
+  name: string
+  rows: number
+  size: number
+}
+
 export type Outcome =
-  | { state: 'OK' | 'WARNING'; message: string; rowsWritten: number; bytesWritten: number; rowsRejected: number }
+  | {
+      state: 'OK' | 'WARNING'
+      message: string
+      rowsWritten: number
+      bytesWritten: number
+      rowsRejected: number
+      /** Of what loads tables. */
+      tables?: TableThere[]
+    }
   | { state: 'FAILED'; code: string; message: string }
 
 /** Ends a run. False when it is no longer this attempt's to end; then nothing changes. */
@@ -36,6 +52,7 @@ function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: Outc
         rows_written: outcome.rowsWritten,
         bytes_written: outcome.bytesWritten,
         rows_rejected: outcome.rowsRejected,
+        ...(outcome.tables && { tables: JSON.stringify(outcome.tables) }),
       }),
     })
     .where('id', '=', id)

@@ -10,13 +10,14 @@ import type { Feed } from './source.ts'
 /** Looked through. What is answered is one page of them. */
 const mostTables = 50_000
 
-type DatabaseType = Exclude<keyof typeof defaultPorts, 'WAREHOUSE_A'>
+type DatabaseType = keyof typeof defaultPorts
 
 const systems: Readonly<Record<DatabaseType, DatabaseKind>> = {
   SQL_DATABASE_A: 'sql-server',
   SQL_DATABASE_B: 'mysql',
   SQL_DATABASE_C: 'oracle',
   SQL_DATABASE_D: 'postgres',
+  WAREHOUSE_A: 'redshift',
 }
 
 /** Databases that are asked a query, or for a table. `connectable` says where a host that somebody typed may be reached. */
@@ -41,7 +42,7 @@ export function databaseQueries(connectable: Connectable): Record<DatabaseType, 
       .toSorted((one, other) => (one.id < other.id ? -1 : 1))
   }
 
-  return { SQL_DATABASE_A: kind, SQL_DATABASE_B: kind, SQL_DATABASE_C: kind, SQL_DATABASE_D: kind }
+  return { SQL_DATABASE_A: kind, SQL_DATABASE_B: kind, SQL_DATABASE_C: kind, SQL_DATABASE_D: kind, WAREHOUSE_A: kind }
 }
 
 function configOf({ type, settings, secrets }: Reading): DatabaseConfig {

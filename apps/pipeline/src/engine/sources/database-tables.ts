@@ -13,6 +13,10 @@ export const tableQueries: Readonly<Record<DatabaseKind, string>> = {
     where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
       and n.nspname not like 'pg\_%' and n.nspname <> 'information_schema'
       and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_table_privilege(c.oid, 'select')`,
+  // The view has what the user may see, tables of lakes included.
+  redshift: `
+    select table_schema::varchar as schema, table_name::varchar as name
+    from svv_tables where table_schema not like 'pg!_%' escape '!' and table_schema <> 'information_schema'`,
   mysql: `
     select cast(table_schema as char) as \`schema\`, cast(table_name as char) as name
     from information_schema.tables

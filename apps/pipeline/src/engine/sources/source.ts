@@ -62,6 +62,8 @@ export interface Feed {
   content: BinaryContent
   /** Where the next increment begins, as JSON. Asked once all rows are through; kept with them, or not at all. */
   cursor?(): unknown
+  /** Of an increment, asked once all rows are through: whether they are all that there is after all, and replace the table's. */
+  whole?(): boolean
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { PipelineType } from '@sluice/contracts'
-import { systems } from '@sluice/contracts/systems'
+import { systems as systemNames } from '@sluice/contracts/systems'
 import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
 import { databaseQueries } from './database-queries.ts'
 import { objectStores } from './objects/object-stores.ts'
@@ -9,7 +9,7 @@ import { type Datasets, publicDatasets } from './public-datasets.ts'
 import type { Choice, Reading, SourceKind } from './reading.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
 import type { Patience } from './systems/http/patience.ts'
-import { httpSystems } from './systems/systems.ts'
+import { httpSystems, type SystemsByType } from './systems/systems.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 
 /** Where data comes from, for every type of pipeline that this version can load. */
@@ -34,19 +34,22 @@ export interface SourceParts {
   allowed: OutgoingAllowed
   /** Absent: public datasets are not read here. */
   datasets?: Datasets
-  /** How patiently systems are asked again. */
+  /** How patiently systems and stores are asked again. */
   patience?: Patience
+  /** Systems besides those that types of pipelines have. */
+  systems?: SystemsByType
 }
 
 /** Opens nothing until it is asked. */
-export function openSources({ filesDirectory, allowed, datasets, patience }: SourceParts): Sources {
+export function openSources({ filesDirectory, allowed, datasets, patience, systems }: SourceParts): Sources {
   const look = outgoingAddresses({ allowed })
+  const asking = { filesDirectory, allowed, ...(patience && { patience }) }
   const kinds: Readonly<Record<string, SourceKind>> = {
     ...uploadedFiles(filesDirectory),
     ...(datasets && { PUBLIC_DATASET: publicDatasets(datasets) }),
     ...databaseQueries(async (host, port) => (await look(host, port)).addresses),
-    ...objectStores({ filesDirectory, allowed }),
-    ...httpSystems({ filesDirectory, allowed, ...(patience && { patience }) }),
+    ...objectStores(asking),
+    ...httpSystems(asking, systems),
   }
 
   function kindOf(type: string): SourceKind {
@@ -94,7 +97,7 @@ export function openSources({ filesDirectory, allowed, datasets, patience }: Sou
 
 /** What can be configured and is not read yet: the one place that says so, in runs, tests, previews and look-ups alike. */
 function notYet(type: string): SourceProblem {
-  const system = Object.hasOwn(systems, type) ? systems[type as PipelineType] : type
+  const system = Object.hasOwn(systemNames, type) ? systemNames[type as PipelineType] : type
   return new SourceProblem(
     'TYPE_NOT_SUPPORTED',
     `This version cannot read from ${system} yet (type ${type}). The pipeline is kept as it is, for a version that can.`,

@@ -22,6 +22,8 @@ export interface ClientWarehouses extends AsyncDisposable {
   readAccess(client: string): Promise<ReadAccess | undefined>
   /** Throws when the warehouse's server does not answer. */
   check(): Promise<void>
+  /** Servers of other kinds that are set up: what is in PostgreSQL goes on without them. `check` throws when one does not answer. */
+  readonly others: readonly { name: string; check(): Promise<void> }[]
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -93,6 +95,7 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
 
   return {
     kinds: [postgresKind],
+    others: [],
     open(client) {
       const one =
         opening.get(client) ??

@@ -3,7 +3,8 @@ import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type ClientWarehouses, warehouseCredentials } from './client-warehouses.ts'
-import { clickhouseKind, type Kind, postgresKind } from './kinds.ts'
+import { type Kind, postgresKind } from './kinds.ts'
+import type { OtherKind } from './other-kinds.ts'
 import type { Warehouse } from './warehouse.ts'
 import { type Opened, warehouseOfKinds } from './warehouse-of-kinds.ts'
 
@@ -11,18 +12,15 @@ interface Parts {
   db: Kysely<DB>
   keyRing: KeyRing
   redaction: Redaction
-  /** Of ClickHouse's HTTP interface, with a user who may make databases, users and grants; undefined where there is none. */
-  clickhouseUrl: string | undefined
+  /** What there is beside PostgreSQL. */
+  others: readonly OtherKind[]
 }
 
 /**
- * The warehouses of clients in PostgreSQL and, for schemas of that kind, ClickHouse. Whoever has schemas in PostgreSQL alone gets
+ * The warehouses of clients in PostgreSQL and, for schemas of their kinds, on other servers. Whoever has schemas in PostgreSQL alone gets
  * that warehouse as it is.
  */
-export function everyKind(
-  postgres: ClientWarehouses,
-  { db, keyRing, redaction, clickhouseUrl }: Parts,
-): ClientWarehouses {
+export function everyKind(postgres: ClientWarehouses, { db, keyRing, redaction, others }: Parts): ClientWarehouses {
   const known = new Map<string, Warehouse>()
 
   async function kindsOf(client: string): Promise<ReadonlyMap<string, Kind>> {
@@ -40,34 +38,30 @@ export function everyKind(
     return rows.length > 0
   }
 
-  async function clickhouseOf(client: string): Promise<Warehouse | undefined> {
-    const there = known.get(client)
-    if (there || clickhouseUrl === undefined) return there
+  async function opened(client: string, { kind, open }: OtherKind): Promise<(readonly [Kind, Warehouse])[]> {
+    const key = JSON.stringify([client, kind])
+    const there = known.get(key)
+    if (there) return [[kind, there]]
     const credentials = await warehouseCredentials({ db, keyRing, redaction }, client)
-    if (!credentials) return undefined
-    // Most installations have no ClickHouse, and need not hold its code.
-    const [{ clickhouseAccess }, { openClickHouseWarehouse }] = await Promise.all([
-      import('./clickhouse/access.ts'),
-      import('./clickhouse/clickhouse-warehouse.ts'),
-    ])
-    const access = clickhouseAccess(clickhouseUrl, credentials)
-    redaction.add(...[access.service, access.load, access.read].map(({ password }) => password).filter(Boolean))
-    const warehouse = openClickHouseWarehouse(access)
-    known.set(client, warehouse)
-    return warehouse
+    if (!credentials) return []
+    const warehouse = await open(credentials, redaction)
+    known.set(key, warehouse)
+    return [[kind, warehouse]]
   }
 
   async function together(client: string, usual: Warehouse): Promise<Warehouse> {
-    const kinds = await kindsOf(client)
-    const elsewhere = [...kinds.values()].some((kind) => kind !== postgresKind)
-    if (!elsewhere && !(clickhouseUrl !== undefined && (await somethingLeft(client)))) return usual
-    const clickhouse = await clickhouseOf(client)
-    const opened: Opened = [[postgresKind, usual], ...(clickhouse ? [[clickhouseKind, clickhouse] as const] : [])]
-    return warehouseOfKinds(opened, () => kindsOf(client))
+    const used = new Set((await kindsOf(client)).values())
+    const elsewhere = [...used].some((kind) => kind !== postgresKind)
+    const left = others.length > 0 && (await somethingLeft(client))
+    if (!elsewhere && !left) return usual
+    const wanted = others.filter(({ kind }) => left || used.has(kind))
+    const there = await Promise.all(wanted.map((other) => opened(client, other)))
+    const all: Opened = [[postgresKind, usual], ...there.flat()]
+    return warehouseOfKinds(all, () => kindsOf(client))
   }
 
   return {
-    kinds: clickhouseUrl === undefined ? postgres.kinds : [...postgres.kinds, clickhouseKind],
+    kinds: [...postgres.kinds, ...others.map(({ kind }) => kind)],
     open: async (client) => together(client, await postgres.open(client)),
     async find(client) {
       const usual = await postgres.find(client)
@@ -75,6 +69,7 @@ export function everyKind(
     },
     readAccess: (client) => postgres.readAccess(client),
     check: () => postgres.check(),
+    others: [...postgres.others, ...others.flatMap(({ part }) => part ?? [])],
     async [Symbol.asyncDispose]() {
       known.clear()
       await postgres[Symbol.asyncDispose]()

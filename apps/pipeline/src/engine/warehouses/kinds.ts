@@ -6,6 +6,15 @@ export type Kind = (typeof providerSchemas)[number]
 
 export const postgresKind = 'SQL_DATABASE_D' satisfies Kind
 export const clickhouseKind = 'WAREHOUSE_B' satisfies Kind
+export const sqlServerKind = 'SQL_DATABASE_A' satisfies Kind
+export const redshiftKind = 'WAREHOUSE_A' satisfies Kind
+
+/** What an operator sets so that schemas can be there. */
+const settings: Partial<Record<Kind, string>> = {
+  [clickhouseKind]: 'CLICKHOUSE_URL',
+  [sqlServerKind]: 'SQLSERVER_URL',
+  [redshiftKind]: 'REDSHIFT_URL',
+}
 
 const names: Record<Kind, string> = {
   SQL_DATABASE_D: 'PostgreSQL',
@@ -25,7 +34,8 @@ export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
       'WAREHOUSE_NOT_SET_UP',
       `The schema "${schema}" has no warehouse (NA): choose one that has, or set its providerSchema.`,
     )
-  const wanted = kind === clickhouseKind ? 'An operator has to set CLICKHOUSE_URL' : 'This version cannot load into it'
+  const setting = settings[kind]
+  const wanted = setting === undefined ? 'This version cannot load into it' : `An operator has to set ${setting}`
   return new WarehouseProblem(
     'WAREHOUSE_NOT_SET_UP',
     `The schema "${schema}" is in a ${nameOf(kind)} warehouse (${kind}), which is not set up here. ${wanted}; or choose another schema.`,

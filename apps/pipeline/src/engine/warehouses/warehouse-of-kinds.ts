@@ -1,5 +1,5 @@
-import { readdressed } from './clickhouse/sql-names.ts'
 import { type Kind, nameOf, notSetUp } from './kinds.ts'
+import { readdressed } from './sql-names.ts'
 import type { Place } from './views.ts'
 import {
   type Load,
@@ -62,7 +62,7 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
       schemas.filter((one) => shown.get(one) === warehouse || known.get(warehouse)?.includes(one))
     if (rehearsing) return [rehearsing, { ...query, schemas: own(rehearsing) }]
     const relations = (await Promise.all([...known].map(([warehouse, some]) => warehouse.relations(some)))).flat()
-    const { reads } = readdressed(query.text, [], { key: '', schemas, relations })
+    const { reads } = readdressed(query.text, { schemas, relations, address: ({ name }) => name })
     const kinds = await kindsOf()
     const named = new Map(reads.map((place) => [kinds.get(place.schema), place]))
     if (named.size > 1) throw twoWarehouses(named)
@@ -140,7 +140,11 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
     dropTable: async (schema, table) => (await of(schema)).dropTable(schema, table),
     sweepStaging: (alive) => sum((warehouse) => warehouse.sweepStaging(alive)),
     pruneLedger: (days) => sum((warehouse) => warehouse.pruneLedger(days)),
-    defineView: async (view, ...rest) => (await of(view.schema)).defineView(view, ...rest),
+    async defineView(view, ...rest) {
+      // Refuses one that reads several warehouses, by their names.
+      await forQuery({ text: view.query, schemas: [view.schema] })
+      return (await of(view.schema)).defineView(view, ...rest)
+    },
     dropView: async (schema, name) => (await of(schema)).dropView(schema, name),
     refreshView: async (schema, name, signal) => (await of(schema)).refreshView(schema, name, signal),
     findView: async (schema, name) => (await of(schema)).findView(schema, name),

@@ -9,13 +9,14 @@ import { tellProgress } from '../runs/progress-lines.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
 import type { Report } from '../sources/source.ts'
-import { WarehouseProblem } from '../warehouses/warehouse.ts'
+import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
 import { whatChanged, whatWasLoaded } from './sentences.ts'
 import { patience } from './silent-source.ts'
 import { sourceToRead } from './source-to-read.ts'
+import { tablesThere } from './tables-there.ts'
 import type { Attempt, Success, Work, WorkParts } from './work.ts'
 
 /**
@@ -31,21 +32,21 @@ async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
-    return successOf(earlier.tables, claim.rowsRejected)
+    return successOf(warehouse, earlier.tables, claim.rowsRejected)
   }
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.ensureSchema(pipeline.schema)
   const { tables, rejected, merged } = await load(parts, attempt, pipeline, warehouse)
   for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
-  return successOf(tables, rejected, merged)
+  return successOf(warehouse, tables, rejected, merged)
 }
 
 async function load(
   parts: WorkParts,
   attempt: Attempt,
   pipeline: PipelineToLoad,
-  warehouse: Parameters<typeof loadFeeds>[0]['warehouse'],
+  warehouse: Warehouse,
 ): Promise<{ tables: LoadedTable[]; rejected: number; merged: boolean }> {
   const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, count, stillOurs } = attempt
@@ -113,7 +114,12 @@ async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<R
 }
 
 /** Empty is what the source said, so it is loaded, but hardly what anybody meant, unless it was asked for what is new. */
-function successOf(tables: readonly LoadedTable[], rejected: number, merged?: boolean): Success {
+async function successOf(
+  warehouse: Warehouse,
+  tables: readonly LoadedTable[],
+  rejected: number,
+  merged?: boolean,
+): Promise<Success> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: rejected > 0 || (rowsWritten === 0 && !merged) ? 'WARNING' : 'OK',
@@ -121,6 +127,7 @@ function successOf(tables: readonly LoadedTable[], rejected: number, merged?: bo
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,
+    tables: await tablesThere(warehouse, tables),
   }
 }
 
@@ -137,7 +144,7 @@ async function doneAlready(
     if (error instanceof WarehouseProblem && !error.retryable) return undefined
     throw error
   })
-  return publication && successOf(publication.tables, rowsRejected)
+  return publication && successOf(warehouse!, publication.tables, rowsRejected)
 }
 
 export const pipelineWork: Work = { run: loadPipeline, doneAlready }

@@ -1,7 +1,7 @@
-import { healthRoutes, type Part } from '@sluice/http/health'
+import type { ServerResponse } from 'node:http'
+import { alive, type Part, readiness } from '@sluice/http/health'
 import { listen, type Listening } from '@sluice/http/listen'
 import type { Registry } from '@sluice/process'
-import express from 'express'
 
 interface Probes {
   port: number
@@ -11,13 +11,43 @@ interface Probes {
   isStopping(): boolean
 }
 
+interface Said {
+  status?: number
+  headers?: Record<string, string>
+  type: string
+  body: string
+}
+
 /** What an orchestrator and Prometheus ask a worker: /health/live, /health/ready, /metrics. Nothing else answers. */
 export async function listenForProbes({ port, host, registry, parts, isStopping }: Probes): Promise<Listening> {
-  const app = express()
-  app.disable('x-powered-by')
-  app.use(healthRoutes(parts, isStopping))
-  app.get('/metrics', async (_request, response) => {
-    response.type(registry.contentType).send(await registry.metrics())
-  })
-  return listen(app, { port, host })
+  const answers: Readonly<Record<string, () => Promise<Said>>> = {
+    '/health/live': async () => json(alive),
+    async '/health/ready'() {
+      const { body, ...how } = await readiness(parts, isStopping)
+      return { ...how, ...json(body) }
+    },
+    '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
+  }
+  // Three answers are no reason for a worker to hold a web framework in its memory.
+  return listen(
+    ({ method, url = '' }, response) => {
+      const [path = ''] = url.split('?')
+      const answer = (method === 'GET' || method === 'HEAD') && Object.hasOwn(answers, path) && answers[path]
+      if (!answer) {
+        send(response, { status: 404, type: 'text/plain', body: 'Not found.\n' })
+        return
+      }
+      answer().then(
+        (said) => send(response, said),
+        () => send(response, { status: 500, type: 'text/plain', body: 'This failed.\n' }),
+      )
+    },
+    { port, host },
+  )
+}
+
+const json = (body: object): Said => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(body) })
+
+function send(response: ServerResponse, { status = 200, headers, type, body }: Said): void {
+  response.writeHead(status, { ...headers, 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body)
 }

@@ -9,7 +9,7 @@ export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number, 
     return merged ? 'Nothing is new in the source.' : 'The source has no tables: nothing was loaded.'
   const [first] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-  const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : `${tables.length} tables of ${first!.schema}`
+  const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
   const none = merged
     ? ' Nothing is new in the source.'
     : ' The source has no rows, so there are none in the table now.'
@@ -22,6 +22,15 @@ export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number, 
     .join('')}${more}`
   if (rejected === 0) return loaded
   return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} set aside; the run’s rejected rows say why.`
+}
+
+const mostNamed = 5
+
+/** `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
+function severalTables(tables: readonly LoadedTable[]): string {
+  const named = tables.slice(0, mostNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
+  const more = tables.length > mostNamed ? ` and ${tables.length - mostNamed} more` : ''
+  return `${tables.length} tables of ${tables[0]!.schema} (${named.join(', ')}${more})`
 }
 
 export function whatChanged({ schema, table }: LoadedTable, { kind, column, from, to }: TableChange): string {

@@ -60,6 +60,7 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
       table,
       columns,
       ...(feed.cursor && { cursor: () => feed.cursor!() }),
+      ...(feed.whole && { whole: () => feed.whole!() }),
       content: {
         format,
         rows: (types) => watched(content.rows(types)),

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Failpoint, failpointNames } from '../../../src/engine/failpoints.ts'
 import type { Stack } from '../../engine/stack.ts'
-import { freePort, type Program, startProgram } from '../../program.ts'
+import { freePort } from '@sluice/testing/free-port'
+import { type Program, startProgram } from '../../program.ts'
 import type { Dice } from './dice.ts'
 
 /** How a worker is going to die. */

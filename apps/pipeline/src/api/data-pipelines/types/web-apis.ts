@@ -10,7 +10,13 @@ export const fhir = connected({
   source: 'apiSource',
   secrets: clinicalAccess.secrets,
   checkConnection: ({ apiSource: { url } }) => void demandAddress('/apiSource/url', url),
-  check({ method = 'SEARCH', search, group }) {
+  check({ method = 'SEARCH', search, group, resourceTypes, views = [] }) {
+    const other = views.findIndex(({ resource }) => !resourceTypes.includes(resource))
+    if (other >= 0)
+      throw problems.refused(
+        `/views/${other}/resource`,
+        `This view is of a type that is not loaded: name ${views[other]!.resource} among the resource types.`,
+      )
     if (method === 'SEARCH' && group !== undefined)
       throw problems.refused('/group', 'A group is for exports: choose the method BULK_EXPORT, or leave it out.')
     if (method === 'BULK_EXPORT' && search)
@@ -31,10 +37,12 @@ export const functionCall = connected({
   type: 'FUNCTION',
   source: 'functionSource',
   secrets: functionAccess.secrets,
-  checkConnection({ functionSource: { url, functionName } }) {
+  checkConnection({ functionSource: { url } }) {
+    if (url !== undefined) demandAddress('/functionSource/url', url, { query: true })
+  },
+  check({ functionSource: { url, functionName } }) {
     if (url === undefined && functionName === undefined)
       throw problems.refused('/functionSource/url', 'Say which function: its address, or its name at AWS Lambda.')
-    if (url !== undefined) demandAddress('/functionSource/url', url, { query: true })
   },
   checkSecrets({ functionSource: { functionName } }, secrets) {
     demandPair(secrets, 'functionSource')

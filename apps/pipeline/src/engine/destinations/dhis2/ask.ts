@@ -1,4 +1,5 @@
-import { type GuardedFetch, type OutgoingCode, OutgoingProblem } from '@sluice/http/guarded-fetch'
+import { type GuardedFetch, OutgoingProblem } from '@sluice/http/guarded-fetch'
+import { headersOf, nothingToSignInWith } from '../../dhis2/requests.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import { baseUrl, type Target } from '../target.ts'
 import { answered } from './refusals.ts'
@@ -16,17 +17,9 @@ export interface Dhis2 {
   words(text: string): string
 }
 
-/** What waiting may mend. */
-const passing: ReadonlySet<OutgoingCode> = new Set([
-  'HOST_UNKNOWN',
-  'CONNECTION_REFUSED',
-  'CONNECTION_TIMEOUT',
-  'CONNECTION_LOST',
-])
-
 export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 {
   const host = new URL(baseUrl(target.url)).host
-  const authorization = authorizationOf(target)
+  const signedIn = demandHeaders(target)
   const words = (text: string) => withoutCredentials(text, target)
 
   async function ask(
@@ -40,10 +33,8 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 
       const response = await http.fetch(addressOf(target.url, path, parameters), {
         method,
         headers: {
-          authorization,
+          ...signedIn,
           accept: 'application/json',
-          // Without it DHIS2 leads to its login page, where an API is to say 401.
-          'x-requested-with': 'XMLHttpRequest',
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body }),
@@ -71,7 +62,7 @@ function ofNetwork(error: unknown): unknown {
       ? ' Type the address that it leads to, or check that DHIS2 and not its login page is there.'
       : ''
   return new DestinationProblem(code, message + more, {
-    retryable: passing.has(code),
+    retryable: error.passes,
     tooMuch: code === 'CONNECTION_TIMEOUT',
     cause: error,
   })
@@ -84,12 +75,8 @@ function addressOf(url: string, path: string, parameters: Parameters): URL {
 }
 
 /** Throws where there is nothing to sign in with. */
-function authorizationOf({ username, password, authToken }: Target): string {
-  if (authToken !== undefined) return `ApiToken ${authToken}`
-  if (username !== undefined && password !== undefined)
-    return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-  throw new DestinationProblem(
-    'CREDENTIALS_MISSING',
-    'There is nothing to sign in to DHIS2 with: give a username and a password, or a token.',
-  )
+function demandHeaders(target: Target): Record<string, string> {
+  const headers = headersOf(target)
+  if (!headers) throw new DestinationProblem('CREDENTIALS_MISSING', nothingToSignInWith)
+  return headers
 }

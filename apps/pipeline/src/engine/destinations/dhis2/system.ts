@@ -1,3 +1,4 @@
+import { releaseOf } from '../../dhis2/requests.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { Dhis2 } from './ask.ts'
 
@@ -25,7 +26,7 @@ export async function systemOf(dhis2: Dhis2, signal: AbortSignal): Promise<Syste
   const authorities = Array.isArray(me['authorities']) ? new Set(me['authorities'].map(String)) : undefined
   return {
     version: dhis2.words(version).slice(0, 50),
-    release: Number(/^(?:2\.)?(\d{2,3})\b/.exec(version)?.[1] ?? 0),
+    release: releaseOf(version),
     username: dhis2.words(typeof me['username'] === 'string' ? me['username'] : '').slice(0, 255),
     authorities,
   }

@@ -1,4 +1,4 @@
-export type DatabaseKind = 'postgres' | 'mysql' | 'sql-server' | 'oracle'
+export type DatabaseKind = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle'
 
 /** A database to read from: where it is, who asks, and what is read. Either a query or tables. */
 export interface DatabaseConfig {

@@ -4,6 +4,7 @@ import type { Engine } from './session.ts'
 /** A thread talks to one database: the other drivers are not even loaded. */
 export const engines: Record<DatabaseKind, () => Promise<Engine>> = {
   postgres: async () => (await import('./postgres/postgres-session.ts')).postgres,
+  redshift: async () => (await import('./redshift/redshift-session.ts')).redshift,
   mysql: async () => (await import('./mysql/mysql-session.ts')).mysql,
   'sql-server': async () => (await import('./sql-server/sql-server-session.ts')).sqlServer,
   oracle: async () => (await import('./oracle/oracle-session.ts')).oracle,

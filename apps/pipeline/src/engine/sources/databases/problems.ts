@@ -92,6 +92,11 @@ const ofSystem: Record<string, ProblemCode> = {
   ECONNRESET: 'CONNECTION_LOST',
   EPIPE: 'CONNECTION_LOST',
   ECONNABORTED: 'CONNECTION_LOST',
+  // What Node says of writing to a connection that broke a moment ago.
+  ERR_STREAM_DESTROYED: 'CONNECTION_LOST',
+  ERR_STREAM_WRITE_AFTER_END: 'CONNECTION_LOST',
+  ERR_STREAM_PREMATURE_CLOSE: 'CONNECTION_LOST',
+  ERR_SOCKET_CLOSED: 'CONNECTION_LOST',
   EHOSTDOWN: 'CONNECTION_TIMEOUT',
   ENETDOWN: 'CONNECTION_TIMEOUT',
   // What a firewall on this side says.

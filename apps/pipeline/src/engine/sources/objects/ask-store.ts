@@ -29,13 +29,6 @@ const mostBytes = 2 ** 46
 /** Milliseconds of one exchange: objects that come in one piece take their time, and silence ends it before. */
 const longest = 6 * 3_600_000
 
-const passing: ReadonlySet<OutgoingCode> = new Set([
-  'HOST_UNKNOWN',
-  'CONNECTION_REFUSED',
-  'CONNECTION_TIMEOUT',
-  'CONNECTION_LOST',
-])
-
 /** Requests over the guarded client, each ended by silence rather than by its length. */
 export function askStore(allowed: OutgoingAllowed, { silence }: Silence): AskStore {
   const http = guardedFetch({
@@ -124,7 +117,7 @@ const hints: Partial<Record<OutgoingCode, string>> = {
   HOST_UNKNOWN: ' Check the endpoint, and the account or region that its name is made of.',
   CONNECTION_REFUSED: ' Check the endpoint and its port, and that a firewall lets this server in.',
   CONNECTION_TIMEOUT: ' Check the endpoint, and that a firewall lets this server in.',
-  CONNECTION_LOST: ' The old data stays; run again.',
+  CONNECTION_LOST: ' Try again; if it stays so, look at the server, and at what is between.',
   CERTIFICATE_NOT_TRUSTED: ' Give the store a certificate that is valid for its name.',
   OTHER_PROTOCOL: ' Check the endpoint and its port.',
 }
@@ -134,5 +127,5 @@ function explained(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
   const problem = new SourceProblem(code, message + (hints[code] ?? ''), { cause: error })
-  return passing.has(code) ? new PassingTrouble(problem) : problem
+  return error.passes ? new PassingTrouble(problem) : problem
 }

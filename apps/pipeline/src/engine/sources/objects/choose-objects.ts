@@ -48,12 +48,12 @@ export async function chooseObjects(choosing: Choosing, signal: AbortSignal): Pr
     if (enough !== undefined && objects.length >= enough) break
   }
   if (objects.length === 0) throw none(key, empty)
-  return {
-    single: false,
-    objects: objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key))),
-    empty,
-  }
+  return { single: false, objects: inOrderOfKeys(objects), empty }
 }
+
+/** By the bytes of their keys, whatever the order of the store. */
+export const inOrderOfKeys = (objects: readonly StoredObject[]): StoredObject[] =>
+  objects.toSorted((one, other) => Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)))
 
 async function* matching(
   { store, retrying, onPage }: Choosing,

@@ -31,6 +31,11 @@ export class TupleLayout {
     this.#added = this.#pieces.reduce((sum, piece) => sum + lengthOf(piece), 2)
   }
 
+  /** Laid out so far. */
+  get rows(): number {
+    return this.#rows
+  }
+
   lay({ bytes, release }: TupleChunk): TupleChunk {
     let into = this.#free.pop() ?? Buffer.allocUnsafeSlow(usualBytes)
     const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

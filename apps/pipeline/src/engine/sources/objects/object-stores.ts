@@ -1,112 +1,23 @@
-import type { CsvOptions, SourceBody } from '@sluice/contracts'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
-import type { SourceSecrets } from '../../../source-secrets.ts'
-import type { Reading, SourceKind } from '../reading.ts'
-import { type AskStore, askStore } from './ask-store.ts'
-import { azureStore } from './azure/azure-store.ts'
-import { chooseObjects } from './choose-objects.ts'
-import { type DownloadLimits, downloadLimits } from './download.ts'
-import type { ObjectStore } from './object-store.ts'
-import { brisk, patient, type Retrying } from './passing-trouble.ts'
-import { previewObjects } from './preview-objects.ts'
-import type { ObjectReading } from './read-object.ts'
-import { findIncrement, type Increment, readIncrement, readObjects, type Wanted } from './read-objects.ts'
-import { s3Store } from './s3/s3-store.ts'
+import { byNeed } from '../by-need.ts'
+import type { SourceKind } from '../reading.ts'
+import type { Patience } from '../systems/http/patience.ts'
+import type { DownloadLimits } from './download.ts'
 
-type StoreType = 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
-type Settings<Type extends StoreType = StoreType> = Extract<SourceBody, { type: Type }>
+export type StoreType = 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
 
-/** Milliseconds without a byte after which a connection is taken for dead; where somebody waits for the answer, fewer. */
-const silence = { run: 60_000, asked: 12_000 }
-
-/** Milliseconds that looking for what is new may take. */
-const longestLook = 60_000
-
-interface Parts {
+export interface StoreParts {
   /** Where objects are kept while they are read. */
   filesDirectory: string
   /** What the operator lets be reached inside the network, at addresses that users type. */
   allowed: OutgoingAllowed
-  /** How what passes is waited for; as runs do it when absent. */
-  retrying?: Retrying
+  /** How patiently a load asks again. */
+  patience?: Patience
   limits?: DownloadLimits
 }
 
 /** Files in buckets and containers. */
-export function objectStores(parts: Parts): Record<StoreType, SourceKind> {
-  const { filesDirectory, allowed, retrying = patient, limits = downloadLimits } = parts
-  const kind = (storeOf: (reading: Reading, ask: AskStore) => ObjectStore): SourceKind => {
-    const open = (reading: Reading, milliseconds: number) =>
-      storeOf(reading, askStore(allowed, { silence: milliseconds }))
-    const how = (reading: Reading, store: ObjectStore, patience: Retrying): ObjectReading => {
-      return { store, filesDirectory, options: optionsOf(reading), retrying: patience, limits }
-    }
-    // What was found new belongs to the very reading that it was found for: whether rows are merged hangs on it.
-    const found = new WeakMap<Reading, Increment>()
-    return {
-      async increments(reading) {
-        await using store = open(reading, silence.asked)
-        try {
-          const signal = AbortSignal.timeout(longestLook)
-          const increment = await findIncrement(how(reading, store, brisk), wantedOf(reading), signal)
-          if (increment) found.set(reading, increment)
-          return increment !== undefined
-        } catch {
-          // Whatever it is, reading everything meets it again, with more patience, and says it.
-          return false
-        }
-      },
-      async *read(reading, report, signal) {
-        await using store = open(reading, silence.run)
-        const increment = found.get(reading)
-        const patience = how(reading, store, retrying)
-        if (increment) yield* readIncrement(patience, reading.settings, increment, report, signal)
-        else yield* readObjects(patience, wantedOf(reading), report, signal)
-      },
-      async test(reading, signal) {
-        await using store = open(reading, silence.asked)
-        const { key } = wantedOf(reading)
-        await chooseObjects({ store, key, retrying: brisk, enough: 1 }, signal)
-      },
-      async preview(reading, rows, signal) {
-        await using store = open(reading, silence.asked)
-        return await previewObjects(how(reading, store, brisk), wantedOf(reading).key, rows, signal)
-      },
-    }
-  }
-  return { OBJECT_STORAGE_BUCKET: kind(bucketOf), CLOUD_BLOB_STORAGE: kind(containerOf) }
-}
-
-function bucketOf({ settings, secrets }: Reading, ask: AskStore): ObjectStore {
-  const { bucket = '', endpoint, region, pathStyle } = (settings as Settings<'OBJECT_STORAGE_BUCKET'>).objectStoreSource
-  const { accessKey, secretKey } = secrets
-  const open = {
-    bucket,
-    ...(endpoint !== undefined && { endpoint }),
-    ...(region !== undefined && { region }),
-    ...(pathStyle !== undefined && { pathStyle }),
-  }
-  return s3Store({ ...open, ...(accessKey !== undefined && secretKey !== undefined && { accessKey, secretKey }) }, ask)
-}
-
-function containerOf({ settings, secrets }: Reading, ask: AskStore): ObjectStore {
-  const { account, container, endpoint } = (settings as Settings<'CLOUD_BLOB_STORAGE'>).blobStoreSource
-  const open = { account, container, ...(endpoint !== undefined && { endpoint }) }
-  return azureStore({ ...open, ...waysOf(secrets) }, ask)
-}
-
-function waysOf({ accountKey, sasToken }: SourceSecrets) {
-  if (accountKey !== undefined) return { accountKey }
-  return sasToken === undefined ? {} : { sasToken }
-}
-
-const wantedOf = ({ settings, cursor, mode }: Reading): Wanted => {
-  const { key } = settings as Settings
-  return { key, settings, ...(mode === 'INCREMENTAL' && { cursor }) }
-}
-
-/** The delimiter is a field of its own here; what is no delimited text takes any. */
-function optionsOf({ settings }: Reading): CsvOptions {
-  const { csvOptions, delimiter } = settings as Settings
-  return { ...csvOptions, delimiter }
+export function objectStores(parts: StoreParts): Record<StoreType, SourceKind> {
+  const kind = (type: StoreType) => byNeed(async () => (await import('./read-stores.ts')).readStores(parts)[type])
+  return { OBJECT_STORAGE_BUCKET: kind('OBJECT_STORAGE_BUCKET'), CLOUD_BLOB_STORAGE: kind('CLOUD_BLOB_STORAGE') }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { SourceProblem } from '../source.ts'
+import type { Patience } from '../systems/http/patience.ts'
 
 /** Something that waiting may mend: a connection that broke, a store that is busy. `problem` is what it is if it does not. */
 export class PassingTrouble extends Error {
@@ -27,6 +28,11 @@ export interface Retrying {
 
 /** For runs, which nobody sits in front of. */
 export const patient: Retrying = { tries: 6, first: 1_000, longest: 60_000, longestRest: 900_000 }
+
+/** As patiently as systems are asked. */
+export function asPatient({ tries, first, most }: Patience): Retrying {
+  return { ...patient, tries, first: first * 1_000, longest: most * 1_000 }
+}
 
 /** For tests of a connection and previews: somebody waits for the answer. */
 export const brisk: Retrying = { tries: 2, first: 200, longest: 1_000, longestRest: 5_000 }

@@ -1,6 +1,6 @@
 import type { Feed, Report } from '../source.ts'
 import { twoHalves } from '../two-halves.ts'
-import { type Chosen, chooseObjects } from './choose-objects.ts'
+import { type Chosen, chooseObjects, inOrderOfKeys } from './choose-objects.ts'
 import type { StoredObject } from './object-store.ts'
 import { fetchObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { readTogether } from './read-together.ts'
@@ -16,15 +16,17 @@ export interface Wanted {
   cursor?: unknown
 }
 
-/** What has come since an earlier load. */
+/** What has come since an earlier load, and what is as it was then. */
 export interface Increment {
   before: Loaded
   fresh: StoredObject[]
+  changed: StoredObject[]
+  same: StoredObject[]
 }
 
 /**
- * What has come since the load that kept the cursor; undefined where only a full load can tell: some of its objects are
- * others now, or gone. Throws what `chooseObjects` throws.
+ * What has come since the load that kept the cursor; undefined where only a full load can tell: an object is gone, or one changed that
+ * is all there is, or of which nobody knows how many rows it gave. Throws what `chooseObjects` throws.
  */
 export async function findIncrement(
   { store, retrying }: ObjectReading,
@@ -33,9 +35,11 @@ export async function findIncrement(
 ): Promise<Increment | undefined> {
   const before = loadedBefore(cursor, settings)
   if (!before) return undefined
-  const { objects } = await chooseObjects({ store, key, retrying }, signal)
-  const { fresh, changed, gone } = whatIsNew(before, objects)
-  return changed + gone > 0 ? undefined : { before, fresh }
+  const { single, objects } = await chooseObjects({ store, key, retrying }, signal)
+  const { fresh, changed, same, gone } = whatIsNew(before, objects)
+  const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
+  if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
+  return { before, fresh, changed, same }
 }
 
 /** The objects that a key means, as one table. Throws `SourceProblem`, or the signal's reason. */
@@ -51,32 +55,52 @@ export async function* readObjects(
   const before = loadedBefore(cursor, settings)
   if (before) tellWhyAnew(before, objects, report)
   if (!single) report.log('INFO', 'LOW', whatFits(chosen, key))
+  const counts = new Map<string, number>()
   const feeds = single
     ? readOne(reading, objects[0]!, report, signal)
-    : readTogether(reading, { objects, keyed: false }, report, signal)
+    : readTogether(reading, { objects, keyed: false, counts }, report, signal)
   for await (const feed of feeds)
-    yield { ...feed, cursor: () => loadedNow(settings, objects, single ? [] : withoutOwn(feed.columns)) }
+    yield { ...feed, cursor: () => loadedNow(settings, objects, single ? [] : withoutOwn(feed.columns), counts) }
 }
 
-/** What has come, to be merged with what was there; nothing where nothing has. */
+/**
+ * What has come, to be merged with what was there; nothing where nothing has. A merge takes no rows away: where an object has fewer than it
+ * had, all others are read besides, and it is all that there is.
+ */
 export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
-  { before, fresh }: Increment,
+  { before, fresh, changed, same }: Increment,
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
-  const known = Object.keys(before.objects).length
-  report.log('INFO', 'LOW', `${fresh.length} objects are new; ${known} are as they were when they were loaded.`)
-  if (fresh.length === 0) return
-  for await (const feed of readTogether(
-    reading,
-    { objects: fresh, before: before.columns, keyed: true },
-    report,
-    signal,
-  )) {
-    const now = loadedNow(settings, fresh, withoutOwn(feed.columns))
-    yield { ...feed, cursor: () => ({ ...now, objects: { ...before.objects, ...now.objects } }) }
+  const { length: known } = same
+  const others = changed.length === 0 ? '' : `, ${changed.length} changed`
+  report.log(
+    'INFO',
+    'LOW',
+    `${fresh.length} objects are new${others}; ${known} are as they were when they were loaded.`,
+  )
+  const came = inOrderOfKeys([...fresh, ...changed])
+  if (came.length === 0) return
+  const counts = new Map<string, number>()
+  const shorter = () => changed.find(({ key }) => counts.get(key)! < before.rows[key]!)
+  let whole = false
+  const rest = (): readonly StoredObject[] => {
+    const one = shorter()
+    if (one === undefined) return []
+    const text = `"${one.key}" has fewer rows than it had: all objects are read, and take the place of the old rows.`
+    if (!whole) report.log('INFO', 'MEDIUM', text)
+    whole = true
+    return same
+  }
+  const together = { objects: came, before: before.columns, keyed: true, counts, rest }
+  for await (const feed of readTogether(reading, together, report, signal)) {
+    const cursor = () => {
+      const rows = new Map([...Object.entries(before.rows), ...counts])
+      return loadedNow(settings, [...same, ...came], withoutOwn(feed.columns), rows)
+    }
+    yield { ...feed, cursor, whole: () => whole }
   }
 }
 
@@ -101,7 +125,7 @@ function whatFits({ objects, empty }: Chosen, key: string): string {
 
 function tellWhyAnew(before: Loaded, objects: readonly StoredObject[], report: Report): void {
   const { fresh, changed, gone } = whatIsNew(before, objects)
-  if (changed + gone === 0) return
-  const message = `Since the last load ${changed} objects changed, ${gone} are gone and ${fresh.length} are new: all are read, and take the place of the old rows.`
+  if (changed.length + gone === 0) return
+  const message = `Since the last load ${changed.length} objects changed, ${gone} are gone and ${fresh.length} are new: all are read, and take the place of the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }

@@ -19,6 +19,10 @@ export interface Together {
   before?: readonly FeedColumn[]
   /** Whether the rows are merged with others. */
   keyed: boolean
+  /** Where the number of rows of each object is put, by its key. */
+  counts: Map<string, number>
+  /** Asked once all rows are counted: objects that are to be read besides, of columns that `before` has. */
+  rest?(): readonly StoredObject[]
 }
 
 /**
@@ -28,7 +32,7 @@ export interface Together {
  */
 export async function* readTogether(
   reading: ObjectReading,
-  { objects, before = [], keyed }: Together,
+  { objects, before = [], keyed, counts, rest = () => [] }: Together,
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
@@ -36,13 +40,17 @@ export async function* readTogether(
   const { first, second } = twoHalves(report)
   const log: Report['log'] = (...line) => report.log(...line)
   using kept = new KeptObjects(reading, objects, { log })
-  const shapes: FeedColumn[][] = []
-  for await (const [index, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) {
-    shapes[index] = await shapeOf(reading, local, () => report.progress({}), signal)
+  const shapes = new Map<string, FeedColumn[]>()
+  const look = async (local: LocalObject) => {
+    const shape = await shapeOf(reading, local, () => report.progress({}), signal)
+    shapes.set(local.object.key, shape)
+    return shape
   }
+  for await (const [, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
   first(total, total)
-  const unite = () => shapes.reduce((one: readonly FeedColumn[], other) => uniteColumns(one, other), before)
-  const differences = whatDiffers(shapes, unite())
+  const unite = () =>
+    [...shapes.values()].reduce((one: readonly FeedColumn[], other) => uniteColumns(one, other), before)
+  const differences = whatDiffers([...shapes.values()], unite())
   if (differences) report.log('WARN', 'MEDIUM', differences)
   const columns = tableOf(unite(), { keyed })
   const progress = second(total)
@@ -52,22 +60,29 @@ export async function* readTogether(
     if (begun) await report.startOver()
     begun = true
     const read = { bytes: 0, rows: 0 }
-    for await (const [index, local] of kept.all(signal, () => report.progress({}))) {
-      const shape = shapes[index]!
-      const told = toldOf(local.object, index, read, report, progress)
-      const layout = new TupleLayout(placesOf(columns, types, shape, local.object), shape.length)
-      try {
-        for await (const { content } of readLocalObject(reading, local, told, signal)) {
-          for await (const chunk of content.rows(storedOf(columns, types, shape))) yield layout.lay(chunk)
+    async function* of(all: KeptObjects): AsyncGenerator<TupleChunk, void, void> {
+      for await (const [index, local] of all.all(signal, () => report.progress({}))) {
+        const { object } = local
+        const shape = shapes.get(object.key) ?? (await look(local))
+        const told = toldOf(object, index, read, report, progress)
+        const layout = new TupleLayout(placesOf(columns, types, shape, object), shape.length)
+        try {
+          for await (const { content } of readLocalObject(reading, local, told, signal)) {
+            for await (const chunk of content.rows(storedOf(columns, types, shape))) yield layout.lay(chunk)
+          }
+        } catch (error) {
+          if (!(error instanceof TypesWidened)) throw error
+          shapes.set(object.key, error.columns)
+          throw new TypesWidened(tableOf(unite(), { keyed }))
         }
-      } catch (error) {
-        if (!(error instanceof TypesWidened)) throw error
-        shapes[index] = error.columns
-        throw new TypesWidened(tableOf(unite(), { keyed }))
+        counts.set(object.key, layout.rows)
+        read.bytes += object.size
+        read.rows = told.rowsSoFar()
       }
-      read.bytes += local.object.size
-      read.rows = told.rowsSoFar()
     }
+    yield* of(kept)
+    using besides = new KeptObjects(reading, rest(), { log })
+    yield* of(besides)
     progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
   }
   yield { table: '', columns, content: { format: 'copy-binary', rows, size: total } }

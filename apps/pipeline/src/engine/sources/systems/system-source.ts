@@ -2,7 +2,8 @@ import { guardedFetch } from '@sluice/http/guarded-fetch'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
 import { spoolDirectory } from '../files/spool/spool-file.ts'
 import { previewFeed } from '../preview/preview-feed.ts'
-import type { Reading, SourceKind } from '../reading.ts'
+import type { WholeKind } from '../by-need.ts'
+import type { Reading } from '../reading.ts'
 import type { Report } from '../source.ts'
 import { openHttp } from './http/open-http.ts'
 import { impatient, type Patience, patient } from './http/patience.ts'
@@ -26,7 +27,7 @@ const mostHeld = 32_000_000
 const mostDownloaded = 8_000_000_000
 
 /** A system as a source. Its code comes with the first use: most processes never ask most systems. */
-export function systemSource(load: () => Promise<System>, parts: SystemParts): SourceKind {
+export function systemSource(load: () => Promise<System>, parts: SystemParts): WholeKind {
   const { filesDirectory, allowed, patience = patient } = parts
   const directory = spoolDirectory(filesDirectory)
 
@@ -69,6 +70,7 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): S
         told,
       )
     } finally {
+      await http.signOut()
       await Promise.all([held.close(), large.close()])
     }
   }

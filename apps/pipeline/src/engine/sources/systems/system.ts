@@ -59,7 +59,7 @@ export interface Stream extends Flattening {
 }
 
 export interface Page {
-  /** As parsed JSON. What is no object is set aside. */
+  /** As parsed JSON. What is no object is set aside, and so is what the system made a `BadRecord` of. */
   records: readonly unknown[]
   /**
    * Where a later reading would begin so that it misses nothing behind the records given so far, as JSON; by the clock of the source, some

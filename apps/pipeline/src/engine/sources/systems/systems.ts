@@ -1,7 +1,11 @@
 import type { PipelineType } from '@sluice/contracts'
+import { byNeed } from '../by-need.ts'
 import type { SourceKind } from '../reading.ts'
 import type { System } from './system.ts'
-import { systemSource, type SystemParts } from './system-source.ts'
+import type { SystemParts } from './system-source.ts'
+
+/** Systems by their types; one's code comes with its first use. */
+export type SystemsByType = Readonly<Partial<Record<string, () => Promise<System>>>>
 
 /** Every system that is asked by HTTP, one line each. */
 const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
@@ -19,5 +23,8 @@ const systems: Partial<Record<PipelineType, () => Promise<System>>> = {
   SOURCE_SYSTEM_I: async () => (await import('./sormas/sormas.ts')).sormas,
 }
 
-export const httpSystems = (parts: SystemParts): Record<string, SourceKind> =>
-  Object.fromEntries(Object.entries(systems).map(([type, load]) => [type, systemSource(load, parts)]))
+export function httpSystems(parts: SystemParts, others: SystemsByType = {}): Record<string, SourceKind> {
+  const kind = (load: () => Promise<System>) =>
+    byNeed(async () => (await import('./system-source.ts')).systemSource(load, parts))
+  return Object.fromEntries(Object.entries({ ...systems, ...others }).map(([type, load]) => [type, kind(load!)]))
+}

@@ -22,6 +22,12 @@ const userMemory = 4 * queryMemory
 /** The longest time that any statement of these users may be given; what we send ourselves asks for all of it. */
 export const mostSeconds = 604_800
 
+/** Throws where the server does not answer, or does not know its administrator. */
+export async function answers(url: string): Promise<void> {
+  const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
+  await execute(service, 'select 1', { signal: AbortSignal.timeout(2_000) })
+}
+
 /** How to get in. The passwords are derived from those of the client's roles elsewhere, which they do not give away. */
 export function clickhouseAccess(
   url: string,

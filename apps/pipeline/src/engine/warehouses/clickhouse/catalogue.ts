@@ -142,7 +142,7 @@ export async function pruneLedger(access: ClientAccess, days: number): Promise<n
   const held = tables.flatMap(({ comment }) => markIn(comment)?.load ?? [])
   const where = `at < now64(6) - interval {days:UInt32} day and run not in (
     select run from ${ledgerOf(access)} where has({held:Array(String)}, load))`
-  const parameters = { days: String(days), held: `[${held.map((load) => `'${load}'`).join(',')}]` }
+  const parameters = { days: String(days), held }
   const [old] = await rowsOf<{ runs: number }>(
     service,
     `select uniqExact(run) as runs from ${ledgerOf(access)} where ${where}`,

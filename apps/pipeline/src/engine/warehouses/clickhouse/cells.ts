@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { type CellWriter, type Grown, MisfitCell } from './cell-writer.ts'
+import { type CellWriter, type Grown, MisfitCell } from '../rows/cell-writer.ts'
 import { copyDecimal } from './decimal-cell.ts'
 import { digitsOf } from './types.ts'
 

@@ -1,7 +1,6 @@
-import { Agent, type IncomingMessage, request as plain } from 'node:http'
-import { Agent as SecureAgent, request as secure } from 'node:https'
-import { once } from 'node:events'
+import { addAbortSignal, Readable } from 'node:stream'
 import { buffer, text as wholeText } from 'node:stream/consumers'
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 
 /** Who asks, and where. `url` is the HTTP interface, `http://host:8123` or `https://host:8443`, without user and password. */
 export interface Access {
@@ -16,7 +15,7 @@ export interface Asked {
   /** Server settings of this one statement. */
   settings?: Record<string, string | number>
   /** Values of `{name:Type}`, as text; null is NULL. */
-  parameters?: Record<string, string | null>
+  parameters?: Record<string, string | readonly string[] | null>
   signal?: AbortSignal | undefined
   /** Rows for an INSERT, in the format that the statement names. */
   body?: AsyncIterable<Uint8Array>
@@ -37,91 +36,80 @@ export class ClickHouseError extends Error {
 /** Milliseconds without a byte either way after which the server is given up: it answers long before, or sends its progress. */
 const silence = 900_000
 const mostErrorText = 64 * 1024
-/**
- * A connection for each statement: one that is used again may just have been closed by the server, and then nobody knows whether the
- * statement was heard; doing it once more is not the same as doing it once.
- */
-const agents = { 'http:': new Agent({ keepAlive: false }), 'https:': new SecureAgent({ keepAlive: false }) }
 
 /** Whatever ended a result behind its first rows, in the words of the server. */
 export function errorIn(words: string): ClickHouseError {
   const [, code = '0', message = words] = /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(words) ?? []
-  return new ClickHouseError(Number(code), message.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
+  // Behind rows the server puts its words between two marks, with their length and a tag.
+  const [said = ''] = message.split(/\r?\n\d+ \w+\r?\n__exception__/)
+  return new ClickHouseError(Number(code), said.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
+}
+
+/**
+ * A connection for each statement: one that is used again may just have been closed by the server, and then nobody knows whether the
+ * statement was heard; doing it once more is not the same as doing it once. Where rows are sent, the server hears that the connection
+ * could go on: then it reads rows that it refuses to their end before it says why. Else it closes at once, and its words are lost
+ * on the way every other time. Nothing is logged: statements hold passwords.
+ */
+function clientOf({ url, user, password }: Access, { database, body }: Asked) {
+  const { origin, pathname } = new URL(url)
+  return createClient({
+    url: origin,
+    // Behind a proxy. In the URL itself the client would take it for a database.
+    ...(pathname !== '/' && { pathname }),
+    username: user,
+    password,
+    ...(database !== undefined && { database }),
+    application: 'sluice',
+    keep_alive: { enabled: body !== undefined },
+    request_timeout: silence,
+    log: { level: ClickHouseLogLevel.OFF },
+  })
 }
 
 /** Sends one statement; the server takes no second one behind it. Answers what it streams back. */
-export async function ask(access: Access, sql: string, asked: Asked = {}): Promise<IncomingMessage> {
-  const { database, settings = {}, parameters = {}, signal, body, queryId } = asked
-  const url = new URL(access.url)
-  if (database !== undefined) url.searchParams.set('database', database)
-  if (queryId !== undefined) url.searchParams.set('query_id', queryId)
-  for (const [name, value] of Object.entries(settings)) url.searchParams.set(name, String(value))
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(`param_${name}`, escapedText(value))
-  if (body) url.searchParams.set('query', sql)
-  const protocol = url.protocol === 'https:' ? 'https:' : 'http:'
-  const request = (protocol === 'https:' ? secure : plain)(url, {
-    method: 'POST',
-    agent: agents[protocol],
-    headers: {
-      authorization: `Basic ${Buffer.from(`${access.user}:${access.password}`).toString('base64')}`,
-      'content-type': 'application/octet-stream',
-    },
-    ...(signal && { signal }),
-  })
-  request.setTimeout(silence, () => request.destroy(new Error('timeout expired')))
-  const answered = once(request, 'response') as Promise<[IncomingMessage]>
-  // Whoever sends the body is told first.
-  answered.catch(() => {})
-  if (body) await sendAll(request, body, answered)
-  else request.end(sql)
-  const [response] = await answered
-  if (response.statusCode === 200 && response.headers['x-clickhouse-exception-code'] === undefined) return response
-  const words = await beginning(response)
-  const code = Number(response.headers['x-clickhouse-exception-code'] ?? 0)
-  const error = errorIn(words || `HTTP status ${response.statusCode}`)
-  throw code > 0 && error.code === 0 ? new ClickHouseError(code, error.message) : error
-}
-
-/** With back-pressure. A source that fails breaks the connection off, so that the server takes no half for the whole. */
-async function sendAll(
-  request: ReturnType<typeof plain>,
-  body: AsyncIterable<Uint8Array>,
-  answered: Promise<[IncomingMessage]>,
-): Promise<void> {
-  let refused = false
-  const early = answered.then(
-    () => (refused = true),
-    () => (refused = true),
-  )
+export async function ask(access: Access, sql: string, asked: Asked = {}): Promise<Readable> {
+  const { settings = {}, parameters = {}, signal, body, queryId } = asked
+  signal?.throwIfAborted()
+  const client = clientOf(access, asked)
+  // A source that fails breaks the connection off, so that the server takes no half for the whole.
+  const values = body && Readable.from(body, { highWaterMark: 1 })
   try {
-    for await (const chunk of body) {
-      // The server answers before the end only where it refuses.
-      if (refused) break
-      if (!request.write(chunk)) await Promise.race([once(request, 'drain'), early])
+    const answer = await client.exec({
+      query: sql,
+      ...(values && { values }),
+      query_params: parameters,
+      clickhouse_settings: settings,
+      ...(queryId !== undefined && { query_id: queryId }),
+      ...(signal && { abort_signal: signal }),
+      // We read its words ourselves: the client would leave out all but the innermost sentence.
+      ignore_error_response: true,
+    })
+    const { stream, http_status_code: status, response_headers: headers } = answer
+    const { 'x-clickhouse-exception-code': code } = headers
+    if (status === 200 && code === undefined) {
+      stream.once('close', () => void client.close())
+      return signal ? addAbortSignal(signal, stream) : stream
     }
-    request.end()
+    const error = errorIn((await beginning(stream)) || `HTTP status ${status}`)
+    throw Number(code) > 0 && error.code === 0 ? new ClickHouseError(Number(code), error.message) : error
   } catch (error) {
-    if (refused) return
-    request.destroy()
+    values?.destroy()
+    await client.close()
+    signal?.throwIfAborted()
     throw error
   }
 }
 
-async function beginning(response: IncomingMessage): Promise<string> {
+async function beginning(stream: Readable): Promise<string> {
   const parts: Buffer[] = []
   let length = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
     parts.push(chunk)
     length += chunk.length
     if (length > mostErrorText) break
   }
   return Buffer.concat(parts).toString()
-}
-
-/** As the server reads parameters: like a field of tab-separated text. */
-function escapedText(value: string | null): string {
-  if (value === null) return '\\N'
-  return value.replaceAll('\\', '\\\\').replaceAll('\t', '\\t').replaceAll('\n', '\\n').replaceAll('\r', '\\r')
 }
 
 /** The statement is done, or has failed, when this ends. */

@@ -16,7 +16,8 @@ import {
   shownAs,
 } from './names.ts'
 import { codes, isCode, warehouseProblem } from './problems.ts'
-import { type Counted, rowBinary } from './row-binary.ts'
+import type { Counted } from '../rows/encoded-tuples.ts'
+import { rowBinary } from './row-binary.ts'
 import { type Mark, readShape, type Shape } from './shape.ts'
 import { createTable, type StagingColumn, stagingColumns, textsOf } from './staging.ts'
 

@@ -81,7 +81,8 @@ export function warehouseProblem(error: unknown, place: string): unknown {
 function verdictOn(error: Error): Verdict | undefined {
   if (error instanceof ClickHouseError)
     return verdicts[error.code] ?? ['WAREHOUSE_REFUSED', (_, { message }) => `The warehouse refused: ${message}`]
-  if (isUnavailable(error) || /^timeout expired$|^socket hang up$|^aborted$/.test(error.message)) return unavailable
+  if (isUnavailable(error) || /^timeout expired$|^Timeout error\.$|^socket hang up$|^aborted$/.test(error.message))
+    return unavailable
   const code = (error as NodeJS.ErrnoException).code ?? ''
   return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ERR_STREAM_PREMATURE_CLOSE)/.test(code)
     ? unavailable

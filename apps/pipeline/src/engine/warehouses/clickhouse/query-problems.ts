@@ -1,4 +1,5 @@
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { withoutValues } from '../without-values.ts'
 import { ClickHouseError } from './http.ts'
 import { codes, warehouseProblem } from './problems.ts'
 
@@ -50,15 +51,10 @@ function lineIn(message: string): string {
   return line && Number(line) > 1 ? ` in line ${Number(line) - 1}, column ${column}` : ''
 }
 
-/** The server repeats what it could not read, and that may be the value of a secured variable. */
 function sentenceOf(message: string, values: readonly (string | null)[]): string {
-  let words = message
+  const words = message
     .replace(/\(line \d+, col \d+\)/, '')
     .replace(/\s*In scope [\s\S]*$/, '')
     .replace(/ Expected one of: [\s\S]*$/, '')
-    .slice(0, 1_500)
-  for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
-    if (value && value.length > 3) words = words.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
-    else if (value) words = words.replaceAll(`'${value}'`, 'the value of a variable')
-  return words
+  return withoutValues(words, values)
 }

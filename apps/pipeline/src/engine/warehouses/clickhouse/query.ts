@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { withoutEnd } from '../../../sql-text.ts'
+import { type Readdressed, readdressed } from '../sql-names.ts'
 import { type AmbiguousTable, type Rows, type UserQuery, type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { listSchemas, relations } from './catalogue.ts'
+import type { Place } from '../views.ts'
 import { type Access, ask, execute } from './http.ts'
-import { databaseOf, literal } from './names.ts'
+import { databaseOf, literal, qualified } from './names.ts'
+import { typeOf } from './parameters.ts'
 import { queryProblem, tooSlow } from './query-problems.ts'
 import { exactly, format, takeRows } from './result.ts'
-import { type Readdressed, readdressed } from './sql-names.ts'
 
 const mostRows = 10_000
 const mostBytes = 32 * 1024 * 1024
@@ -25,13 +27,25 @@ export async function prepared(
   access: ClientAccess,
   { text, values = [], schemas = [] }: UserQuery,
   { whole = false } = {},
-): Promise<Readdressed & { database: string }> {
+): Promise<Readdressed & { database: string; parameters: Record<string, string | null> }> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
   const there = await relations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
-  const around = { key: access.key, schemas, relations: there, whole }
+  const parameters: Record<string, string | null> = {}
+  const around = {
+    schemas,
+    relations: there,
+    whole,
+    address: ({ schema, name }: Place) => qualified(databaseOf({ key: access.key, schema }), name),
+    parameter(number: number) {
+      const value = values[number - 1]
+      if (value === undefined) return undefined
+      parameters[`v${number}`] = value
+      return `{v${number}:${typeOf(value)}}`
+    },
+  }
   const [first] = schemas
   const database = first === undefined ? 'system' : databaseOf({ key: access.key, schema: first })
-  return { ...readdressed(withoutEnd(text), values, around), database }
+  return { ...readdressed(withoutEnd(text), around), parameters, database }
 }
 
 /** See `Warehouse.query`. */

@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http'
+import { PassThrough, type Readable } from 'node:stream'
 import type { Cell, Rows, WarehouseColumn } from '../warehouse.ts'
+import { uniqueNames } from '../unique-names.ts'
 import { errorIn } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from './types.ts'
 
@@ -20,16 +21,14 @@ export const exactly = {
 
 /** So many rows, or as many as fit into so many bytes: then the rest is left at the server. */
 export async function takeRows(
-  response: IncomingMessage,
+  response: Readable,
   most: { rows: number; bytes: number },
   columns?: readonly WarehouseColumn[],
 ): Promise<Rows & { more: boolean }> {
   const taken: Rows & { more: boolean } = { columns: [], rows: [], truncated: false, more: false }
   let [types, names]: [string[] | undefined, string[] | undefined] = [undefined, undefined]
   let bytes = 0
-  for await (const line of linesOf(response)) {
-    if (line === '') continue
-    if (line[0] !== '[') throw errorIn(line + (await rest(response)))
+  for await (const line of rowsOrWords(response)) {
     if (!names) names = JSON.parse(line) as string[]
     else if (!types) {
       types = JSON.parse(line) as string[]
@@ -51,11 +50,45 @@ export async function takeRows(
   return taken
 }
 
+/** Lines that are rows. A line that is none, and all behind it, is why there are no more: that is thrown. */
+async function* rowsOrWords(response: Readable): AsyncGenerator<string> {
+  let words = ''
+  try {
+    for await (const line of linesOf(response)) {
+      if (words !== '' || (line !== '' && line[0] !== '[')) words += `${line}\n`
+      else if (line !== '') yield line
+      if (words.length > mostWords) break
+    }
+  } catch (error) {
+    if (words === '') throw error
+  }
+  if (words !== '') throw errorIn(words)
+}
+
+const mostWords = 64 * 1024
+
+/** A server that cannot go on says why and breaks the connection off, both at once: what it said is given before that is thrown. */
+async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
+  const chunks = new PassThrough({ highWaterMark: 1024 * 1024 })
+  let failure: Error | undefined
+  response.on('data', (chunk: Buffer) => {
+    if (!chunks.write(chunk)) response.pause()
+  })
+  chunks.on('drain', () => response.resume())
+  response.once('end', () => chunks.end())
+  response.once('error', (error) => {
+    failure = error
+    chunks.end()
+  })
+  yield* chunks
+  if (failure) throw failure
+}
+
 /** One endless row does not fill the memory: what is longer than any row may be is given as it is, and cut off. */
-async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
+async function* linesOf(response: Readable): AsyncGenerator<string> {
   let parts: Buffer[] = []
   let length = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(response)) {
     let from = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
       parts.push(chunk.subarray(from, end))
@@ -75,25 +108,15 @@ async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
 
 const longestLine = 64 * 1024 * 1024
 
-async function rest(response: IncomingMessage): Promise<string> {
-  let words = ''
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    words += chunk.toString()
-    if (words.length > 64 * 1024) break
-  }
-  return words
-}
-
-/** A name that came before gets a number behind it; the label keeps it as it was. */
-export function resultColumns(names: readonly string[], types: readonly string[]): WarehouseColumn[] {
-  const taken = new Set(names)
-  const seen = new Set<string>()
-  return names.map((label, index) => {
-    let name = label
-    for (let number = 2; seen.has(name) || (number > 2 && taken.has(name)); number += 1) name = `${label}_${number}`
-    seen.add(name)
-    return { name, label, ...describeType(types[index]!), primaryKey: false }
-  })
+/** Names are made unique; the label keeps each as it was. */
+export function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
+  const names = uniqueNames(labels)
+  return labels.map((label, index) => ({
+    name: names[index]!,
+    label,
+    ...describeType(types[index]!),
+    primaryKey: false,
+  }))
 }
 
 const spelled: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }

@@ -1,8 +1,9 @@
 import type { DataType } from '@sluice/contracts'
 import type { TargetColumn } from '../warehouse.ts'
+import { widestText } from '../widest-text.ts'
 import { literal, quoted } from './names.ts'
 import type { Mark, Shape } from './shape.ts'
-import { sqlType, widest, widestText } from './types.ts'
+import { sqlType, widest } from './types.ts'
 
 export interface StagingColumn {
   name: string

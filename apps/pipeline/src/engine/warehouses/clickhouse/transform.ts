@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { readdressed } from '../sql-names.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { ClickHouseError, execute } from './http.ts'
 import type { ClickHouseLoad } from './load.ts'
-import { literal } from './names.ts'
+import { databaseOf, literal, qualified } from './names.ts'
 import { codes, warehouseProblem } from './problems.ts'
 import { relations, listSchemas } from './catalogue.ts'
 import { stopAtServer } from './query.ts'
 import { holdsRows, readShape } from './shape.ts'
-import { readdressed } from './sql-names.ts'
 
 /** Seconds that one statement may take. */
 const longest = 7_200
@@ -45,7 +45,11 @@ async function runOne(
   const schemas = await listSchemas(access)
   const there = await relations(access, schemas)
   // What has no schema is the rows that were loaded, and what statements before have made.
-  const { text } = readdressed(statement, [], { key: access.key, schemas: [], relations: there })
+  const { text } = readdressed(statement, {
+    schemas: [],
+    relations: there,
+    address: ({ schema, name }) => qualified(databaseOf({ key: access.key, schema }), name),
+  })
   const queryId = randomUUID()
   const settings = { max_execution_time: longest, mutations_sync: 2, alter_sync: 2, lightweight_deletes_sync: 2 }
   try {

@@ -109,11 +109,3 @@ export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
 }
 
 const isFloat = (type: SqlType): boolean => type === 'Float32' || type === 'Float64'
-
-/** The wider of two kinds of text, for columns that are String in any case. */
-export function widestText(one: DataType, other: DataType): DataType {
-  if (one === other) return one
-  const sizes: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
-  const [a, b] = [sizes[one], sizes[other]]
-  return a === undefined || b === undefined ? 'TEXT' : a > b ? one : other
-}

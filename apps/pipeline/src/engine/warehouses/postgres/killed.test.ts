@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { dyingAt } from '../../../../test/dying-client.ts'
+import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, never, stage } from '../../../../test/rows.ts'
 import { scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import type { Warehouse } from '../warehouse.ts'
@@ -22,13 +23,6 @@ describe('a worker that is killed between any two steps', () => {
       await sleep(10)
     }
   }
-  const leftovers = async () =>
-    (
-      await scratch.superuser.query(
-        `select relname from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition
-         union all select nspname from pg_namespace where nspname like 'sluice\\_%'`,
-      )
-    ).rows
 
   const cases = [
     { what: 'replacing', mode: 'REPLACE', type: 'INTEGER', rows: ['2 B', '3 C'] },
@@ -86,14 +80,14 @@ describe('a worker that is killed between any two steps', () => {
           })
           if (found) published += 1
           await scratch.warehouse.sweepStaging(async () => new Set())
-          expect({ step, when, left: await leftovers() }).toEqual({ step, when, left: [] })
+          expect({ step, when, left: await leftovers(scratch.superuser) }).toEqual({ step, when, left: [] })
           if (!found) await go(scratch.warehouse, 2)
           expect([await seen(), (await scratch.warehouse.findTable('health', table))?.rowCount]).toEqual([
             rows,
             rows.length,
           ])
           const { rowCount } = await scratch.superuser.query('select from sluice.ledger where run = $1', [run])
-          expect([rowCount, await leftovers()]).toEqual([1, []])
+          expect([rowCount, await leftovers(scratch.superuser)]).toEqual([1, []])
           expect(step).toBeLessThan(100)
         }
       }

@@ -1,22 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
+import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, loadAll, never, numbered } from '../../../../test/rows.ts'
-import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../../test/scratch-warehouse.ts'
+import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, tuple } from '../../../../test/tuples.ts'
 
 describe('a PostgreSQL warehouse', () => {
-  let scratch: ScratchWarehouse
-  beforeAll(async () => {
-    scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
-  })
-  afterAll(() => scratch?.[Symbol.asyncDispose]())
-
-  const stagingTables = async () =>
-    (
-      await scratch.superuser.query(`select relname from pg_class
-    where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition`)
-    ).rows
+  const scratch = scratchWarehouseForAll()
 
   it('takes every type and gives every value back exactly', async () => {
     const types = {
@@ -240,6 +230,6 @@ describe('a PostgreSQL warehouse', () => {
       await warehouse.dropTable(schema, 'cases')
       await warehouse.dropSchema(schema)
     }
-    expect(await stagingTables()).toEqual([])
+    expect(await leftovers(scratch.superuser)).toEqual([])
   })
 })

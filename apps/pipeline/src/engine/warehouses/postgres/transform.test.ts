@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
@@ -29,14 +30,6 @@ describe('transforming rows before they are published', () => {
   }
   const rowsOf = async () => (await scratch.warehouse.readTable('health', table, { limit: 100, offset: 0 })).rows
   const found = () => scratch.warehouse.findTable('health', table)
-  const leftovers = async () =>
-    (
-      await scratch.superuser.query(
-        `select relname as name from pg_class where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%'
-           and relkind = 'r' and not relispartition
-         union all select nspname from pg_namespace where nspname like 'sluice\\_%'`,
-      )
-    ).rows
 
   it('works on what was loaded by the table’s name, and reads what is published by its schema', async () => {
     const { rows } = await transformed([
@@ -51,7 +44,7 @@ describe('transforming rows before they are published', () => {
       [4, 'NEW'],
       [103, 'old'],
     ])
-    expect([(await found())?.rowCount, await leftovers()]).toEqual([4, []])
+    expect([(await found())?.rowCount, await leftovers(scratch.superuser)]).toEqual([4, []])
   })
 
   it('may change the table’s shape, use tables of its own, and make the table anew', async () => {
@@ -70,7 +63,7 @@ describe('transforming rows before they are published', () => {
     ])
     await transformed([`update ${table} set many = 1`])
     expect(await rowsOf()).toEqual(numberedWith(4, 'new', '1'))
-    expect(await leftovers()).toEqual([])
+    expect(await leftovers(scratch.superuser)).toEqual([])
   })
   const numberedWith = (count: number, ...more: unknown[]) =>
     Array.from({ length: count }, (_, index) => [index + 1, ...more])
@@ -112,7 +105,7 @@ describe('transforming rows before they are published', () => {
       message: expect.stringMatching(sentence),
     })
     expect(await rowsOf()).toEqual(numberedWith(3, 'old'))
-    expect([await leftovers(), await scratch.warehouse.findPublication(run)]).toEqual([[], undefined])
+    expect([await leftovers(scratch.superuser), await scratch.warehouse.findPublication(run)]).toEqual([[], undefined])
   })
 
   it.each([`drop table`, `create or replace view`])('says so when %s leaves nothing to publish', async (how) => {
@@ -123,7 +116,7 @@ describe('transforming rows before they are published', () => {
       code: 'TRANSFORMATION_FAILED',
       message: expect.stringContaining('no plain table'),
     })
-    expect([await rowsOf(), await leftovers()]).toEqual([numberedWith(3, 'old'), []])
+    expect([await rowsOf(), await leftovers(scratch.superuser)]).toEqual([numberedWith(3, 'old'), []])
   })
 
   it('takes COMMIT, settings and a flood of rows without harm', async () => {
@@ -169,7 +162,7 @@ describe('transforming rows before they are published', () => {
     const { rows } = await scratch.superuser.query(
       `select from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid()`,
     )
-    expect([rows, await leftovers(), await rowsOf()]).toEqual([[], [], numberedWith(3, 'old')])
+    expect([rows, await leftovers(scratch.superuser), await rowsOf()]).toEqual([[], [], numberedWith(3, 'old')])
   })
 
   it('of a worker that died is swept, with the rows in it', async () => {
@@ -181,7 +174,7 @@ describe('transforming rows before they are published', () => {
       alter table sluice."${load.stagingTable}" set schema "${schema}"`)
     expect(await scratch.warehouse.sweepStaging(async () => new Set([run]))).toBe(0)
     expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(1)
-    expect(await leftovers()).toEqual([])
+    expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
   it.each(['{"run":oops', '{"run":{}}', '{"run":"mine"'])(

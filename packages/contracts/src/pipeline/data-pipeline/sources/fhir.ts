@@ -3,6 +3,21 @@ import { clinicalAccess } from '../access.ts'
 import { field, listOfSome, Name } from '../field.ts'
 import { variant } from '../variant.ts'
 
+const ResourceType = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' })
+const part = Type.Object({}, { maxProperties: 50 })
+
+/** A ViewDefinition, as far as it is known without being read. */
+const View = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9_]*$' }),
+    resource: ResourceType,
+    select: Type.Array(part, { minItems: 1, maxItems: 100 }),
+    where: Type.Optional(Type.Array(part, { maxItems: 100 })),
+    constant: Type.Optional(Type.Array(part, { maxItems: 100 })),
+  },
+  { maxProperties: 50, title: 'ViewDefinition' },
+)
+
 const what = {
   method: Type.Optional(
     field(
@@ -12,12 +27,10 @@ const what = {
       'SEARCH',
     ),
   ),
-  resourceTypes: field(
-    listOfSome(Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' }), { min: 1, most: 150 }),
-    'Resource types',
-    'Each becomes a table.',
-    ['Patient', 'Encounter'],
-  ),
+  resourceTypes: field(listOfSome(ResourceType, { min: 1, most: 150 }), 'Resource types', 'Each becomes a table.', [
+    'Patient',
+    'Encounter',
+  ]),
   search: Type.Optional(
     field(
       Type.String({ maxLength: 2000, pattern: '^[^?#\\s\\p{Cc}]*$' }),
@@ -29,10 +42,10 @@ const what = {
   group: Type.Optional(field(Name, 'Group', 'Of an export: only the members of this group.', '42')),
   views: Type.Optional(
     field(
-      Type.Array(Type.Object({}, { maxProperties: 50 }), { maxItems: 50 }),
+      Type.Array(View, { maxItems: 50 }),
       'Views',
-      'What columns come of resources: ViewDefinitions of SQL on FHIR, each a table. Those that come along when absent.',
-      [{ resourceType: 'ViewDefinition', name: 'patients', resource: 'Patient', select: [] }],
+      'What columns come of resources: ViewDefinitions of SQL on FHIR, each a table. Types that have none become tables as they are.',
+      [{ name: 'patients', resource: 'Patient', select: [{ column: [{ name: 'id', path: 'getResourceKey()' }] }] }],
     ),
   ),
 }

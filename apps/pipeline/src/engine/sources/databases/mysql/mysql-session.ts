@@ -154,7 +154,9 @@ class MysqlSession implements Session {
     const reading = Promise.withResolvers<void>()
     this.#arrivals.asked()
     this.#broken = reading.reject
-    const execution = prepared.execute([], undefined as never) as unknown as Execution
+    const execution = prepared.execute([], undefined as never) as unknown as Execution | undefined
+    // A connection that was lost meanwhile takes nothing more, and has said so by then.
+    if (!execution) return await reading.promise.then(() => [])
     execution.on('error', reading.reject)
     execution.on('end', () => reading.resolve())
     let zeroDates = (): Note[] => []

@@ -8,8 +8,8 @@ const passing = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
 
 /** A letter, and a length that counts itself: https://www.postgresql.org/docs/current/protocol-message-formats.html. */
 export class PostgresArrivals extends Arrivals {
-  constructor(config: DatabaseConfig) {
-    super(headerBytes, config, 'PostgreSQL')
+  constructor(config: DatabaseConfig, engine: string) {
+    super(headerBytes, config, engine)
   }
 
   protected override begin(header: Buffer): number {

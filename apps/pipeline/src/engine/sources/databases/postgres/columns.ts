@@ -83,7 +83,7 @@ function plainValue(column: string, { name, schema }: TypeInfo, { dataType }: St
 const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'
 
 /** `numeric(p,s)`. PostgreSQL 15 and later let the scale be negative or more than the precision; that is offered without either. */
-function digits(modifier: number): { precision?: number; scale?: number } {
+export function digits(modifier: number): { precision?: number; scale?: number } {
   if (modifier < 4) return {}
   const precision = ((modifier - 4) >> 16) & 0xffff
   const scale = (((modifier - 4) & 0x7ff) ^ 1024) - 1024

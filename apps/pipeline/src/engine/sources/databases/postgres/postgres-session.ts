@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
-import { Client, type Connection } from 'pg'
-import { openSocket } from '../sockets.ts'
+import type { Client } from 'pg'
 import type { StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
 import type { Access, Described, DescribedColumn, Engine, Session } from '../session.ts'
@@ -9,8 +8,8 @@ import { PostgresArrivals } from './arrivals.ts'
 import { CopyOut } from './copy-out.ts'
 import { columnOf, type Field, readExpression, type TypeInfo } from './columns.ts'
 import { Describe } from './describe.ts'
-import { connectDirectly } from './direct-socket.ts'
 import { NotAllowed, statementText } from '../statements.ts'
+import { signIn } from './sign-in.ts'
 import { embedded } from './statements.ts'
 import { explainPostgres } from './problems.ts'
 
@@ -31,57 +30,16 @@ const settings = {
   client_connection_check_interval: '10s',
 }
 
-const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
-
 async function open(access: Access): Promise<Session> {
-  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
-  const socket = await (ssl ? openSocket(access) : openSocket(access, connectDirectly))
-  const client = new Client({
-    host,
-    port,
-    database,
-    user: username,
-    // As text it would be absent when it is empty, and somebody else's be looked for.
-    password: () => password,
-    ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
-    stream: () => connected(socket),
-    connectionTimeoutMillis: access.limits.signIn,
-    application_name: 'sluice',
-  })
-  client.on('error', () => {})
-  const arrivals = new PostgresArrivals(access.config)
-  try {
-    // @types/pg knows neither that it is there nor what it tells.
-    const { connection } = client as unknown as { connection: Connection }
-    connection.once('sslconnect', () => arrivals.watch(connection.stream))
-    const connecting = client.connect()
-    if (!ssl) arrivals.watch(socket)
-    if (!ssl)
-      socket.once('data', (bytes: Buffer) => {
-        if (!firstBytes.has(bytes[0]!))
-          socket.destroy(Object.assign(new Error('not its protocol'), { code: 'ERR_SSL' }))
-      })
-    await connecting
-    await client.query('begin isolation level repeatable read read only')
-    await client.query(
+  const { client, socket } = await signIn(access, new PostgresArrivals(access.config, 'PostgreSQL'), async (opened) => {
+    await opened.query('begin isolation level repeatable read read only')
+    await opened.query(
       `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
        where name in (select lower(name) from pg_settings)`,
       [JSON.stringify(settings)],
     )
-  } catch (error) {
-    socket.destroy()
-    throw error
-  }
+  })
   return new PostgresSession(client, socket)
-}
-
-/** The driver wants to connect by itself, by name: it gets a socket that is open already. */
-function connected(socket: Socket): Socket {
-  socket.connect = () => {
-    setImmediate(() => socket.emit('connect'))
-    return socket
-  }
-  return socket
 }
 
 interface Explained {

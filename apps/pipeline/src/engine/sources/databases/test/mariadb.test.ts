@@ -3,6 +3,7 @@ import type { Client } from 'pg'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { databaseSource, tryDatabase } from '../database-source.ts'
 import { type Mariadb, mariadbMissing, startMariadb } from './mariadb.ts'
+import { everyType, most, shapes, zeros } from './mariadb-types.ts'
 import { here, listener, loadFeed, shape, superuser, word } from './reading.ts'
 
 const never = new AbortController().signal
@@ -56,136 +57,13 @@ if (missing) console.warn(`Tests of MariaDB as a source are skipped: ${missing}.
   }
 
   it('keeps every type', async () => {
-    await mariadb.admin.query(`
-      set time_zone = '+02:00', sql_mode = '';
-      create table every_type (
-        id int unsigned primary key, flag tinyint(1), tiny tinyint unsigned, small smallint, usmall smallint unsigned, medium mediumint, whole int,
-        big bigint, ubig bigint unsigned, exact decimal(20,6), wide decimal(65,30), money decimal(10,0) unsigned, single float, dbl double, b1 bit(1), b12 bit(12), b64 bit(64),
-        day date, at datetime, fine datetime(6), moment timestamp(3) null, clock time(2), year year,
-        c char(5), v varchar(100), latin varchar(20) character set latin1, t longtext, e enum('a','ü'), s set('x','y'), j json, bin binary(3), vbin varbinary(10), blobby blob,
-        place point, u uuid, ip inet6);
-      insert into every_type values
-        (4294967295, 1, 255, -32768, 65535, -8388608, -2147483648, -9223372036854775808, 18446744073709551615, -12345678901234.567890, 12345678901234567890123456789012345.123456789012345678901234567890, 7, 0.1, -1e-300, b'1', b'101010101010', 0xffffffffffffffff,
-         '9999-12-31', '2026-11-21 01:02:03', '1000-01-01 23:59:59.000001', '2026-11-21 01:02:03.5', '-838:59:59.25', 2155,
-         'ab', '☃ 😀 \\\\ \\n', 'naïve', repeat('long ü ', 20000), 'ü', 'x,y', '{"b": 1, "a": ["ü"]}', 'ab', 0x00ff, repeat(0x41, 300), point(1, 2.5), '123e4567-e89b-12d3-a456-426614174000', '::1'),
-        (0, 2, 0, 0, 0, 0, 0, 0, 0, 0, -0.5, 0, 16777216, 0.30000000000000004, b'0', b'0', 0,
-         '0000-00-00', '0000-00-00 00:00:00', '2026-00-10 00:00:00', '2026-07-01 00:00:00', '00:00:00', 0, '', '', '', '', 'a', '', 'null', '', '', '', null, null, null),
-        (7, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null)`)
+    await mariadb.admin.query(everyType)
     const { tables, logs, rejected } = await load({ tables: [{ name: 'every_type' }] })
     const { every_type: loaded } = tables
-    expect(loaded!.shape).toEqual([
-      'id BIGINT key',
-      'flag SMALLINT',
-      'tiny SMALLINT',
-      'small SMALLINT',
-      'usmall INTEGER',
-      'medium INTEGER',
-      'whole INTEGER',
-      'big BIGINT',
-      'ubig DECIMAL (20,0)',
-      'exact DECIMAL (20,6)',
-      'wide DECIMAL (65,30)',
-      'money DECIMAL (10,0)',
-      'single FLOAT',
-      'dbl DOUBLE',
-      'b1 BOOLEAN',
-      'b12 BIGINT',
-      'b64 DECIMAL (20,0)',
-      'day DATE',
-      'at TIMESTAMP',
-      'fine TIMESTAMP',
-      'moment TIMESTAMPTZ',
-      'clock TEXT',
-      'year SMALLINT',
-      'c TEXT',
-      'v TEXT',
-      'latin TEXT',
-      't TEXT',
-      'e TEXT',
-      's TEXT',
-      'j JSONB',
-      'bin TEXT',
-      'vbin TEXT',
-      'blobby TEXT',
-      'place GEOMETRY',
-      'u TEXT',
-      'ip TEXT',
-    ])
+    expect(loaded!.shape).toEqual(shapes)
     const byId = new Map(loaded!.rows.map(([id, ...row]) => [id, row]))
-    expect(byId.get('4294967295')).toEqual([
-      '1',
-      '255',
-      '-32768',
-      '65535',
-      '-8388608',
-      '-2147483648',
-      '-9223372036854775808',
-      '18446744073709551615',
-      '-12345678901234.567890',
-      '12345678901234567890123456789012345.123456789012345678901234567890',
-      '7',
-      '0.1',
-      '-1e-300',
-      'true',
-      '2730',
-      '18446744073709551615',
-      '9999-12-31',
-      '2026-11-21 01:02:03',
-      '1000-01-01 23:59:59.000001',
-      '2026-11-20 23:02:03.5+00',
-      '-838:59:59.250000',
-      '2155',
-      'ab',
-      '☃ 😀 \\ \n',
-      'naïve',
-      'long ü '.repeat(20_000),
-      'ü',
-      'x,y',
-      '{"a": ["ü"], "b": 1}',
-      '\\x616200',
-      '\\x00ff',
-      `\\x${'41'.repeat(300)}`,
-      'POINT(1 2.5)',
-      '123e4567-e89b-12d3-a456-426614174000',
-      '::1',
-    ])
-    expect(byId.get('0')).toEqual([
-      '2',
-      '0',
-      '0',
-      '0',
-      '0',
-      '0',
-      '0',
-      '0',
-      '0.000000',
-      '-0.500000000000000000000000000000',
-      '0',
-      '1.6777216e+07',
-      '0.30000000000000004',
-      'false',
-      '0',
-      '0',
-      null,
-      null,
-      null,
-      '2026-06-30 22:00:00+00',
-      '00:00:00',
-      '0',
-      '',
-      '',
-      '',
-      '',
-      'a',
-      '',
-      'null',
-      '\\x000000',
-      '\\x',
-      '\\x',
-      null,
-      null,
-      null,
-    ])
+    expect(byId.get('4294967295')).toEqual(most)
+    expect(byId.get('0')).toEqual(zeros)
     expect(byId.get('7')).toEqual(Array.from({ length: 35 }, () => null))
     expect(rejected).toEqual([])
     expect(logs).toEqual([

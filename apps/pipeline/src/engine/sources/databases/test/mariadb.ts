@@ -1,9 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@sluice/testing/free-port'
 import { type Connection, createConnection } from 'mysql2/promise'
 
 const server = '/usr/sbin/mariadbd'
@@ -91,12 +91,3 @@ function unprivileged(): { uid: number; gid: number } | undefined {
   const id = (flag: string) => Number(execFileSync('id', [flag, 'mysql'], { encoding: 'utf8' }))
   return { uid: id('-u'), gid: id('-g') }
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const probe = createServer().on('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })

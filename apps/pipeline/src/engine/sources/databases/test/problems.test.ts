@@ -8,7 +8,7 @@ import { databaseProblem, explained, toldAsBug } from '../problems.ts'
 import { somewhere as config } from './raw-servers.ts'
 import { here, listener, postgresConfig, superuser, word } from './reading.ts'
 
-const kinds: DatabaseKind[] = ['postgres', 'mysql', 'sql-server', 'oracle']
+const kinds: DatabaseKind[] = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle']
 const explain = async (kind: DatabaseKind, error: unknown) => explained(error, config, await engines[kind](), true)
 
 describe('an error while a database is read', () => {

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '@sluice/testing/free-port'
 
 const program = join(
   process.env['SLUICE_TEST_PROGRAMS'] ?? 'nowhere',
@@ -139,12 +139,3 @@ export function sasToken(container: string, permissions = 'rl'): string {
   const signature = createHmac('sha256', Buffer.from(accountKey, 'base64')).update(text).digest('base64')
   return new URLSearchParams({ sv: version, sp: permissions, se: end, sr: 'c', sig: signature }).toString()
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const probe = createServer().on('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number }
-      probe.close(() => resolve(port))
-    })
-  })

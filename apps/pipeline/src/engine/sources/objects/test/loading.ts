@@ -51,10 +51,10 @@ export async function openLoading(): Promise<Loading> {
   const scratch = await scratchWarehouse()
   await scratch.warehouse.ensureSchema('health')
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-objects-'))
-  const retrying = { tries: 4, first: 5, longest: 50, longestRest: 10_000 }
+  const patience = { tries: 4, first: 0.005, most: 0.05 }
   // Small parts, so that small objects have many.
   const limits = { partBytes: 64 * 1024, atOnce: 3, mostBytes: 64 * 1024 * 1024 }
-  const kinds: Record<string, SourceKind> = objectStores({ filesDirectory, allowed: onlyHere, retrying, limits })
+  const kinds: Record<string, SourceKind> = objectStores({ filesDirectory, allowed: onlyHere, patience, limits })
   const loading: Loading = {
     scratch,
     filesDirectory,

@@ -6,6 +6,7 @@ import { makeWorkbook } from '../../files/test/make-workbook.ts'
 import { objectStores } from '../object-stores.ts'
 import { listener, type Loading, never, openLoading } from './loading.ts'
 import { kindsOfStores, type TestStore } from './stores.ts'
+import { changesSuite } from './stores-changes.ts'
 import { troubledProxy } from './troubled-proxy.ts'
 
 for (const { name, missing } of kindsOfStores)
@@ -224,62 +225,7 @@ describe.each(kindsOfStores)('$name', ({ missing, start, refused, expired, type 
     await expect(tried).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
   })
 
-  test('reads only what is new, as long as what was there is as it was', async () => {
-    const reading = store.reading('daily/')
-    await store.put('daily/01.csv', 'id,name\n1,Oslo\n2,Bergen\n')
-    await loading.load(reading, 'daily')
-    await store.put('daily/02.csv', 'id,age\n3,7\n')
-    await store.put('daily/03.csv', 'name,id\nVardø,4.5\n')
-    const { heard } = await loading.load(reading, 'daily', 'INCREMENTAL')
-    expect(heard.logs).toContain('2 objects are new; 1 are as they were when they were loaded.')
-    expect(heard.logs.join()).not.toContain('daily/01.csv')
-    const merged = [
-      ['1.0', 'Oslo', null],
-      ['2.0', 'Bergen', null],
-      ['3.0', null, '7'],
-      ['4.5', 'Vardø', null],
-    ]
-    const names = async () => (await loading.columns('daily')).map((column) => column.split(' ')[0]!)
-    const own = async () => {
-      const places = ['id', 'name', 'age'].map((wanted) => wanted)
-      const all = await names()
-      return (await loading.rows('daily')).map((row) => places.map((wanted) => row[all.indexOf(wanted)] ?? null))
-    }
-    expect(await own()).toEqual(merged)
-
-    const again = await loading.load(reading, 'daily', 'INCREMENTAL')
-    expect(again.tables).toEqual([])
-    expect(await own()).toEqual(merged)
-
-    await store.put('daily/04.csv', 'id,name\n5,Alta\n')
-    await loading.load(reading, 'daily', 'INCREMENTAL')
-    expect(await own()).toEqual([...merged, ['5.0', 'Alta', null]])
-
-    await store.put('daily/01.csv', 'id,name\n1,Hamar\n')
-    await store.remove('daily/02.csv')
-    const anew = await loading.load(reading, 'daily', 'INCREMENTAL')
-    expect(anew.heard.logs.join()).toContain('1 objects changed, 1 are gone and 0 are new')
-    expect(await own()).toEqual([
-      ['1.0', 'Hamar', null],
-      ['4.5', 'Vardø', null],
-      ['5.0', 'Alta', null],
-    ])
-  })
-
-  test('reads one object again only once it has changed', async () => {
-    const reading = store.reading('one.csv')
-    await store.put('one.csv', 'id\n1\n')
-    await loading.load(reading, 'one')
-    const { tables } = await loading.load(reading, 'one', 'INCREMENTAL')
-    expect([tables, await loading.rows('one')]).toEqual([[], [['1']]])
-    await store.put('one.csv', 'id\n2\n')
-    await loading.load(reading, 'one', 'INCREMENTAL')
-    expect(await loading.rows('one')).toEqual([['2']])
-    // Read in another way, it is other data.
-    const other = store.reading('one.csv', { settings: { csvOptions: { headerRow: false } } })
-    await loading.load(other, 'one', 'INCREMENTAL')
-    expect(await loading.rows('one')).toHaveLength(2)
-  })
+  changesSuite(test, () => ({ store, loading }))
 
   test('shows its first rows, and of a large one no more than its beginning', async () => {
     const preview = (key: string, rows = 2) => loading.kinds[type]!.preview!(store.reading(key), rows, never)

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '@sluice/testing/free-port'
 import { AwsV4Signer } from 'aws4fetch'
 
 const proxy = '/usr/bin/swift-proxy-server'
@@ -32,7 +32,7 @@ const [accessKey, secretKey, region] = ['test:tester', 'testing+secret/key', 'eu
 /** An OpenStack Swift of its own on loopback ports, which speaks S3 and checks signatures; gone when it is disposed of. */
 export async function startSwift(): Promise<Swift> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-swift-'))
-  const [web, object, container, account, memory] = await freePorts(5)
+  const [web, object, container, account, memory] = await Promise.all(Array.from({ length: 5 }, freePort))
   const children: ChildProcess[] = []
   const start = (program: string, ...args: string[]) =>
     children.push(spawn(program, args, { cwd: folder, stdio: 'ignore' }))
@@ -164,22 +164,4 @@ function ring(folder: string, name: string, port: number): void {
   build('create', '4', '1', '1')
   build('add', `r1z1-127.0.0.1:${port}/disk`, '1')
   build('rebalance')
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const probes = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const probe = createServer()
-      await new Promise<void>((resolve, reject) => {
-        probe.on('error', reject)
-        probe.listen(0, '127.0.0.1', resolve)
-      })
-      return probe
-    }),
-  )
-  return probes.map((probe) => {
-    const { port } = probe.address() as { port: number }
-    probe.close()
-    return port
-  })
 }

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What goes wrong with one request: it is answered at once, or its connection is cut behind so many bytes. */
+/** What goes wrong with one request: it is answered at once, or never, or its connection is cut behind so many bytes. */
 export interface Trouble {
+  silent?: boolean
   status?: number
   headers?: Record<string, string>
   body?: string
@@ -12,8 +13,8 @@ export interface Trouble {
 export interface TroubledProxy extends AsyncDisposable {
   /** The store's endpoint, by way of here. */
   endpoint: string
-  /** Method, path and range of what was asked. */
-  asked: { url: string; range: string | undefined }[]
+  /** Path and range of what was asked, and when. */
+  asked: { url: string; range: string | undefined; at: number }[]
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -26,8 +27,9 @@ export async function troubledProxy(
   const asked: TroubledProxy['asked'] = []
   const server = createServer((incoming, outgoing) => {
     const { url = '', headers } = incoming
-    asked.push({ url, range: headers.range })
-    const { status, headers: said, body, cutAfter } = trouble(url, headers.range) ?? {}
+    asked.push({ url, range: headers.range, at: performance.now() })
+    const { silent, status, headers: said, body, cutAfter } = trouble(url, headers.range) ?? {}
+    if (silent) return
     if (status !== undefined) outgoing.writeHead(status, said).end(body)
     else pass(target, incoming, outgoing, cutAfter)
   })

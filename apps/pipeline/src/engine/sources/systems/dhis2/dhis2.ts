@@ -1,6 +1,5 @@
-import type { SourceSecrets } from '../../../../source-secrets.ts'
+import { headersOf, nothingToSignInWith } from '../../../dhis2/requests.ts'
 import { SourceProblem } from '../../source.ts'
-import { basic } from '../http/connection.ts'
 import type { Asking, SettingsOf, Stream, System } from '../system.ts'
 import { analytics } from './analytics.ts'
 import { choices } from './choices.ts'
@@ -28,8 +27,7 @@ export const dhis2: System<Settings> = {
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     without: ['api'],
-    // Without the second one DHIS2 leads to its login page, where an API is to say 401.
-    headers: { authorization: authorization(username, secrets), 'x-requested-with': 'XMLHttpRequest' },
+    headers: demandHeaders({ ...secrets, username }),
   }),
   async test({ http }) {
     await serverOf(http)
@@ -38,11 +36,8 @@ export const dhis2: System<Settings> = {
   streams: (asking) => contents[asking.settings.content](asking),
 }
 
-function authorization(username: string | undefined, { password, authToken }: SourceSecrets): string {
-  if (authToken) return `ApiToken ${authToken}`
-  if (username && password) return basic(username, password)
-  throw new SourceProblem(
-    'CREDENTIALS_MISSING',
-    'There is nothing to sign in to DHIS2 with: give a username and a password, or a token.',
-  )
+function demandHeaders(credentials: Parameters<typeof headersOf>[0]): Record<string, string> {
+  const headers = headersOf(credentials)
+  if (!headers) throw new SourceProblem('CREDENTIALS_MISSING', nothingToSignInWith)
+  return headers
 }

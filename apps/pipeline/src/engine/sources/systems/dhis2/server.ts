@@ -1,3 +1,4 @@
+import { releaseOf } from '../../../dhis2/requests.ts'
 import { fieldsOf, strange, textOf } from '../http/answers.ts'
 import type { Http } from '../http/connection.ts'
 import { overlapSeconds } from '../system.ts'
@@ -24,7 +25,7 @@ export async function serverOf(http: Http): Promise<Server> {
   const calendar = textOf(info['calendar']) ?? 'iso8601'
   return {
     version,
-    release: Number(/^(?:2\.)?(\d{2,3})\b/.exec(version)?.[1] ?? 0),
+    release: releaseOf(version),
     from: date && before(date, overlapSeconds),
     isoCalendar: calendar === 'iso8601',
   }

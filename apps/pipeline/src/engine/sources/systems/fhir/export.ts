@@ -11,6 +11,8 @@ export interface ExportAsked {
   /** Below the host: where FHIR is. */
   prefix: string
   types: readonly string[]
+  /** How many times some type of it is read: after the last one nobody needs it. */
+  readings: number
   /** The members of it alone; everything when absent. */
   group?: string | undefined
 }
@@ -38,7 +40,7 @@ export function exported(
 ): (type: string, since?: string) => AsyncGenerator<Page, void, void> {
   /** By the moment since which: types that had bad resources go on from an earlier one. */
   const prepared = new Map<string | undefined, Promise<{ status: string; manifest: Manifest }>>()
-  const left = new Set(asked.types)
+  let left = asked.readings
 
   async function prepare(since: string | undefined) {
     const status = await kickOff(http, asked, since)
@@ -56,9 +58,9 @@ export function exported(
       for await (const records of resourceLines(body.chunks(), type)) yield { records }
     }
     yield { records: [], cursor: manifest.transactionTime }
-    left.delete(type)
+    left -= 1
     // Servers keep files for long unless they are told that nobody needs them.
-    if (left.size > 0) return
+    if (left > 0) return
     for (const { status } of await Promise.all(prepared.values()))
       await http.download(status, { method: 'DELETE' }).then(
         (answer) => answer[Symbol.dispose](),

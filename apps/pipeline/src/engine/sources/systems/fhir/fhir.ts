@@ -4,6 +4,8 @@ import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
 import { basic, baseOf } from '../http/connection.ts'
 import type { Asking, SettingsOf, Stream, System } from '../system.ts'
 import { exported } from './export.ts'
+import { type ResourceView, resourceView } from './view-definition.ts'
+import { viewStream } from './view-stream.ts'
 import { lastUpdated, type Narrowing, resourcesOf, searched } from './search.ts'
 import { signInByKey } from './sign-in-by-key.ts'
 
@@ -16,7 +18,8 @@ const mostTried = 10
 /** Any server of FHIR R4: the resources of some types, a table for each. */
 export const fhir: System<Settings> = {
   name,
-  increments: () => true,
+  // The rows of a view have no key to be merged by.
+  increments: ({ views = [] }) => views.length === 0,
 
   connect({ apiSource }, secrets) {
     const { url, username } = apiSource
@@ -36,7 +39,7 @@ export const fhir: System<Settings> = {
 
   /** What a server can do it tells everybody, so the types themselves are asked for. */
   async test({ http, settings }) {
-    demandWhatIsRead(settings)
+    viewsOf(settings)
     const prefix = prefixOf(settings.apiSource)
     const types = await typesOf(http, prefix)
     for (const type of settings.resourceTypes.slice(0, mostTried)) {
@@ -53,15 +56,20 @@ export const fhir: System<Settings> = {
     kind === 'resource-types' ? choices(http, prefixOf(settings.apiSource)) : undefined,
 
   async streams({ http, settings, signal, log }) {
-    demandWhatIsRead(settings)
     const { search = '', resourceTypes: types, method, group } = settings
     const prefix = prefixOf(settings.apiSource)
-    if (method === 'BULK_EXPORT') {
-      const read = exported({ http, signal, log }, { prefix, types, group })
-      return types.map((type) => streamOf(type, ({ since }) => read(type, since)))
-    }
-    return types.map((type) =>
-      streamOf(type, (since) => searched(http, { name, type, path: `${prefix}/${type}`, search, ...since })),
+    const views = viewsOf(settings)
+    const tables = types.flatMap((type): { type: string; view?: ResourceView }[] => {
+      const own = views.filter(({ resource }) => resource === type)
+      return own.length === 0 ? [{ type }] : own.map((view) => ({ type, view }))
+    })
+    const read =
+      method === 'BULK_EXPORT'
+        ? exported({ http, signal, log }, { prefix, types, group, readings: tables.length })
+        : (type: string, since?: string) =>
+            searched(http, { name, type, path: `${prefix}/${type}`, search, ...(since !== undefined && { since }) })
+    return tables.map(({ type, view }) =>
+      view ? viewStream(view, () => read(type)) : streamOf(type, ({ since }) => read(type, since)),
     )
   },
 }
@@ -105,10 +113,5 @@ async function choices(http: Asking['http'], prefix: string): Promise<Choice[]> 
   return types.toSorted().map((type) => ({ id: type, code: type, name: type }))
 }
 
-function demandWhatIsRead({ views = [] }: Settings): void {
-  if (views.length > 0)
-    throw new SourceProblem(
-      'NOT_SUPPORTED',
-      'Views of SQL on FHIR are not made in this version: leave them out, and select the columns in a view of the catalogue.',
-    )
-}
+/** Throws `SourceProblem` for one that cannot be made. */
+const viewsOf = ({ views = [] }: Settings): ResourceView[] => views.map(resourceView)

@@ -39,10 +39,19 @@ export const functions: Readonly<Record<string, (focus: unknown[], given: Eval[]
       const { extension = [] } = (one ?? {}) as { extension?: { url?: unknown }[] }
       return extension.filter(({ url }) => url === textIn(given, focus))
     }),
+  getResourceKey: (focus) => focus.flatMap((one) => (one as { id?: unknown } | null)?.id ?? []),
   toString: (focus: unknown[]) => texts(focus),
   lower: ofTexts((text) => text.toLowerCase()),
   upper: ofTexts((text) => text.toUpperCase()),
   startsWith: ofTexts((text, argument) => text.startsWith(argument)),
   endsWith: ofTexts((text, argument) => text.endsWith(argument)),
   contains: ofTexts((text, argument) => text.includes(argument)),
+}
+
+/** The id that a reference leads to, as `getResourceKey` has it; nothing where it leads to another type, or into the resource itself. */
+export function referenceKey(reference: unknown, type?: string): unknown[] {
+  const { reference: address } = (reference ?? {}) as { reference?: unknown }
+  const [, kind, id] =
+    /(?:^|\/)([A-Z][A-Za-z]*)\/([^/#?]+)(?:\/_history\/[^/]+)?$/.exec(typeof address === 'string' ? address : '') ?? []
+  return id === undefined || (type !== undefined && kind !== type) ? [] : [id]
 }

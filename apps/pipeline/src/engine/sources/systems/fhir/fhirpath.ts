@@ -1,11 +1,13 @@
 import { SourceProblem } from '../../source.ts'
-import { functions } from './fhirpath-functions.ts'
+import { combined } from './fhirpath-operators.ts'
+import { functions, referenceKey } from './fhirpath-functions.ts'
 
 /** What an expression comes to for a resource, or a part of one. */
 export type Path = (focus: unknown) => unknown[]
 type Eval = (focus: unknown[]) => unknown[]
 
-const sign = /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+]))/y
+const sign =
+  /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
 interface Token {
   kind: 'text' | 'number' | 'name' | 'sign' | 'end'
@@ -13,13 +15,13 @@ interface Token {
 }
 
 /** How tightly what stands between two parts binds. */
-const levels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|'], ['&', '+']]
+const levels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|'], ['&', '+', '-'], ['*', '/']]
 
 /**
  * The part of FHIRPath that reports and views are written in: paths, `where`, comparisons, `and`, `or`, and the functions of
- * fhirpath-functions.ts. Throws `SourceProblem` NOT_SUPPORTED for everything else.
+ * fhirpath-functions.ts. `%name` is what `variables` has at the moment. Throws `SourceProblem` NOT_SUPPORTED for everything else.
  */
-export function fhirPath(expression: string): Path {
+export function fhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): Path {
   const tokens = tokensOf(expression)
   let at = 0
   const peek = (): Token => tokens[at] ?? { kind: 'end', text: '' }
@@ -55,10 +57,12 @@ export function fhirPath(expression: string): Path {
         whole = (focus) => next(before(focus))
       } else if (isSign('[')) {
         at += 1
-        const index = Number(take().text)
+        const [before, place] = [whole, binary(0)]
         demand(']')
-        const before = whole
-        whole = (focus) => before(focus).slice(index, index + 1)
+        whole = (focus) => {
+          const index = Number(place(focus)[0])
+          return before(focus).slice(index, index + 1)
+        }
       } else return whole
     }
   }
@@ -81,6 +85,7 @@ export function fhirPath(expression: string): Path {
     const { kind, text: name } = take()
     if (kind !== 'name') throw notSupported(expression)
     if (first && name === '$this') return (focus) => focus
+    if (first && name.startsWith('%')) return variable(name.slice(1))
     if (first && (name === 'true' || name === 'false')) return () => [name === 'true']
     if (isSign('(')) return called(name)
     if (first && /^[A-Z]/.test(name)) return (focus) => focus
@@ -93,8 +98,19 @@ export function fhirPath(expression: string): Path {
     return (focus) => field(focus, name)
   }
 
+  function variable(name: string): Eval {
+    if (!Object.hasOwn(variables, name)) throw notSupported(expression)
+    return () => [variables[name]]
+  }
+
   function called(name: string): Eval {
     demand('(')
+    if (name === 'getReferenceKey') {
+      // What stands in its brackets is a type, not a path.
+      const type = isSign(')') ? undefined : take().text
+      demand(')')
+      return (focus) => focus.flatMap((one) => referenceKey(one, type))
+    }
     const given: Eval[] = []
     while (!isSign(')')) {
       given.push(binary(0))
@@ -141,26 +157,6 @@ function field(focus: readonly unknown[], name: string): unknown[] {
 }
 
 const isOfChoice = (key: string, name: string): boolean => key.startsWith(name) && /^[A-Z]/.test(key.slice(name.length))
-
-const truth = ([value]: readonly unknown[]): boolean | undefined => (value === undefined ? undefined : value !== false)
-
-/** Nothing compared with something is nothing, which is not true. */
-function combined(operator: string, left: unknown[], right: unknown[]): unknown[] {
-  const [one, other] = [truth(left), truth(right)]
-  if (operator === '|') return [...new Set([...left, ...right])]
-  if (operator === 'and') return one === false || other === false ? [false] : one && other ? [true] : []
-  if (operator === 'or') return one || other ? [true] : one === false && other === false ? [false] : []
-  if (operator === '&') return [`${left.join('')}${right.join('')}`]
-  if (left.length === 0 || right.length === 0) return []
-  if (operator === 'xor') return [one !== other]
-  const same = JSON.stringify(left) === JSON.stringify(right)
-  if (operator === '=' || operator === '!=') return [same === (operator === '=')]
-  const [first, second] = [left[0], right[0]] as [string, string]
-  if (operator === '+') return [first + second]
-  if (operator === '<') return [first < second]
-  if (operator === '>') return [first > second]
-  return [operator === '<=' ? first <= second : first >= second]
-}
 
 const notSupported = (expression: string): SourceProblem =>
   new SourceProblem(

@@ -9,12 +9,16 @@ import { type Rows, rowsIn } from './rows-in.ts'
 type Settings = SettingsOf<'FUNCTION'>
 type Place = Settings['functionSource']
 
+/** Whoever has an access key means AWS Lambda, also before a function is chosen. */
+const isOfLambda = ({ functionName }: Place, { accessKey }: SourceSecrets): boolean =>
+  functionName !== undefined || accessKey !== undefined
+
 /** Any function that answers with rows: of AWS Lambda, or behind an address. */
 export const functionCall: System<Settings> = {
   name: 'the function',
 
   connect: ({ functionSource: place }, secrets) =>
-    place.functionName === undefined ? behindAddress(place, secrets) : lambda(place, secrets),
+    isOfLambda(place, secrets) ? lambda(place, secrets) : behindAddress(place, secrets),
 
   async test(asking) {
     const { functionSource: place } = asking.settings
@@ -31,8 +35,8 @@ export const functionCall: System<Settings> = {
     )
   },
 
-  lookup: (kind, { http, settings: { functionSource: place } }) =>
-    kind === 'functions' && place.functionName !== undefined ? functionsOf(http) : undefined,
+  lookup: (kind, { http, settings, secrets }) =>
+    kind === 'functions' && isOfLambda(settings.functionSource, secrets) ? functionsOf(http) : undefined,
 
   async streams(asking) {
     // The first answer says what tells its rows apart, and which columns there are.

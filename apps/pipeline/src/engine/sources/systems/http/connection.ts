@@ -16,6 +16,11 @@ export interface Connection {
    * and once more when the system says 401, since sessions end. Its `http` is not signed in.
    */
   signIn?(http: Http): Promise<Readonly<Record<string, string>>>
+  /**
+   * Ends the session that such headers are of, for systems that keep it until then. Asked when all else is over, for a second or two; that it
+   * fails hurts nobody.
+   */
+  signOut?(http: Http, session: Readonly<Record<string, string>>): Promise<unknown>
   /** What is sent besides, for systems that want each request signed with what is in it. Asked anew each time that it goes out. */
   sign?(request: Unsigned): Promise<Readonly<Record<string, string>>>
 }

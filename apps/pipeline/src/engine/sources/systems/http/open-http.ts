@@ -49,8 +49,17 @@ const mostRedirects = 5
 /** Bytes of an answer that says why there is none. */
 const mostWords = 100_000
 
+/** Milliseconds that the end of a session may take: a run that was cancelled has to be over in five seconds. */
+const longestSignOut = 2_000
+
+/** Http that is done with one day. */
+export interface OpenHttp extends Http {
+  /** Ends the session, if there is one that has to be ended. Never throws. */
+  signOut(): Promise<void>
+}
+
 /** A system as it is asked from now on. Connects to nothing yet. */
-export function openHttp(connection: Connection, parts: HttpParts): Http {
+export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
   const { signal, patience, secrets } = parts
   const base = baseOf(connection.url, connection.without)
   const { host } = new URL(base)
@@ -165,7 +174,19 @@ export function openHttp(connection: Connection, parts: HttpParts): Http {
       words: (text) => words(text),
     }
   }
-  return open(true)
+  /** Whatever ended all else is not to end this: it has a signal of its own. */
+  async function signOut(): Promise<void> {
+    const headers = await session?.catch(() => undefined)
+    if (!headers || !connection.signOut) return
+    const { url, without = [] } = connection
+    const signal = AbortSignal.timeout(longestSignOut)
+    const leaving = openHttp(
+      { url, without, headers: { ...connection.headers, ...headers } },
+      { ...parts, signal, patience: { ...patience, tries: 1 } },
+    )
+    await connection.signOut(leaving, headers).catch(() => {})
+  }
+  return { ...open(true), signOut }
 }
 
 /** Whoever waits long is not to be taken for dead. */

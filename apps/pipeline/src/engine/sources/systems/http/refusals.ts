@@ -22,26 +22,19 @@ export interface Scene {
   what?: string | undefined
 }
 
-const passing: ReadonlySet<OutgoingCode> = new Set([
-  'HOST_UNKNOWN',
-  'CONNECTION_REFUSED',
-  'CONNECTION_TIMEOUT',
-  'CONNECTION_LOST',
-])
-
 /** Something was wrong on the way. */
 export function ofNetwork(error: OutgoingProblem, { words }: Scene): Refusal {
   const { code, message } = error
   const hint = hints[code] ?? ''
   const problem = new SourceProblem(code, words(`${message}${hint}`), { cause: error })
-  return { problem, again: passing.has(code) }
+  return { problem, again: error.passes }
 }
 
 const hints: Partial<Record<OutgoingCode, string>> = {
   HOST_UNKNOWN: ' Check the address.',
   CONNECTION_REFUSED: ' Check the address and its port, and that a firewall lets this server in.',
   CONNECTION_TIMEOUT: ' Check that it is up, or ask it for less at once.',
-  CONNECTION_LOST: ' The old data stays; run again.',
+  CONNECTION_LOST: ' Try again; if it stays so, look at the server, and at what is between.',
   CERTIFICATE_NOT_TRUSTED: ' Give the server a certificate that is valid for its name.',
   OTHER_PROTOCOL: ' Check the address and its port.',
   ANSWER_TOO_LARGE: ' Narrow down what is loaded.',

@@ -20,7 +20,7 @@ export const odk: System<Settings> = {
     return {
       url,
       without: ['v1'],
-      // By a session, since Central takes names and passwords over HTTPS only. It ends by itself after a day.
+      // By a session, since Central takes names and passwords over HTTPS only.
       async signIn(http) {
         const body = { email: username, password }
         const session = await http.json('v1/sessions', { method: 'POST', body, repeatable: true })
@@ -28,6 +28,9 @@ export const odk: System<Settings> = {
         if (token === undefined) throw strange(name, 'a token')
         return { authorization: `Bearer ${token}` }
       },
+      // Else it lasts a day, and every run adds one.
+      signOut: (http, { authorization = '' }) =>
+        http.json(`v1/sessions/${encodeURIComponent(authorization.replace('Bearer ', ''))}`, { method: 'DELETE' }),
     }
   },
 

@@ -19,6 +19,8 @@ export interface KnownColumn {
   /** What people call it; the path when absent. */
   label?: string
   dataType?: DataType
+  /** Whether it is there although no record has it. */
+  always?: boolean
   /** The groups that it is in, by their paths below each other; those of the record itself have none. */
   groups?: readonly string[]
 }
@@ -56,7 +58,7 @@ export class TableSpool implements Disposable {
 
   add(row: Row): void {
     let line = '{'
-    for (const [path, value] of row) {
+    for (const [path, value] of this.rows === 0 ? this.#withEmptyOnes(row) : row) {
       this.seen.set(path, (this.seen.get(path) ?? this.#newColumn()) | kindOf(value))
       line += `${line === '{' ? '' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
     }
@@ -91,6 +93,12 @@ export class TableSpool implements Disposable {
     this.#descriptor = undefined
   }
 
+  /** A row that has the columns that are there anyway, in their order, before all others. */
+  #withEmptyOnes(row: Row): ReadonlyMap<string, Value | null> {
+    const always = [...this.known.values()].filter((column) => column.always)
+    return new Map<string, Value | null>([...always.map(({ path }) => [path, null] as const), ...row])
+  }
+
   #newColumn(): number {
     if (this.seen.size < mostColumns) return 0
     throw new SourceProblem(
@@ -100,7 +108,8 @@ export class TableSpool implements Disposable {
   }
 }
 
-function kindOf(value: Value): number {
+function kindOf(value: Value | null): number {
+  if (value === null) return 0
   if (typeof value === 'string') return TEXT
   return typeof value === 'object' && !isExact(value) ? NESTED : OTHER
 }

@@ -50,6 +50,7 @@ export class RecordTables implements Disposable {
   /** False where the record was there before. Throws `BadRecord`. */
   add(record: unknown): boolean {
     this.records += 1
+    if (record instanceof BadRecord) throw record
     if (typeof record !== 'object' || record === null || Array.isArray(record))
       throw new BadRecord('is no object, so it has no fields')
     const { key } = this.shape

@@ -263,7 +263,10 @@ describe('the list of files of an export', () => {
         : { headers: { 'content-type': 'application/json' }, body: said + ' '.repeat(32_000_000) }
     const http = asking({}, { maxBytes: 40_000_000 })
     const signal = new AbortController().signal
-    const pages = exported({ http, signal, log: () => {} }, { prefix: 'fhir', types: ['Patient'] })('Patient')
+    const pages = exported(
+      { http, signal, log: () => {} },
+      { prefix: 'fhir', types: ['Patient'], readings: 1 },
+    )('Patient')
     await expect(pages.next()).rejects.toMatchObject({ code: 'ANSWER_TOO_LARGE' })
   })
 })

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals'
+import { no, selfSigned } from '@sluice/testing/smtp'
+import { at, posting } from './posting.scene.ts'
+
+const { server, post, invite, mails, due } = posting()
+
+describe('the way to the server', () => {
+  const certificate = selfSigned()
+
+  it('is encrypted as soon as the server offers it, and only to one that is who it says', async () => {
+    const { received, port } = await server(certificate)
+    await invite()
+    await post(port)
+    expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('certificate') }])
+    await due()
+    await post(port, { ca: certificate.cert })
+    expect(received).toMatchObject([{ secure: true }])
+  })
+
+  it('is encrypted from the start with smtps', async () => {
+    const { received, port } = await server({ ...certificate, secure: true })
+    await invite()
+    await post(port, { server: at(port, { secure: true }), ca: certificate.cert })
+    expect(received).toMatchObject([{ secure: true }])
+  })
+
+  it('takes a user and a password, which go over no open line to another machine', async () => {
+    const tried: unknown[] = []
+    const { received, port } = await server({
+      allowInsecureAuth: true,
+      onAuth(auth, _session, done) {
+        tried.push(auth.password)
+        if (auth.password === 'right') done(null, { user: auth.username })
+        else done(no(535, 'wrong password'))
+      },
+    })
+    const as = (password: string, host = '127.0.0.1') => ({ server: at(port, { host, user: 'us', password }) })
+    await invite()
+    // Another name of this machine, which is not known for one.
+    await post(port, as('right', '0.0.0.0'))
+    expect(tried).toEqual([])
+    expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('STARTTLS') }])
+    await due()
+    await post(port, as('wrong'))
+    expect(await mails()).toMatchObject([{ state: 'QUEUED', reason: expect.stringContaining('wrong password') }])
+    await due()
+    await post(port, as('right'))
+    expect(received).toMatchObject([{ user: 'us' }])
+  })
+})

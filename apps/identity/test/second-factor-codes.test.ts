@@ -1,0 +1,150 @@
+import { describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { goodPassword } from './app-under-test.ts'
+import { own, signingInTwice } from './second-factor.scene.ts'
+import { enrol, forgetUsedCode, halfSignedIn, ticketOf } from './second-factor.ts'
+
+const scene = signingInTwice()
+const { login, complete } = scene
+
+const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted()
+
+/** Asks anew where the clock went on to the next code meanwhile. */
+async function withinOneStep(ask: () => Promise<() => void>): Promise<void> {
+  const step = () => Math.floor(Date.now() / 30_000)
+  for (;;) {
+    const before = step()
+    const judge = await ask()
+    if (step() === before) return judge()
+  }
+}
+
+describe('a code', () => {
+  it('of the step before or after is taken, of two steps off is not', async () => {
+    for (const [ahead, status] of [
+      [-1, 200],
+      [1, 200],
+      [-3, 401],
+      [3, 401],
+    ] as const) {
+      await withinOneStep(async () => {
+        const { ticket, code } = await halfSignedIn(scene.service)
+        const { status: answered } = await complete(ticket, code(ahead))
+        return () => expect(answered).toBe(status)
+      })
+    }
+  })
+
+  it('signs in once, however many use it at once, and no older one after it', async () => {
+    const { person, ticket, code } = await halfSignedIn(scene.service)
+    const tickets = [ticket, ...(await Promise.all([1, 2, 3].map(() => ticketOf(scene.service, person))))]
+    const answers = await Promise.all(tickets.map((each) => complete(each, code())))
+    expect(statuses(answers)).toEqual([200, 401, 401, 401])
+    const unused = tickets.find((_each, index) => answers[index]!.status === 401)!
+    await complete(unused, code(-1)).expect(401)
+  })
+
+  it('is wrong in one way, whatever is wrong with it', async () => {
+    const { ticket } = await halfSignedIn(scene.service)
+    const [wrong, madeUp] = [
+      await complete(ticket, '\u0661\u0662\u0663\u0664\u0665\u0666'),
+      await complete(`slt_${'x'.repeat(43)}`, '123456'),
+    ]
+    const common = (body: Record<string, unknown>) => ({ ...body, requestId: '' })
+    expect(common(wrong.body)).toEqual(common(madeUp.body))
+    expect([wrong.status, wrong.body.code]).toEqual([401, 'sign-in-failed'])
+  })
+
+  it('may be typed with spaces', async () => {
+    const { ticket, code } = await halfSignedIn(scene.service)
+    await complete(ticket, code().replace(/(...)(...)/, '$1 $2')).expect(200)
+  })
+})
+
+describe('a recovery code', () => {
+  it('signs in once, however it is typed', async () => {
+    const { person, ticket, recoveryCodes } = await halfSignedIn(scene.service)
+    const [first, second] = recoveryCodes
+    const tickets = [ticket, await ticketOf(scene.service, person), await ticketOf(scene.service, person)]
+    const answers = await Promise.all(tickets.map((each) => complete(each, first!)))
+    expect(statuses(answers)).toEqual([200, 401, 401])
+    const open = tickets.find((_each, index) => answers[index]!.status === 401)!
+    await complete(open, second!.toUpperCase().replaceAll('-', ' ')).expect(200)
+    expect((await person.get(own)).body.recoveryCodesLeft).toBe(8)
+    const { rows } = await sql<{ subject: string }>`
+      select subject from mails m join users u on u.id = m.user_id where u.uid = ${person.uid}`.execute(
+      scene.service.db,
+    )
+    expect(rows.filter(({ subject }) => subject === 'A recovery code of yours was used')).toHaveLength(2)
+  })
+
+  it('has 125 random bits, and no letter that is taken for another', async () => {
+    const { person, recoveryCodes } = await halfSignedIn(scene.service)
+    // A zero and a one, wherever they are, as people read them.
+    for (const code of recoveryCodes)
+      expect(code).toMatch(/^[\dabcdefghjkmnpqrstvwxyz]{5}(-[\dabcdefghjkmnpqrstvwxyz]{5}){4}$/)
+    const [zero, one] = ['0', '1'].map((digit) => recoveryCodes.findIndex((code) => code.includes(digit)))
+    const misread = [recoveryCodes[zero!]?.replaceAll('0', 'O'), recoveryCodes[one!]?.replaceAll('1', 'l')]
+    for (const code of new Set(zero === one ? misread.slice(0, 1) : misread))
+      if (code) await complete(await ticketOf(scene.service, person), code).expect(200)
+  })
+
+  it('is worth nothing once there are new ones, or no second factor', async () => {
+    const { person, recoveryCodes, code } = await halfSignedIn(scene.service)
+    const renewed = await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(200)
+    await complete(await ticketOf(scene.service, person), recoveryCodes[0]!).expect(401)
+    await complete(await ticketOf(scene.service, person), renewed.body.recoveryCodes[0]).expect(200)
+    await person.delete(own).send({ code: code() }).expect(204)
+    await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(409)
+  })
+})
+
+describe('a ticket', () => {
+  it('opens one session, however many use it at once with different codes', async () => {
+    const { ticket, code, recoveryCodes } = await halfSignedIn(scene.service)
+    const codes = [code(), ...recoveryCodes.slice(0, 3)]
+    expect(statuses(await Promise.all(codes.map((each) => complete(ticket, each))))).toEqual([200, 401, 401, 401])
+  })
+
+  it('ends after five minutes, and when the user is changed, shut out, or their client is disabled', async () => {
+    const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
+    const ends: Record<string, (person: { uid: string; client: string; username: string }) => PromiseLike<unknown>> = {
+      late: () =>
+        sql`update second_factor_tickets set expires_at = now() - interval '1 second'`.execute(scene.service.db),
+      status: ({ uid }) => admin.put(`/users/${uid}/status`).send({ status: 'INACTIVE' }).expect(200),
+      client: ({ client }) => sql`update clients set disabled = true where uid = ${client}`.execute(scene.service.db),
+      sessions: ({ uid }) => admin.delete(`/users/${uid}/sessions`).expect(204),
+      factor: ({ uid }) => admin.delete(`/users/${uid}/second-factor`).expect(204),
+      async password({ uid, username }) {
+        const about = { name: 'X', email: 'x@example.org', ssoAuth: false, startPage: 'DEFAULT' }
+        await admin
+          .put(`/users/${uid}`)
+          .send({ ...about, username, password: 'another-fine-phrase' })
+          .expect(200)
+      },
+    }
+    for (const [name, end] of Object.entries(ends)) {
+      const { person, ticket, code } = await halfSignedIn(scene.service)
+      await end(person)
+      expect([name, (await complete(ticket, code())).status]).toEqual([name, 401])
+    }
+  })
+
+  it('is not given to whoever may not sign in, right password or not', async () => {
+    const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
+    const { person } = await halfSignedIn(scene.service)
+    await admin.put(`/users/${person.uid}/status`).send({ status: 'INACTIVE' }).expect(200)
+    const [right, wrong] = [await login(person.username), await login(person.username, 'not-the-right-one')]
+    expect([right.status, right.body.detail]).toEqual([401, wrong.body.detail])
+  })
+})
+
+it('a used code of an enrolment is not good for the sign-in after it', async () => {
+  const person = await scene.service.as([])
+  const { code } = await enrol(scene.service, person)
+  const ticket = await ticketOf(scene.service, person)
+  await complete(ticket, code()).expect(200)
+  await complete(await ticketOf(scene.service, person), code()).expect(401)
+  await forgetUsedCode(scene.service, person)
+  await complete(await ticketOf(scene.service, person), code()).expect(200)
+})

@@ -1,0 +1,22 @@
+import { afterAll, beforeAll } from '@jest/globals'
+import { goodPassword, startService, type Service } from './app-under-test.ts'
+
+/** Where people have their own second factor. */
+export const own = '/users/me/second-factor'
+
+/** A service for all tests of a file, to be signed in to in two steps. */
+export function signingInTwice() {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService({ ADMIN_SETS_PASSWORDS: true })
+  })
+  afterAll(() => service?.stop())
+  return {
+    get service() {
+      return service
+    },
+    login: (username: string, password = goodPassword) =>
+      service.http.post('/api/v1/auth/login').send({ username, password }),
+    complete: (ticket: string, code: string) => service.http.post('/api/v1/auth/login/code').send({ ticket, code }),
+  }
+}

@@ -1,0 +1,64 @@
+import type { Socket } from 'node:net'
+import { Client, type Connection } from 'pg'
+import type { Access } from '../session.ts'
+import { openSocket } from '../sockets.ts'
+import type { PostgresArrivals } from './arrivals.ts'
+import { connectDirectly } from './direct-socket.ts'
+
+/** A client that is signed in, and the socket that it talks through. */
+export interface SignedIn {
+  client: Client
+  socket: Socket
+}
+
+const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
+
+/** Signs in to whatever speaks PostgreSQL's protocol. What `begin` does belongs to it: where that fails, the connection is closed. */
+export async function signIn(
+  access: Access,
+  arrivals: PostgresArrivals,
+  begin: (client: Client) => Promise<unknown>,
+): Promise<SignedIn> {
+  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
+  const socket = await (ssl ? openSocket(access) : openSocket(access, connectDirectly))
+  const client = new Client({
+    host,
+    port,
+    database,
+    user: username,
+    // As text it would be absent when it is empty, and somebody else's be looked for.
+    password: () => password,
+    ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
+    stream: () => connected(socket),
+    connectionTimeoutMillis: access.limits.signIn,
+    application_name: 'sluice',
+  })
+  client.on('error', () => {})
+  try {
+    // @types/pg knows neither that it is there nor what it tells.
+    const { connection } = client as unknown as { connection: Connection }
+    connection.once('sslconnect', () => arrivals.watch(connection.stream))
+    const connecting = client.connect()
+    if (!ssl) arrivals.watch(socket)
+    if (!ssl)
+      socket.once('data', (bytes: Buffer) => {
+        if (!firstBytes.has(bytes[0]!))
+          socket.destroy(Object.assign(new Error('not its protocol'), { code: 'ERR_SSL' }))
+      })
+    await connecting
+    await begin(client)
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+  return { client, socket }
+}
+
+/** The driver wants to connect by itself, by name: it gets a socket that is open already. */
+function connected(socket: Socket): Socket {
+  socket.connect = () => {
+    setImmediate(() => socket.emit('connect'))
+    return socket
+  }
+  return socket
+}

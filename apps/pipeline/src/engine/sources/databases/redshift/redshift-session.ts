@@ -1,0 +1,139 @@
+import type { Socket } from 'node:net'
+import type { Client } from 'pg'
+import { RowEncoder } from '@sluice/tuples'
+import type { StoredType } from '../../source.ts'
+import { Describe } from '../postgres/describe.ts'
+import { signIn } from '../postgres/sign-in.ts'
+import { embedded } from '../postgres/statements.ts'
+import type { Note, Statement } from '../protocol.ts'
+import type { Access, Described, Engine, Session } from '../session.ts'
+import { NotAllowed, statementText } from '../statements.ts'
+import type { TupleSink } from '../tuple-sink.ts'
+import { writeRow } from '../write-row.ts'
+import { RedshiftArrivals } from './arrivals.ts'
+import { columnOf, readExpression, shownText, type TypeInfo } from './columns.ts'
+import { Fetch } from './fetch.ts'
+import { explainRedshift } from './problems.ts'
+
+export const redshift: Engine = { name: 'Amazon Redshift', open, explain: explainRedshift }
+
+/** Each by itself: Redshift has no `set_config`, and no list of settings that are known. */
+const opening = [
+  'begin read only',
+  `set timezone to 'UTC'`,
+  `set datestyle to 'ISO, YMD'`,
+  // So that a float is its own text, whatever its last digit.
+  'set extra_float_digits to 2',
+  'set statement_timeout to 0',
+]
+
+/** Rows of the first fetch, and the most of any; between them as many as come to about so many bytes. */
+const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
+
+async function open(access: Access): Promise<Session> {
+  const arrivals = new RedshiftArrivals(access.config, redshift.name)
+  const { client, socket } = await signIn(access, arrivals, async (opened) => {
+    for (const statement of opening) await opened.query(statement)
+  })
+  return new RedshiftSession(client, socket, arrivals)
+}
+
+/** Rows come by a cursor: Redshift copies to no client, and sends a whole result at once to whoever asks for it plainly. */
+class RedshiftSession implements Session {
+  readonly notes: Note[] = []
+  readonly #client: Client
+  readonly #socket: Socket
+  readonly #arrivals: RedshiftArrivals
+  #text = ''
+  #types: TypeInfo[] = []
+  #labels: string[] = []
+
+  constructor(client: Client, socket: Socket, arrivals: RedshiftArrivals) {
+    this.#client = client
+    this.#socket = socket
+    this.#arrivals = arrivals
+  }
+
+  received = (): number => this.#socket.bytesRead
+
+  /** Keys that are declared are kept by nobody there, so none is offered. */
+  async describe(statement: Statement): Promise<Described> {
+    this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
+    // Alone and first: only what is one whole statement by itself is put inside another one.
+    const describe = new Describe(this.#text)
+    this.#client.query(describe)
+    const fields = await describe.fields
+    if (fields.length === 0) throw new NotAllowed()
+    this.#labels = fields.map(({ name }) => name)
+    const names = await this.#typeNames(fields.map(({ dataTypeID }) => dataTypeID))
+    this.#types = fields.map(({ dataTypeID, dataTypeModifier }) => ({
+      name: names.get(dataTypeID) ?? '',
+      modifier: dataTypeModifier,
+    }))
+    await this.#demandQuery()
+    const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...columnOf(type) }))
+    return { columns, notes: [] }
+  }
+
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
+    const encoder = new RowEncoder(
+      types.map((type, index) => ({ label: this.#labels[index]!, ...type })),
+      sink.buffer,
+    )
+    const bytes = this.#types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
+    const take = (row: readonly (string | null)[]) => {
+      const shown = bytes.length === 0 ? row : row.map((text, index) => shownText(text, this.#types[index]!))
+      writeRow(encoder, sink, shown)
+    }
+    const list = this.#types.map((type, index) => readExpression(`c${index + 1}`, type))
+    await this.#client.query(`declare sluice_rows cursor for ${this.#embedded(list)}`)
+    let size = rowsAtOnce.first
+    for (;;) {
+      const before = this.received()
+      const came = await this.#fetch(size, take)
+      if (came < size) break
+      const each = Math.max(1, (this.received() - before) / came)
+      size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / each)))
+      await sink.drained()
+    }
+    await this.#client.query('close sluice_rows')
+    return []
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.destroy()
+  }
+
+  async #fetch(rows: number, take: (row: readonly (string | null)[]) => void): Promise<number> {
+    const fetch = new Fetch(`fetch forward ${rows} from sluice_rows`, take)
+    this.#arrivals.fetching = true
+    this.#client.query(fetch)
+    try {
+      return await fetch.done
+    } finally {
+      this.#arrivals.fetching = false
+    }
+  }
+
+  /** Asks for no rows: whether it can be read from, and whether the login may, is known all the same. */
+  async #demandQuery(): Promise<void> {
+    try {
+      const query = { text: `${this.#embedded(['*'])} limit 0`, queryMode: 'extended' }
+      await this.#client.query(query)
+    } catch (error) {
+      if ((error as { code?: string }).code !== '42601') throw error
+      throw new NotAllowed(undefined, { cause: error })
+    }
+  }
+
+  #embedded(expressions: readonly string[]): string {
+    return embedded(this.#text, expressions, this.#types.length)
+  }
+
+  async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {
+    const { rows } = await this.#client.query<{ oid: string; name: string }>(
+      `select oid::bigint as oid, typname::varchar as name from pg_catalog.pg_type where oid in (${[...new Set(oids)].join(', ')})`,
+    )
+    return new Map(rows.map(({ oid, name }) => [Number(oid), name]))
+  }
+}

@@ -1,0 +1,30 @@
+import type { Client } from 'pg'
+
+/**
+ * What the reading of Redshift needs of a server and PostgreSQL has under another name: types as types of their own, whose text is
+ * Redshift's, and the views of its catalogue. The rest of what is asked (sign-in, Describe, cursors) both have.
+ */
+export async function asRedshift(database: Client): Promise<void> {
+  const likes = { super: 'text', hllsketch: 'text', geometry: 'text', geography: 'text' }
+  for (const [name, like] of Object.entries(likes))
+    await database.query(`
+      create type ${name};
+      create function ${name}_in(cstring) returns ${name} language internal immutable strict as '${like}in';
+      create function ${name}_out(${name}) returns cstring language internal immutable strict as '${like}out';
+      create type ${name} (input = ${name}_in, output = ${name}_out, like = ${like})`)
+  await database.query(`
+    create type varbyte;
+    create function varbyte_in(cstring) returns varbyte language internal immutable strict as 'textin';
+    create function varbyte_out(varbyte) returns cstring language internal immutable strict as 'textout';
+    create type varbyte (input = varbyte_in, output = varbyte_out, like = text);
+    create function st_asewkt(geometry) returns text language sql immutable return 'SRID=4326;' || $1::text;
+    create view svv_tables as
+      select table_catalog::varchar(128), table_schema::varchar(128), table_name::varchar(128), table_type::varchar(128),
+             ''::varchar(256) as remarks
+      from information_schema.tables;
+    create view svv_columns as
+      select table_catalog::varchar(128), table_schema::varchar(128), table_name::varchar(128), column_name::varchar(128),
+             ordinal_position::int, data_type::varchar(128)
+      from information_schema.columns;
+    grant select on svv_tables, svv_columns to public`)
+}

@@ -1,0 +1,99 @@
+import { expect, type it } from '@jest/globals'
+import type { Loading } from './loading.ts'
+import type { TestStore } from './stores.ts'
+
+/** What every store does where its objects change between two loads. `given` answers what runs for all of its tests. */
+export function changesSuite(
+  test: typeof it | typeof it.skip,
+  given: () => { store: TestStore; loading: Loading },
+): void {
+  test('reads only what is new, as long as what was there is as it was', async () => {
+    const { store, loading } = given()
+    const reading = store.reading('daily/')
+    await store.put('daily/01.csv', 'id,name\n1,Oslo\n2,Bergen\n')
+    await loading.load(reading, 'daily')
+    await store.put('daily/02.csv', 'id,age\n3,7\n')
+    await store.put('daily/03.csv', 'name,id\nVardø,4.5\n')
+    const { heard } = await loading.load(reading, 'daily', 'INCREMENTAL')
+    expect(heard.logs).toContain('2 objects are new; 1 are as they were when they were loaded.')
+    expect(heard.logs.join()).not.toContain('daily/01.csv')
+    const merged = [
+      ['1.0', 'Oslo', null],
+      ['2.0', 'Bergen', null],
+      ['3.0', null, '7'],
+      ['4.5', 'Vardø', null],
+    ]
+    const names = async () => (await loading.columns('daily')).map((column) => column.split(' ')[0]!)
+    const own = async () => {
+      const places = ['id', 'name', 'age'].map((wanted) => wanted)
+      const all = await names()
+      return (await loading.rows('daily')).map((row) => places.map((wanted) => row[all.indexOf(wanted)] ?? null))
+    }
+    expect(await own()).toEqual(merged)
+
+    const again = await loading.load(reading, 'daily', 'INCREMENTAL')
+    expect(again.tables).toEqual([])
+    expect(await own()).toEqual(merged)
+
+    await store.put('daily/04.csv', 'id,name\n5,Alta\n')
+    await loading.load(reading, 'daily', 'INCREMENTAL')
+    expect(await own()).toEqual([...merged, ['5.0', 'Alta', null]])
+
+    await store.put('daily/01.csv', 'id,name\n1,Hamar\n')
+    await store.remove('daily/02.csv')
+    const anew = await loading.load(reading, 'daily', 'INCREMENTAL')
+    expect(anew.heard.logs.join()).toContain('1 objects changed, 1 are gone and 0 are new')
+    expect(await own()).toEqual([
+      ['1.0', 'Hamar', null],
+      ['4.5', 'Vardø', null],
+      ['5.0', 'Alta', null],
+    ])
+  })
+
+  test('reads only what changed as well, and everything only where an object became shorter', async () => {
+    const { store, loading } = given()
+    const reading = store.reading('grown/')
+    for (const name of ['a', 'b', 'c']) await store.put(`grown/${name}.csv`, `id,name\n1,${name}1\n2,${name}2\n`)
+    await loading.load(reading, 'grown')
+    const own = async () => {
+      const names = (await loading.columns('grown')).map((column) => column.split(' ')[0])
+      const [at, key] = [names.indexOf('name'), names.indexOf('_object_key')]
+      return (await loading.rows('grown')).map((row) => [row[key]!.slice(6, 7), row[at]]).toSorted()
+    }
+    const [before] = [await own()]
+    await store.put('grown/b.csv', 'id,name\n1,b1\n2,other\n3,b3\n')
+    await store.put('grown/d.csv', 'id,name\n1,d1\n')
+    const { heard } = await loading.load(reading, 'grown', 'INCREMENTAL')
+    expect(heard.logs).toContain('1 objects are new, 1 changed; 2 are as they were when they were loaded.')
+    expect(heard.totals).toMatchObject({ rowsRead: 4 })
+    const grown = [...before.filter(([key]) => key !== 'b'), ['b', 'b1'], ['b', 'other'], ['b', 'b3'], ['d', 'd1']]
+    expect(await own()).toEqual(grown.toSorted())
+
+    await store.put('grown/b.csv', 'id,name\n1,b1\n')
+    const shrunk = await loading.load(reading, 'grown', 'INCREMENTAL')
+    expect(shrunk.heard.logs.join()).toContain('"grown/b.csv" has fewer rows than it had')
+    expect(shrunk.heard.totals).toMatchObject({ rowsRead: 6 })
+    expect(await own()).toEqual([...before.filter(([key]) => key !== 'b'), ['b', 'b1'], ['d', 'd1']].toSorted())
+    // And from there it goes on as before.
+    await store.put('grown/b.csv', 'id,name\n1,again\n')
+    expect((await loading.load(reading, 'grown', 'INCREMENTAL')).heard.totals).toMatchObject({ rowsRead: 1 })
+    expect(await own()).toContainEqual(['b', 'again'])
+    expect(await own()).toHaveLength(6)
+  })
+
+  test('reads one object again only once it has changed', async () => {
+    const { store, loading } = given()
+    const reading = store.reading('one.csv')
+    await store.put('one.csv', 'id\n1\n')
+    await loading.load(reading, 'one')
+    const { tables } = await loading.load(reading, 'one', 'INCREMENTAL')
+    expect([tables, await loading.rows('one')]).toEqual([[], [['1']]])
+    await store.put('one.csv', 'id\n2\n')
+    await loading.load(reading, 'one', 'INCREMENTAL')
+    expect(await loading.rows('one')).toEqual([['2']])
+    // Read in another way, it is other data.
+    const other = store.reading('one.csv', { settings: { csvOptions: { headerRow: false } } })
+    await loading.load(other, 'one', 'INCREMENTAL')
+    expect(await loading.rows('one')).toHaveLength(2)
+  })
+}

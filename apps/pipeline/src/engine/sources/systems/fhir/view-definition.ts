@@ -1,0 +1,157 @@
+import { SourceProblem } from '../../source.ts'
+import { BadRecord } from '../tables/flatten.ts'
+import { fhirPath, type Path } from './fhirpath.ts'
+import { cross, mostRows, type Row } from './view-rows.ts'
+
+/** What columns come of the resources of a type: a ViewDefinition of SQL on FHIR, ready to be asked. */
+export interface ResourceView {
+  name: string
+  resource: string
+  columns: readonly ViewColumn[]
+  /** The rows of a resource, values in the order of the columns. Throws `BadRecord` where it has more values than a column holds. */
+  rows(resource: unknown): Row[]
+}
+
+export interface ViewColumn {
+  name: string
+  /** FHIR's own, where the view says it. */
+  type?: string
+}
+
+type Fields = Readonly<Record<string, unknown>>
+type Rows = (focus: unknown) => Row[]
+
+/** A select as it is asked: its columns in their order, and what rows it makes of a focus. */
+interface Part {
+  columns: ViewColumn[]
+  rows: Rows
+}
+
+/** Reads a definition. Throws `SourceProblem` VIEW_WRONG for what is none, and NOT_SUPPORTED for FHIRPath that is not read. */
+export function resourceView(definition: unknown): ResourceView {
+  const view = fieldsOf(definition)
+  const name = textOf(view['name']) ?? textOf(view['resource']) ?? ''
+  const wrong = (what: string) =>
+    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" cannot be made: ${what}.`)
+  /** `%rowIndex` is where the innermost list is just now. */
+  const variables: Record<string, unknown> = { rowIndex: 0, ...constants(view['constant'], wrong) }
+
+  const path = (value: unknown): Path => {
+    if (typeof value !== 'string' || value === '') throw wrong('a path in it is no text')
+    return fhirPath(value, variables)
+  }
+
+  function part(select: Fields): Part {
+    const own = listOf(select['column'], wrong).map((column): Part => columnOf(column, path, wrong))
+    const below = listOf(select['select'], wrong).map(part)
+    const union = listOf(select['unionAll'], wrong).map(part)
+    const [first] = union
+    if (union.some(({ columns }) => names(columns) !== names(first!.columns)))
+      throw wrong('the parts of a unionAll have other columns, or in another order')
+    const parts = [...own, ...below]
+    if (first) parts.push({ columns: first.columns, rows: (focus) => union.flatMap(({ rows }) => rows(focus)) })
+    if (parts.length === 0) throw wrong('a select has no columns')
+    const whole: Part = {
+      columns: parts.flatMap(({ columns }) => columns),
+      rows: (focus) => cross(parts.map(({ rows }) => rows(focus))),
+    }
+    return { columns: whole.columns, rows: eachOf(select, whole.rows) }
+  }
+
+  /** The rows for each of what a select walks through. */
+  function eachOf(select: Fields, rows: Rows): Rows {
+    const { forEach, forEachOrNull, repeat } = select
+    if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
+    const found =
+      repeat === undefined ? path(forEach ?? forEachOrNull) : repeated(listOf(repeat, wrong, true).map(path))
+    return (focus) => {
+      const items = found(focus)
+      const all = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
+      const outer = variables['rowIndex']
+      const made: Row[] = []
+      for (const [index, item] of all.entries()) {
+        variables['rowIndex'] = index
+        for (const row of rows(item)) made.push(row)
+        if (made.length > mostRows) throw new BadRecord(`comes to more than ${mostRows} rows of the view "${name}"`)
+      }
+      variables['rowIndex'] = outer
+      return made
+    }
+  }
+
+  const resource = textOf(view['resource'])
+  if (resource === undefined) throw wrong('it does not say of which resource')
+  const whole = part({ select: view['select'] })
+  const twice = whole.columns.find((one, index) => whole.columns.findIndex((other) => other.name === one.name) < index)
+  if (twice) throw wrong(`the column "${twice.name}" is there twice`)
+  const wanted = listOf(view['where'], wrong).map((where) => condition(path(fieldsOf(where)['path']), wrong))
+  return {
+    name,
+    resource,
+    columns: whole.columns,
+    rows(focus) {
+      variables['rowIndex'] = 0
+      return wanted.every((holds) => holds(focus)) ? whole.rows(focus) : []
+    },
+  }
+}
+
+type Wrong = (what: string) => SourceProblem
+
+function columnOf(column: unknown, path: (value: unknown) => Path, wrong: Wrong): Part {
+  const { name, path: where, type, collection } = fieldsOf(column)
+  if (typeof name !== 'string' || !/^[A-Za-z_]\w{0,254}$/.test(name))
+    throw wrong('a column needs a name of letters, digits and underscores')
+  const values = path(where)
+  const known = textOf(type)
+  return {
+    columns: [{ name, ...(known !== undefined && collection !== true && { type: known }) }],
+    rows(focus) {
+      const found = values(focus)
+      if (collection === true) return [[found]]
+      if (found.length > 1)
+        throw new BadRecord(`has ${found.length} values where the view has one: say collection, or first()`, name)
+      return [[found[0] ?? null]]
+    },
+  }
+}
+
+/** All that paths lead to, and what they lead to from there. */
+function repeated(paths: readonly Path[]): Path {
+  const below = (focus: unknown): unknown[] =>
+    paths.flatMap((path) => path(focus).flatMap((one) => [one, ...below(one)]))
+  return below
+}
+
+function condition(path: Path, wrong: Wrong): (focus: unknown) => boolean {
+  return (focus) => {
+    const [value = false, ...others] = path(focus)
+    if (typeof value !== 'boolean' || others.length > 0) throw wrong('a path of its where is not true or false')
+    return value
+  }
+}
+
+function constants(given: unknown, wrong: Wrong): Record<string, unknown> {
+  return Object.fromEntries(
+    listOf(given, wrong).map((constant) => {
+      const { name, ...value } = fieldsOf(constant)
+      const [key = ''] = Object.keys(value).filter((one) => /^value[A-Z]/.test(one))
+      if (typeof name !== 'string' || key === '') throw wrong('a constant needs a name and a value')
+      return [name, value[key]]
+    }),
+  )
+}
+
+const names = (columns: readonly ViewColumn[]): string => columns.map(({ name }) => name).join()
+
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+/** Objects, unless `texts` are wanted. */
+function listOf(value: unknown, wrong: Wrong, texts = false): Fields[] {
+  if (value === undefined) return []
+  if (Array.isArray(value) && value.every((one) => texts || (typeof one === 'object' && one !== null))) return value
+  throw wrong('where a list belongs there is something else')
+}

@@ -1,0 +1,49 @@
+import type { DataType } from '@sluice/contracts'
+import type { Page, Stream } from '../system.ts'
+import { BadRecord } from '../tables/flatten.ts'
+import { SeenKeys } from '../tables/seen-keys.ts'
+import type { KnownColumn } from '../tables/table-spool.ts'
+import type { ResourceView, ViewColumn } from './view-definition.ts'
+
+/** Types of FHIR whose values all fit a type of columns. Dates may be of a year or a month, so they stay texts; numbers say themselves what they are. */
+const types: Readonly<Record<string, DataType>> = {
+  boolean: 'BOOLEAN',
+  integer: 'INTEGER',
+  positiveInt: 'INTEGER',
+  unsignedInt: 'INTEGER',
+  integer64: 'BIGINT',
+  instant: 'TIMESTAMPTZ',
+}
+const numbers = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'])
+
+/** A view as a table: no key tells its rows apart, so it is read whole each time. */
+export const viewStream = (view: ResourceView, pages: () => AsyncIterable<Page>): Stream => ({
+  name: view.name,
+  key: [],
+  columns: view.columns.map(known),
+  whole: () => true,
+  async *pages() {
+    // Without a key nothing else tells that a resource came before, as where a search has to begin anew.
+    const seen = new SeenKeys()
+    for await (const { records } of pages()) {
+      const own = records.filter((resource) => seen.add(JSON.stringify((resource as { id?: unknown } | null)?.id)))
+      yield { records: own.flatMap((resource) => rowsOf(view, resource)) }
+    }
+  },
+})
+
+function known({ name, type }: ViewColumn): KnownColumn {
+  const dataType = type === undefined || numbers.has(type) ? undefined : (types[type] ?? 'TEXT')
+  return { path: name, always: true, ...(dataType && { dataType }) }
+}
+
+/** A resource that comes to no rows as it should is set aside. */
+function rowsOf(view: ResourceView, resource: unknown): unknown[] {
+  try {
+    return view.rows(resource).map((row) => Object.fromEntries(view.columns.map(({ name }, at) => [name, row[at]])))
+  } catch (error) {
+    if (!(error instanceof BadRecord)) throw error
+    const { id = 'without an id' } = (resource ?? {}) as { id?: unknown }
+    return [new BadRecord(`of ${view.resource} ${String(id)} ${error.message}`, error.path)]
+  }
+}

@@ -1,0 +1,167 @@
+import type { Place, StagingTable } from '../views.ts'
+import type { ColumnProfile, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import type { Dialect, Relation, Session } from './dialect.ts'
+import { dropMark, type Mark, marksIn } from './ledger.ts'
+import { asked, describeColumn, isHidden, isHiddenSchema, readShape, type Shape, shapeOf } from './shapes.ts'
+
+/** Rows as the load counted them; what was measured of columns, as it did. */
+export async function tableOf(dialect: Dialect, session: Session, shape: Shape): Promise<WarehouseTable> {
+  const profiles = new Map(shape.mark?.profile?.map((profile) => [profile.column, profile]))
+  return {
+    schema: shape.schema,
+    name: shape.name,
+    columns: shape.columns.map((column) => ({
+      ...describeColumn(dialect, column),
+      ...measured(profiles.get(column.name)),
+    })),
+    rowCount: shape.mark?.rows ?? 0,
+    size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),
+    foreignKeys: [],
+  }
+}
+
+function measured(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
+  if (!profile) return {}
+  const { nulls, distinct, min, max } = profile
+  return {
+    nullValues: nulls,
+    ...(distinct !== undefined && { distinctValues: distinct }),
+    ...(min !== undefined && { minValue: min }),
+    ...(max !== undefined && { maxValue: max }),
+  }
+}
+
+export async function findTables(
+  dialect: Dialect,
+  session: Session,
+  places: readonly Place[],
+): Promise<WarehouseTable[]> {
+  if (places.length === 0) return []
+  const marks = await marksIn(dialect, session)
+  const there = new Map<string, Relation>()
+  for (const relation of await dialect.catalogue.relations(session, [...new Set(places.map(({ schema }) => schema))]))
+    there.set(keyOf(relation), relation)
+  const found: WarehouseTable[] = []
+  for (const place of places) {
+    const relation = there.get(keyOf(place))
+    if (relation) found.push(await tableOf(dialect, session, await shapeOf(dialect, session, relation, marks)))
+  }
+  return found
+}
+
+const keyOf = ({ schema, name }: Place): string => JSON.stringify([schema, name])
+
+/** The client's own, by name. */
+export async function ownSchemas({ catalogue }: Dialect, session: Session): Promise<string[]> {
+  return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
+}
+
+/** By schema, then by name. */
+export async function ownRelations(
+  { catalogue }: Dialect,
+  session: Session,
+  schemas: readonly string[],
+): Promise<Place[]> {
+  if (schemas.length === 0) return []
+  const there = await catalogue.relations(session, [...new Set(schemas)])
+  return there
+    .filter(({ name }) => !isHidden(name))
+    .map(({ schema, name }) => ({ schema, name }))
+    .toSorted((one, other) => (order(one) < order(other) ? -1 : 1))
+}
+
+const order = ({ schema, name }: Place): string => `${schema}\0${name}`
+
+/** The newest rows that wait to become this table. */
+export async function findStaging(
+  dialect: Dialect,
+  session: Session,
+  { schema, name }: Place,
+): Promise<StagingTable | undefined> {
+  const marks = await marksIn(dialect, session)
+  const waiting = (await dialect.catalogue.relations(session, [schema]))
+    .flatMap((relation) => {
+      const mark = marks.get(relation.id)
+      const ours = mark?.kind === 'STAGING' && mark.target?.[0] === schema && mark.target[1] === name
+      return ours && mark.run !== undefined ? [{ relation, mark, run: mark.run }] : []
+    })
+    .toSorted((one, other) => (other.mark.madeAt ?? 0) - (one.mark.madeAt ?? 0))
+  const [newest] = waiting
+  if (!newest) return undefined
+  const shape = await shapeOf(dialect, session, newest.relation, marks)
+  return { ...(await tableOf(dialect, session, shape)), run: newest.run }
+}
+
+/**
+ * Hidden tables and schemas of runs that are not alive, and what was for the moment and is over. Lists first, asks who is alive second:
+ * a run is registered before its tables exist. What has no mark, or a schema nothing in it, may be in the making: it goes when the next sweep
+ * finds it so as well, which `unsure` is for. A mark is dropped only when its relation is nowhere: it may have become a table meanwhile.
+ */
+export async function sweepStaging(
+  dialect: Dialect,
+  alive: () => Promise<ReadonlySet<string>>,
+  unsure: Set<string>,
+): Promise<number> {
+  return asked(dialect, { role: 'service' }, async (session) => {
+    const relations = await dialect.catalogue.relations(session)
+    const marks = await marksIn(dialect, session)
+    const runs = await alive()
+    const unsureNow = new Set<string>()
+    const isAgain = (what: string) => {
+      unsureNow.add(what)
+      return unsure.has(what)
+    }
+    const isOver = ({ id }: Relation) => {
+      const mark = marks.get(id)
+      if (!mark) return isAgain(`relation ${id}`)
+      if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
+      return mark.run === undefined || !runs.has(mark.run)
+    }
+    for (const one of relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema)))
+      if (isOver(one)) {
+        const { dropView, dropTable } = dialect.changes
+        await session.execute(one.kind === 'VIEW' ? dropView(one) : dropTable(one)).catch(() => {})
+      }
+    const left = await dialect.catalogue.relations(session)
+    await dropEmptySchemas(dialect, session, left, isAgain)
+    const dropped = await dropStaleMarks(dialect, session, left, marks)
+    await dialect.sweep?.(runs)
+    unsure.clear()
+    for (const what of unsureNow) unsure.add(what)
+    return dropped
+  })
+}
+
+async function dropEmptySchemas(
+  dialect: Dialect,
+  session: Session,
+  relations: readonly Relation[],
+  isAgain: (what: string) => boolean,
+): Promise<void> {
+  const used = new Set(relations.map(({ schema }) => schema))
+  for (const schema of await dialect.catalogue.schemas(session)) {
+    if (!isHiddenSchema(schema) || used.has(schema) || !isAgain(`schema ${schema}`)) continue
+    for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement).catch(() => {})
+  }
+}
+
+/** Of relations that are gone; answers of how many staging tables. Marks that came meanwhile are not among these. */
+async function dropStaleMarks(
+  dialect: Dialect,
+  session: Session,
+  relations: readonly Relation[],
+  marks: ReadonlyMap<string, Mark>,
+): Promise<number> {
+  const there = new Set(relations.map(({ id }) => id))
+  let staging = 0
+  for (const [id, { kind }] of marks) {
+    if (there.has(id)) continue
+    await dropMark(dialect, session, id)
+    if (kind === 'STAGING') staging += 1
+  }
+  return staging
+}
+
+export async function findCursor(dialect: Dialect, session: Session, place: Place): Promise<unknown> {
+  return (await readShape(dialect, session, place))?.mark?.cursor
+}

@@ -1,0 +1,58 @@
+import type { Place } from '../views.ts'
+import type { Dialect, Session } from './dialect.ts'
+import { dropMark, type Mark, marksIn, setMark, type ViewMark } from './ledger.ts'
+import { findRelation } from './shapes.ts'
+
+/** A view that is kept, where it is. */
+export interface KeptView extends Place {
+  id: string
+  mark: Mark & { view: ViewMark }
+}
+
+/** All views that we manage. */
+export async function keptViews(dialect: Dialect, session: Session): Promise<KeptView[]> {
+  const marks = await marksIn(dialect, session)
+  const relations = await dialect.catalogue.relations(session)
+  return relations.flatMap(({ id, schema, name }) => {
+    const mark = marks.get(id)
+    return mark?.view ? [{ id, schema, name, mark: { ...mark, view: mark.view } }] : []
+  })
+}
+
+const isPlace = (one: Place) => (other: Place) => one.schema === other.schema && one.name === other.name
+
+export const readsOf = ({ mark }: KeptView): Place[] => mark.view.reads.map(([schema, name]) => ({ schema, name }))
+
+/** The views without rows of their own that read the place, also through others: those below before those above. */
+export function viewsAbove(views: readonly KeptView[], place: Place): KeptView[] {
+  const found: KeptView[] = []
+  const visit = (below: Place) => {
+    for (const view of views) {
+      if (view.mark.view.materialized || !readsOf(view).some(isPlace(below))) continue
+      // One that is seen again stands behind what it reads now.
+      const before = found.indexOf(view)
+      if (before >= 0) found.splice(before, 1)
+      found.push(view)
+      visit(view)
+    }
+  }
+  visit(place)
+  return found
+}
+
+/** Takes them away, those above first. */
+export async function dropViews(dialect: Dialect, session: Session, views: readonly KeptView[]): Promise<void> {
+  for (const view of views.toReversed()) {
+    await session.execute(dialect.changes.dropView(view))
+    await dropMark(dialect, session, view.id)
+  }
+}
+
+/** Makes them anew, those below first. */
+export async function remakeViews(dialect: Dialect, session: Session, views: readonly KeptView[]): Promise<void> {
+  for (const view of views) {
+    for (const statement of dialect.changes.createView(view, view.mark.view.query)) await session.execute(statement)
+    const { id } = (await findRelation(dialect, session, view))!
+    await setMark(dialect, session, id, view.mark)
+  }
+}

@@ -1,0 +1,147 @@
+import { LostRun } from '../../lost-run.ts'
+import { checkColumns, checkIdentifier } from '../identifiers.ts'
+import type { StoredType } from '../warehouse.ts'
+import type { Place } from '../views.ts'
+import { type ColumnProfile, type Load, type LoadContent, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
+import type { Dialect } from './dialect.ts'
+import { dropMark, setMark } from './ledger.ts'
+import { problemOf } from './problems.ts'
+import { asked, findRelation, hiddenName, readShape, type Shape, shownAs } from './shapes.ts'
+import { marked, type StagingColumn, stagingColumns } from './staging.ts'
+
+/** Most columns of a table, those that vanished from the source included. */
+const mostColumns = 1_000
+
+export class DialectLoad implements Load {
+  readonly target: LoadTarget
+  readonly columns: readonly StagingColumn[]
+  /** The waiting table. */
+  readonly staging: Place
+  /** As sentences call the table. */
+  readonly place: string
+  /** Of the waiting table; another one under its name is none of ours. */
+  id = ''
+  written: { rows: number; bytes: number } | undefined
+  /** Its rows are not what the source gave any more. */
+  transformed = false
+  profile: ColumnProfile[] | undefined
+  /** The waiting table has become the table. */
+  published = false
+  readonly #dialect: Dialect
+  #begun = false
+
+  constructor(dialect: Dialect, target: LoadTarget, columns: readonly StagingColumn[]) {
+    this.#dialect = dialect
+    this.target = target
+    this.columns = columns
+    const { schema, table, run, attempt, staging = 1 } = target
+    this.staging = { schema, name: hiddenName('load', run, attempt, table, staging) }
+    this.place = shownAs({ schema, name: table })
+  }
+
+  get stagingTable(): string {
+    return this.#dialect.names.place(this.staging)
+  }
+
+  get keys(): string[] {
+    return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+  }
+
+  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+    if (this.#begun) throw new Error('A load is written once.')
+    this.#begun = true
+    const { types } = this.#dialect
+    const byName = new Map(this.columns.map((column) => [column.name, column]))
+    const columns = this.target.columns.map(({ name }) => {
+      const column = byName.get(name)!
+      return { ...column, stored: storedIn(types.describe(column.type), column) }
+    })
+    const { run, attempt } = this.target
+    try {
+      const filling = { place: this.staging, columns, run, attempt, shown: this.place }
+      this.written = await this.#dialect.pour(filling, content, signal)
+    } catch (error) {
+      throw problemOf(this.#dialect, error, this.place)
+    }
+    this.profile = content.profile?.()
+    return this.written
+  }
+
+  /** Never throws: what cannot be dropped now the janitor sweeps. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.published) return
+    const dialect = this.#dialect
+    await asked(dialect, { role: 'service' }, async (session) => {
+      // It may have become the table without our hearing of it, and its mark is the table's then.
+      if ((await findRelation(dialect, session, this.staging))?.id !== this.id) return
+      await session.execute(dialect.changes.dropTable(this.staging))
+      await dropMark(dialect, session, this.id)
+    }).catch(() => {})
+  }
+}
+
+/** What the tuples hold for a column that is stored like this. */
+function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
+  if (type.dataType === dataType) return type
+  // A text of some kind, or JSON that is kept as text; else text, where nothing narrower was left.
+  return { dataType: /^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? dataType : 'TEXT' }
+}
+
+/** Makes the staging table. Throws `LostRun` when this very attempt has that one already. */
+export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: AbortSignal): Promise<DialectLoad> {
+  const { run, attempt, schema, table } = target
+  check(dialect, 'schema', schema)
+  check(dialect, 'table', table)
+  const place = shownAs({ schema, name: table })
+  checkColumns(target, place, (name) => check(dialect, 'column', name))
+  try {
+    return await asked(dialect, { role: 'service', signal }, async (session) => {
+      if (!(await dialect.catalogue.schemas(session)).includes(schema))
+        throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
+      const existing = await readShape(dialect, session, { schema, name: table })
+      demandOurs(existing, place)
+      const columns = stagingColumns(dialect.types, target.columns, existing)
+      if (columns.length > mostColumns)
+        throw new WarehouseProblem(
+          'TOO_MANY_COLUMNS',
+          `${place} would have more than 1,000 columns, counting those that vanished from the source.`,
+        )
+      const load = new DialectLoad(dialect, target, columns)
+      if (await findRelation(dialect, session, load.staging)) throw lost(target)
+      await session.execute(dialect.changes.createTable(load.staging, columns)).catch(async (error: unknown) => {
+        if (await findRelation(dialect, session, load.staging).catch(() => undefined)) throw lost(target)
+        throw error
+      })
+      load.id = (await findRelation(dialect, session, load.staging))!.id
+      const mark = marked(dialect.types, columns)
+      await setMark(dialect, session, load.id, {
+        kind: 'STAGING',
+        run,
+        attempt,
+        madeAt: Date.now(),
+        target: [schema, table],
+        ...mark,
+      })
+      return load
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw problemOf(dialect, error, place)
+  }
+}
+
+export function check({ names }: Dialect, kind: 'schema' | 'table' | 'column', name: string): void {
+  checkIdentifier(kind, name)
+  names.check(kind, name)
+}
+
+const lost = ({ run, attempt }: LoadTarget) =>
+  new LostRun(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+
+export function demandOurs(existing: Shape | undefined, place: string): void {
+  if (existing && existing.mark?.kind !== 'LOADED')
+    throw new WarehouseProblem(
+      'TABLE_NOT_OURS',
+      `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
+    )
+}

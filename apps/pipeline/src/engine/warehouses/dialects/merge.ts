@@ -1,0 +1,119 @@
+import { WarehouseProblem } from '../warehouse.ts'
+import type { Place } from '../views.ts'
+import type { Dialect, Session } from './dialect.ts'
+import { type DialectLoad } from './load.ts'
+import { type Mark, setMark } from './ledger.ts'
+import { asked, findRelation, hiddenName, type Shape } from './shapes.ts'
+import { marked, type StagingColumn } from './staging.ts'
+
+/** Where the rows of an increment are, and how they become whole rows of the table. */
+export interface Merging {
+  /** As SQL takes it. */
+  staging: string
+  columns: readonly { name: string; type: string }[]
+  keys: readonly string[]
+  /** Which columns the rows bring; in the others they keep what the table holds. */
+  brought: readonly string[]
+  /** The table as it is. */
+  live: Shape
+}
+
+/** All rows of the merged table, at the types of the staging table. */
+export function mergedRows({ names }: Dialect, { staging, columns, keys, brought, live }: Merging): string {
+  const { quoted } = names
+  const there = new Set(live.columns.map(({ name }) => name))
+  const table = names.place(live)
+  const using = keys.map((key) => `came.${quoted(key)} = live.${quoted(key)}`).join(' and ')
+  const kept = columns.map(({ name, type }) =>
+    there.has(name)
+      ? `cast(live.${quoted(name)} as ${type}) as ${quoted(name)}`
+      : `cast(null as ${type}) as ${quoted(name)}`,
+  )
+  const came = columns.map(({ name }, index) =>
+    brought.includes(name) || !there.has(name) ? `came.${quoted(name)} as ${quoted(name)}` : kept[index]!,
+  )
+  return `select ${came.join(', ')} from ${staging} as came left join ${table} as live on ${using}
+union all
+select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as came where ${using})`
+}
+
+/** What an increment brings: the source's columns, unless a transformation filled the others. */
+export const broughtBy = ({ transformed, target, columns }: DialectLoad): string[] =>
+  (transformed ? columns : target.columns).map(({ name }) => name)
+
+/** A table beside the one that is read, with the increment in it. */
+export interface Merged extends Place {
+  id: string
+  rows: number
+}
+
+/**
+ * Writes the table as it will be. Its rows are written anew: readers never see half of an increment, and a repeated one changes
+ * nothing. They are read and written as the client's user, so that no text of theirs runs with more rights than they have.
+ */
+export async function mergeAside(
+  dialect: Dialect,
+  load: DialectLoad,
+  live: Shape,
+  signal: AbortSignal,
+): Promise<Merged> {
+  const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  if (lacking.length > 0)
+    throw new WarehouseProblem(
+      'NULL_KEY',
+      `${load.place} has rows without ${lacking.map((name) => `"${name}"`).join(', ')}, which is to be its key. Load it in full once.`,
+    )
+  const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, live.id) }
+  const keys = new Set(load.keys)
+  const columns = load.columns.map(
+    (column): StagingColumn => ({
+      ...column,
+      primaryKey: keys.has(column.name),
+      nullable: !keys.has(column.name),
+    }),
+  )
+  const { run, attempt, schema, table } = load.target
+  const mark: Mark = { kind: 'STAGING', run, attempt, target: [schema, table], ...marked(dialect.types, columns) }
+  const id = await asked(dialect, { role: 'service', signal }, (session) =>
+    makeFilled(dialect, session, place, columns, mark),
+  )
+  const merging = { staging: load.stagingTable, columns, keys: load.keys, brought: broughtBy(load), live }
+  return await asked(dialect, { role: 'load', signal }, async (session) => {
+    const names = columns.map(({ name }) => name)
+    await session.execute(dialect.changes.insert(place, names, mergedRows(dialect, merging)))
+    return { ...place, id, rows: await countRows(dialect, session, place) }
+  })
+}
+
+/** An empty table that role `load` may fill. One that an earlier try left is taken away. */
+export async function makeFilled(
+  dialect: Dialect,
+  session: Session,
+  place: Place,
+  columns: readonly { name: string; type: string; nullable: boolean }[],
+  mark: Mark,
+): Promise<string> {
+  const { changes } = dialect
+  await session.execute(changes.dropTable(place))
+  await session.execute(changes.createTable(place, columns))
+  const { id } = (await findRelation(dialect, session, place))!
+  await setMark(dialect, session, id, mark)
+  for (const statement of changes.grant(place, 'FILL')) await session.execute(statement)
+  return id
+}
+
+export async function countRows({ names }: Dialect, session: Session, place: Place): Promise<number> {
+  const [row] = await session.rows<{ n: number | string }>({
+    texts: [`select count(*) as n from ${names.place(place)}`],
+    values: [],
+  })
+  return Number(row!.n)
+}
+
+export function demandKeys(load: DialectLoad): void {
+  if (load.keys.length > 0) return
+  throw new WarehouseProblem(
+    'NO_PRIMARY_KEY',
+    `Rows can be merged into ${load.place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
+  )
+}

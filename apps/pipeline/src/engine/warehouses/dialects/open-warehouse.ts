@@ -1,0 +1,155 @@
+import { Turns } from '../postgres/turns.ts'
+import type { Place } from '../views.ts'
+import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
+import { findCursor, findStaging, findTables, ownRelations, ownSchemas, sweepStaging, tableOf } from './catalogue.ts'
+import { keptViews, readsOf } from './dependent-views.ts'
+import type { Dialect, Session } from './dialect.ts'
+import { dropMark, ensureLedger, pruneRuns, publishedBy } from './ledger.ts'
+import { beginLoad, check, demandOurs, DialectLoad } from './load.ts'
+import { queryPages } from './pages.ts'
+import { problemOf } from './problems.ts'
+import { publish } from './publish.ts'
+import { ambiguousTable, query, readTable } from './query.ts'
+import { rehearse } from './rehearsal.ts'
+import { asked, readShape, shownAs } from './shapes.ts'
+import { transform } from './transform.ts'
+import { defineView, demandUnread, dropView, findView, refreshView, viewsByHand } from './views.ts'
+
+/** A client's part of a server that speaks SQL as `dialect` says. It is made, or mended, when it is used first. */
+export function openDialectWarehouse(dialect: Dialect): Warehouse {
+  const turns = { queries: new Turns(3), pushes: new Turns(4) }
+  let made: Promise<void> | undefined
+
+  /** Once in this process; again where it failed. */
+  const ready = (): Promise<void> =>
+    (made ??= provisioned(dialect).catch((error: unknown) => {
+      made = undefined
+      throw error
+    }))
+  /** Of the last sweep: what may have been in the making. */
+  const unsure = new Set<string>()
+  const run = async <T>(place: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      await ready()
+      return await work()
+    } catch (error) {
+      throw problemOf(dialect, error, place)
+    }
+  }
+  const service = <T>(place: string, work: (session: Session) => Promise<T>): Promise<T> =>
+    run(place, () => asked(dialect, { role: 'service' }, work))
+  const whole = 'the warehouse'
+  const at = (schema: string, name: string): Place => {
+    check(dialect, 'schema', schema)
+    check(dialect, 'table', name)
+    return { schema, name }
+  }
+  const placed = async <T>(schema: string, name: string, work: (session: Session, place: Place) => Promise<T>) => {
+    const place = at(schema, name)
+    return service(shownAs(place), (session) => work(session, place))
+  }
+
+  return {
+    check: () => service(whole, async (session) => void (await dialect.catalogue.schemas(session))),
+    // Sessions come and go; none is kept.
+    connections: () => 0,
+
+    async ensureSchema(schema) {
+      check(dialect, 'schema', schema)
+      await service(`"${schema}"`, async (session) => {
+        if ((await ownSchemas(dialect, session)).includes(schema)) return
+        for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
+      })
+    },
+    async dropSchema(schema) {
+      check(dialect, 'schema', schema)
+      await service(`"${schema}"`, async (session) => {
+        if (!(await ownSchemas(dialect, session)).includes(schema)) return
+        const left = (await dialect.catalogue.relations(session, [schema])).map(({ name }) => name).toSorted()
+        if (left.length > 0)
+          throw new WarehouseProblem(
+            'SCHEMA_NOT_EMPTY',
+            `"${schema}" is still in use: ${left.slice(0, 5).join(', ')}. Drop that first.`,
+          )
+        for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
+      })
+    },
+
+    beginLoad: (target, signal) => run(whole, () => beginLoad(dialect, target, signal)),
+    publish: (loads, stillOurs, signal, options = {}) => publish(dialect, ourOwn(loads), stillOurs, signal, options),
+    transform: (loads, statements, signal) => transform(dialect, ourOwn(loads), statements, signal),
+    rehearse: (tables, of) => rehearse(dialect, tables, of),
+
+    findPublication: (id) => service('the ledger', (session) => publishedBy(dialect, session, id)),
+    findCursor: (schema, table) => placed(schema, table, (session, place) => findCursor(dialect, session, place)),
+    findTable: (schema, table) =>
+      placed(schema, table, async (session, place) => {
+        const shape = await readShape(dialect, session, place)
+        return shape && tableOf(dialect, session, shape)
+      }),
+    async readTable(schema, table, page) {
+      const place = at(schema, table)
+      return run(shownAs(place), () => readTable(dialect, place, page))
+    },
+
+    async query(given, signal) {
+      using _turn = await turns.queries.take(signal)
+      return await run(whole, () => query(dialect, given, signal))
+    },
+    async *queryPages(given, pageRows, signal) {
+      using _turn = await turns.pushes.take(signal)
+      await run(whole, async () => {})
+      yield* queryPages(dialect, given, pageRows, signal)
+    },
+    ambiguousTable: (given, preferred) => run(whole, () => ambiguousTable(dialect, given, preferred)),
+
+    schemas: () => service(whole, (session) => ownSchemas(dialect, session)),
+    relations: (schemas) => service(whole, (session) => ownRelations(dialect, session, schemas)),
+    findTables: (places) => service(whole, (session) => findTables(dialect, session, places)),
+    findStaging: (schema, table) => placed(schema, table, (session, place) => findStaging(dialect, session, place)),
+
+    defineView: (view, limits, signal) => run(whole, () => defineView(dialect, view, limits, signal)),
+    async refreshView(schema, name, signal) {
+      const place = at(schema, name)
+      return run(shownAs(place), () => refreshView(dialect, place, signal))
+    },
+    async dropView(schema, name) {
+      const place = at(schema, name)
+      await run(shownAs(place), () => dropView(dialect, place))
+    },
+    findView: (schema, name) => placed(schema, name, (session, place) => findView(dialect, session, place)),
+    viewReads: (schema, name) =>
+      placed(schema, name, async (session) => {
+        const view = (await keptViews(dialect, session)).find((one) => one.schema === schema && one.name === name)
+        return view ? readsOf(view) : []
+      }),
+    isManaged: (id) =>
+      service(whole, async (session) => (await keptViews(dialect, session)).some(({ mark }) => mark.view.id === id)),
+    viewsByHand: (schema, name) => placed(schema, name, (session, place) => viewsByHand(dialect, session, place)),
+
+    dropTable: (schema, table) =>
+      placed(schema, table, async (session, place) => {
+        const shape = await readShape(dialect, session, place)
+        if (!shape) return
+        demandOurs(shape, shownAs(place))
+        await demandUnread(dialect, session, place)
+        await session.execute(dialect.changes.dropTable(place))
+        await dropMark(dialect, session, shape.id)
+      }),
+    sweepStaging: (alive) => run(whole, () => sweepStaging(dialect, alive, unsure)),
+    pruneLedger: (days) => service('the ledger', (session) => pruneRuns(dialect, session, days)),
+
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+async function provisioned(dialect: Dialect): Promise<void> {
+  await dialect.provision()
+  await asked(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))
+}
+
+function ourOwn(loads: readonly Load[]): DialectLoad[] {
+  const ours = loads.filter((load) => load instanceof DialectLoad)
+  if (ours.length < loads.length) throw new Error('A load of another warehouse cannot be published here.')
+  return ours
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { type Cell, type Rows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { ownSchemas } from './catalogue.ts'
+import type { Dialect, ReadColumn } from './dialect.ts'
+import { dropMark } from './ledger.ts'
+import { makeFilled } from './merge.ts'
+import { queryProblemOf } from './problems.ts'
+import { prepared, resultColumns } from './query.ts'
+import { asked, hiddenName } from './shapes.ts'
+
+const mostPageRows = 10_000
+const mostPageBytes = 32 * 1024 * 1024
+/** Seconds that the slowest taker may need for all pages. */
+const slowest = 14_400
+
+/**
+ * See `Warehouse.queryPages`. The result is kept at the server in a hidden table, and read from there: so it is as of its beginning, and
+ * no load waits for its readers.
+ */
+export async function* queryPages(
+  dialect: Dialect,
+  given: UserQuery,
+  pageRows: number,
+  signal: AbortSignal,
+): AsyncGenerator<Rows> {
+  const { limits = {}, schemas = [] } = given
+  const seconds = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
+  const size = Math.max(1, Math.min(mostPageRows, pageRows))
+  const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
+  const service = { role: 'service' } as const
+  const home = schemas[0] ?? (await asked(dialect, service, (session) => ownSchemas(dialect, session)))[0]
+  if (home === undefined) throw new WarehouseProblem('QUERY_FAILED', 'There is no schema yet that a query could read.')
+  const place = { schema: home, name: hiddenName('pages', randomUUID()) }
+  let id: string | undefined
+  try {
+    const { text } = await prepared(dialect, given, { literals: true })
+    const columns = await columnsOf(dialect, text, { schemas, signal, seconds })
+    const names = columns.map((_column, index) => `c${index + 1}`)
+    id = await asked(dialect, service, (session) =>
+      makeFilled(
+        dialect,
+        session,
+        place,
+        columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true })),
+        { kind: 'PASSING', until: Date.now() + (seconds + slowest) * 1_000 },
+      ),
+    )
+    await asked(dialect, { role: 'load', schemas, signal, seconds }, (session) =>
+      session.execute(dialect.changes.insert(place, names, text)),
+    )
+    const kept = `select ${names.map((name) => dialect.names.quoted(name)).join(', ')} from ${dialect.names.place(place)}`
+    yield* pagesOf(dialect, { kept, columns, size, bytes, limits }, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw queryProblemOf(dialect, error, given, seconds)
+  } finally {
+    await asked(dialect, service, async (session) => {
+      await session.execute(dialect.changes.dropTable(place))
+      if (id !== undefined) await dropMark(dialect, session, id)
+    }).catch(() => {})
+  }
+}
+
+/** What the columns of a query are, from its first rows. */
+export async function columnsOf(
+  dialect: Dialect,
+  text: string,
+  opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
+): Promise<ReadColumn[]> {
+  return asked(dialect, { role: 'read', ...opening }, async (session) => {
+    for await (const { columns } of session.read(text, [], { rows: 1, bytes: () => 1 })) return columns
+    throw new WarehouseProblem('QUERY_FAILED', 'The query has no columns.')
+  })
+}
+
+interface Kept {
+  kept: string
+  columns: readonly ReadColumn[]
+  size: number
+  bytes: number
+  limits: NonNullable<UserQuery['limits']>
+}
+
+async function* pagesOf(
+  dialect: Dialect,
+  { kept, columns, size, bytes, limits }: Kept,
+  signal: AbortSignal,
+): AsyncGenerator<Rows> {
+  await using session = await dialect.open({ role: 'read', signal })
+  const shown = resultColumns(columns)
+  let left = limits.rows ?? Number.MAX_SAFE_INTEGER
+  let skip = limits.offset ?? 0
+  let page: Cell[][] = []
+  const whole = (more: boolean): Rows => ({ columns: shown, rows: page, truncated: false, more })
+  let held = 0
+  for await (const read of session.read(kept, [], { rows: size, bytes: () => bytes })) {
+    held += read.bytes
+    for (const row of read.rows) {
+      if (skip > 0) {
+        skip -= 1
+        continue
+      }
+      if (left <= 0) break
+      if (page.length === size) {
+        yield whole(true)
+        page = []
+        held = read.bytes
+      }
+      page.push(row)
+      left -= 1
+    }
+    if (held > bytes && page.length < size) throw pageTooLarge(size, bytes)
+    if (left <= 0) break
+  }
+  if (page.length > 0) yield whole(false)
+}
+
+function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
+  const most = `${Math.round(bytes / 1024 / 1024)} MB`
+  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+}

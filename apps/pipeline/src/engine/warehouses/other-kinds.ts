@@ -1,0 +1,82 @@
+import type { Redaction } from '@sluice/process'
+import { clickhouseKind, type Kind, redshiftKind, sqlServerKind } from './kinds.ts'
+import type { RedshiftSettings } from './redshift/access.ts'
+import type { Warehouse } from './warehouse.ts'
+
+/** A client's name in its warehouses, and what the passwords there come from. */
+export interface Credentials {
+  key: string
+  loadPassword: string
+  readPassword: string
+}
+
+/** A kind of warehouse beside PostgreSQL that an operator has set up. */
+export interface OtherKind {
+  kind: Kind
+  /** A client's part of it. `redaction` is told its passwords. */
+  open(credentials: Credentials, redaction: Redaction): Promise<Warehouse>
+  /** Its server, for readiness. */
+  part?: { name: string; check(): Promise<void> }
+}
+
+/** Addresses with an administrator, as the settings of these names have them; undefined where there is no such server. */
+export interface OtherServers {
+  CLICKHOUSE_URL?: string | undefined
+  SQLSERVER_URL?: string | undefined
+  redshift?: RedshiftSettings | undefined
+}
+
+/** Most installations have none of them, and need not hold their code: it is loaded when a client has schemas there. */
+export function otherKinds({ CLICKHOUSE_URL, SQLSERVER_URL, redshift: settings }: OtherServers): OtherKind[] {
+  const kinds: OtherKind[] = []
+  if (CLICKHOUSE_URL !== undefined)
+    kinds.push({ kind: clickhouseKind, open: clickhouse(CLICKHOUSE_URL), part: clickhousePart(CLICKHOUSE_URL) })
+  if (SQLSERVER_URL !== undefined) kinds.push({ kind: sqlServerKind, open: sqlServer(SQLSERVER_URL) })
+  if (settings !== undefined) kinds.push({ kind: redshiftKind, open: redshift(settings) })
+  return kinds
+}
+
+const clickhouse =
+  (url: string): OtherKind['open'] =>
+  async (credentials, redaction) => {
+    const [{ clickhouseAccess }, { openClickHouseWarehouse }] = await Promise.all([
+      import('./clickhouse/access.ts'),
+      import('./clickhouse/clickhouse-warehouse.ts'),
+    ])
+    const access = clickhouseAccess(url, credentials)
+    redaction.add(...[access.service, access.load, access.read].map(({ password }) => password).filter(Boolean))
+    return openClickHouseWarehouse(access)
+  }
+
+const clickhousePart = (url: string) => ({
+  name: 'clickhouse',
+  async check() {
+    const { answers } = await import('./clickhouse/access.ts')
+    await answers(url)
+  },
+})
+
+const sqlServer =
+  (url: string): OtherKind['open'] =>
+  async (credentials, redaction) => {
+    const [{ tsqlAccess }, { openSqlServerWarehouse }] = await Promise.all([
+      import('./tsql/access.ts'),
+      import('./tsql/dialect.ts'),
+    ])
+    const access = tsqlAccess(url, credentials)
+    redaction.add(...Object.values(access.logins).map(({ password }) => password))
+    return openSqlServerWarehouse(access)
+  }
+
+const redshift =
+  (settings: RedshiftSettings): OtherKind['open'] =>
+  async (credentials, redaction) => {
+    const [{ redshiftAccess }, { redshiftDialect }, { openDialectWarehouse }] = await Promise.all([
+      import('./redshift/access.ts'),
+      import('./redshift/dialect.ts'),
+      import('./dialects/open-warehouse.ts'),
+    ])
+    const access = redshiftAccess(settings, credentials)
+    redaction.add(...Object.values(access.logins).map(({ password }) => password))
+    return openDialectWarehouse(redshiftDialect(access))
+  }

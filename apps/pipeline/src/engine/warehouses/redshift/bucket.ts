@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AwsV4Signer } from 'aws4fetch'
+import { WarehouseProblem } from '../warehouse.ts'
+import type { StagingPlace } from './access.ts'
+
+/** Milliseconds before another try, where the store did not answer or said that it could not just now. */
+const patience = [200, 1_000, 4_000]
+/** Milliseconds for one request. */
+const longest = 300_000
+
+interface Asked {
+  method: 'GET' | 'PUT' | 'DELETE'
+  key?: string
+  query?: Readonly<Record<string, string>>
+  body?: Buffer<ArrayBuffer>
+}
+
+/** Where rows wait for the cluster. What it throws is a `WarehouseProblem`. */
+export interface Bucket {
+  put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
+  /** One that is not there is removed already. */
+  remove(key: string): Promise<void>
+  /** Keys that begin so. */
+  list(prefix: string): Promise<string[]>
+}
+
+export function bucketOf(place: StagingPlace): Bucket {
+  const ask = (asked: Asked, signal?: AbortSignal) => request(place, asked, signal)
+  return {
+    put: async (key, body, signal) => void (await ask({ method: 'PUT', key, body }, signal)),
+    remove: async (key) => void (await ask({ method: 'DELETE', key })),
+    async list(prefix) {
+      const keys: string[] = []
+      for (let next: string | undefined; ; ) {
+        const query = { 'list-type': '2', prefix, ...(next !== undefined && { 'continuation-token': next }) }
+        const page = await ask({ method: 'GET', query })
+        // Keys of ours are letters, digits and a few signs: nothing in them is written another way.
+        keys.push(...[...page.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key]) => key!))
+        next = /<NextContinuationToken>([^<]*)</.exec(page)?.[1]
+        if (next === undefined) return keys
+      }
+    },
+  }
+}
+
+function addressOf({ bucket, region, endpoint }: StagingPlace, { key = '', query = {} }: Asked): URL {
+  const country = region.startsWith('cn-') ? '.cn' : ''
+  const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com${country}`)
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${bucket}/${key}`
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  url.search = url.search.replaceAll('+', '%20')
+  return url
+}
+
+async function request(place: StagingPlace, asked: Asked, signal?: AbortSignal): Promise<string> {
+  for (let tries = 0; ; tries += 1) {
+    signal?.throwIfAborted()
+    const answer = await once(place, asked, signal).catch((error: unknown) => {
+      signal?.throwIfAborted()
+      return error instanceof Error ? error : new Error(String(error))
+    })
+    if (typeof answer === 'string') return answer
+    const passing = answer instanceof Error || answer.status >= 500 || answer.status === 429
+    if (!passing || tries >= patience.length) throw refused(place, answer)
+    await sleep(patience[tries], undefined, { ...(signal && { signal }) }).catch(() => {})
+  }
+}
+
+interface Refusal {
+  status: number
+  code: string
+}
+
+async function once(place: StagingPlace, asked: Asked, signal?: AbortSignal): Promise<string | Refusal> {
+  const { method, body } = asked
+  const url = addressOf(place, asked)
+  const digest = createHash('sha256')
+    .update(body ?? '')
+    .digest('hex')
+  const signer = new AwsV4Signer({
+    method,
+    url: url.href,
+    headers: { 'x-amz-content-sha256': digest },
+    accessKeyId: place.accessKey,
+    secretAccessKey: place.secretKey,
+    service: 's3',
+    region: place.region,
+  })
+  const late = AbortSignal.timeout(longest)
+  const response = await fetch(url, {
+    method,
+    headers: (await signer.sign()).headers,
+    signal: signal ? AbortSignal.any([signal, late]) : late,
+    ...(body && { body }),
+  })
+  const text = await response.text()
+  if (response.ok || (method === 'DELETE' && response.status === 404)) return text
+  return { status: response.status, code: /<Code>([A-Za-z]{1,60})<\/Code>/.exec(text)?.[1] ?? '' }
+}
+
+/** Neither the secret key nor a signature stands in it. */
+function refused({ bucket }: StagingPlace, answer: Refusal | Error): WarehouseProblem {
+  if (answer instanceof Error || answer.status >= 500 || answer.status === 429)
+    return new WarehouseProblem(
+      'WAREHOUSE_UNAVAILABLE',
+      'The bucket through which rows go to Redshift is not reachable just now. Try again in a moment.',
+      { retryable: true, cause: answer instanceof Error ? answer : undefined },
+    )
+  return new WarehouseProblem(
+    'WAREHOUSE_ACCESS_DENIED',
+    `Rows cannot be put into bucket "${bucket}" on their way to Redshift (${answer.status}${answer.code && ` ${answer.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
+  )
+}

@@ -1,0 +1,33 @@
+import type { Dialect } from '../dialects/dialect.ts'
+import type { ClientAccess } from './access.ts'
+import { catalogueOf } from './catalogue.ts'
+import { changesOf } from './changes.ts'
+import { connectionsOf } from './connections.ts'
+import { names } from './names.ts'
+import { pour, sweep } from './pour.ts'
+import { explain, explainQuery } from './problems.ts'
+import { provision } from './provision.ts'
+import { openSession } from './session.ts'
+import { types } from './types.ts'
+
+/** One client's part of a Redshift cluster: a database of its own. */
+export function redshiftDialect(access: ClientAccess): Dialect {
+  const connections = connectionsOf(access)
+  return {
+    name: 'Redshift',
+    names,
+    types,
+    catalogue: catalogueOf(access),
+    changes: changesOf(access),
+    publication: 'TRANSACTION',
+    bareNames: 'PATH',
+    open: (opening) => openSession(connections, opening),
+    provision: () => provision(access),
+    pour: (filling, content, signal) => pour(access, connections, filling, content, signal),
+    sweep: (alive) => sweep(access, alive),
+    explain,
+    explainQuery,
+    page: (query, { limit, offset, order = [] }) =>
+      `${query}${order.length > 0 ? ` order by ${order.map(names.quoted).join(', ')}` : ''} limit ${limit} offset ${offset}`,
+  }
+}

@@ -1,0 +1,38 @@
+import { refusedName } from '../identifiers.ts'
+import type { Names } from '../dialects/dialect.ts'
+
+/** Of ours, in each client's database. */
+export const ledgerSchema = 'sluice'
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/**
+ * A string. The server takes a backslash for the beginning of something else, or not, by a setting that is not ours: so none is
+ * written.
+ */
+export function literal(value: string | null): string {
+  if (value === null) return 'null'
+  if (/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return value
+  return stringLiteral(value)
+}
+
+export function stringLiteral(value: string): string {
+  const pieces = value.split('\\').map((piece) => `'${piece.replaceAll("'", "''")}'`)
+  return pieces.length === 1 ? pieces[0]! : `(${pieces.join(' || chr(92) || ')})`
+}
+
+/** Schemas of databases are the client's own: their names are the server's. */
+export const names: Names = {
+  quoted,
+  literal,
+  place: ({ schema, name }) => `${quoted(schema)}.${quoted(name)}`,
+  ledger: (table) => `${quoted(ledgerSchema)}.${quoted(table)}`,
+  check(kind, name) {
+    if (kind === 'schema' && (name === ledgerSchema || /^(pg_|sluice-)/.test(name) || name === 'information_schema'))
+      throw refusedName(kind, name, 'is reserved')
+    if (kind === 'table' && name.startsWith('sluice~')) throw refusedName(kind, name, 'is reserved')
+    if (kind === 'column' && systemColumns.has(name)) throw refusedName(kind, name, 'is one of Redshift’s own columns')
+  },
+}
+
+const systemColumns = new Set(['oid', 'tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid', 'deletexid', 'insertxid'])

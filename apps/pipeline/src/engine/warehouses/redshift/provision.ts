@@ -1,0 +1,50 @@
+import { Client, type DatabaseError } from 'pg'
+import type { ClientAccess } from './access.ts'
+import { turnstile } from './changes.ts'
+import { clientConfig } from './connections.ts'
+import { ledgerSchema, names, stringLiteral } from './names.ts'
+
+/** What the server says to all but one of those who do the same thing in the same moment. */
+const sameMoment = /concurrently updated|duplicate key|conflict with concurrent transaction/i
+const isThere = new Set(['42710', '42P04', '42P06', '42P07'])
+
+/**
+ * Makes the client's database, its two users and the hidden schema, or mends them. Idempotent. Users may not assume the roles that the
+ * cluster has: with one, SQL of users could read and write buckets.
+ */
+export async function provision(access: ClientAccess): Promise<void> {
+  const { database, logins } = access
+  const { quoted } = names
+  await on(access, access.adminDatabase, async (run, unlessThere) => {
+    for (const { user, password } of [logins.load, logins.read]) {
+      await unlessThere(`create user ${quoted(user)} password ${stringLiteral(password)}`)
+      await unlessThere(`alter user ${quoted(user)} password ${stringLiteral(password)}`)
+    }
+    await run('revoke assumerole on all from public for all')
+    await unlessThere(`create database ${quoted(database)}`)
+    await run(`revoke temporary on database ${quoted(database)} from public`)
+  })
+  await on(access, database, async (run, unlessThere) => {
+    await run('revoke all on schema public from public')
+    await unlessThere(`create schema ${quoted(ledgerSchema)}`)
+    await unlessThere(`create table ${names.ledger(turnstile)} (turn integer)`)
+  })
+}
+
+type Run = (statement: string) => Promise<void>
+
+async function on(access: ClientAccess, database: string, work: (run: Run, unlessThere: Run) => Promise<void>) {
+  const client = new Client(clientConfig(access, 'service', database))
+  client.on('error', () => {})
+  await client.connect()
+  const run: Run = async (statement) => void (await client.query(statement))
+  try {
+    await work(run, (statement) =>
+      run(statement).catch((error: DatabaseError) => {
+        if (!isThere.has(error.code ?? '') && !sameMoment.test(error.message)) throw error
+      }),
+    )
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

@@ -1,0 +1,90 @@
+import type { DataType } from '@sluice/contracts'
+import type { SqlType, Types } from '../dialects/dialect.ts'
+import type { StoredType } from '../warehouse.ts'
+
+/** The longest text, in bytes. */
+export const longestText = 65_535
+const text = (bytes: number): SqlType => `character varying(${bytes})`
+const longText = text(longestText)
+/** Of a decimal that says nothing of its size: eighteen digits before the point, twenty behind it. */
+export const anyDecimal: SqlType = 'numeric(38,20)'
+const mostDigits = 38
+
+/** Lengths of texts are in bytes there, of which a character takes up to four. JSON is its text: a SUPER would forget how it was written. */
+const byDataType: Record<DataType, SqlType> = {
+  SMALLINT: 'smallint',
+  INTEGER: 'integer',
+  BIGINT: 'bigint',
+  DECIMAL: anyDecimal,
+  FLOAT: 'real',
+  DOUBLE: 'double precision',
+  BOOLEAN: 'boolean',
+  CHARACTER_11: text(44),
+  VARCHAR_50: text(200),
+  VARCHAR_255: text(1_020),
+  TEXT: longText,
+  DATE: 'date',
+  TIMESTAMP: 'timestamp without time zone',
+  TIMESTAMPTZ: 'timestamp with time zone',
+  GEOMETRY: longText,
+  GEOMETRY_POINT: longText,
+  JSONB: longText,
+}
+
+const integerDigits: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
+const integers = Object.keys(integerDigits)
+const times = ['date', 'timestamp without time zone', 'timestamp with time zone']
+
+function decimal(before: number, after: number): SqlType {
+  return before + after > mostDigits ? longText : `numeric(${before + after},${after})`
+}
+
+/** Digits in all and behind the point of a decimal; the length of a text. */
+export function modifiers(type: SqlType): number[] {
+  return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
+}
+
+const isText = (type: SqlType): boolean => type.startsWith('character') || type === 'text'
+const isFloat = (type: SqlType): boolean => type === 'real' || type === 'double precision'
+
+/** Types as `format_type` prints them. */
+export const types: Types = {
+  longText,
+  isText,
+  sqlType({ dataType, precision, scale = 0 }) {
+    if (dataType !== 'DECIMAL' || precision === undefined) return byDataType[dataType]
+    return scale < 0 || scale > precision ? anyDecimal : decimal(precision - scale, scale)
+  },
+  describe(type): StoredType {
+    if (type === anyDecimal) return { dataType: 'DECIMAL' }
+    const [precision, scale = 0] = modifiers(type)
+    if (type.startsWith('numeric')) return { dataType: 'DECIMAL', ...(precision !== undefined && { precision, scale }) }
+    if (type === 'super') return { dataType: 'JSONB' }
+    const known = Object.entries(byDataType).find(([, sql]) => sql === type && !isText(sql))
+    return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
+  },
+  /** A float with a whole number of up to 32 bits is a double; with what a double rounds it is text. */
+  widest(one, other) {
+    if (one === other) return one
+    for (const family of [integers, times])
+      if (family.includes(one) && family.includes(other))
+        return family[Math.max(family.indexOf(one), family.indexOf(other))]!
+    if (isText(one) && isText(other)) {
+      const [a = longestText, b = longestText] = [modifiers(one)[0], modifiers(other)[0]]
+      return text(Math.max(a, b))
+    }
+    if (isFloat(one) || isFloat(other)) {
+      const exact = [one, other].every((type) => isFloat(type) || type === 'smallint' || type === 'integer')
+      return exact ? 'double precision' : longText
+    }
+    const [a, b] = [digitsOf(one), digitsOf(other)]
+    if (!a || !b) return longText
+    return decimal(Math.max(a.before, b.before), Math.max(a.after, b.after))
+  },
+}
+
+function digitsOf(type: SqlType): { before: number; after: number } | undefined {
+  if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
+  const [precision, scale = 0] = type.startsWith('numeric') ? modifiers(type) : []
+  return precision === undefined ? undefined : { before: precision - scale, after: scale }
+}

@@ -1,0 +1,94 @@
+import { type TupleChunk, WarehouseProblem } from '../warehouse.ts'
+import { type CellWriter, type Grown, MisfitCell } from './cell-writer.ts'
+
+/** How the values of one column are written, in the order of the tuples. */
+export interface ColumnWriter {
+  label: string
+  value: CellWriter
+  /** Writes that there is none; undefined for a column of the key, which takes no NULL. At most 16 bytes. */
+  none: ((out: Grown) => void) | undefined
+}
+
+/** Counts what goes through. */
+export interface Counted {
+  rows: number
+  bytes: number
+}
+
+/** Bytes of one chunk that is sent. */
+const chunkBytes = 1024 * 1024
+/** The most that a value needs besides twice its own bytes. */
+const around = 64
+
+/**
+ * Tuples of binary COPY as another server reads rows, a chunk of whole rows at a time: bytes are moved and turned round, no object is
+ * made of a row. `between` stands before every row but the first of a chunk. `place` is the table as sentences call it. Throws
+ * `WarehouseProblem` BAD_VALUE or NULL_KEY for what the server cannot keep.
+ */
+export async function* encodedTuples(
+  chunks: AsyncIterable<TupleChunk>,
+  columns: readonly ColumnWriter[],
+  { place, counted, between }: { place: string; counted: Counted; between?: number },
+): AsyncGenerator<Buffer> {
+  const out: Grown = { bytes: Buffer.allocUnsafe(chunkBytes), at: 0 }
+  for await (const { bytes, release } of chunks) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    let at = 0
+    while (at < bytes.length) {
+      if (view.getInt16(at) !== columns.length) throw malformed(place)
+      at += 2
+      if (between !== undefined && out.at > 0) out.bytes[out.at++] = between
+      for (let index = 0; index < columns.length; index++) {
+        const column = columns[index]!
+        if (at + 4 > bytes.length) throw malformed(place)
+        const length = view.getInt32(at)
+        at += 4
+        room(out, around)
+        if (length < 0) {
+          if (!column.none) throw nullKey(place, column)
+          column.none(out)
+          continue
+        }
+        if (at + length > bytes.length) throw malformed(place)
+        room(out, 2 * length + around)
+        try {
+          column.value(view, at, length, out)
+        } catch (error) {
+          if (!(error instanceof MisfitCell)) throw error
+          throw badValue(place, column, error.message)
+        }
+        at += length
+      }
+      room(out, 1)
+      counted.rows += 1
+      if (out.at >= chunkBytes - 4096) yield taken(out)
+    }
+    counted.bytes += bytes.length
+    release?.()
+  }
+  if (out.at > 0) yield taken(out)
+}
+
+function room(out: Grown, length: number): void {
+  if (out.at + length <= out.bytes.length) return
+  const bytes = Buffer.allocUnsafe(Math.max(out.bytes.length * 2, out.at + length))
+  out.bytes.copy(bytes, 0, 0, out.at)
+  out.bytes = bytes
+}
+
+/** The socket keeps them until they have left, so the next chunk has memory of its own. */
+function taken(out: Grown): Buffer {
+  const bytes = out.bytes.subarray(0, out.at)
+  out.bytes = Buffer.allocUnsafe(chunkBytes)
+  out.at = 0
+  return bytes
+}
+
+const malformed = (place: string) =>
+  new WarehouseProblem('BAD_VALUE', `A value for ${place} does not fit: incorrect binary data format.`)
+
+const badValue = (place: string, { label }: ColumnWriter, why: string) =>
+  new WarehouseProblem('BAD_VALUE', `A value for ${place}, column "${label}" does not fit: ${why}.`)
+
+const nullKey = (place: string, { label }: ColumnWriter) =>
+  new WarehouseProblem('NULL_KEY', `A row of ${place} has no value in primary key column "${label}".`)

@@ -1,0 +1,88 @@
+import type { StoredType } from '../warehouse.ts'
+import type { Cell } from '../warehouse.ts'
+import { type SqlType } from '../dialects/dialect.ts'
+import { describe, typeText } from './types.ts'
+
+/** What is asked of the driver’s description of a column. */
+export interface Described {
+  colName: string
+  type: { name: string }
+  dataLength?: number | undefined
+  precision?: number | undefined
+  scale?: number | undefined
+  udtInfo?: unknown
+}
+
+/** How the driver calls the types of a result whose width is in their length. */
+const byLength: Record<string, Record<number, string>> = {
+  IntN: { 1: 'tinyint', 2: 'smallint', 4: 'int', 8: 'bigint' },
+  FloatN: { 4: 'real', 8: 'float' },
+  MoneyN: { 4: 'smallmoney', 8: 'money' },
+  DateTimeN: { 4: 'smalldatetime', 8: 'datetime' },
+}
+
+const byName: Record<string, string> = {
+  BitN: 'bit',
+  DecimalN: 'decimal',
+  NumericN: 'decimal',
+  UniqueIdentifier: 'uniqueidentifier',
+  Variant: 'sql_variant',
+}
+
+/** The type of a result's column. */
+export function resultType({ type, dataLength, precision = 0, scale = 0 }: Described): SqlType {
+  const name = byLength[type.name]?.[dataLength ?? 0] ?? byName[type.name] ?? type.name.toLowerCase()
+  // The longest length of a text, or more, is that of one without bounds.
+  const bytes = dataLength === undefined || dataLength >= 65_535 ? -1 : dataLength
+  return typeText({ type: name, max_length: bytes, precision, scale })
+}
+
+/** Digits up to which a double has every decimal, so that the driver's own number can be written as it was. */
+export const exactDigits = 15
+
+/** Whether the driver's own value may have lost digits. */
+export function losesDigits(type: SqlType): boolean {
+  const { dataType, precision } = describe(type)
+  return dataType === 'DECIMAL' && (precision === undefined || precision > exactDigits)
+}
+
+/** How values of a column are shown: as text what JavaScript cannot hold exactly. */
+export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): (value: unknown) => Cell {
+  const shown = (value: unknown): Cell => {
+    if (dataType === 'DECIMAL')
+      return typeof value === 'number' ? value.toFixed(scale) : withoutNoughts(String(value), type)
+    if (dataType === 'JSONB') return JSON.parse(String(value)) as Cell
+    if (dataType === 'FLOAT') return typeof value === 'number' ? shortest(value) : String(value)
+    if (value instanceof Date) return dateText(value as PreciseDate, type)
+    if (Buffer.isBuffer(value)) return `0x${value.toString('hex').toUpperCase()}`
+    if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return value
+    return JSON.stringify(value)
+  }
+  return (value) => (value === null || value === undefined ? null : shown(value))
+}
+
+/** What is finer than a millisecond the driver has beside it, in seconds. */
+type PreciseDate = Date & { nanosecondsDelta?: number }
+
+function dateText(value: PreciseDate, type: SqlType): string {
+  const [day, rest = ''] = value.toISOString().replace('Z', '').split('T')
+  if (type === 'date') return day!
+  const micro = Math.round((value.nanosecondsDelta ?? 0) * 1e7)
+  const fraction = `${rest.slice(9)}${String(micro).padStart(4, '0')}`.replace(/0+$/, '')
+  const time = rest.slice(0, 8) + (fraction === '' ? '' : `.${fraction}`)
+  if (type.startsWith('time')) return time
+  return `${day} ${time}${type.startsWith('datetimeoffset') ? '+00' : ''}`
+}
+
+/** A number of 32 bits with the fewest digits that mean it. */
+function shortest(value: number): number {
+  for (let digits = 6; digits < 9; digits += 1) {
+    const tried = Number(value.toPrecision(digits))
+    if (Math.fround(tried) === value) return tried
+  }
+  return value
+}
+
+/** Of a decimal without a size of its own, whose noughts behind mean nothing. */
+const withoutNoughts = (text: string, type: SqlType): string =>
+  describe(type).precision === undefined ? text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : text

@@ -1,0 +1,72 @@
+import type { Changes, MadeColumn } from '../dialects/dialect.ts'
+import { plain, sql, piece } from '../dialects/sql.ts'
+import type { Place } from '../views.ts'
+import type { ClientAccess } from './access.ts'
+import { bracketed, literal, namesOf } from './names.ts'
+import { piecesOf } from './one-query.ts'
+import { withoutEnd } from '../../../sql-text.ts'
+import { isText } from './types.ts'
+
+/** Texts are compared by their units, as the other warehouses do, whatever the server is set to. */
+const collation = ' collate Latin1_General_100_BIN2'
+
+/** The user who owns views, and has no rights: so that whoever reads one needs their own for what is below it. */
+export const viewOwner = (key: string): string => `c_${key}_views`
+
+/** Of the error that says that somebody else is publishing. */
+export const ledgerBusy = 50_931
+
+/** The statements of SQL Server. Each of them is a batch by itself. */
+export function changesOf(access: ClientAccess, ownedViews: () => boolean): Changes {
+  const names = namesOf(access)
+  const { load, read } = access.logins
+  const schemaName = (schema: string) => `${access.prefix}${schema}`
+  const users = [load.user, read.user].map(bracketed).join(', ')
+  const made = (place: Place) => literal(names.place(place))
+  return {
+    createSchema(schema) {
+      const name = schemaName(schema)
+      return [
+        plain(`if schema_id(${literal(name)}) is null exec(${literal(`create schema ${bracketed(name)}`)})`),
+        plain(`grant select on schema::${bracketed(name)} to ${users}`),
+      ]
+    },
+    dropSchema: (schema) => [plain(`drop schema if exists ${bracketed(schemaName(schema))}`)],
+    createTable: (place, columns) =>
+      plain(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})`),
+    dropTable: (place) => plain(`drop table if exists ${names.place(place)}`),
+    dropView: (place) => plain(`drop view if exists ${names.place(place)}`),
+    rename: (from, to) => plain(`exec sp_rename ${made(from)}, ${literal(to)}, N'OBJECT'`),
+    createView(place, text) {
+      const view = plain(`create view ${names.place(place)} as\n${withoutOrder(text)}`)
+      if (!ownedViews()) return [view]
+      return [
+        view,
+        plain(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`),
+      ]
+    },
+    insert: (place, columns, query) =>
+      sql`insert into ${piece(names.place(place))} (${piece(columns.map(bracketed).join(', '))}) exec sp_executesql ${withoutEnd(query)}`,
+    grant(place, to) {
+      const writing = (verb: string) => `${verb} insert, update, delete on ${names.place(place)}`
+      if (to === 'FILL') return [plain(`${writing('grant')} to ${bracketed(load.user)}`)]
+      return [plain(`${writing('revoke')} from ${bracketed(load.user)}`)]
+    },
+    lockLedger: () => [
+      plain(`declare @taken int
+exec @taken = sp_getapplock @Resource = ${literal(`sluice ${access.key}`)}, @LockMode = 'Exclusive', @LockOwner = 'Transaction',
+  @LockTimeout = 10000, @DbPrincipal = 'dbo'
+if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; end`),
+    ],
+  }
+}
+
+const columnText = ({ name, type, nullable }: MadeColumn): string =>
+  `${bracketed(name)} ${type}${isText(type) ? collation : ''}${nullable ? ' null' : ' not null'}`
+
+/** A view has no order here, and the server refuses one that would have. */
+function withoutOrder(text: string): string {
+  const whole = withoutEnd(text)
+  const { ordered, bounded, orderedFrom } = piecesOf(whole)
+  return ordered && !bounded ? whole.slice(0, orderedFrom) : whole
+}

@@ -1,0 +1,54 @@
+import { connect as openSocket } from 'node:net'
+import { Connection } from 'tedious'
+import { encryptedOnly } from '../../tds/encrypted-only.ts'
+import type { Login } from './access.ts'
+
+/** Bytes of a packet of the protocol: four times what the driver asks for by itself, below what TLS can hold in one piece. */
+const packetSize = 16_000
+/** Milliseconds. */
+const signIn = 15_000
+const untilCancelled = 5_000
+
+/** Signs in. Throws what the driver throws. */
+export async function connected(login: Login): Promise<Connection> {
+  const connection: Connection = new Connection({
+    server: login.host,
+    authentication: { type: 'default', options: { userName: login.user, password: login.password } },
+    options: {
+      port: login.port,
+      database: login.database,
+      encrypt: login.encrypt,
+      trustServerCertificate: login.trustServerCertificate,
+      connectTimeout: signIn,
+      requestTimeout: 0,
+      cancelTimeout: untilCancelled,
+      abortTransactionOnError: true,
+      useUTC: true,
+      packetSize,
+      appName: 'sluice',
+      ...(login.encrypt && { connector: async () => encryptedOnly(await socketTo(connection, login)) }),
+    },
+  })
+  connection.on('error', () => {})
+  const opened = Promise.withResolvers<void>()
+  connection.connect((error) => (error ? opened.reject(error) : opened.resolve()))
+  try {
+    await opened.promise
+    return connection
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+/** Servers of Azure send their clients on to the machine that has the database. */
+async function socketTo(connection: Connection, { host, port }: Login) {
+  const { routingData } = connection
+  const socket = openSocket({ host: routingData?.server ?? host, port: routingData?.port ?? port, noDelay: true })
+  const opened = Promise.withResolvers<void>()
+  socket.once('connect', opened.resolve)
+  socket.once('error', opened.reject)
+  await opened.promise
+  socket.off('error', opened.reject)
+  return socket
+}

@@ -1,0 +1,145 @@
+import type { QueryVerdict, Verdict } from '../dialects/dialect.ts'
+import { ledgerBusy } from './changes.ts'
+
+/** What the driver throws, as far as it is looked at. `number` and `lineNumber` are the server's. */
+interface DriverError extends Error {
+  code?: string
+  number?: number
+  lineNumber?: number
+}
+
+const sentences = {
+  unavailable: () => 'The warehouse is not reachable just now. Try again in a moment.',
+  busy: () => 'The warehouse is at its limits just now. Try again in a moment.',
+  denied: () => 'The SQL Server did not accept our credentials. An operator has to check its URL.',
+  full: () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+  inUse: (place: string) => `${place} is in use: somebody has been reading it for long. Try again in a moment.`,
+}
+
+type Reply = Omit<Verdict, 'sentence'> & { sentence(place: string, message: string): string }
+
+const unavailable: Reply = { code: 'WAREHOUSE_UNAVAILABLE', sentence: sentences.unavailable, retryable: true }
+const busy: Reply = { code: 'WAREHOUSE_BUSY', sentence: sentences.busy, retryable: true }
+const inUse: Reply = { code: 'WAREHOUSE_BUSY', sentence: sentences.inUse, retryable: true }
+const denied: Reply = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: sentences.denied }
+const missing: Reply = { code: 'WAREHOUSE_MISSING', sentence: () => 'The database of the warehouse is not there.' }
+const full: Reply = { code: 'DISK_FULL', sentence: sentences.full }
+const badValue: Reply = {
+  code: 'BAD_VALUE',
+  sentence: (place, message) => `A value for ${place} does not fit: ${message}`,
+}
+const forbidden: Reply = {
+  code: 'WAREHOUSE_FORBIDDEN',
+  sentence: (place, message) => `The warehouse does not allow this on ${place}: ${message}`,
+}
+const timeout: Reply = {
+  code: 'QUERY_TIMEOUT',
+  sentence: (place) => `The statement on ${place} took longer than is allowed and was stopped.`,
+}
+
+export const numbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
+
+const byNumber: Record<number, Reply> = {
+  208: { code: 'TABLE_MISSING', sentence: (place) => `${place} does not exist. Load it first.` },
+  2760: { code: 'SCHEMA_MISSING', sentence: (place) => `The schema of ${place} does not exist. Create it first.` },
+  515: { code: 'NULL_KEY', sentence: (place) => `A row of ${place} has no value in a column of its primary key.` },
+  911: missing,
+  4060: missing,
+  18_456: denied,
+  18_452: denied,
+  18_486: denied,
+  18_487: denied,
+  18_488: denied,
+  229: forbidden,
+  230: forbidden,
+  262: forbidden,
+  297: forbidden,
+  916: forbidden,
+  1205: inUse,
+  1222: inUse,
+  [ledgerBusy]: inUse,
+  701: busy,
+  802: busy,
+  8645: busy,
+  10_928: busy,
+  10_929: busy,
+  17_809: busy,
+  40_501: busy,
+  49_918: busy,
+  1101: full,
+  1105: full,
+  9002: full,
+  40_544: full,
+  220: badValue,
+  232: badValue,
+  241: badValue,
+  242: badValue,
+  245: badValue,
+  2628: badValue,
+  4815: badValue,
+  8114: badValue,
+  8115: badValue,
+  8152: badValue,
+  40_613: unavailable,
+  40_197: unavailable,
+  596: unavailable,
+}
+
+export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
+  any.includes((error as DriverError | undefined)?.number ?? 0)
+
+/** See `Dialect.explain`. */
+export function explain(error: unknown): Verdict | undefined {
+  if (!(error instanceof Error)) return undefined
+  const reply = replyTo(error)
+  return reply && { ...reply, sentence: (place) => reply.sentence(place, error.message) }
+}
+
+function replyTo(error: DriverError): Reply | undefined {
+  const { code = '', number = 0, message } = error
+  // Babelfish, on which this is tried, keeps some sentences of PostgreSQL, and numbers of its own.
+  const known = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
+  if (known) return known
+  if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailable : timeout
+  // Of a refused sign-in the driver keeps the words and forgets the number.
+  if (code === 'ELOGIN') return /cannot open database/i.test(message) ? missing : denied
+  if (
+    /^(ESOCKET|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/.test(
+      code,
+    )
+  )
+    return unavailable
+  if (code === 'EENCRYPT')
+    return {
+      code: 'WAREHOUSE_UNAVAILABLE',
+      sentence: () => 'The SQL Server offers no encryption. Set encrypt=false in its URL only where nobody can listen.',
+    }
+  if (number > 0) return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse refused: ${words}` }
+  return undefined
+}
+
+/** Refused because of what the query wants, not because of how it is written. */
+const notAllowed = new Set([229, 230, 262, 297, 300, 916, 2571, 15_247, 15_281])
+/** The server is not there, has no room or no time: nothing that the query could do about it. */
+const notItsFault = new Set([
+  'WAREHOUSE_UNAVAILABLE',
+  'WAREHOUSE_BUSY',
+  'WAREHOUSE_ACCESS_DENIED',
+  'WAREHOUSE_MISSING',
+  'DISK_FULL',
+])
+
+/** See `Dialect.explainQuery`. */
+export function explainQuery(error: unknown, seconds: number): QueryVerdict | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { code, number = 0, message, lineNumber } = error as DriverError
+  if (number === 1222 || number === 1205)
+    return { code: 'TABLE_BUSY', words: 'A table of the query is being replaced just now. Try again in a moment.' }
+  if (code === 'ETIMEOUT' && !/connect/i.test(message))
+    return { code: 'QUERY_TIMEOUT', words: `The query took longer than ${seconds} seconds and was stopped.` }
+  if (number <= 0 || notItsFault.has(replyTo(error)?.code ?? '')) return undefined
+  if (notAllowed.has(number)) return { code: 'SQL_NOT_ALLOWED', words: message }
+  const place = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}
+  const { column } = error as { column?: number }
+  return { code: 'QUERY_FAILED', words: message, ...place, ...(column !== undefined && { column }) }
+}

@@ -1,0 +1,64 @@
+import type { Connection } from 'tedious'
+import { plain } from '../dialects/sql.ts'
+import type { ClientAccess, Login } from './access.ts'
+import { viewOwner } from './changes.ts'
+import { connected } from './connection.ts'
+import { bracketed, literal } from './names.ts'
+import { isNumber, numbers } from './problems.ts'
+import { send } from './requests.ts'
+
+const unless = (condition: string, statement: string): string => `if ${condition} exec(${literal(statement)})`
+
+type Run = (text: string) => Promise<void>
+/** Answers the one value of a result. */
+type Ask = (text: string) => Promise<unknown>
+
+async function on<Result>(login: Login, work: (run: Run, ask: Ask) => Promise<Result>): Promise<Result> {
+  const connection: Connection = await connected(login)
+  try {
+    const ask: Ask = async (text) => {
+      let found: unknown
+      await send(connection, plain(text), {}, { row: ([cell]) => void (found = cell?.value) }).done
+      return found
+    }
+    return await work((text) => send(connection, plain(text), {}).done, ask)
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * Makes the client's database (or its part of one), its logins and the hidden schema, or mends them. Idempotent. What a login may do is
+ * granted with each schema; beyond its own schemas it has no rights. Answers whether views can belong to a user without rights: Babelfish,
+ * on which this is tried, knows no such users.
+ */
+export async function provision(access: ClientAccess): Promise<{ ownedViews: boolean }> {
+  const { database, ledger, key } = access
+  const users = [access.logins.load, access.logins.read]
+  await on(access.master, async (run) => {
+    if (access.ownDatabase) {
+      await run(unless(`db_id(${literal(database)}) is null`, `create database ${bracketed(database)}`))
+    }
+    for (const { user, password } of users) {
+      const identified = `${bracketed(user)} with password = ${literal(password)}`
+      await run(`create login ${identified}`).catch((error: unknown) => {
+        if (!isNumber(error, numbers.loginExists)) throw error
+        return run(`alter login ${identified}`)
+      })
+    }
+  })
+  return on(access.logins.service, async (run, ask) => {
+    const ownedViews = !(await ask(`select cast(serverproperty('babelfish') as int) as found`))
+    for (const { user } of users)
+      await run(`create user ${bracketed(user)} for login ${bracketed(user)}`).catch((error: unknown) => {
+        if (!isNumber(error, numbers.userExists)) throw error
+        return run(`alter user ${bracketed(user)} with login = ${bracketed(user)}`)
+      })
+    if (ownedViews)
+      await run(
+        unless(`user_id(${literal(viewOwner(key))}) is null`, `create user ${bracketed(viewOwner(key))} without login`),
+      )
+    await run(unless(`schema_id(${literal(ledger)}) is null`, `create schema ${bracketed(ledger)}`))
+    return { ownedViews }
+  })
+}

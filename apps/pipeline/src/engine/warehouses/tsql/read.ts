@@ -1,0 +1,206 @@
+import type { Connection } from 'tedious'
+import { withoutEnd } from '../../../sql-text.ts'
+import type { Batch, ReadColumn, ReadRows } from '../dialects/dialect.ts'
+import { type Sql, sql } from '../dialects/sql.ts'
+import type { Cell } from '../warehouse.ts'
+import { cellReader, losesDigits, resultType } from './cells.ts'
+import { demandOneQuery, piecesOf } from './one-query.ts'
+import { type Bounds, type DriverCell, send } from './requests.ts'
+import { tsqlTokens } from './tokens.ts'
+import { describe } from './types.ts'
+
+interface Asked {
+  text: string
+  values: readonly (string | null)[]
+}
+
+/**
+ * See `Session.read`. The text is sent as it is, and rows that nobody takes are left at the server. Where the driver would lose digits of
+ * a column, it is asked for as text by another query around it.
+ */
+export async function* read(
+  connection: Connection,
+  asked: Asked,
+  batch: Batch,
+  bounds: Bounds,
+): AsyncGenerator<ReadRows> {
+  const text = withoutEnd(asked.text)
+  demandOneQuery(text)
+  let described: readonly ReadColumn[] = await describedBy(connection, { ...asked, text }, bounds)
+  if (!described.some(({ type }) => losesDigits(type))) {
+    try {
+      yield* placed(text, batches(connection, bound(text, asked.values), batch, bounds))
+      return
+    } catch (error) {
+      if (!(error instanceof Rounded)) throw error
+      described = error.columns
+    }
+  }
+  yield* batches(connection, bound(asTexts(text, described), asked.values), batch, bounds, described)
+}
+
+/** Numbers are coming that the driver would round, which the server had not told before. None of them has been shown. */
+class Rounded extends Error {
+  override readonly name = 'Rounded'
+  readonly columns: readonly ReadColumn[]
+
+  constructor(columns: readonly ReadColumn[]) {
+    super('Digits would be lost.')
+    this.columns = columns
+  }
+}
+
+/** The server says the line, and the word that it stumbled over: where that is in the line is the column. */
+async function* placed(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
+  try {
+    yield* rows
+  } catch (error) {
+    const { message = '', lineNumber } = error as { message?: string; lineNumber?: number }
+    const [, word] = /near (?:the keyword )?'([^']+)'|column name '([^']+)'/.exec(message)?.filter(Boolean) ?? []
+    const line = lineNumber ? text.split('\n')[lineNumber - 1] : undefined
+    const found = word && line ? line.indexOf(word) : -1
+    if (found >= 0) Object.assign(error as Error, { column: found + 1 })
+    throw error
+  }
+}
+
+/** A value is as the type that it looks like: a whole number, a number, or text. */
+function bound(text: string, values: readonly (string | null)[]): Sql {
+  const texts = ['']
+  const bindings: (string | number | null)[] = []
+  let copied = 0
+  for (const { kind, text: mark, start, end } of tsqlTokens(text)) {
+    const value = kind === 'parameter' ? values[Number(mark.slice(1)) - 1] : undefined
+    if (value === undefined) continue
+    texts[texts.length - 1] += text.slice(copied, start)
+    bindings.push(asNumber(value))
+    texts.push('')
+    copied = end
+  }
+  texts[texts.length - 1] += text.slice(copied)
+  return { texts, values: bindings }
+}
+
+function asNumber(value: string | null): string | number | null {
+  if (value === null || !/^-?(0|[1-9]\d*)(\.\d+)?$/.test(value)) return value
+  const number = Number(value)
+  return String(number) === value && (Number.isSafeInteger(number) || !Number.isInteger(number)) ? number : value
+}
+
+/** What the server knows of the columns before it runs the query; nothing where it cannot tell, and says why when it runs. */
+async function describedBy(connection: Connection, { text, values }: Asked, bounds: Bounds): Promise<ReadColumn[]> {
+  const { texts, values: bindings } = bound(text, values)
+  const declared = bindings.map(
+    (value, index) =>
+      `@p${index + 1} ${typeof value !== 'number' ? 'nvarchar(max)' : Number.isInteger(value) ? 'bigint' : 'float'}`,
+  )
+  const query = texts.reduce((before, next, index) => `${before}@p${index}${next}`)
+  const columns: ReadColumn[] = []
+  const { done } = send(
+    connection,
+    sql`select name, system_type_name as type from sys.dm_exec_describe_first_result_set(${query}, ${declared.join(', ') || null}, 0)
+      where is_hidden = 0 order by column_ordinal`,
+    bounds,
+    {
+      row: ([name, type]) => {
+        const written = textOf(type!.value, 'nvarchar(max)').replace(/^numeric/, 'decimal')
+        columns.push({ name: textOf(name!.value, ''), type: written, ...describe(written) })
+      },
+    },
+  )
+  await done.catch(() => bounds.signal?.throwIfAborted())
+  return columns
+}
+
+const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise)
+
+/**
+ * Decimals as their text, in the order of the query. The server promises that order of the outer query alone, and keeps it here:
+ * nothing is sorted or joined between.
+ */
+function asTexts(text: string, columns: readonly ReadColumn[]): string {
+  const { before, body, ordered, bounded, behind } = piecesOf(text)
+  const names = columns.map((_column, index) => `c${index + 1}`)
+  const shown = columns.map(({ type }, index) =>
+    losesDigits(type) ? `convert(varchar(60), ${names[index]}${type.includes('money') ? ', 2' : ''})` : names[index]!,
+  )
+  const inside = ordered && !bounded ? `${body}\noffset 0 rows` : body
+  return `${before}select ${shown.join(', ')} from (\n${inside}\n) as asked(${names.join(', ')}) ${behind}`
+}
+
+/** `known` is what the columns are where the server sends their texts. */
+async function* batches(
+  connection: Connection,
+  statement: Sql,
+  batch: Batch,
+  bounds: Bounds,
+  known?: readonly ReadColumn[],
+): AsyncGenerator<ReadRows> {
+  let columns: ReadColumn[] | undefined
+  let readers: ((value: unknown) => Cell)[] = []
+  let taken: { rows: Cell[][]; bytes: number } = { rows: [], bytes: 0 }
+  let failure: { error: unknown } | undefined
+  let ended = false
+  let moved = Promise.withResolvers<void>()
+  const { request, done } = send(connection, statement, bounds, {
+    columns(found) {
+      // Of a second result nothing is shown: there is but one query.
+      if (columns) return
+      columns = found.map((each, index) => known?.[index] ?? columnOf(each))
+      readers = columns.map((column) => cellReader(column.type, column))
+      if (known || !columns.some(({ type }) => losesDigits(type))) return
+      failure = { error: new Rounded(columns) }
+      request.cancel()
+    },
+    row(cells) {
+      try {
+        taken.rows.push(cells.map(({ value }, index) => readers[index]!(value)))
+      } catch (error) {
+        failure = { error }
+        request.cancel()
+      }
+      taken.bytes += sizeOf(cells)
+      if (taken.rows.length < batch.rows && taken.bytes < batch.bytes()) return
+      request.pause()
+      moved.resolve()
+    },
+  })
+  const whole = done
+    .catch((error: unknown) => (failure ??= { error }))
+    .finally(() => {
+      ended = true
+      moved.resolve()
+    })
+  try {
+    for (let first = true; ; first = false) {
+      await moved.promise
+      if (failure) throw failure.error
+      const { rows, bytes } = taken
+      if (columns && (first || rows.length > 0)) yield { columns, rows, bytes }
+      if (ended) return
+      taken = { rows: [], bytes: 0 }
+      moved = Promise.withResolvers()
+      if (ended) return
+      request.resume()
+    }
+  } finally {
+    if (!ended) {
+      request.resume()
+      request.cancel()
+      await whole
+    }
+  }
+}
+
+function columnOf(described: DriverCell['metadata']): ReadColumn {
+  const type = resultType(described)
+  return { name: described.colName, type, ...describe(type) }
+}
+
+/** About as many bytes as the cells are as text. */
+function sizeOf(cells: readonly DriverCell[]): number {
+  let bytes = 0
+  for (const { value } of cells)
+    bytes += typeof value === 'string' ? value.length : Buffer.isBuffer(value) ? 2 * value.length : 8
+  return bytes
+}

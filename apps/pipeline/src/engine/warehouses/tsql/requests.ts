@@ -1,0 +1,75 @@
+import { type Connection, Request, TYPES } from 'tedious'
+import type { Described } from './cells.ts'
+import { type Sql, textOf, type Value } from '../dialects/sql.ts'
+
+/** Rows of a result as the driver gives them: each cell with the description of its column. */
+export interface DriverCell {
+  value: unknown
+  metadata: Described
+}
+
+/** How long a statement may take, and who may end it. */
+export interface Bounds {
+  signal?: AbortSignal | undefined
+  seconds?: number | undefined
+}
+
+/** Is told of each column and row as they come; may pause and cancel the request. */
+export interface Listener {
+  columns?(columns: readonly DriverCell['metadata'][]): void
+  row?(cells: readonly DriverCell[]): void
+}
+
+const typeOf = (value: Value) =>
+  typeof value === 'boolean'
+    ? TYPES.Bit
+    : typeof value !== 'number'
+      ? TYPES.NVarChar
+      : Number.isInteger(value)
+        ? TYPES.BigInt
+        : TYPES.Float
+
+/** One statement, sent. Without values it is a batch by itself, as the server wants some statements to be. */
+export function send(
+  connection: Connection,
+  statement: Sql,
+  { signal, seconds }: Bounds,
+  listener: Listener = {},
+): { request: Request; done: Promise<void> } {
+  const done = Promise.withResolvers<void>()
+  const request = new Request(
+    textOf(statement, (number) => `@p${number}`),
+    (error) => (error ? done.reject(error) : done.resolve()),
+  )
+  for (const [index, value] of statement.values.entries()) request.addParameter(`p${index + 1}`, typeOf(value), value)
+  if (listener.columns)
+    request.on('columnMetadata', (columns) => listener.columns!(columns as unknown as DriverCell['metadata'][]))
+  if (listener.row) request.on('row', (cells) => listener.row!(cells as unknown as DriverCell[]))
+  // A lost connection ends what it was doing without a word.
+  const lost = () => done.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
+  const stop = () => request.cancel()
+  // The driver's own clock stops with the first row.
+  let late = false
+  const clock =
+    seconds === undefined
+      ? undefined
+      : setTimeout(() => {
+          late = true
+          request.cancel()
+        }, seconds * 1_000)
+  connection.once('end', lost)
+  signal?.addEventListener('abort', stop, { once: true })
+  if (statement.values.length === 0) connection.execSqlBatch(request)
+  else connection.execSql(request)
+  const ended = done.promise
+    .catch((error: unknown) => {
+      signal?.throwIfAborted()
+      throw late ? Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' }) : error
+    })
+    .finally(() => {
+      clearTimeout(clock)
+      connection.off('end', lost)
+      signal?.removeEventListener('abort', stop)
+    })
+  return { request, done: ended }
+}

@@ -1,0 +1,83 @@
+import type { Connection } from 'tedious'
+import type { Batch, Opening, ReadRows, Session } from '../dialects/dialect.ts'
+import { plain, type Sql } from '../dialects/sql.ts'
+import type { ClientAccess } from './access.ts'
+import { connected } from './connection.ts'
+import { read } from './read.ts'
+import { type Bounds, send } from './requests.ts'
+
+/** Milliseconds that a change of tables waits for whoever reads them. */
+const patience = 10_000
+
+/** See `Dialect.open`. */
+export async function openSession(access: ClientAccess, { role, signal, seconds }: Opening): Promise<Session> {
+  signal?.throwIfAborted()
+  const connection = await connected(access.logins[role])
+  return new TsqlSession(connection, { signal, seconds })
+}
+
+export class TsqlSession implements Session {
+  readonly #connection: Connection
+  readonly #bounds: Bounds
+
+  constructor(connection: Connection, bounds: Bounds) {
+    this.#connection = connection
+    this.#bounds = bounds
+  }
+
+  async execute(statement: Sql): Promise<void> {
+    this.#bounds.signal?.throwIfAborted()
+    await send(this.#connection, statement, this.#bounds).done
+  }
+
+  async rows<Row>(statement: Sql): Promise<Row[]> {
+    this.#bounds.signal?.throwIfAborted()
+    const rows: Row[] = []
+    await send(this.#connection, statement, this.#bounds, {
+      row: (cells) =>
+        void rows.push(
+          Object.fromEntries(
+            cells.map(({ metadata, value }) => [
+              metadata.colName,
+              metadata.type.name.startsWith('Int') ? numberIfExact(value) : value,
+            ]),
+          ) as Row,
+        ),
+    }).done
+    return rows
+  }
+
+  /** An error ends the transaction at the server too. */
+  async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+    await this.execute(plain(`set lock_timeout ${patience}`))
+    await this.#step('beginTransaction')
+    try {
+      const result = await work()
+      await this.#step('commitTransaction')
+      return result
+    } catch (error) {
+      await this.#step('rollbackTransaction').catch(() => {})
+      throw error
+    }
+  }
+
+  read(text: string, values: readonly (string | null)[], batch: Batch): AsyncIterable<ReadRows> {
+    return read(this.#connection, { text, values }, batch, this.#bounds)
+  }
+
+  #step(step: 'beginTransaction' | 'commitTransaction' | 'rollbackTransaction'): Promise<void> {
+    const done = Promise.withResolvers<void>()
+    this.#connection[step]((error?: Error | null) => (error ? done.reject(error) : done.resolve()))
+    return done.promise
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#connection.close()
+  }
+}
+
+/** The driver gives whole numbers of 64 bits as text. */
+function numberIfExact(value: unknown): unknown {
+  const number = Number(value)
+  return typeof value === 'string' && Number.isSafeInteger(number) ? number : value
+}

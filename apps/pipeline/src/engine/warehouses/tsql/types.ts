@@ -1,0 +1,147 @@
+import type { DataType } from '@sluice/contracts'
+import type { SqlType, Types } from '../dialects/dialect.ts'
+import type { StoredType } from '../warehouse.ts'
+
+/** What the server’s decimal can hold. */
+const mostDigits = 38
+
+/** A decimal that says nothing of its size: there is no number without bounds. */
+export const anyDecimal: SqlType = 'decimal(38,20)'
+
+export const longText: SqlType = 'nvarchar(max)'
+
+/** A character may take two of the units that the server counts. */
+const texts: Partial<Record<DataType, SqlType>> = {
+  CHARACTER_11: 'nvarchar(22)',
+  VARCHAR_50: 'nvarchar(100)',
+  VARCHAR_255: 'nvarchar(510)',
+}
+
+const byDataType: Partial<Record<DataType, SqlType>> = {
+  SMALLINT: 'smallint',
+  INTEGER: 'int',
+  BIGINT: 'bigint',
+  FLOAT: 'real',
+  DOUBLE: 'float',
+  BOOLEAN: 'bit',
+  DATE: 'date',
+  TIMESTAMP: 'datetime2(6)',
+  TIMESTAMPTZ: 'datetimeoffset(6)',
+  ...texts,
+}
+
+/** What queries come upon besides what we make. */
+const others: Record<SqlType, DataType> = {
+  tinyint: 'SMALLINT',
+  money: 'DECIMAL',
+  smallmoney: 'DECIMAL',
+  datetime: 'TIMESTAMP',
+  smalldatetime: 'TIMESTAMP',
+  json: 'JSONB',
+}
+
+export const types: Types = { sqlType, describe, widest, isText, longText }
+
+export function sqlType({ dataType, precision, scale = 0 }: StoredType): SqlType {
+  if (dataType !== 'DECIMAL') return byDataType[dataType] ?? longText
+  return precision === undefined ? anyDecimal : decimal(precision, scale)
+}
+
+export function describe(type: SqlType): StoredType {
+  if (type === anyDecimal) return { dataType: 'DECIMAL' }
+  const [precision, scale] = digitsOf(type)
+  if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale: scale! }
+  const known = (Object.entries(byDataType) as [DataType, SqlType][]).find(([, sql]) => sql === type)
+  const bare = type.replace(/\(.*/, '')
+  if (bare === 'money') return { dataType: 'DECIMAL', precision: 19, scale: 4 }
+  if (bare === 'smallmoney') return { dataType: 'DECIMAL', precision: 10, scale: 4 }
+  if (known) return { dataType: known[0] }
+  if (bare === 'datetime2') return { dataType: 'TIMESTAMP' }
+  if (bare === 'datetimeoffset') return { dataType: 'TIMESTAMPTZ' }
+  return { dataType: others[bare] ?? 'TEXT' }
+}
+
+export function isText(type: SqlType): boolean {
+  return /^n?(var)?char|^n?text/.test(type)
+}
+
+const integers = ['smallint', 'int', 'bigint']
+const integerDigits: Record<SqlType, number> = { smallint: 5, int: 10, bigint: 19 }
+const times = ['date', 'datetime2(6)', 'datetimeoffset(6)']
+const floats = ['real', 'float']
+
+/**
+ * The narrowest type that holds every value of both without loss, text at the end. A float with a whole number of up to 32 bits is a
+ * double; with what a double rounds it is text, since a decimal has bounds here.
+ */
+export function widest(one: SqlType, other: SqlType): SqlType {
+  if (one === other) return one
+  for (const family of [integers, times])
+    if (family.includes(one) && family.includes(other))
+      return family[Math.max(family.indexOf(one), family.indexOf(other))]!
+  if (isText(one) && isText(other)) return lengthOf(one) > lengthOf(other) ? one : other
+  if (floats.includes(one) || floats.includes(other)) {
+    const exact = [one, other].every((type) => floats.includes(type) || type === 'smallint' || type === 'int')
+    return exact ? 'float' : longText
+  }
+  const shapes = [one, other].map(digitsAround)
+  if (shapes.some((shape) => shape === undefined)) return longText
+  const before = Math.max(...shapes.map((shape) => shape!.before))
+  const after = Math.max(...shapes.map((shape) => shape!.after))
+  return decimal(before + after, after)
+}
+
+function digitsAround(type: SqlType): { before: number; after: number } | undefined {
+  if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
+  const [precision, scale] = digitsOf(type)
+  return precision === undefined ? undefined : { before: precision - scale!, after: scale! }
+}
+
+/** In the units of the server. */
+function lengthOf(type: SqlType): number {
+  const [, length] = /\((\d+|max)\)$/.exec(type) ?? []
+  return length === undefined || length === 'max' ? Number.POSITIVE_INFINITY : Number(length)
+}
+
+/** A number of more digits than the server has is kept as its text. */
+function decimal(precision: number, scale: number): SqlType {
+  if (precision > mostDigits || scale > precision) return longText
+  return precision >= 1 && scale >= 0 ? `decimal(${precision},${scale})` : anyDecimal
+}
+
+/** Digits in all and behind the point of a decimal. */
+export function digitsOf(type: SqlType): [precision?: number, scale?: number] {
+  const [, precision, scale = '0'] = /^(?:decimal|numeric)\((\d+)(?:,\s*(\d+))?\)$/.exec(type) ?? []
+  return precision === undefined ? [] : [Number(precision), Number(scale)]
+}
+
+/** As the server's catalogue has a column: `max_length` in bytes, -1 for max. */
+export interface CatalogueType {
+  type: string
+  max_length: number
+  precision: number
+  scale: number
+}
+
+/** A type as SQL writes it. */
+export function typeText({ type, max_length: bytes, precision, scale }: CatalogueType): SqlType {
+  switch (type) {
+    case 'decimal':
+    case 'numeric':
+      return `decimal(${precision},${scale})`
+    case 'datetime2':
+    case 'datetimeoffset':
+    case 'time':
+      return `${type}(${scale})`
+    case 'nvarchar':
+    case 'nchar':
+      return `${type}(${bytes === -1 ? 'max' : bytes / 2})`
+    case 'varchar':
+    case 'char':
+    case 'varbinary':
+    case 'binary':
+      return `${type}(${bytes === -1 ? 'max' : bytes})`
+    default:
+      return type
+  }
+}

@@ -1,0 +1,58 @@
+import { type Setting, SettingsProblem, url } from '@sluice/process'
+import type { RedshiftSettings } from './engine/warehouses/redshift/access.ts'
+
+const given = (pattern: RegExp, wanted: string, secret = false): Setting<string | undefined> => ({
+  secret,
+  fallback: undefined,
+  parse(text) {
+    if (!pattern.test(text)) throw new Error(`must be ${wanted}`)
+    return text
+  },
+})
+
+/** A cluster, with a superuser, and the bucket through which rows go there. None: no schema can be in it. */
+export const redshiftShape = {
+  REDSHIFT_URL: {
+    secret: true,
+    fallback: undefined,
+    parse: (text: string) => url(['postgres:', 'postgresql:']).parse(text),
+  } satisfies Setting<string | undefined>,
+  REDSHIFT_STAGING: given(
+    /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9_./-]*)?$/,
+    'a bucket and a prefix, like s3://bucket/prefix',
+  ),
+  /** What the cluster reads the bucket as. */
+  REDSHIFT_ROLE: given(
+    /^(default|arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+(,arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+)*)$/,
+    'the ARN of a role, like arn:aws:iam::123456789012:role/loader, or the word default',
+  ),
+  REDSHIFT_REGION: given(/^[a-z]{2}(-[a-z]+)+-\d$/, 'the region of the bucket, like eu-west-1'),
+  REDSHIFT_ACCESS_KEY_ID: given(/^\S+$/, 'an access key without blanks', true),
+  REDSHIFT_SECRET_ACCESS_KEY: given(/^\S+$/, 'a secret key without blanks', true),
+  /** Where the bucket is asked, when it is not at Amazon's usual address. */
+  REDSHIFT_STAGING_ENDPOINT: {
+    fallback: undefined,
+    parse: (text: string) => url(['http:', 'https:']).parse(text),
+  } satisfies Setting<string | undefined>,
+}
+
+type Values = Readonly<Record<keyof typeof redshiftShape, string | undefined>>
+
+/** All of them or none. Throws `SettingsProblem` naming what is missing. */
+export function redshiftOf(values: Values): RedshiftSettings | undefined {
+  const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
+  if (REDSHIFT_URL === undefined) return undefined
+  const needed = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }
+  const missing = Object.entries(needed).filter(([, value]) => value === undefined)
+  if (missing.length > 0)
+    throw new SettingsProblem(missing.map(([name]) => `${name} is required where there is REDSHIFT_URL`))
+  return {
+    url: REDSHIFT_URL,
+    staging: REDSHIFT_STAGING!,
+    role: values.REDSHIFT_ROLE ?? 'default',
+    region: REDSHIFT_REGION!,
+    accessKey: REDSHIFT_ACCESS_KEY_ID!,
+    secretKey: REDSHIFT_SECRET_ACCESS_KEY!,
+    endpoint: values.REDSHIFT_STAGING_ENDPOINT,
+  }
+}

@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { checker, pipelineOperations, pipelineTypes, pipelineVariants, type Signature } from '@sluice/contracts'
+import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { datasetForm } from './good-public-datasets.ts'
+
+/** A body as the docs show it, and what is asked with it. */
+interface Example {
+  page: string
+  method: string
+  path: string
+  text: string
+}
+
+const docs = new URL('../../../../docs/', import.meta.url)
+const examples = globSync('*.md', { cwd: docs.pathname }).flatMap((page): Example[] => {
+  const blocks = readFileSync(new URL(page, docs), 'utf8').matchAll(/^ *```json (\w+) (\S+)\n(.*?)^ *```$/gms)
+  return [...blocks].map(([, method = '', path = '', text = '']) => ({
+    page,
+    method: method.toLowerCase(),
+    path,
+    text,
+  }))
+})
+const named = (found: Example[]) =>
+  found.map((one): [string, Example] => [`${one.page}: ${one.path} ${typeOf(one)}`, one])
+const typeOf = ({ text }: Example): string => /"type": "(\w+)"/.exec(text)?.[1] ?? ''
+const pipelines = examples.filter(({ path }) => path === '/data-pipelines')
+const lookups = examples.filter(({ path }) => path.startsWith('/lookups/'))
+
+/** With what the docs leave to whoever reads them: objects, all with one id, and secrets. */
+function bodyOf({ text }: Example, id: string = randomUUID()): any {
+  return JSON.parse(text.replaceAll(/"(id|uid)": "…"/g, `"$1": "${id}"`).replaceAll('"…"', '"a-secret"'))
+}
+
+const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
+const signatureOf = ({ method, path }: Example): Signature | undefined =>
+  signatures.find((one) => one.method === method && new RegExp(`^${one.path.replaceAll(/:\w+/g, '[^/]+')}$`).test(path))
+
+let service: Service
+let owner: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService()
+  const { id } = await service.identity.client()
+  const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_PUBLIC_DATASET_CATALOG'] as const
+  owner = service.as(await service.identity.person(id, [...roles]))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+  const form = owner.post('/public-datasets?wait=0').type('multipart/form-data; boundary=x')
+  await form.send(datasetForm('world_population')).expect(201)
+})
+afterAll(() => service?.stop())
+
+it.each(named(examples))('%s is what its contract takes', (_name, example) => {
+  const { body } = signatureOf(example)!
+  expect(checker(body!)(bodyOf(example))).not.toHaveProperty('violations')
+})
+
+it.each(named(pipelines))('%s is saved', async (_name, example) => {
+  const { body } = await owner.post('/data-pipelines').send(bodyOf(example, schema)).expect(201)
+  expect(body.type).toBe(typeOf(example))
+})
+
+it('there is one of each type of pipeline, and a look-up for each that is looked through before it is saved', () => {
+  expect([...new Set(pipelines.map(typeOf))].toSorted()).toEqual(pipelineTypes.toSorted())
+  const looked = pipelineVariants.filter(({ own }) => own.some((field) => /^(apiSource|jdbcSource)$/.test(field)))
+  const found = lookups.map(({ path }) => path.split('/')[2])
+  expect([...new Set(found)].toSorted()).toEqual(looked.map(({ type }) => type).toSorted())
+})
+
+it.each(named(lookups))('%s gets as far as the source', async (_name, example) => {
+  const body = bodyOf(example)
+  // Nobody is there: who is meant in the docs is not to be asked by a test.
+  const nobody = body.url
+    ? { url: 'http://127.0.0.1:1' }
+    : { jdbcSource: { ...body.jdbcSource, hostname: '127.0.0.1', port: 1 } }
+  const answer = await owner.post(example.path).send({ ...body, ...nobody })
+  expect([answer.status, answer.body.detail]).toEqual([422, expect.stringMatching(/127\.0\.0\.1|cannot read from/)])
+})

@@ -1,0 +1,117 @@
+import { readdir } from 'node:fs/promises'
+import { request, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import { describe, expect, it } from '@jest/globals'
+import { until } from '../engine/worker-process.ts'
+import { librarians, limit, newKey, pointers, rows } from './public-datasets.scene.ts'
+
+/** No worker is there: whatever a form says is answered before anything is loaded. */
+const scene = librarians()
+const filesOnDisk = () => readdir(join(scene.service.stack.filesDirectory, 'uploads'))
+
+describe('a form', () => {
+  const part = (name: string, value: string, file = '') =>
+    `--x\r\nContent-Disposition: form-data; name="${name}"${file && `; filename="${file}"`}\r\n\r\n${value}\r\n`
+  const head = (key: string) => part('key', key) + part('name', 'a')
+  const end = '--x--\r\n'
+  const sent = (body: string, type = 'multipart/form-data; boundary=x') =>
+    scene.owner.post('/public-datasets?wait=0').set('content-type', type).send(body)
+
+  it.each([
+    ['without a file', (key: string) => head(key) + end, ['/file']],
+    ['with text for a file', (key: string) => head(key) + part('file', rows) + end, ['/file']],
+    ['with a file of another name', (key: string) => head(key) + part('upload', rows, 'a.csv') + end, ['/upload']],
+    ['without its fields', () => part('file', rows, 'a.csv') + end, ['/key', '/name']],
+    ['with a field twice', (key: string) => head(key) + part('name', 'b') + part('file', rows, 'a') + end, ['/name']],
+    [
+      'with a huge field',
+      (key: string) => head(key) + part('source', 'a'.repeat(70_000)) + part('file', rows, 'a') + end,
+      ['/source'],
+    ],
+    [
+      'with an unknown field',
+      (key: string) => head(key) + part('__proto__', 'b') + part('file', rows, 'a') + end,
+      ['/__proto__'],
+    ],
+    ['with a key that is none', () => head('../../etc') + part('file', rows, 'a') + end, ['/key']],
+    [
+      'with a field behind the file',
+      (key: string) => head(key) + part('file', rows, 'a') + part('owner', 'b') + end,
+      ['/owner'],
+    ],
+    ['with two files', (key: string) => head(key) + part('file', rows, 'a') + part('file', rows, 'b') + end, ['/']],
+  ])('%s is refused, and leaves nothing', async (_what, form, wrong) => {
+    const before = await filesOnDisk()
+    const key = newKey()
+    const answer = await sent(form(key)).expect(400)
+    expect(pointers(answer.body)).toEqual(expect.arrayContaining(wrong))
+    await scene.owner.get(`/public-datasets/${key}`).expect(404)
+    expect(await filesOnDisk()).toEqual(before)
+  })
+
+  it('that ends before its end is refused, and leaves nothing', async () => {
+    const before = await filesOnDisk()
+    for (const cut of [head(newKey()), head(newKey()) + part('file', rows, 'a.csv').slice(0, -10), '--x\r\n', '']) {
+      const { status } = await sent(cut)
+      expect([cut, status]).toEqual([cut, 400])
+    }
+    expect(await filesOnDisk()).toEqual(before)
+  })
+
+  it('has to be one, in the open', async () => {
+    await sent('{}', 'application/json').expect(415)
+    await sent('a', 'multipart/form-data').expect(415)
+    await sent(head(newKey()) + end, 'multipart/mixed; boundary=x').expect(415)
+  })
+
+  it('with an empty file, or one that is too large, is refused', async () => {
+    const before = await filesOnDisk()
+    await sent(head(newKey()) + part('file', '', 'a.csv') + end).expect(422)
+    await sent(head(newKey()) + part('file', 'a\n'.repeat(limit), 'a.csv') + end).expect(413)
+    expect(await filesOnDisk()).toEqual(before)
+  })
+
+  it('names no place outside of the folder of uploads', async () => {
+    const key = newKey()
+    await sent(head(key) + part('file', rows, '../../../../tmp/evil\u0007.csv') + end).expect(201)
+    const { name } = await scene.service.stack.db
+      .selectFrom('uploaded_files as f')
+      .innerJoin('public_datasets as d', 'd.pipeline_id', 'f.pipeline_id')
+      .select('f.name')
+      .where('d.key', '=', key)
+      .executeTakeFirstOrThrow()
+    expect(name).toBe('evil.csv')
+  })
+
+  it('whose sender goes away leaves nothing', async () => {
+    const before = await filesOnDisk()
+    const key = newKey()
+    const asking = request(`${scene.service.url}/api/v1/public-datasets`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${scene.token}`, 'content-type': 'multipart/form-data; boundary=x' },
+    })
+    asking.on('error', () => {})
+    asking.write(head(key) + part('file', rows.repeat(1000), 'a.csv').slice(0, -2))
+    await until(async () => (await filesOnDisk()).length > before.length)
+    asking.destroy()
+    await until(async () => (await filesOnDisk()).length === before.length)
+    await scene.owner.get(`/public-datasets/${key}`).expect(404)
+  })
+
+  it('is streamed: an answer comes though the file never ends', async () => {
+    const asking = request(`${scene.service.url}/api/v1/public-datasets`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${scene.token}`, 'content-type': 'multipart/form-data; boundary=x' },
+    })
+    const answer = new Promise<any>((resolve, reject) => {
+      asking.once('error', reject)
+      asking.once('response', (response: IncomingMessage) => {
+        json(response).then(resolve, reject)
+      })
+    })
+    asking.write(part('key', 'No Key') + part('file', rows, 'a.csv').slice(0, -2))
+    expect(pointers(await answer)).toEqual(expect.arrayContaining(['/key', '/name']))
+    asking.destroy()
+  })
+})

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { fill } from './view-under-test.ts'
+import { viewsUnderTest } from './views.scene.ts'
+
+let worker: WorkerProcess
+// Said before the scene's own: the worker ends while its database is still there.
+afterAll(() => worker?.[Symbol.asyncDispose]())
+const scene = viewsUnderTest()
+const { create, rowsOf } = scene
+beforeAll(async () => {
+  worker = await spawnWorker(scene.service.environment)
+})
+
+const run = async (id: string) => {
+  const { body } = await scene.owner.post(`/views/${id}/run`).expect(202)
+  const ended = async () => {
+    const { body: runs } = await scene.owner.get(`/views/${id}/runs`).expect(200)
+    return runs.find(({ taskId, finished }: any) => taskId === body.data.taskId && finished)
+  }
+  return until(ended, { within: 60_000 })
+}
+
+describe('a run of a view', () => {
+  it('fills a materialised one anew, and tells of views behind it that are older than their sources', async () => {
+    const types = { id: 'INTEGER', region: 'TEXT' }
+    const first = await create(`select count(*)::int as n from ${scene.place.table}`, { materialized: true })
+    const second = await create(`select n * 10 as n from ${first.dataWarehouseViewName}`, { materialized: true })
+    await fill(scene.service, scene.client, scene.place, { types, rows: [[1, 'west']] })
+    expect(await rowsOf(first.id)).toEqual([[3]])
+    const pipelines = scene.service.stack.db
+      .selectFrom('data_pipelines')
+      .select('id')
+      .where('uid', '=', scene.place.pipeline)
+    const { id: runnable_id } = await pipelines.executeTakeFirstOrThrow()
+    await scene.service.stack.db
+      .insertInto('runs')
+      .values({
+        runnable_id,
+        client: scene.client,
+        trigger: 'MANUAL',
+        state: 'OK',
+        finished_at: new Date(),
+        input: '{}',
+      })
+      .execute()
+    const stale = await run(second.id)
+    expect(stale).toMatchObject({ status: 'OK', rowsWritten: 1 })
+    expect(stale.message).toMatch(`older than their own sources: ${first.name}.`)
+    expect((await run(first.id)).message).toBe(`Filled ${first.qualifiedDataWarehouseViewName} anew: 1 row.`)
+    expect((await run(second.id)).message).not.toContain('older')
+    expect(await rowsOf(second.id)).toEqual([[10]])
+    const { body } = await scene.owner.get(`/views/${second.id}`).expect(200)
+    expect(body.status).toMatchObject({ lastRunStatus: 'OK', lastRunSuccess: expect.any(String) })
+  })
+
+  it('shows that a plain one can be read, or why not', async () => {
+    const view = await create(`select 1 / (id - id) as a from ${scene.place.table}`)
+    expect(await run(view.id)).toMatchObject({ status: 'FAILED', message: expect.stringContaining('division by zero') })
+    expect((await run((await create('select 1 as a')).id)).message).toContain('can be read: 1 column.')
+  })
+
+  it('makes it again where the warehouse has lost it', async () => {
+    const view = await create('select 5 as a', { materialized: true })
+    const warehouse = await scene.service.stack.warehouses.open(scene.client)
+    await warehouse.dropView(scene.place.schemaName, view.dataWarehouseViewName)
+    expect((await scene.owner.get(`/views/${view.id}/data`).expect(404)).body.detail).toContain('run it')
+    expect(await run(view.id)).toMatchObject({ status: 'OK', rowsWritten: 1 })
+    expect(await rowsOf(view.id)).toEqual([[5]])
+  })
+
+  it('fills what takes longer than anybody waits for', async () => {
+    const view = await create('select pg_sleep(12)::text as a', { materialized: true })
+    expect(view.status.lastRunStatus).toMatch(/QUEUED|RUNNING/)
+    await until(async () => (await scene.owner.get(`/views/${view.id}`)).body.status.lastRunStatus === 'OK')
+    expect(await rowsOf(view.id)).toEqual([['']])
+  }, 60_000)
+})

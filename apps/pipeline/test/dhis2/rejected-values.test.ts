@@ -1,0 +1,67 @@
+import { describe, expect, it } from '@jest/globals'
+import { firstAnswer, standInForEach } from './stand-in-for-each.ts'
+import { columnsOf, fine, pushed } from './pushed.ts'
+
+const { start } = standInForEach()
+
+describe('what DHIS2 says of single values', () => {
+  const rows = [
+    ['f7n9E0hX8qk', '202601', 'unit1', 5],
+    ['f7n9E0hX8qk', '202601', 'unit2', 'many'],
+    ['f7n9E0hX8qk', '202601', 'missing1', 5],
+    ['nowhere', '202601', 'unit1', 5],
+    ['f7n9E0hX8qk', '202602', 'unit2', 'many'],
+  ]
+
+  it.each([
+    ['2.36.12', 'The bare summary of before 2.38, whose conflicts name objects', false],
+    ['2.41.3', 'a web message with status 409 although the rest is stored', true],
+  ])('by %s is kept row by row: %s', async (version, _form, codes) => {
+    const dhis2 = await start({ version })
+    const { result, rejected, told } = await pushed(dhis2, { rows })
+    expect(result).toMatchObject({ sent: 5, imported: 1, ignored: 4, rejected: 4 })
+    expect(told.rejected).toBe(4)
+    const found = rejected.toSorted((one, other) => one.line - other.line)
+    expect(found.map(({ line, reason }) => [line, reason])).toEqual([
+      [2, codes ? 'E7619: Data value is not numeric' : 'Data value is not numeric'],
+      [3, codes ? 'E7612: Organisation unit not found: missing1' : 'Organisation unit not found: missing1'],
+      [4, codes ? 'E7610: Data element not found or not accessible' : 'Data element not found or not accessible'],
+      [5, codes ? 'E7619: Data value is not numeric' : 'Data value is not numeric'],
+    ])
+    expect(found[0]).toMatchObject({
+      ...(codes && { column: 'value' }),
+      raw: '{"dataElement":"f7n9E0hX8qk","period":"202601","orgUnit":"unit2","value":"many"}',
+    })
+    expect(dhis2.stored.size).toBe(1)
+  })
+
+  it('by 2.43 comes with status 200, after values were sent by the data sets that their elements are in', async () => {
+    const dhis2 = await start({ version: '2.43.0' })
+    const { result, rejected } = await pushed(dhis2, { rows: [...rows, ['UOlfIjgN8X6', '202601', 'unit1', 'fine']] })
+    expect(dhis2.imports().map(({ body, query }) => [JSON.parse(body).dataSet, query.get('dataSetIdScheme')])).toEqual([
+      ['BfMAe6Itzgt', 'UID'],
+      ['lyLU2wR22tC', 'UID'],
+    ])
+    expect(result).toMatchObject({ rows: 6, sent: 5, imported: 0, updated: 2, rejected: 4 })
+    expect(rejected.find(({ line }) => line === 4)).toMatchObject({
+      column: 'dataElement',
+      reason: 'Data element nowhere is in no data set that the user of DHIS2 may see.',
+    })
+  })
+
+  it('is not asked for where the view names data sets itself', async () => {
+    const dhis2 = await start({ version: '2.43.0' })
+    const columns = columnsOf('dx', 'pe', 'ou', 'value', 'data_set')
+    await pushed(dhis2, { columns, rows: [['f7n9E0hX8qk', '202601', 'unit1', 5, 'BfMAe6Itzgt']] })
+    expect(dhis2.requests.map(({ path }) => path)).not.toContain('/dhis/api/dataSets')
+    expect(JSON.parse(dhis2.imports()[0]!.body).dataSet).toBe('BfMAe6Itzgt')
+  })
+
+  it('does not take forever where conflicts and rows are many', async () => {
+    const conflicts = Array.from({ length: 5_000 }, (_, index) => ({ object: '202601', value: `Reason ${index}` }))
+    const body = { status: 'WARNING', importCount: { imported: 0, ignored: 9_000, updated: 0, deleted: 0 }, conflicts }
+    const dhis2 = await start(firstAnswer({ status: 409, body }))
+    const { result, rejected } = await pushed(dhis2, { rows: fine(9_000) })
+    expect([result.rejected, rejected.length]).toEqual([9_000, 20_000])
+  }, 10_000)
+})

@@ -1,0 +1,15 @@
+import { afterEach } from '@jest/globals'
+import { type Dhis2StandIn, type Instead, startDhis2 } from './dhis2-stand-in.ts'
+
+/** Stand-ins of DHIS2 that end with the test that started them. */
+export function standInForEach() {
+  let standIn: Dhis2StandIn | undefined
+  afterEach(() => standIn?.stop())
+  return { start: async (...given: Parameters<typeof startDhis2>) => (standIn = await startDhis2(...given)) }
+}
+
+/** Says this to the first import, and to whatever else it is asked what DHIS2 would. */
+export const firstAnswer = (answer: Instead) => ({
+  instead: ({ path }: { path: string }, count: number) =>
+    path === '/dhis/api/dataValueSets' && count === 1 ? answer : undefined,
+})

@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from '@jest/globals'
+import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
+import type { Reading } from '../../src/engine/sources/reading.ts'
+import type { RejectedRow, Report } from '../../src/engine/sources/source.ts'
+import { openSources } from '../../src/engine/sources/sources.ts'
+import { type ScratchWarehouse, word } from '../scratch-warehouse.ts'
+import { allowedHere } from './allowed-here.ts'
+import { hasty, silent } from './reading-scene.ts'
+
+export const never = new AbortController().signal
+
+/** Sources as a worker has them and a warehouse, with everything that is said between the two. */
+export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, 'warehouse' | 'superuser'>) {
+  const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-rig-'))
+  const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty })
+  const said: string[] = []
+  const rejected: RejectedRow[] = []
+  const report: Report = {
+    ...silent,
+    reject: (row) => void (rejected.push(row), said.push(row.raw, row.reason)),
+    startOver: async () => void (rejected.length = 0),
+    log: (_level, _importance, message) => void said.push(message),
+  }
+  const rig = {
+    sources,
+    said,
+    rejected,
+    /** Each test has a table of its own. */
+    table: word('rows_'),
+    async load(asked: Reading, mode: 'FULL' | 'INCREMENTAL' = 'FULL', signal = never) {
+      rejected.length = 0
+      const { table } = rig
+      const cursor = await warehouse.findCursor('health', table)
+      const reading: Reading = { ...asked, table, mode, ...(cursor !== undefined && { cursor }) }
+      const merged = mode === 'INCREMENTAL' && (await sources.increments(reading))
+      try {
+        return await loadFeeds({
+          feeds: sources.read(reading, report, signal),
+          warehouse,
+          target: { schema: 'health', table },
+          run: word('run'),
+          attempt: 1,
+          stillOurs: async () => true,
+          signal,
+          rejected: () => ({ count: rejected.length, first: rejected[0]?.reason }),
+          ...(merged && { mode: 'MERGE' as const }),
+        })
+      } catch (error) {
+        said.push((error as Error).message)
+        throw error
+      }
+    },
+    /** What is wrong, as a test of the connection says it. */
+    async tried(reading: Reading) {
+      const found = await sources.test(reading, never)
+      if (found) said.push(found.message)
+      return found
+    },
+    /** The values of columns as texts, ordered by the first. */
+    async values(...columns: string[]): Promise<(string | null)[][]> {
+      const texts = columns.map((column) => `"${column}"::text`).join(', ')
+      const text = `select ${texts} from health.${rig.table} order by "${columns[0]}"`
+      return (await superuser.query<(string | null)[]>({ text, rowMode: 'array' })).rows
+    },
+    async typeOf(column: string) {
+      const found = await warehouse.findTable('health', rig.table)
+      return found?.columns.find(({ name }) => name === column)?.dataType
+    },
+    /** Reads it in a process of its own whose objects have so many megabytes; answers rows and the most bytes that process had. */
+    async readWithin(heap: number, reading: Reading): Promise<{ rows: number; peak: number }> {
+      const program = new URL('./read-all.ts', import.meta.url).pathname
+      const asked = JSON.stringify({ ...reading, table: rig.table, filesDirectory })
+      const { stdout } = await promisify(execFile)(process.execPath, [`--max-old-space-size=${heap}`, program, asked])
+      return JSON.parse(stdout)
+    },
+    /** Ends a load once `begun` says that it is under way, and expects it to end within five seconds. */
+    async expectCancelled(reading: Reading, begun: () => boolean | Promise<boolean>) {
+      const cancel = new AbortController()
+      const state = { over: false }
+      const loading = rig
+        .load(reading, 'FULL', cancel.signal)
+        .catch((error: unknown) => error)
+        .finally(() => (state.over = true))
+      while (!state.over && !(await begun())) await new Promise((resolve) => setTimeout(resolve, 5))
+      const reason = new Error('cancelled')
+      const from = performance.now()
+      cancel.abort(reason)
+      expect(await loading).toBe(reason)
+      expect(performance.now() - from).toBeLessThan(5_000)
+    },
+    /** Nothing that was said so far holds one of these, however it is spelled. */
+    expectUnsaid(secrets: readonly string[]) {
+      expect(said.length).toBeGreaterThan(5)
+      for (const value of secrets) {
+        const spellings = [value, encodeURIComponent(value), Buffer.from(value).toString('base64').replace(/=+$/, '')]
+        for (const spelling of spellings) expect(said.join('\n')).not.toContain(spelling)
+      }
+    },
+    [Symbol.asyncDispose]: () => rm(filesDirectory, { recursive: true, force: true }),
+  }
+  return rig
+}
+
+export type Rig = Awaited<ReturnType<typeof openRig>>

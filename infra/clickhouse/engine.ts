@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** ClickHouse in a process of its own, behind its own HTTP interface at a loopback port. */
+export interface Engine {
+  url: string
+  /** By closing its input it ends as it should; by a signal, at once. */
+  end(signal?: NodeJS.Signals): Promise<void>
+}
+
+interface Given {
+  /** ClickHouse as a shared library. */
+  library: string
+  /** Where it keeps everything. */
+  data: string
+  /** What is in users.xml, as ClickHouse's documentation has it. */
+  users: string
+}
+
+/** Milliseconds that it may take to begin. */
+const patience = 120_000
+const config = '<clickhouse><users_config>users.xml</users_config></clickhouse>'
+
+/** Starts it. Throws with what it said where it does not answer. It ends when this process does. */
+export async function startEngine({ library, data, users }: Given): Promise<Engine> {
+  await mkdir(data, { recursive: true })
+  await writeFile(join(data, 'users.xml'), users, { mode: 0o600 })
+  await writeFile(join(data, 'config.xml'), config)
+  const port = await freePort()
+  // The listener lives as long as the statements of the process do, and the last one reads its input to the end.
+  const listening = `system start listen http; select * from file('-', LineAsString, 'line String') format Null`
+  const options = { 'config-file': join(data, 'config.xml'), path: join(data, 'tables'), http_port: port }
+  const words = Object.entries({ ...options, listen_host: '127.0.0.1', query: listening })
+  const program = join(import.meta.dirname, 'engine.py')
+  const child = spawn('python3', [program, library, ...words.map(([name, value]) => `--${name}=${value}`)], {
+    stdio: ['pipe', 'ignore', 'pipe'],
+    cwd: data,
+  })
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => void (said = (said + chunk.toString()).slice(-4_000)))
+  const ended = once(child, 'close')
+  const url = `http://127.0.0.1:${port}`
+  const until = Date.now() + patience
+  while (!(await answers(url))) {
+    if (child.exitCode !== null || child.signalCode !== null || Date.now() > until) {
+      child.kill('SIGKILL')
+      throw new Error(`ClickHouse did not start: ${said}`)
+    }
+    await pause(20)
+  }
+  return {
+    url,
+    async end(signal) {
+      if (signal) child.kill(signal)
+      else child.stdin.end()
+      await ended
+    },
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  const answer = await fetch(`${url}/ping`).catch(() => undefined)
+  await answer?.body?.cancel()
+  return answer?.ok === true
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}

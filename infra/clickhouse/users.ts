@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+
+interface User {
+  /** SHA-256, in hexadecimal digits. */
+  password: string
+  /** `name = value`, `min`, `max` and `const` of each, as SQL has them. */
+  settings: string[]
+  /** What is between GRANT and TO. */
+  grants: string[]
+}
+
+/** Users by their name. */
+export type Users = Record<string, User>
+
+const name = '`([a-z0-9_]+)`'
+const password = "identified with sha256_password by '([^'\\\\]+)'"
+const created = new RegExp(`^create user if not exists ${name} ${password}$`)
+const altered = new RegExp(`^alter user ${name} ${password} settings (.+)$`)
+const granted = new RegExp(`^grant (.+) to ${name}$`)
+const dropped = /^drop user if exists (.+)$/
+
+/** Whether a statement is about who may do what. */
+export const isAboutUsers = (statement: string): boolean => /^\s*((create|alter|drop)\s+user|grant)\b/i.test(statement)
+
+/** The users after a statement; undefined for one in words that are not known here. */
+export function afterStatement(users: Users, statement: string): Users | undefined {
+  const [, made, first] = created.exec(statement) ?? []
+  if (made) return { [made]: { password: hashOf(first!), settings: [], grants: [] }, ...users }
+  const [, changed, other, settings] = altered.exec(statement) ?? []
+  if (changed) {
+    const { grants = [] } = users[changed] ?? {}
+    return { ...users, [changed]: { password: hashOf(other!), settings: settings!.split(', '), grants } }
+  }
+  const [, what, to] = granted.exec(statement) ?? []
+  if (to && users[to]) return { ...users, [to]: { ...users[to], grants: [...new Set([...users[to].grants, what!])] } }
+  const [, gone] = dropped.exec(statement) ?? []
+  if (!gone) return undefined
+  const names = new Set(gone.replaceAll('`', '').split(', '))
+  return Object.fromEntries(Object.entries(users).filter(([user]) => !names.has(user)))
+}
+
+const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex')
+
+/** The administrator besides, who has all rights; and `default`, as whom the process itself runs: from this machine it needs no password, so this is for trials, never for data. */
+export function usersFile(users: Users, admin: { user: string; password: string }): string {
+  const own = Object.entries(users).filter(([, { grants }]) => grants.length > 0)
+  const everywhere = '<networks><ip>::/0</ip></networks><quota>default</quota>'
+  return `<clickhouse>
+<quotas><default></default></quotas>
+<profiles><default></default>${own.map(([user, { settings }]) => profile(user, settings)).join('\n')}</profiles>
+<users>
+<default><password></password><networks><ip>::1</ip></networks><profile>default</profile><quota>default</quota></default>
+<${admin.user}><password_sha256_hex>${hashOf(admin.password)}</password_sha256_hex>${everywhere}<profile>default</profile>
+<access_management>1</access_management></${admin.user}>
+${own.map(([user, { password: hash, grants }]) => `<${user}><password_sha256_hex>${hash}</password_sha256_hex>${everywhere}<profile>${user}</profile><grants>${grants.map((grant) => `<query>GRANT ${grant}</query>`).join('')}</grants></${user}>`).join('\n')}
+</users>
+</clickhouse>
+`
+}
+
+/** `max_memory_usage = 5 min 1 max 5`, `readonly = 2 readonly`, `merge_tree_disk const`. */
+function profile(user: string, settings: readonly string[]): string {
+  const values: string[] = []
+  const limits: string[] = []
+  for (const setting of settings) {
+    const [, what = '', value, least, most, fixed] =
+      /^(\w+)(?: = (\d+))?(?: min (\d+))?(?: max (\d+))?( readonly| const)?$/.exec(setting) ?? []
+    if (value !== undefined) values.push(`<${what}>${value}</${what}>`)
+    const limit = `${least ? `<min>${least}</min>` : ''}${most ? `<max>${most}</max>` : ''}${fixed ? '<const/>' : ''}`
+    if (limit) limits.push(`<${what}>${limit}</${what}>`)
+  }
+  return `<${user}>${values.join('')}<constraints>${limits.join('')}</constraints></${user}>`
+}

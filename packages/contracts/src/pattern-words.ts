@@ -1,0 +1,43 @@
+/** What a text has to be, for people: by the patterns of the contracts, all of which stand here. */
+export const patternWords: Readonly<Record<string, string>> = {
+  '^\\P{Cc}*$': 'must be one line, without control characters',
+  '^[^\\p{Cc}]*$': 'must be one line, without control characters',
+  '^\\P{Cc}+$': 'must be one line, without control characters, and not empty',
+  '\\S': 'must not be blank',
+  '^\\S': 'must not begin with a space',
+  '\\S$': 'must not end with a space',
+  '^[!-~]*$': 'must have no spaces and no characters besides letters, digits and signs of ASCII',
+  '^[\\x21-\\x7e]*$': 'must have no spaces and no characters besides letters, digits and signs of ASCII',
+  '^[ -~]*$': 'must have no characters besides letters, digits, spaces and signs of ASCII',
+  '^[^{}\\p{Cc}]*$': 'must be one line, without braces and control characters',
+  '^[^\\p{Cc}:]*$': 'must be one line, without colons and control characters',
+  '^[0-9]+$': 'must have digits only',
+  '^[a-z0-9]+$': 'must have no characters besides a-z and 0-9',
+  '^[a-z0-9-]+$': 'must have no characters besides a-z, 0-9 and -',
+  '^[A-Za-z0-9_-]+$': 'must have no characters besides A-Z, a-z, 0-9, _ and -',
+  '^[A-Za-z0-9._:-]+$': 'must have no characters besides A-Z, a-z, 0-9 and . _ : -',
+  '^[A-Za-z0-9_.:-]+$': 'must be the name or the address of a host, without scheme and path: A-Z, a-z, 0-9 and . _ : -',
+  '^[A-Za-z0-9:_$/-]+$': 'must be the name or the ARN of a function: A-Z, a-z, 0-9 and : _ $ / -',
+  "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$": 'must be the name of an HTTP header, such as x-functions-key',
+  '^[A-Za-z][A-Za-z0-9_]*$': 'must begin with a letter and go on with A-Z, a-z, 0-9 and _',
+  '^(?!pg_)[a-z][a-z0-9_]*$': 'must begin with a letter, go on with a-z, 0-9 and _, and not begin with pg_',
+  '^[A-Za-z][A-Za-z0-9_+/-]*$': 'must be a time zone by its IANA name, such as Europe/Oslo',
+  '^[A-Z][A-Za-z]*$': 'must be a type of resource as FHIR writes it, such as Patient',
+  '^[A-Z]{1,3}[0-9]{0,7}(:[A-Z]{1,3}[0-9]{0,7})?$': 'must be a range of cells, such as A1:F500 or B:D',
+  '^[^?#\\s\\p{Cc}]*$':
+    'must be parameters as they stand behind a question mark, without it, # and spaces: active=true&name=a',
+  '^($|https?://)': 'must be empty or begin with http:// or https://',
+  '^https?://[^\\s\\p{Cc}]+$': 'must be an address that begins with http:// or https://, without spaces',
+  '^https?://\\P{Cc}+$': 'must be an address that begins with http:// or https://',
+  '^([a-z0-9]+(-[a-z0-9]+)*|\\$root|\\$web)$':
+    'must be the name of a container: a-z and 0-9 with single hyphens between them, or $root or $web',
+  '^(PIPE|COMMA|TAB|SEMI_COLON|[\\x01-\\x09\\x0b\\x0c\\x0e-!#-&(-*,/:-@\\[\\]\\^\\x60{-~])$':
+    'must be PIPE, COMMA, TAB, SEMI_COLON, or one sign of ASCII that no value has: no letter, digit, quote, point, plus, hyphen or underscore',
+  '^[\\x01-\\x09\\x0b\\x0c\\x0e-!#-&(-*,/:-@\\[\\]\\^\\x60{-~]$':
+    'must be one sign of ASCII that no value begins with: no letter, digit, quote, point, plus, hyphen or underscore',
+  '^(UID|CODE|NAME|ATTRIBUTE:[A-Za-z0-9]{11})$': 'must be UID, CODE, NAME, or ATTRIBUTE: and the id of an attribute',
+  '^([Uu][Ii][Dd]|[Cc][Oo][Dd][Ee]|[Nn][Aa][Mm][Ee]|[Aa][Tt][Tt][Rr][Ii][Bb][Uu][Tt][Ee]:[A-Za-z][A-Za-z0-9]{10})$':
+    'must be UID, CODE, NAME, or ATTRIBUTE: and the id of an attribute',
+  '^(name|NAME|description|DESCRIPTION|shortName|SHORT_NAME|labels\\.\\P{Cc}{1,100})$':
+    'must be name, description, shortName, or labels. and the key of a label',
+}
