@@ -14,6 +14,7 @@ type Results = {
   numRuntimeErrorTestSuites: number
   testResults: {
     testFilePath: string
+    perfStats: { start: number; end: number }
     testExecError?: unknown
     testResults: { status: string; fullName: string; failureMessages: string[] }[]
   }[]
@@ -34,6 +35,10 @@ export default class CountReporter {
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       skipped: results.numPendingTests + results.numTodoTests,
       failures: results.testResults.flatMap(failuresOf),
+      seconds: results.testResults.map(({ testFilePath, perfStats: { start, end } }) => [
+        relative(root, testFilePath),
+        (end - start) / 1_000,
+      ]),
     }
     writeFileSync(join(this.#folder, `${randomUUID()}.json`), JSON.stringify(counts))
   }

@@ -6,7 +6,7 @@ import pc from 'picocolors'
 import { root } from '../paths.ts'
 import { refuse } from '../refusal.ts'
 import { workspaces } from '../workspaces.ts'
-import { closingLine, sumOf } from './counts.ts'
+import { closingLine, slowest, sumOf } from './counts.ts'
 import { demandPackages } from './debian-packages.ts'
 import { demandPrograms, programsFolder } from './npm-programs.ts'
 import { selection } from './selection.ts'
@@ -75,7 +75,7 @@ const test = async (): Promise<void> => {
   else if (sum.passed + sum.failed + sum.skipped === 0) console.error('No test ran: no file matches the arguments.')
   const good = !interrupted && runs.every(Boolean) && sum.failed === 0 && sum.passed > 0
   process.exitCode = good ? 0 : 1
-  process.on('exit', () => console.log(closingLine(sum)))
+  process.on('exit', () => console.log(`${slowest(sum)}${closingLine(sum)}`))
 }
 
 await test().catch(refuse)

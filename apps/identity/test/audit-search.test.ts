@@ -16,14 +16,14 @@ let db: Kysely<DB>
 /** Three months of an installation with two clients; the first looks into the second now and then. */
 beforeAll(async () => {
   database = await testDatabase({ migrations: migrationsFolder })
-  db = connect<DB>(database.url, { name: 'identity-test' }).db
+  db = connect<DB>(database.url, { name: 'identity-test', statementTimeout: 120_000 }).db
   await addAuditMonths(db, new Date('2020-01-01'))
   await sql`
     insert into audit (at, operation, client, object, request_id, address, details)
-    select timestamptz '2020-01-01' + n * interval '2 minutes', 'users.update',
+    select timestamptz '2020-01-01' + n * interval '6 minutes', 'users.update',
       case when n % 2 = 0 then ${client}::uuid else ${other}::uuid end, n::text, n::text, '192.0.2.1',
-      case when n % 500 = 1 then jsonb_build_object('after', jsonb_build_object('client', ${client}::text)) else '{}' end
-    from generate_series(1, 60000) n`.execute(db)
+      case when n % 200 = 1 then jsonb_build_object('after', jsonb_build_object('client', ${client}::text)) else '{}' end
+    from generate_series(1, 20000) n`.execute(db)
   await sql`analyze audit`.execute(db)
 })
 afterAll(async () => {

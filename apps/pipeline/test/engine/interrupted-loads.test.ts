@@ -15,8 +15,8 @@ afterAll(() => stack?.[Symbol.asyncDispose]())
 
 describe('a load that is under way', () => {
   beforeEach(async () => {
-    // So slowly that it is not over before anybody can break in.
-    worker = await spawnWorker({ ...stack.environment, FAILPOINTS: 'in-copy:sleep:10' })
+    // With a rest in its middle: on a machine with much else to do it would be over before anybody can break in.
+    worker = await spawnWorker({ ...stack.environment, FAILPOINTS: 'in-copy:sleep:4000@20' })
   })
   afterEach(() => worker?.[Symbol.asyncDispose]())
 

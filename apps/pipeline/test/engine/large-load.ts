@@ -20,7 +20,11 @@ export async function inTheMiddle(stack: Stack) {
   await finished(stack, first)
   const run = await stack.run(pipeline, await stack.upload(pipeline, largeFile()))
   const client = await stack.inside(pipeline.client)
-  await until(() => copying(client), { every: 5 })
+  await until(async () => {
+    const { finished_at: over } = await stack.state(run)
+    if (over) throw new Error('The load was over before it was seen in the middle of its COPY.')
+    return copying(client)
+  })
   return { pipeline, run, client }
 }
 
