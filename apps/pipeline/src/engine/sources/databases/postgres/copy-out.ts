@@ -27,7 +27,8 @@ export class CopyOut implements Submittable {
   readonly #sink: TupleSink
   readonly #fields: number
   readonly #settle = Promise.withResolvers<void>()
-  #socket!: Socket
+  /** From the moment on at which the driver sends the statement: one whose connection is gone before then never does. */
+  #socket: Socket | undefined
   #driver!: Listener
   /** Bytes of a message that was cut: of its header, still to come of a row, and of what is not ours. */
   #stump: Buffer | undefined
@@ -70,19 +71,21 @@ export class CopyOut implements Submittable {
   handleCommandComplete(): void {}
 
   #detach(): void {
-    if (takeDirectly(this.#socket, undefined)) return
-    this.#socket.removeListener('data', this.#read)
-    if (!this.#socket.listeners('data').includes(this.#driver)) this.#socket.on('data', this.#driver)
+    const socket = this.#socket
+    if (!socket || takeDirectly(socket, undefined)) return
+    socket.removeListener('data', this.#read)
+    if (!socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
   }
 
   readonly #read = (given: Buffer): void => {
+    const socket = this.#socket!
     try {
       if (this.#take(given)) return
-      this.#socket.pause()
-      void this.#sink.drained().then(() => this.#socket.resume())
+      socket.pause()
+      void this.#sink.drained().then(() => socket.resume())
     } catch (error) {
       this.#settle.reject(error)
-      this.#socket.destroy()
+      socket.destroy()
     }
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
 import type { Client } from 'pg'
@@ -195,22 +196,32 @@ describe('PostgreSQL as a source', () => {
     expect(JSON.stringify(problem) + (problem as Error).message).not.toContain(config.password)
   })
 
-  it('fails when the database goes away in the middle', async () => {
-    const { feeds } = read({ query: 'select g, repeat(md5(g::text), 30) from generate_series(1, 3000000) g' })
-    const reading = async () => {
-      for await (const { content } of feeds) {
-        if (content.format !== 'copy-binary') throw new Error()
-        for await (const chunk of content.rows([{ dataType: 'INTEGER' }, { dataType: 'TEXT' }])) {
-          await source.query(
-            `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice' and datname = $1`,
-            [database],
-          )
-          chunk.release?.()
+  it.each(['before the first row is asked for', 'in the middle'])(
+    'fails when the database goes away %s',
+    async (when) => {
+      const { feeds } = read({ query: 'select g, repeat(md5(g::text), 30) from generate_series(1, 3000000) g' })
+      const goAway = () =>
+        source.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice' and datname = $1`,
+          [database],
+        )
+      const reading = async () => {
+        for await (const { content } of feeds) {
+          if (content.format !== 'copy-binary') throw new Error()
+          if (when !== 'in the middle') {
+            await goAway()
+            // Long enough for whoever reads to have heard of it.
+            await pause(200)
+          }
+          for await (const chunk of content.rows([{ dataType: 'INTEGER' }, { dataType: 'TEXT' }])) {
+            await goAway()
+            chunk.release?.()
+          }
         }
       }
-    }
-    await expect(reading()).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
-  })
+      await expect(reading()).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
+    },
+  )
 
   it('gives up when nothing comes for too long, and at once when it is aborted', async () => {
     const query = 'select pg_sleep(case when g = 3000 then 60 else 0 end)::text from generate_series(1, 3000) g'
