@@ -1,23 +1,34 @@
+import type { Duplex } from 'node:stream'
 import type { Connection, Submittable } from 'pg'
 
-/** Rows of a cursor as the server's texts, each given to `take` as it comes: the driver keeps none. */
+/** Who takes rows as they come. */
+export interface Taker {
+  /** False when no more are wanted until `drained`. */
+  take(row: readonly (string | null)[]): boolean
+  drained(): Promise<void>
+}
+
+/** Rows of a cursor as the server's texts, each given away as it comes: the driver keeps none, and the server waits for whoever takes them. */
 export class Fetch implements Submittable {
-  /** How many rows came. */
+  /** How many rows came. Settled once more are wanted. */
   readonly done: Promise<number>
   readonly #text: string
-  readonly #take: (row: readonly (string | null)[]) => void
+  readonly #taker: Taker
   readonly #settle = Promise.withResolvers<number>()
+  #stream: Duplex | undefined
+  #waiting: Promise<void> | undefined
   #rows = 0
   #failure: unknown
 
-  constructor(text: string, take: (row: readonly (string | null)[]) => void) {
+  constructor(text: string, taker: Taker) {
     this.#text = text
-    this.#take = take
+    this.#taker = taker
     this.done = this.#settle.promise
     this.done.catch(() => {})
   }
 
   submit(connection: Connection): void {
+    this.#stream = connection.stream
     connection.query(this.#text)
   }
 
@@ -27,7 +38,7 @@ export class Fetch implements Submittable {
     this.#rows++
     if (this.#failure !== undefined) return
     try {
-      this.#take(fields)
+      if (!this.#taker.take(fields)) this.#waiting ??= this.#wait()
     } catch (error) {
       this.#failure = error
     }
@@ -41,6 +52,13 @@ export class Fetch implements Submittable {
 
   handleReadyForQuery(): void {
     if (this.#failure !== undefined) this.#settle.reject(this.#failure)
-    else this.#settle.resolve(this.#rows)
+    else this.#settle.resolve(this.#waiting ? this.#waiting.then(() => this.#rows) : this.#rows)
+  }
+
+  async #wait(): Promise<void> {
+    this.#stream?.pause()
+    await this.#taker.drained()
+    this.#waiting = undefined
+    this.#stream?.resume()
   }
 }

@@ -12,7 +12,7 @@ import type { TupleSink } from '../tuple-sink.ts'
 import { writeRow } from '../write-row.ts'
 import { RedshiftArrivals } from './arrivals.ts'
 import { columnOf, readExpression, shownText, type TypeInfo } from './columns.ts'
-import { Fetch } from './fetch.ts'
+import { Fetch, type Taker } from './fetch.ts'
 import { explainRedshift } from './problems.ts'
 
 export const redshift: Engine = { name: 'Amazon Redshift', open, explain: explainRedshift }
@@ -83,18 +83,18 @@ class RedshiftSession implements Session {
     const bytes = this.#types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
     const take = (row: readonly (string | null)[]) => {
       const shown = bytes.length === 0 ? row : row.map((text, index) => shownText(text, this.#types[index]!))
-      writeRow(encoder, sink, shown)
+      return writeRow(encoder, sink, shown)
     }
+    const taker = { take, drained: () => sink.drained() }
     const list = this.#types.map((type, index) => readExpression(`c${index + 1}`, type))
     await this.#client.query(`declare sluice_rows cursor for ${this.#embedded(list)}`)
     let size = rowsAtOnce.first
     for (;;) {
       const before = this.received()
-      const came = await this.#fetch(size, take)
+      const came = await this.#fetch(size, taker)
       if (came < size) break
       const each = Math.max(1, (this.received() - before) / came)
       size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / each)))
-      await sink.drained()
     }
     await this.#client.query('close sluice_rows')
     return []
@@ -104,8 +104,8 @@ class RedshiftSession implements Session {
     this.#socket.destroy()
   }
 
-  async #fetch(rows: number, take: (row: readonly (string | null)[]) => void): Promise<number> {
-    const fetch = new Fetch(`fetch forward ${rows} from sluice_rows`, take)
+  async #fetch(rows: number, taker: Taker): Promise<number> {
+    const fetch = new Fetch(`fetch forward ${rows} from sluice_rows`, taker)
     this.#arrivals.fetching = true
     this.#client.query(fetch)
     try {

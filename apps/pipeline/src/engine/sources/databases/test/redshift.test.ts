@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Client } from 'pg'
 import { databaseQueries } from '../../database-queries.ts'
@@ -144,6 +145,27 @@ function configFor(database: string, changes: Partial<DatabaseConfig> = {}): Dat
     const expected = await source.query(sums(`(${query}) q`))
     expect((await target.query(sums('loaded_from_redshift'))).rows).toEqual(expected.rows)
     expect(heard.totals.rowsRead).toBe(60_000)
+  })
+
+  it('lets the server wait for whoever takes the rows, also where they become much larger', async () => {
+    const query = `select repeat('x', case when g > 50 then 1000000 else 1 end) as text from generate_series(1, 110) g`
+    let taken = 0
+    for await (const { content } of read({ query }).feeds) {
+      if (content.format !== 'copy-binary') throw new Error('not binary')
+      for await (const { bytes, release } of content.rows([{ dataType: 'TEXT' }])) {
+        if (taken === 0) {
+          await pause(1_500)
+          const { rows } = await source.query(
+            `select wait_event from pg_stat_activity where application_name = 'sluice' and datname = $1`,
+            [database],
+          )
+          expect(rows).toEqual([{ wait_event: 'ClientWrite' }])
+        }
+        taken += bytes.length
+        release?.()
+      }
+    }
+    expect(taken).toBe(110 * (2 + 4) + 50 + 60 * 1_000_000)
   })
 
   it('sets a row aside that has no place where it is stored, and goes on', async () => {
