@@ -1,7 +1,7 @@
 import { SourceProblem } from '../../source.ts'
 import { BadRecord } from '../tables/flatten.ts'
 import { fhirPath, type Path } from './fhirpath.ts'
-import { cross, mostRows, type Row } from './view-rows.ts'
+import { cross, mostRows, type Row, stacked } from './view-rows.ts'
 
 /** What columns come of the resources of a type: a ViewDefinition of SQL on FHIR, ready to be asked. */
 export interface ResourceView {
@@ -49,7 +49,8 @@ export function resourceView(definition: unknown): ResourceView {
     if (union.some(({ columns }) => names(columns) !== names(first!.columns)))
       throw wrong('the parts of a unionAll have other columns, or in another order')
     const parts = [...own, ...below]
-    if (first) parts.push({ columns: first.columns, rows: (focus) => union.flatMap(({ rows }) => rows(focus)) })
+    if (first)
+      parts.push({ columns: first.columns, rows: (focus) => stacked(union.values().map(({ rows }) => rows(focus))) })
     if (parts.length === 0) throw wrong('a select has no columns')
     const whole: Part = {
       columns: parts.flatMap(({ columns }) => columns),
@@ -68,12 +69,12 @@ export function resourceView(definition: unknown): ResourceView {
       const items = found(focus)
       const all = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
       const outer = variables['rowIndex']
-      const made: Row[] = []
-      for (const [index, item] of all.entries()) {
-        variables['rowIndex'] = index
-        for (const row of rows(item)) made.push(row)
-        if (made.length > mostRows) throw new BadRecord(`comes to more than ${mostRows} rows of the view "${name}"`)
-      }
+      const made = stacked(
+        all.entries().map(([index, item]) => {
+          variables['rowIndex'] = index
+          return rows(item)
+        }),
+      )
       variables['rowIndex'] = outer
       return made
     }
@@ -116,11 +117,25 @@ function columnOf(column: unknown, path: (value: unknown) => Path, wrong: Wrong)
   }
 }
 
+/** Deeper than anything is in itself in a resource: there a path leads to where it begins. */
+const deepest = 100
+
 /** All that paths lead to, and what they lead to from there. */
 function repeated(paths: readonly Path[]): Path {
-  const below = (focus: unknown): unknown[] =>
-    paths.flatMap((path) => path(focus).flatMap((one) => [one, ...below(one)]))
-  return below
+  return (focus) => {
+    const found: unknown[] = []
+    const walk = (from: unknown, depth: number): void => {
+      for (const path of paths)
+        for (const one of path(from)) {
+          if (depth > deepest || found.length === mostRows)
+            throw new BadRecord(`has no end, or more than ${mostRows} parts, where the view repeats`)
+          found.push(one)
+          walk(one, depth + 1)
+        }
+    }
+    walk(focus, 1)
+    return found
+  }
 }
 
 function condition(path: Path, wrong: Wrong): (focus: unknown) => boolean {

@@ -16,3 +16,13 @@ export function cross(parts: readonly (readonly Row[])[]): Row[] {
   }
   return rows
 }
+
+/** Rows one part under the other. Throws `BadRecord` where they become too many, before there are more. */
+export function stacked(parts: Iterable<readonly Row[]>): Row[] {
+  const rows: Row[] = []
+  for (const part of parts) {
+    if (rows.length + part.length > mostRows) throw new BadRecord(`comes to more than ${mostRows} rows of the view`)
+    for (const row of part) rows.push(row)
+  }
+  return rows
+}

@@ -25,15 +25,18 @@ export const viewStream = (view: ResourceView, pages: () => AsyncIterable<Page>)
   async *pages() {
     // Without a key nothing else tells that a resource came before, as where a search has to begin anew.
     const seen = new SeenKeys()
-    for await (const { records } of pages()) {
-      const own = records.filter((resource) => seen.add(JSON.stringify((resource as { id?: unknown } | null)?.id)))
-      yield { records: own.flatMap((resource) => rowsOf(view, resource)) }
-    }
+    for await (const { records } of pages())
+      for (const resource of records) {
+        const { id } = (resource ?? {}) as { id?: unknown }
+        // One by one: a resource may come to very many rows.
+        if (id === undefined || seen.add(JSON.stringify(id))) yield { records: rowsOf(view, resource) }
+      }
   },
 })
 
 function known({ name, type }: ViewColumn): KnownColumn {
-  const dataType = type === undefined || numbers.has(type) ? undefined : (types[type] ?? 'TEXT')
+  const dataType =
+    type === undefined || numbers.has(type) ? undefined : Object.hasOwn(types, type) ? types[type] : 'TEXT'
   return { path: name, always: true, ...(dataType && { dataType }) }
 }
 

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { resourceView } from '../fhir/view-definition.ts'
+import { viewStream } from '../fhir/view-stream.ts'
 
 const patient = {
   resourceType: 'Patient',
@@ -89,6 +90,35 @@ describe('a view of resources', () => {
     const wide = { ...patient, telecom: Array.from({ length: 400 }, (_, at) => ({ value: String(at) })) }
     const select = [0, 1].map((at) => ({ forEach: 'telecom', column: [column(`v${at}`, 'value')] }))
     expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows(wide)).toThrow(/more than 100000 rows/)
+    const one = { forEach: 'telecom', column: [column('v', 'value')] }
+    const tall = { name: 'v', resource: 'Patient', select: [{ unionAll: Array.from({ length: 300 }, () => one) }] }
+    expect(() => resourceView(tall).rows(wide)).toThrow(/more than 100000 rows/)
+  })
+
+  it.each([
+    ['what it begins with', ['$this']],
+    ['the same twice, at every depth', ['item', 'item']],
+  ])('does not go on for ever where it repeats %s', (_what, repeat) => {
+    const item = Array.from({ length: 40 }).reduce<object>((below) => ({ linkId: 'x', item: [below] }), {})
+    const select = [{ repeat, column: [column('id', 'linkId')] }]
+    expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows({ item: [item] })).toThrow(/no end/)
+  })
+})
+
+describe('a view as a table', () => {
+  it('takes resources one by one, and none twice that has an id', async () => {
+    const view = resourceView({ name: 'v', resource: 'Patient', select: [{ column: [column('id', 'id')] }] })
+    const { pages } = viewStream(view, async function* () {
+      yield { records: [{ id: 'a' }, {}, { id: 'a' }, {}, { id: 'b' }] }
+    })
+    const found = await Array.fromAsync(pages(undefined), ({ records }) => records)
+    expect(found).toEqual([[{ id: 'a' }], [{ id: null }], [{ id: null }], [{ id: 'b' }]])
+  })
+
+  it('has texts where a type is none that is known', () => {
+    const select = [{ column: [column('id', 'id', { type: 'constructor' })] }]
+    const { columns } = viewStream(resourceView({ name: 'v', resource: 'Patient', select }), async function* () {})
+    expect(columns).toEqual([{ path: 'id', always: true, dataType: 'TEXT' }])
   })
 })
 
