@@ -23,12 +23,16 @@ export async function statusesOf(rows: DataPipelineRow[], { db }: Asked) {
   }
 }
 
+/** Fill an answer. */
+const mostTables = 1_000
+
 /** What a run left of a pipeline that is where it was then. */
 function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
   const { table_name: own, name: title } = row
   const older = [{ schema, name: own, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
   return ((run.tables as unknown as TableThere[] | null) ?? older)
     .filter((table) => table.schema === schema && (table.name === own || table.name.startsWith(`${own}__`)))
+    .slice(0, mostTables)
     .map(({ name, rows, size }) => ({
       schema,
       id: `${schema}.${name}`,

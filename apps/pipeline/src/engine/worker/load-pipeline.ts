@@ -39,7 +39,7 @@ async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success
   await warehouse.ensureSchema(pipeline.schema)
   const { tables, rejected, merged } = await load(parts, attempt, pipeline, warehouse)
   for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
-  return successOf(warehouse, tables, rejected, merged)
+  return successOf(warehouse, tables, rejected, { merged, own: pipeline })
 }
 
 async function load(
@@ -118,7 +118,7 @@ async function successOf(
   warehouse: Warehouse,
   tables: readonly LoadedTable[],
   rejected: number,
-  merged?: boolean,
+  { merged, own }: { merged?: boolean; own?: Pick<PipelineToLoad, 'schema' | 'table'> } = {},
 ): Promise<Success> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
@@ -127,7 +127,7 @@ async function successOf(
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,
-    tables: await tablesThere(warehouse, tables),
+    tables: await tablesThere(warehouse, tables, own),
   }
 }
 

@@ -3,13 +3,17 @@ import type { LoadedTable } from '../loads/load-feeds.ts'
 import type { TableThere } from '../runs/finish-run.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 
+type Own = Pick<LoadedTable, 'schema' | 'table'>
+
 /**
- * The tables of a pipeline as they are once a run has published, its own one first: of an increment, whole tables, and those of groups too
- * that it had nothing of. Where the warehouse does not say, they are what was loaded.
+ * The tables of a pipeline as they are once a run has published, its own one first: of an increment, whole tables, and those too that it had
+ * nothing of. Where the warehouse does not say, they are what was loaded.
  */
-export async function tablesThere(warehouse: Warehouse, loaded: readonly LoadedTable[]): Promise<TableThere[]> {
-  // All others are called like it, with more behind.
-  const [own] = loaded.toSorted((one, other) => one.table.length - other.table.length)
+export async function tablesThere(
+  warehouse: Warehouse,
+  loaded: readonly LoadedTable[],
+  own = shortest(loaded),
+): Promise<TableThere[]> {
   if (!own) return []
   const { schema } = own
   try {
@@ -21,3 +25,7 @@ export async function tablesThere(warehouse: Warehouse, loaded: readonly LoadedT
     return loaded.map(({ table, rows, bytes }) => ({ schema, name: table, rows, size: bytes }))
   }
 }
+
+/** All others are called like a pipeline's own table, with more behind. */
+const shortest = (tables: readonly LoadedTable[]): Own | undefined =>
+  tables.toSorted((one, other) => one.table.length - other.table.length)[0]
