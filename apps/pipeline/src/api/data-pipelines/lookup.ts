@@ -83,9 +83,8 @@ function asked(type: string, body: SourceLookupBody): SourceBody {
   }
   const place = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) => own.includes(field))
   if (!place) throw problems.notFound('look-up')
-  // AWS is where it is, whichever function will be chosen.
-  const { url, accessKey } = given[place] as { url?: string; accessKey?: string }
-  if (url === undefined && accessKey === undefined)
+  // AWS is where it is, whichever function will be chosen, and its keys may be stored.
+  if (given[place].url === undefined && !functionSource)
     throw problems.refused('/url', 'Say where the system is, and who asks it.')
   return { type, [place]: given[place] } as SourceBody
 }
