@@ -38,7 +38,7 @@ export async function lookUpSaved(input: Looking): Promise<LookedUp[]> {
 }
 
 /** What a DHIS2 has to choose from. What is wrong with it is the asker's to mend: 422. */
-export async function lookUpAt(input: Asking, kind: string, target: Target, query = ''): Promise<LookedUp[]> {
+async function lookUpAt(input: Asking, kind: string, target: Target, query = ''): Promise<LookedUp[]> {
   const late = () => {
     throw problems.refused('/', `DHIS2 did not answer in full within ${longest / 1000} seconds.`)
   }

@@ -42,7 +42,7 @@ function keptFor(url: string, given: Record<string, string | undefined>, row: De
 }
 
 /** Refuses, by a problem, a token beside a username or a password. */
-export function demandOneWay({ username, password, authToken }: Asked): void {
+function demandOneWay({ username, password, authToken }: Asked): void {
   if (authToken !== undefined && (username !== undefined || password !== undefined))
     throw problems.refused('/authToken', 'Either a token or a username and a password: leave one of them out.')
 }

@@ -39,7 +39,7 @@ export function choicesIn(answer: unknown, plural: string): Choice[] | undefined
   return (list as (Readonly<Record<string, unknown>> | null)[]).flatMap((one) => {
     const id = one?.['id']
     if (typeof id !== 'string' || id === '') return []
-    return [{ id, code: text(one?.['code'] ?? id), name: text(one?.['name'] ?? id) }]
+    return [{ id: text(id), code: text(one?.['code'] ?? id), name: text(one?.['name'] ?? id) }]
   })
 }
 
