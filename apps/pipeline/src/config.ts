@@ -13,6 +13,7 @@ import {
   readSettings,
   SettingsProblem,
   secret,
+  secretUrl,
   text,
   url,
   type Setting,
@@ -47,20 +48,6 @@ const webhookUrl: Setting<string | undefined> = {
   },
 }
 
-/** `http://user:password@host:8123`, or https and 8443. */
-const clickhouseUrl: Setting<string | undefined> = {
-  secret: true,
-  fallback: undefined,
-  parse: (given) => url(['http:', 'https:']).parse(given),
-}
-
-/** `mssql://user:password@host:1433`; with a database behind it, in schemas of that one. */
-const sqlServerUrl: Setting<string | undefined> = {
-  secret: true,
-  fallback: undefined,
-  parse: (given) => url(['mssql:', 'sqlserver:']).parse(given),
-}
-
 const shape = {
   PIPELINE_PORT: port(3002),
   WORKER_PORT: port(3003),
@@ -68,10 +55,16 @@ const shape = {
   PIPELINE_DATABASE_URL: databaseUrl(),
   /** A role with CREATEDB and CREATEROLE in the warehouse's cluster, and no more. */
   WAREHOUSE_DATABASE_URL: databaseUrl(),
-  /** ClickHouse's HTTP interface, with a user who may make databases, users and grants. None: no schema can be in it. */
-  CLICKHOUSE_URL: clickhouseUrl,
-  /** A SQL Server, with a login that may make databases, logins and grants. None: no schema can be in it. */
-  SQLSERVER_URL: sqlServerUrl,
+  /**
+   * ClickHouse's HTTP interface, with a user who may make databases, users and grants: `http://user:password@host:8123`, or https and 8443.
+   * None: no schema can be in it.
+   */
+  CLICKHOUSE_URL: secretUrl(['http:', 'https:']),
+  /**
+   * A SQL Server, with a login that may make databases, logins and grants: `mssql://user:password@host:1433`; with a database behind it, in
+   * schemas of that one. None: no schema can be in it.
+   */
+  SQLSERVER_URL: secretUrl(['mssql:', 'sqlserver:']),
   ...redshiftShape,
   /** Where this service reaches the identity service. */
   IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),

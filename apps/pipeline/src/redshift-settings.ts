@@ -1,4 +1,4 @@
-import { type Setting, SettingsProblem, url } from '@sluice/process'
+import { secretUrl, type Setting, SettingsProblem, url } from '@sluice/process'
 import type { RedshiftSettings } from './engine/warehouses/redshift/access.ts'
 
 const given = (pattern: RegExp, wanted: string, secret = false): Setting<string | undefined> => ({
@@ -12,11 +12,7 @@ const given = (pattern: RegExp, wanted: string, secret = false): Setting<string 
 
 /** A cluster, with a superuser, and the bucket through which rows go there. None: no schema can be in it. */
 export const redshiftShape = {
-  REDSHIFT_URL: {
-    secret: true,
-    fallback: undefined,
-    parse: (text: string) => url(['postgres:', 'postgresql:']).parse(text),
-  } satisfies Setting<string | undefined>,
+  REDSHIFT_URL: secretUrl(['postgres:', 'postgresql:']),
   REDSHIFT_STAGING: given(
     /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9_./-]*)?$/,
     'a bucket and a prefix, like s3://bucket/prefix',
@@ -38,7 +34,7 @@ export const redshiftShape = {
 
 type Values = Readonly<Record<keyof typeof redshiftShape, string | undefined>>
 
-/** All of them or none. Throws `SettingsProblem` naming what is missing. */
+/** None where there is no REDSHIFT_URL. Throws `SettingsProblem` naming what is missing beside it. */
 export function redshiftOf(values: Values): RedshiftSettings | undefined {
   const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
   if (REDSHIFT_URL === undefined) return undefined

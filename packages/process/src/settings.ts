@@ -121,6 +121,13 @@ export const url = (protocols: readonly string[], fallback?: string): Setting<st
 /** A database's address holds its password, so the whole text is a secret. */
 export const databaseUrl = (): Setting<string> => ({ ...url(['postgres:', 'postgresql:']), secret: true })
 
+/** The address of what need not be there; it may hold a password. */
+export const secretUrl = (protocols: readonly string[]): Setting<string | undefined> => ({
+  parse: url(protocols).parse,
+  secret: true,
+  fallback: undefined,
+})
+
 export const list = (fallback: string[] = []): Setting<string[]> => ({
   fallback,
   parse: (given) =>
