@@ -39,7 +39,10 @@ export async function* readTogether(
   const total = objects.reduce((sum, { size }) => sum + size, 0)
   const { first, second } = twoHalves(report)
   const log: Report['log'] = (...line) => report.log(...line)
-  using kept = new KeptObjects(reading, objects, { log })
+  using stack = new DisposableStack()
+  const keptOf = (all: readonly StoredObject[]) => stack.use(new KeptObjects(reading, all, { log }))
+  const kept = keptOf(objects)
+  let besides: KeptObjects | undefined
   const shapes = new Map<string, FeedColumn[]>()
   const look = async (local: LocalObject) => {
     const shape = await shapeOf(reading, local, () => report.progress({}), signal)
@@ -81,8 +84,7 @@ export async function* readTogether(
       }
     }
     yield* of(kept)
-    using besides = new KeptObjects(reading, rest(), { log })
-    yield* of(besides)
+    yield* of((besides ??= keptOf(rest())))
     progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
   }
   yield { table: '', columns, content: { format: 'copy-binary', rows, size: total } }
