@@ -12,6 +12,7 @@ import type { Row } from './measures/bench.ts'
 import { session, sessionAmongClients } from './measures/session.ts'
 import { clientCredentials, login, refresh } from './measures/tokens.ts'
 import { createUser, searchUsers } from './measures/users.ts'
+import { programs } from '../programs.ts'
 import { startHandlers, startProvider } from './programs.ts'
 import { createDatabase, stage } from './stage.ts'
 import { inShort, table } from './table.ts'
@@ -40,6 +41,7 @@ async function bench(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'))
   await using cleaned = new AsyncDisposableStack()
   cleaned.defer(() => rm(folder, { recursive: true, force: true }))
+  await programs.ready()
   const cluster = cleaned.use(await throwAwayPostgres())
   const wanted = options.only?.split(',')
   const uses = (...names: string[]) => !wanted || wanted.some((name) => names.includes(name))

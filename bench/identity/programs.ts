@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Running, startProgram } from '../../infra/local/program.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
+import { programs } from '../programs.ts'
 
 export interface Program extends AsyncDisposable {
   port: number
@@ -29,7 +30,7 @@ let port = 17_100
 async function start(folder: string, { file, env, alive, flags = [] }: Started): Promise<Program> {
   port = await freePort(port + 1)
   const running = startProgram({
-    file: join(root, file),
+    file: resolve(root, file),
     log: join(folder, `${port}.log`),
     cwd: root,
     env: {
@@ -63,7 +64,7 @@ async function answers({ ended, lastWords }: Running, url: string, file: string)
 /** The real thing. `profiles`: a folder that a CPU profile is written to when it stops. */
 export const startService = (folder: string, database: string, profiles?: string): Promise<Program> =>
   start(folder, {
-    file: 'apps/identity/bin/serve.ts',
+    file: programs.file('identity', 'serve'),
     // As long as they may: no measure is to end with its tokens.
     env: { IDENTITY_DATABASE_URL: database, ACCESS_TOKEN_SECONDS: '900', ...secrets },
     alive: '/health/ready',
@@ -83,7 +84,7 @@ export const startProvider = (folder: string, database: string): Promise<Program
 /** Brings a database to the newest tables. */
 export async function migrate(folder: string, database: string): Promise<void> {
   const { ended, lastWords } = startProgram({
-    file: join(root, 'apps/identity/bin/migrate.ts'),
+    file: programs.file('identity', 'migrate'),
     log: join(folder, 'migrate.log'),
     cwd: root,
     env: { PATH: process.env['PATH'], IDENTITY_DATABASE_URL: database, ...secrets },

@@ -13,6 +13,7 @@ import { readSettings } from '../../infra/local/settings.ts'
 import type { Service } from '../../infra/local/supervise.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
+import { programs } from '../programs.ts'
 
 /** A Sluice of its own, as `npm start` brings it up, and the superuser's way into its PostgreSQL. */
 export interface Installation extends AsyncDisposable {
@@ -37,6 +38,7 @@ export async function startInstallation(folder: string): Promise<Installation> {
   const [IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT] = ports
   const settings = readSettings({ IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT }, root, folder)
   await mkdir(join(folder, 'files'), { recursive: true })
+  await programs.ready()
   const secrets = await secretsOf(folder)
   await using started = new AsyncDisposableStack()
   const postgres = started.use(await startPostgres(settings, secrets, console.warn))
@@ -52,9 +54,9 @@ export async function startInstallation(folder: string): Promise<Installation> {
   started.defer(stop)
   const stopped = new AbortController().signal
   const up = () =>
-    bringUp({ settings, env, superuserUrl: postgres.url('postgres'), say: console.warn, stopped }, services)
+    bringUp({ settings, programs, env, superuserUrl: postgres.url('postgres'), say: console.warn, stopped }, services)
   await up()
-  // Again: the first start takes the types out of the sources, which the images have behind them.
+  // Again: the first start compiles, which the images have behind them.
   await stop()
   await up()
   const session = started.use(await signIn(`http://127.0.0.1:${IDENTITY_PORT}`, 'admin', password))
@@ -62,7 +64,9 @@ export async function startInstallation(folder: string): Promise<Installation> {
   const token = () => session.token()
   const pipeline = serviceClient({ baseUrl: pipelineUrl, name: 'The pipeline service', token, timeout: 60_000 })
   const schema = await findOrCreateSchema(pipeline, 'bench')
-  const worker = [...runningPrograms].find(({ spawnargs }) => spawnargs.some((each) => each.endsWith('/work.ts')))
+  const worker = [...runningPrograms].find(({ spawnargs }) =>
+    spawnargs.some((each) => each === programs.file('pipeline', 'work')),
+  )
   const kept = started.move()
   return {
     pipeline,

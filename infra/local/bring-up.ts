@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import type { Programs } from '../bundle/programs.ts'
 import { Refusal } from '../refusal.ts'
 import { rotate } from './logs.ts'
 import { runOnce } from './one-shot.ts'
@@ -9,6 +9,7 @@ import type { Admin } from './summary.ts'
 
 type BringUp = {
   settings: Settings
+  programs: Programs
   env: NodeJS.ProcessEnv
   /** Superuser's connection string of the warehouse's server. */
   superuserUrl: string
@@ -22,23 +23,23 @@ type BringUp = {
  * stop it however this ends. Throws Refusal with what a program printed last.
  */
 export const bringUp = async (
-  { settings, env, superuserUrl, say, stopped }: BringUp,
+  { settings, programs, env, superuserUrl, say, stopped }: BringUp,
   services: Service[],
 ): Promise<Admin> => {
   const failed = new AbortController()
   const off = AbortSignal.any([stopped, failed.signal])
-  const program = (app: string, bin: string, log: string, more: NodeJS.ProcessEnv = {}): Program => {
+  const program = (app: string, name: string, log: string, more: NodeJS.ProcessEnv = {}): Program => {
     const file = logFile(settings, log)
     rotate(file)
     return {
-      file: join(settings.root, 'apps', app, 'bin', bin),
+      file: programs.file(app, name),
       log: file,
       cwd: settings.root,
       env: { ...env, ...more },
     }
   }
   const migrate = (app: string) =>
-    runOnce(`Migrating the ${app} database`, program(app, 'migrate.ts', `${app}-migrate`), off)
+    runOnce(`Migrating the ${app} database`, program(app, 'migrate', `${app}-migrate`), off)
   const start = (name: string, app: string, bin: string, port: number): Promise<void> => {
     off.throwIfAborted()
     const health = `http://${loopbackOf(settings)}:${port}/health/ready`
@@ -50,12 +51,12 @@ export const bringUp = async (
   const identity = async (): Promise<Admin> => {
     await migrate('identity')
     const password = process.env['SLUICE_ADMIN_PASSWORD']
-    const create = program('identity', 'create-first-admin.ts', 'identity-first-admin', {
+    const create = program('identity', 'create-first-admin', 'identity-first-admin', {
       SLUICE_ADMIN_PASSWORD: password,
     })
     const [said] = await Promise.all([
       runOnce('Making the first administrator', create, off),
-      start('identity', 'identity', 'serve.ts', IDENTITY_PORT),
+      start('identity', 'identity', 'serve', IDENTITY_PORT),
     ])
     return adminOf(said)
   }
@@ -64,11 +65,11 @@ export const bringUp = async (
       WAREHOUSE_SUPERUSER_URL: superuserUrl,
       WAREHOUSE_CLOSED_DATABASES: 'identity,pipeline,postgres,template1',
     }
-    const prepare = program('pipeline', 'prepare-warehouse.ts', 'pipeline-prepare-warehouse', forWarehouse)
+    const prepare = program('pipeline', 'prepare-warehouse', 'pipeline-prepare-warehouse', forWarehouse)
     await Promise.all([migrate('pipeline'), runOnce('Preparing the warehouse', prepare, off)])
     await Promise.all([
-      start('pipeline', 'pipeline', 'serve.ts', PIPELINE_PORT),
-      start('pipeline-worker', 'pipeline', 'work.ts', WORKER_PORT),
+      start('pipeline', 'pipeline', 'serve', PIPELINE_PORT),
+      start('pipeline-worker', 'pipeline', 'work', WORKER_PORT),
     ])
   }
   // The first failure ends the other half; its own sentence is the one to show.

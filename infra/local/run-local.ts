@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pc from 'picocolors'
+import type { Programs } from '../bundle/programs.ts'
 import { bringUp } from './bring-up.ts'
 import { prepareDatabases } from './databases.ts'
 import { requireSpace } from './disk.ts'
@@ -20,7 +21,7 @@ const say = (line: string): void => console.log(`${pc.yellow('▲')} ${line}`)
  * Starts everything on this machine, says so, and returns when it was told to stop and everything has. Throws Refusal
  * with a sentence for a person; what was started by then is stopped.
  */
-export const runLocal = async (settings: Settings): Promise<void> => {
+export const runLocal = async (settings: Settings, programs: Programs): Promise<void> => {
   const began = performance.now()
   await mkdir(join(settings.state, 'files'), { recursive: true })
   await requireSpace(settings.state)
@@ -40,13 +41,20 @@ export const runLocal = async (settings: Settings): Promise<void> => {
   })
   const secrets = await secretsOf(settings.state)
   console.log(pc.dim('Starting PostgreSQL, identity, pipeline and its worker…'))
+  const ready = programs.ready()
+  // Waited for below; until then a failure is nobody's surprise.
+  ready.catch(() => {})
   const postgres = started.use(await startPostgres(settings, secrets, say))
   kill = () => postgres.kill()
   const env = programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets))
   const services: Service[] = []
   started.defer(async () => void (await Promise.all(services.map((service) => service.stop()))))
   try {
-    const admin = await bringUp({ settings, env, superuserUrl: postgres.url('postgres'), say, stopped }, services)
+    await ready
+    const admin = await bringUp(
+      { settings, programs, env, superuserUrl: postgres.url('postgres'), say, stopped },
+      services,
+    )
     if (admin.password)
       await saveSecrets(settings.state, { ...secrets, admin: { username: admin.username, password: admin.password } })
     started.defer(await publish(settings, admin))

@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.ts'
 export type Settings = {
   /** Folder of everything that is kept. */
   state: string
-  /** Folder that holds apps/identity/bin and apps/pipeline/bin. */
+  /** The checkout. */
   root: string
   ports: Ports
   listenHost: string

@@ -45,8 +45,9 @@ export const standInFolder = (programs: Record<string, string> = {}): string => 
     'infra/local/start.ts': `
 import { runLocal } from ${JSON.stringify(join(import.meta.dirname, 'run-local.ts'))}
 import { readSettings } from ${JSON.stringify(join(import.meta.dirname, 'settings.ts'))}
+import { programSources } from ${JSON.stringify(join(import.meta.dirname, '../bundle/programs.ts'))}
 import { refuse } from ${JSON.stringify(join(import.meta.dirname, '../refusal.ts'))}
-try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))})) } catch (error) { refuse(error) }
+try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))}), programSources(${JSON.stringify(folder)})) } catch (error) { refuse(error) }
 process.exit()`,
     ...programs,
   }

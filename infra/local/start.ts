@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { bundledPrograms } from '../bundle/programs.ts'
 import { root, state } from '../paths.ts'
 import { refuse } from '../refusal.ts'
 import { runLocal } from './run-local.ts'
@@ -9,7 +11,7 @@ import { readSettings } from './settings.ts'
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 try {
-  await runLocal(readSettings(process.env, root, state))
+  await runLocal(readSettings(process.env, root, state), bundledPrograms(root, join(state, 'built')))
 } catch (error) {
   refuse(error)
 }

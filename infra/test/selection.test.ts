@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { closingLine } from './counts.ts'
+import { closingLine, slowest } from './counts.ts'
 import { selection } from './selection.ts'
 
 const workspaces = [
@@ -24,7 +24,18 @@ describe('the arguments of npm test', () => {
 })
 
 it('the closing line has one form', () => {
-  expect(closingLine({ passed: 12, failed: 1, skipped: 1, failures: ['a.test.ts › adds: no'] })).toBe(
+  expect(closingLine({ passed: 12, failed: 1, skipped: 1, failures: ['a.test.ts › adds: no'], seconds: [] })).toBe(
     '✗ a.test.ts › adds: no\nTests: 12 passed, 1 failed, 1 skipped',
+  )
+})
+
+it('the slowest files are named, the slowest first', () => {
+  const seconds: [string, number][] = [
+    ['quick.test.ts', 9.9],
+    ['slow.test.ts', 61.4],
+    ['slower.test.ts', 320],
+  ]
+  expect(slowest({ passed: 1, failed: 0, skipped: 0, failures: [], seconds })).toBe(
+    '  320 s  slower.test.ts\n   61 s  slow.test.ts\n',
   )
 })

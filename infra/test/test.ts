@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pc from 'picocolors'
-import { root } from '../paths.ts'
+import { bringUpToDate } from '../bundle/up-to-date.ts'
+import { root, state } from '../paths.ts'
 import { refuse } from '../refusal.ts'
 import { workspaces } from '../workspaces.ts'
 import { closingLine, slowest, sumOf } from './counts.ts'
@@ -40,7 +41,11 @@ const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<b
 
 const test = async (): Promise<void> => {
   const { packages, infra, jest } = selection(process.argv.slice(2), workspaces())
-  if (packages.some((name) => ['@sluice/identity', '@sluice/pipeline'].includes(name))) await demandPackages()
+  const built = join(state, 'built-for-tests')
+  if (packages.some((name) => ['@sluice/identity', '@sluice/pipeline'].includes(name))) {
+    await demandPackages()
+    await bringUpToDate(root, built)
+  }
   if (packages.includes('@sluice/pipeline')) await demandPrograms()
   const counts = await mkdtemp(join(tmpdir(), 'sluice-test-'))
   await using postgres = await throwAwayPostgres()
@@ -49,6 +54,7 @@ const test = async (): Promise<void> => {
     TEST_DATABASE_URL: postgres.url('postgres'),
     SLUICE_TEST_COUNTS: counts,
     SLUICE_TEST_PROGRAMS: programsFolder,
+    SLUICE_TEST_BUILT: built,
     NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
     TURBO_TELEMETRY_DISABLED: '1',
     TURBO_NO_UPDATE_NOTIFIER: '1',

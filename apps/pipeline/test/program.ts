@@ -1,11 +1,9 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-
-const apps = join(import.meta.dirname, '../..')
+import { programFile } from '@sluice/testing/program-file'
 
 /** One of the apps' programs in a process of its own. */
 export interface Program {
@@ -27,7 +25,7 @@ export function startProgram(
   said: (text: string) => void = () => {},
 ): Program {
   const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
-  const child = spawn(process.execPath, [join(apps, file)], {
+  const child = spawn(process.execPath, [programFile(file)], {
     env: { PATH, ...(cache && { NODE_COMPILE_CACHE: cache }), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -40,7 +40,14 @@ export async function* neighbours({ installation, rounds }: Parts): AsyncGenerat
     targets: storms.flatMap(({ endless, limit }, at) =>
       limit === undefined
         ? []
-        : [{ text: `p95 beside ${endless}, as a multiple`, value: quantile(beside[at]!, 0.95) / p95, limit, unit: '×' }],
+        : [
+            {
+              text: `p95 beside ${endless}, as a multiple`,
+              value: quantile(beside[at]!, 0.95) / p95,
+              limit,
+              unit: '×',
+            },
+          ],
     ),
   }
 }

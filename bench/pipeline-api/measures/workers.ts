@@ -7,13 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Running, startProgram } from '../../../infra/local/program.ts'
 import { root } from '../../../infra/paths.ts'
 import { freePort } from '../../../infra/postgres/free-port.ts'
+import { programs } from '../../programs.ts'
 
 let port = 18_400
 
 async function startWorker(env: NodeJS.ProcessEnv, folder: string): Promise<Running> {
   port = await freePort(port + 1)
   const mine = port
-  const file = join(root, 'apps/pipeline/bin/work.ts')
+  const file = programs.file('pipeline', 'work')
   const log = join(folder, `worker-${mine}.log`)
   const running = startProgram(
     { file, log, cwd: root, env: { ...env, LOG_LEVEL: 'info', WORKER_PORT: String(mine) } },

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { root, state } from '../paths.ts'
+import { bundle } from './bundle.ts'
+import { bundledPrograms, programSources } from './programs.ts'
+import { bringUpToDate } from './up-to-date.ts'
+
+let folder: string
+beforeAll(() => {
+  mkdirSync(state, { recursive: true })
+  // Where the node_modules of the checkout are found.
+  folder = mkdtempSync(join(state, 'bundle-test-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What a program says and how it ends where nothing is configured. */
+function bare(file: string) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file], { env: {}, encoding: 'utf8', timeout: 60_000 })
+  return { status, stdout, stderr }
+}
+
+describe('the bundles of both apps', () => {
+  beforeAll(() => bundle(root, join(folder, 'built')))
+
+  it.each(
+    ['identity', 'pipeline'].flatMap((app) =>
+      readdirSync(join(root, 'apps', app, 'bin')).map((file) => [app, basename(file, '.ts')] as const),
+    ),
+  )('%s: %s says what its source says', (app, name) => {
+    const said = bare(bundledPrograms(root, join(folder, 'built')).file(app, name))
+    expect(said.stdout + said.stderr).not.toBe('')
+    expect(said).toEqual(bare(programSources(root).file(app, name)))
+  })
+
+  it('have every thread beside the programs that start it', () => {
+    const names = readdirSync(join(folder, 'built/pipeline')).filter((name) => /-thread\.js$/.test(name))
+    expect(names.toSorted()).toEqual(
+      ['csv', 'database', 'normalise', 'parquet', 'preview'].map((name) => `${name}-thread.js`),
+    )
+    for (const name of names)
+      expect(bare(join(folder, 'built/pipeline', name)).stderr).toContain('is a worker thread, not a program')
+  })
+})
+
+describe('bundles that are kept', () => {
+  /** A checkout of two apps with a program each. */
+  function checkout() {
+    const own = mkdtempSync(join(folder, 'checkout-'))
+    for (const app of ['identity', 'pipeline']) {
+      mkdirSync(join(own, 'apps', app, 'bin'), { recursive: true })
+      mkdirSync(join(own, 'apps', app, 'src'))
+      writeFileSync(join(own, 'apps', app, 'src/word.ts'), "export const word: string = 'before'\n")
+      writeFileSync(
+        join(own, 'apps', app, 'bin/say.ts'),
+        "import { word } from '../src/word.ts'\nconsole.log(word, import.meta.dirname, import.meta.url)\n",
+      )
+    }
+    return own
+  }
+  const say = (own: string) => bare(join(own, 'built/pipeline/say.js')).stdout
+
+  it('are made once, and again when a source has changed', async () => {
+    const own = checkout()
+    const made = async () => {
+      await bringUpToDate(own, join(own, 'built'))
+      return statSync(join(own, 'built/pipeline/say.js')).mtimeMs
+    }
+    const first = await made()
+    expect(await made()).toBe(first)
+    const word = join(own, 'apps/pipeline/src/word.ts')
+    writeFileSync(word, "export const word: string = 'after!'\n")
+    utimesSync(word, new Date(), new Date(Date.now() + 5_000))
+    expect(await made()).toBeGreaterThan(first)
+    expect(say(own)).toContain('after!')
+  })
+
+  it('know where their sources are', async () => {
+    const own = checkout()
+    await bringUpToDate(own, join(own, 'built'))
+    const was = join(own, 'apps/pipeline/bin')
+    const [, dirname, url] = say(own).trim().split(' ')
+    expect([join(dirname!), url]).toEqual([was, new URL(`file://${was}/say.ts`).href])
+  })
+})
