@@ -35,7 +35,7 @@ describe('the bundles of both apps', () => {
   })
 
   it('have every thread beside the programs that start it', () => {
-    const names = readdirSync(join(folder, 'built/pipeline')).filter((name) => /-thread\.js$/.test(name))
+    const names = readdirSync(join(folder, 'built/pipeline')).filter((name) => name.endsWith('-thread.js'))
     expect(names.toSorted()).toEqual(
       ['csv', 'database', 'normalise', 'parquet', 'preview'].map((name) => `${name}-thread.js`),
     )
