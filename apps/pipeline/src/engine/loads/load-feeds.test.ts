@@ -153,6 +153,27 @@ describe('loading feeds', () => {
     expect([await rowsOf(), await left()]).toEqual([1, 0])
   })
 
+  it('says so when an increment turns out to be everything there is', async () => {
+    const replaced: number[] = []
+    const load = (rows: number, whole: boolean) =>
+      loadFeeds({
+        ...job,
+        run: word('run'),
+        mode: 'MERGE',
+        replacing: () => replaced.push(rows),
+        feeds: feeds({
+          ...feed(numbered(rows)),
+          columns: two.map((column) => ({ ...column, primaryKey: column.name === 'id' })),
+          whole: () => whole,
+        }),
+      })
+    await load(3, false)
+    await load(0, false)
+    expect([await rowsOf(), replaced]).toEqual([3, []])
+    await load(0, true)
+    expect([await rowsOf(), replaced]).toEqual([0, [0]])
+  })
+
   it('transforms, asks the gate, merges, and keeps cursor and profile', async () => {
     const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
     const increment = (from: number, cursor: unknown): Feed => ({

@@ -30,6 +30,8 @@ export interface FeedsToLoad {
   transformation?: readonly TransformationStatement[]
   /** MERGE: what the feeds bring are increments, merged by primary key, unless one of them says that it is whole. */
   mode?: PublishOptions['mode']
+  /** Told before a publication that puts whole tables in the place of the old ones, though MERGE was asked for. */
+  replacing?: () => void
   /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
   gate?: PublishOptions['gate']
   behind?: PublishOptions['behind']
@@ -79,6 +81,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   if (loads.size === 0) return []
   const { transformation = [], gate, behind } = job
   const mode = whole ? 'REPLACE' : job.mode
+  if (mode !== job.mode) job.replacing?.()
   const all = [...loads.values()]
   await warehouse.transform(all, transformation, signal, { retain: job.retain === true })
   const options = { ...(mode && { mode }), cursors, ...(gate && { gate }), ...(behind && { behind }) }

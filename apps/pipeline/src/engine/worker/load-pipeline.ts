@@ -85,7 +85,7 @@ async function load(
   const cursor = await warehouse.findCursor(target.schema, target.table)
   const source = await sourceToRead(parts, claim.client, pipeline)
   const reading = { ...source, input, mode: claim.mode, table: target.table, ...(cursor !== undefined && { cursor }) }
-  const merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
+  let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
   const feeds = sources.read(reading, report, signal)
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
   const tables = await loadFeeds({
@@ -99,6 +99,7 @@ async function load(
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation: pipeline.sqlStatements,
     ...(merged && { mode: 'MERGE' as const }),
+    replacing: () => void (merged = false),
     retain: (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
     ...(gate && { gate }),
     behind: attempt.behind,

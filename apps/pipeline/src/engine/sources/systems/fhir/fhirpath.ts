@@ -9,6 +9,9 @@ type Eval = (focus: unknown[]) => unknown[]
 const sign =
   /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
+/** Words and signs of an expression. What is nested or chained is read and asked by calls within calls. */
+const mostTokens = 1_000
+
 interface Token {
   kind: 'text' | 'number' | 'name' | 'sign' | 'end'
   text: string
@@ -132,7 +135,7 @@ function tokensOf(expression: string): Token[] {
   sign.lastIndex = 0
   while (sign.lastIndex < expression.trimEnd().length) {
     const found = sign.exec(expression)
-    if (!found) throw notSupported(expression)
+    if (!found || tokens.length >= mostTokens) throw notSupported(expression)
     const [, text, number, own, name, quoted, other] = found
     if (text !== undefined) tokens.push({ kind: 'text', text: text.replaceAll(/\\(.)/g, '$1') })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })

@@ -24,6 +24,8 @@ export async function* resourceLines(
     } catch {
       throw strange('FHIR', 'a resource in each line of its export')
     }
+    if (typeof resource !== 'object' || resource === null)
+      throw strange('FHIR', 'a resource in each line of its export')
     const { resourceType, ...fields } = resource as Record<string, unknown>
     if (resourceType !== type) return
     records.push(fields)

@@ -22,4 +22,9 @@ describe('records that are large', () => {
       batches.push(records.length)
     expect(batches).toEqual([4, 4, 1])
   })
+
+  it.each(['null', '7', '{"resourceType":'])('of lines of FHIR are refused where one is %s', async (line) => {
+    const reading = resourceLines(inChunks([`${line}\n`]), 'Patient')
+    await expect(reading.next()).rejects.toMatchObject({ name: 'SourceProblem', code: 'OTHER_PROTOCOL' })
+  })
 })

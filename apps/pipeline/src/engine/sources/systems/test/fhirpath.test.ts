@@ -44,4 +44,11 @@ describe('FHIRPath', () => {
       expect(() => fhirPath(expression)).toThrow(`The FHIRPath "${expression}" has something`)
     },
   )
+
+  it.each([
+    ['brackets', `${'('.repeat(20_000)}id${')'.repeat(20_000)}`],
+    ['parts', `id${'.id'.repeat(20_000)}`],
+  ])('refuses thousands of %s in one', (_what, expression) => {
+    expect(() => fhirPath(expression)).toThrow(/has something that is not read/)
+  })
 })
