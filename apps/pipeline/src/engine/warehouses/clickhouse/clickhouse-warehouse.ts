@@ -1,6 +1,6 @@
 import type { Load, Warehouse } from '../warehouse.ts'
 import { WarehouseProblem } from '../warehouse.ts'
-import { Turns } from '../postgres/turns.ts'
+import { Turns } from '../turns.ts'
 import { type ClientAccess, provision } from './access.ts'
 import {
   findCursor,

@@ -1,4 +1,4 @@
-import { Turns } from '../postgres/turns.ts'
+import { Turns } from '../turns.ts'
 import type { Place } from '../views.ts'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { findCursor, findStaging, findTables, ownRelations, ownSchemas, sweepStaging, tableOf } from './catalogue.ts'

@@ -20,7 +20,7 @@ import { ensureSchema, listSchemas } from './schema.ts'
 import { readShape } from './shape.ts'
 import { sweepStaging } from './sweep.ts'
 import { transform } from './transform.ts'
-import { Turns } from './turns.ts'
+import { Turns } from '../turns.ts'
 import { mostViewBytes } from './view-size.ts'
 import { dropView, findView, refreshView } from './views.ts'
 

@@ -1,4 +1,4 @@
-import { WarehouseProblem } from '../warehouse.ts'
+import { WarehouseProblem } from './warehouse.ts'
 
 /** Milliseconds that somebody waits for a turn. */
 const patience = 15_000
