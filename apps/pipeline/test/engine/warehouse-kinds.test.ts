@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
 import { type ClientWarehouses, clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../../src/engine/warehouses/every-kind.ts'
+import type { Warehouse } from '../../src/engine/warehouses/warehouse.ts'
 import { otherKinds } from '../../src/engine/warehouses/other-kinds.ts'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from '../warehouses/clickhouse-under-test.ts'
 import { finished } from './large-load.ts'
@@ -13,6 +15,8 @@ import { spawnWorker, type WorkerProcess } from './worker-process.ts'
 let stack: Stack
 let worker: WorkerProcess
 let server: ClickHouseServer | undefined
+let parts: Pick<Parameters<typeof clientWarehouses>[0], 'db' | 'keyRing' | 'logger' | 'redaction'>
+let postgres: ClientWarehouses
 let warehouses: ClientWarehouses
 
 beforeAll(async () => {
@@ -20,13 +24,13 @@ beforeAll(async () => {
   server = clickhouseMissing === undefined ? await clickhouseServer() : undefined
   worker = await spawnWorker({ ...stack.environment, ...(server && { CLICKHOUSE_URL: server.url }) })
   const redaction = new Redaction()
-  const parts = {
+  parts = {
     db: stack.db,
     keyRing: keyRing(stack.environment['SECRET_KEYS']!),
     logger: createLogger({ name: 'test', level: 'silent', redaction }),
     redaction,
   }
-  const postgres = clientWarehouses({ ...parts, adminUrl: stack.environment['WAREHOUSE_DATABASE_URL']! })
+  postgres = clientWarehouses({ ...parts, adminUrl: stack.environment['WAREHOUSE_DATABASE_URL']! })
   warehouses = everyKind(postgres, { ...parts, others: otherKinds({ CLICKHOUSE_URL: server?.url }) })
 })
 afterAll(async () => {
@@ -49,6 +53,22 @@ async function pipelineIn(kind: string, client?: string): Promise<Pipeline> {
 
 const load = async (pipeline: Pipeline, content: string) =>
   finished(stack, await stack.run(pipeline, await stack.upload(pipeline, content)))
+
+describe('the warehouses of a client', () => {
+  it('are opened once, by however many ask at the same moment', async () => {
+    const { client, schema } = await pipelineIn('WAREHOUSE_B')
+    const opened: object[] = []
+    const open = async () => {
+      const warehouse = { schemas: async () => [schema] } as unknown as Warehouse
+      opened.push(warehouse)
+      await pause(200)
+      return warehouse
+    }
+    const all = everyKind(postgres, { ...parts, others: [{ kind: 'WAREHOUSE_B', open }] })
+    await Promise.all([all.open(client), all.open(client), all.open(client)])
+    expect(opened).toHaveLength(1)
+  })
+})
 
 describe('a worker', () => {
   it.each(['WAREHOUSE_A', 'NA'])(

@@ -21,7 +21,7 @@ interface Parts {
  * that warehouse as it is.
  */
 export function everyKind(postgres: ClientWarehouses, { db, keyRing, redaction, others }: Parts): ClientWarehouses {
-  const known = new Map<string, Warehouse>()
+  const known = new Map<string, Promise<Warehouse | undefined>>()
 
   async function kindsOf(client: string): Promise<ReadonlyMap<string, Kind>> {
     const rows = await db
@@ -38,15 +38,23 @@ export function everyKind(postgres: ClientWarehouses, { db, keyRing, redaction, 
     return rows.length > 0
   }
 
-  async function opened(client: string, { kind, open }: OtherKind): Promise<(readonly [Kind, Warehouse])[]> {
-    const key = JSON.stringify([client, kind])
-    const there = known.get(key)
-    if (there) return [[kind, there]]
+  async function made(client: string, { open }: OtherKind): Promise<Warehouse | undefined> {
     const credentials = await warehouseCredentials({ db, keyRing, redaction }, client)
-    if (!credentials) return []
-    const warehouse = await open(credentials, redaction)
-    known.set(key, warehouse)
-    return [[kind, warehouse]]
+    return credentials && open(credentials, redaction)
+  }
+
+  /** The one of this process: a second beside it would have turns and connections of its own. */
+  async function opened(client: string, other: OtherKind): Promise<(readonly [Kind, Warehouse])[]> {
+    const key = JSON.stringify([client, other.kind])
+    const opening = known.get(key) ?? made(client, other)
+    known.set(key, opening)
+    const warehouse = await opening.catch((error: unknown) => {
+      known.delete(key)
+      throw error
+    })
+    if (warehouse) return [[other.kind, warehouse]]
+    known.delete(key)
+    return []
   }
 
   async function together(client: string, usual: Warehouse): Promise<Warehouse> {
