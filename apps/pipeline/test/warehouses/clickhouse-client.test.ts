@@ -171,6 +171,22 @@ describe('the way to ClickHouse', () => {
     expect(heard).toBe(1)
   })
 
+  it('is listened to no longer than its words are', async () => {
+    const gone = Promise.withResolvers<void>()
+    const access = await standIn((request, response) => {
+      response.once('close', gone.resolve)
+      request.resume()
+      const more = () => {
+        while (!response.destroyed && response.write('Code: 1. DB::Exception: no end\n'.repeat(1_000)));
+      }
+      response.on('drain', more)
+      more()
+    })
+    const taken = takeRows(await ask(access, 'select 1'), { rows: 10, bytes: 1e6 })
+    await expect(taken).rejects.toMatchObject({ name: 'ClickHouseError', code: 1 })
+    await gone.promise
+  })
+
   it('waits for a server that takes rows slowly', async () => {
     const access = await standIn(async (request, response) => {
       let taken = 0

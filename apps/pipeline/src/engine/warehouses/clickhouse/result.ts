@@ -46,7 +46,6 @@ export async function takeRows(
       taken.rows.push(cells.map((cell, index) => toCell(cell, taken.columns[index]!, types![index]!)))
     }
   }
-  response.destroy()
   return taken
 }
 
@@ -80,7 +79,11 @@ async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
     failure = error
     chunks.end()
   })
-  yield* chunks
+  try {
+    yield* chunks
+  } finally {
+    response.destroy()
+  }
   if (failure) throw failure
 }
 
