@@ -23,8 +23,8 @@ const isPlace = (one: Place) => (other: Place) => one.schema === other.schema &&
 
 export const readsOf = ({ mark }: KeptView): Place[] => mark.view.reads.map(([schema, name]) => ({ schema, name }))
 
-/** The views without rows of their own that read the place, also through others: those below before those above. */
-export function viewsAbove(views: readonly KeptView[], place: Place): KeptView[] {
+/** The views without rows of their own that read one of the places, also through others: those below before those above. */
+export function viewsAbove(views: readonly KeptView[], places: readonly Place[]): KeptView[] {
   const found: KeptView[] = []
   const visit = (below: Place) => {
     for (const view of views) {
@@ -36,7 +36,7 @@ export function viewsAbove(views: readonly KeptView[], place: Place): KeptView[]
       visit(view)
     }
   }
-  visit(place)
+  for (const place of places) visit(place)
   return found
 }
 

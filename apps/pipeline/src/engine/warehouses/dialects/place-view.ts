@@ -76,12 +76,13 @@ export async function filled(
 
 /** Takes a view away, with or without rows of its own. */
 export async function forget(
-  { changes, ...dialect }: Dialect,
+  dialect: Dialect,
   session: Session,
   relation: Pick<Shape, 'schema' | 'name' | 'kind' | 'id'>,
 ): Promise<void> {
-  await session.execute(relation.kind === 'VIEW' ? changes.dropView(relation) : changes.dropTable(relation))
-  await dropMark({ changes, ...dialect }, session, relation.id)
+  const { dropView, dropTable } = dialect.changes
+  await session.execute(relation.kind === 'VIEW' ? dropView(relation) : dropTable(relation))
+  await dropMark(dialect, session, relation.id)
 }
 
 interface Placing {
@@ -97,7 +98,7 @@ export async function putInPlace(dialect: Dialect, { place, instead, made }: Pla
   await asked(dialect, { role: 'service' }, (session) =>
     session.transaction(async () => {
       for (const statement of dialect.changes.lockLedger()) await session.execute(statement)
-      const above = viewsAbove(await keptViews(dialect, session), place)
+      const above = viewsAbove(await keptViews(dialect, session), [place])
       await dropViews(dialect, session, above)
       for (const relation of instead) await forget(dialect, session, relation)
       if ('mark' in made) {

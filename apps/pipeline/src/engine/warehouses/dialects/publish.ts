@@ -16,7 +16,7 @@ import { dropMark, enterRun, type Mark, marksIn, publishedBy, setMark } from './
 import { demandOurs, type DialectLoad } from './load.ts'
 import { broughtBy, countRows, demandKeys, type Merged, mergeAside } from './merge.ts'
 import { changedMeanwhile, isBusy, problemOf } from './problems.ts'
-import { asked, hiddenName, readShape, type Shape } from './shapes.ts'
+import { asideName, asked, readShape, type Shape } from './shapes.ts'
 import { demandUnique } from './unique.ts'
 
 /** Milliseconds before another try, where somebody reads the table or publishes just now. */
@@ -116,9 +116,15 @@ async function swapAll(
       if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
       await failpoint('in-publication')
       signal.throwIfAborted()
-      const views = await keptViews(dialect, session)
+      const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
+      // Away from all tables at once: over some new and some old ones a view may make no sense.
+      const above = viewsAbove(await keptViews(dialect, session), places)
+      await dropViews(dialect, session, above)
       const tables: PublishedTable[] = []
-      for (const one of planned) tables.push(await swap(dialect, session, one, views, options, old))
+      for (const one of planned) tables.push(await swap(dialect, session, one, options, old))
+      await remakeViews(dialect, session, above).catch((error: unknown) => {
+        throw unmakeable(dialect, error, above, planned.map(({ load }) => load.place).join(', '))
+      })
       await enterRun(dialect, session, run, { attempt, tables })
       ours = true
       return (await publishedBy(dialect, session, run))!
@@ -141,7 +147,6 @@ async function swap(
   dialect: Dialect,
   session: Session,
   { load, live: before, merged, rows }: Planned,
-  views: readonly KeptView[],
   { cursors = {} }: PublishOptions,
   old: Place[],
 ): Promise<PublishedTable> {
@@ -154,10 +159,8 @@ async function swap(
   if (!mark) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
   const fed = load.target.columns.map(({ name }) => name)
   const changes = live ? changesOf(dialect, live, load, fed) : []
-  const above = viewsAbove(views, place)
-  await dropViews(dialect, session, above)
   if (live) {
-    const aside = { schema, name: hiddenName('old', live.id, run) }
+    const aside = { schema, name: asideName(live.id, run) }
     await session.execute(dialect.changes.rename(place, aside.name))
     await dropMark(dialect, session, live.id)
     old.push(aside)
@@ -175,9 +178,6 @@ async function swap(
     ...(!merged && !load.transformed && load.profile && { profile: load.profile }),
   }
   await setMark(dialect, session, merged?.id ?? load.id, published)
-  await remakeViews(dialect, session, above).catch((error: unknown) => {
-    throw unmakeable(dialect, error, above, load.place)
-  })
   return { schema, table, rows, bytes: load.written?.bytes ?? 0, changes }
 }
 
@@ -188,7 +188,7 @@ function unmakeable(dialect: Dialect, error: unknown, views: readonly KeptView[]
   const names = views.map(({ name }) => name).join(', ')
   return new WarehouseProblem(
     'VIEWS_DEPEND',
-    `The views over ${place} (${names}) cannot be made anew with its new columns: ${problem.message} Change or drop them and run again. The old data stays.`,
+    `The views over ${place} (${names}) cannot be made anew with the new columns: ${problem.message} Change or drop them and run again. The old data stays.`,
     { cause: error },
   )
 }

@@ -30,6 +30,10 @@ export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
   return `${hiddenTable}${kind}_${hash}`
 }
 
+/** Of the table that gives way to a publication. */
+export const asideName = (id: string, run: string): string => hiddenName('old', id, run)
+export const isAside = (name: string): boolean => name.startsWith(`${hiddenTable}old_`)
+
 /** The same for a schema. */
 export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): string =>
   hiddenName(kind, ...parts).replace(hiddenTable, hiddenSchema)
