@@ -30,7 +30,7 @@ export interface StandIn extends AsyncDisposable {
 interface Parts {
   /** Also of BEGIN, COMMIT and ROLLBACK. */
   answer(statement: Statement): Answer | Promise<Answer>
-  /** Told that a connection has ended, in whatever way. */
+  /** Told that a connection has ended within a transaction, in whatever way. */
   lost?(): void
   /** Refuses a sign-in. */
   refuse?(login: { user: string; password: string }): Refusal | undefined
@@ -49,8 +49,9 @@ export async function tdsStandIn(parts: Parts): Promise<StandIn> {
   const server: Server = createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
-    socket.on('close', () => parts.lost?.())
-    void serve(socket, parts, found).catch(() => socket.destroy())
+    const open = { transaction: false }
+    socket.on('close', () => open.transaction && parts.lost?.())
+    void serve(socket, parts, found, open).catch(() => socket.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -68,7 +69,12 @@ export async function tdsStandIn(parts: Parts): Promise<StandIn> {
   }
 }
 
-async function serve(socket: Socket, parts: Parts, found: Pick<StandIn, 'statements' | 'attentions'>): Promise<void> {
+async function serve(
+  socket: Socket,
+  parts: Parts,
+  found: Pick<StandIn, 'statements' | 'attentions'>,
+  open: { transaction: boolean },
+): Promise<void> {
   let bulk: string | undefined
   const running = new Set<Promise<void>>()
   let stopped = false
@@ -90,7 +96,10 @@ async function serve(socket: Socket, parts: Parts, found: Pick<StandIn, 'stateme
     } else if (message.kind === kinds.transaction) {
       const { text, change } = transaction(message)
       found.statements.push({ text, values: [] })
-      reply(await parts.answer({ text, values: [] }), false, change)
+      if (text === 'BEGIN') open.transaction = true
+      const given = await parts.answer({ text, values: [] })
+      if (text !== 'BEGIN' && given !== 'CUT') open.transaction = false
+      reply(given, false, change)
     } else if (message.kind === kinds.attention) {
       found.attentions += 1
       stopped = true

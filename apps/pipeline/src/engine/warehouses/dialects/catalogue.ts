@@ -2,7 +2,7 @@ import type { Place, StagingTable } from '../views.ts'
 import type { ColumnProfile, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { Dialect, Relation, Session } from './dialect.ts'
 import { dropMark, type Mark, marksIn } from './ledger.ts'
-import { asked, describeColumn, isHidden, isHiddenSchema, readShape, type Shape, shapeOf } from './shapes.ts'
+import { asked, describeColumn, isAside, isHidden, isHiddenSchema, readShape, type Shape, shapeOf } from './shapes.ts'
 
 /** Rows as the load counted them; what was measured of columns, as it did. */
 export async function tableOf(dialect: Dialect, session: Session, shape: Shape): Promise<WarehouseTable> {
@@ -92,43 +92,56 @@ export async function findStaging(
   return { ...(await tableOf(dialect, session, shape)), run: newest.run }
 }
 
+/** Milliseconds that something may be in the making: longer than its maker needs to mark it. */
+const making = 600_000
+/** Seconds that a sweep waits for whoever reads what it drops: a load may wait for the sweep. */
+const patience = 60
+
 /**
  * Hidden tables and schemas of runs that are not alive, and what was for the moment and is over. Lists first, asks who is alive second:
- * a run is registered before its tables exist. What has no mark, or a schema nothing in it, may be in the making: it goes when the next sweep
- * finds it so as well, which `unsure` is for. A mark is dropped only when its relation is nowhere: it may have become a table meanwhile.
+ * a run is registered before its tables exist. What has no mark, or a schema nothing in it, may be in the making: it goes when a sweep finds it
+ * so long after another did, which `unsure` remembers; what gave way to a publication has no mark any more. A mark is dropped only when its
+ * relation is nowhere: it may have become a table meanwhile.
  */
 export async function sweepStaging(
   dialect: Dialect,
   alive: () => Promise<ReadonlySet<string>>,
-  unsure: Set<string>,
+  unsure: Map<string, number>,
 ): Promise<number> {
-  return asked(dialect, { role: 'service' }, async (session) => {
+  const dropped = await asked(dialect, { role: 'service' }, async (session) => {
     const relations = await dialect.catalogue.relations(session)
     const marks = await marksIn(dialect, session)
     const runs = await alive()
-    const unsureNow = new Set<string>()
-    const isAgain = (what: string) => {
-      unsureNow.add(what)
-      return unsure.has(what)
+    const unsureNow = new Map<string, number>()
+    const isLeft = (what: string) => {
+      const since = unsure.get(what) ?? Date.now()
+      unsureNow.set(what, since)
+      return Date.now() - since >= making
     }
-    const isOver = ({ id }: Relation) => {
+    const isOver = ({ id, name }: Relation) => {
       const mark = marks.get(id)
-      if (!mark) return isAgain(`relation ${id}`)
+      if (!mark) return isAside(name) || isLeft(`relation ${id}`)
       if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
       return mark.run === undefined || !runs.has(mark.run)
     }
-    for (const one of relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema)))
-      if (isOver(one)) {
-        const { dropView, dropTable } = dialect.changes
-        await session.execute(one.kind === 'VIEW' ? dropView(one) : dropTable(one)).catch(() => {})
-      }
+    const hidden = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
+    await dropAll(dialect, hidden.filter(isOver))
     const left = await dialect.catalogue.relations(session)
-    await dropEmptySchemas(dialect, session, left, isAgain)
-    const dropped = await dropStaleMarks(dialect, session, left, marks)
-    await dialect.sweep?.(runs)
+    await dropEmptySchemas(dialect, session, left, isLeft)
     unsure.clear()
-    for (const what of unsureNow) unsure.add(what)
-    return dropped
+    for (const [what, since] of unsureNow) unsure.set(what, since)
+    return dropStaleMarks(dialect, session, left, marks)
+  })
+  await dialect.sweep?.(alive)
+  return dropped
+}
+
+async function dropAll(dialect: Dialect, relations: readonly Relation[]): Promise<void> {
+  if (relations.length === 0) return
+  const { dropView, dropTable } = dialect.changes
+  await asked(dialect, { role: 'service', seconds: patience }, async (session) => {
+    for (const one of relations)
+      await session.execute(one.kind === 'VIEW' ? dropView(one) : dropTable(one)).catch(() => {})
   })
 }
 
@@ -136,11 +149,11 @@ async function dropEmptySchemas(
   dialect: Dialect,
   session: Session,
   relations: readonly Relation[],
-  isAgain: (what: string) => boolean,
+  isLeft: (what: string) => boolean,
 ): Promise<void> {
   const used = new Set(relations.map(({ schema }) => schema))
   for (const schema of await dialect.catalogue.schemas(session)) {
-    if (!isHiddenSchema(schema) || used.has(schema) || !isAgain(`schema ${schema}`)) continue
+    if (!isHiddenSchema(schema) || used.has(schema) || !isLeft(`schema ${schema}`)) continue
     for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement).catch(() => {})
   }
 }

@@ -190,8 +190,11 @@ export interface Dialect {
   provision(): Promise<void>
   /** Streams rows into an empty table, with back-pressure, once. An error of the content comes out as it is. */
   pour(filling: Filling, content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
-  /** Clears away what fillings of runs that are not alive left outside the server; nothing by default. */
-  sweep?(alive: ReadonlySet<string>): Promise<void>
+  /**
+   * Clears away what fillings of runs that are not alive left outside the server; nothing by default. Lists first, asks second: a run that
+   * begins meanwhile keeps what is its own.
+   */
+  sweep?(alive: () => Promise<ReadonlySet<string>>): Promise<void>
   /** Undefined for what is neither the server's nor the driver's saying. */
   explain(error: unknown): Verdict | undefined
   explainQuery(error: unknown, seconds: number): QueryVerdict | undefined

@@ -26,8 +26,8 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
       made = undefined
       throw error
     }))
-  /** Of the last sweep: what may have been in the making. */
-  const unsure = new Set<string>()
+  /** What sweeps found that may have been in the making, and when the first of them did. */
+  const unsure = new Map<string, number>()
   const run = async <T>(place: string, work: () => Promise<T>): Promise<T> => {
     try {
       await ready()

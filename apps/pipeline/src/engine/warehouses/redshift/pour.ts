@@ -119,12 +119,14 @@ async function clear(bucket: Bucket, prefix: string): Promise<void> {
   for (const key of await bucket.list(prefix)) await bucket.remove(key)
 }
 
-/** What workers that died have left in the bucket. */
-export async function sweep(access: ClientAccess, alive: ReadonlySet<string>): Promise<void> {
+/** What workers that died have left in the bucket: see `Dialect.sweep`. */
+export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlySet<string>>): Promise<void> {
   const bucket = bucketOf(access.staging)
   const home = clientPrefix(access)
-  const runs = new Set([...alive].map(runPart))
-  for (const key of await bucket.list(home)) {
+  const keys = await bucket.list(home)
+  if (keys.length === 0) return
+  const runs = new Set([...(await alive())].map(runPart))
+  for (const key of keys) {
     const [run = ''] = key.slice(home.length).split('/')
     if (!runs.has(run)) await bucket.remove(key)
   }
