@@ -58,11 +58,12 @@ export async function publish(
       signal,
     )
     await failpoint('before-swap')
+    const planned: Planned[] = []
     for (let tries = 0; ; tries += 1) {
       signal.throwIfAborted()
       try {
-        const planned: Planned[] = []
-        for (const load of loads) planned.push(await plan(dialect, load, merging, signal))
+        for (const [index, load] of loads.entries())
+          planned[index] = await plan(dialect, load, merging, signal, planned[index])
         return await swapAll(dialect, planned, stillOurs, signal, options)
       } catch (error) {
         const problem = problemOf(dialect, error, first.place)
@@ -83,12 +84,20 @@ function readyTable(load: DialectLoad, merging: boolean): ReadyTable {
   return { ...ready, merge: { keys: load.keys, ...(!load.transformed && { columns: broughtBy(load) }) } }
 }
 
-async function plan(dialect: Dialect, load: DialectLoad, merging: boolean, signal: AbortSignal): Promise<Planned> {
+/** What was planned before over the table that is still there is not done again: merging writes all of it. */
+async function plan(
+  dialect: Dialect,
+  load: DialectLoad,
+  merging: boolean,
+  signal: AbortSignal,
+  before: Planned | undefined,
+): Promise<Planned> {
   const { schema, table } = load.target
   const live = await asked(dialect, { role: 'service', signal }, (session) =>
     readShape(dialect, session, { schema, name: table }),
   )
   demandOurs(live, load.place)
+  if (before && before.live?.id === live?.id) return before
   const merged = merging && live ? await mergeAside(dialect, load, live, signal) : undefined
   const rows = load.transformed
     ? await asked(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
