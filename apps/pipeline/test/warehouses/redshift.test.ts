@@ -1,11 +1,14 @@
-import { describe, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
+import { randomUUID } from 'node:crypto'
 import { openDialectWarehouse } from '../../src/engine/warehouses/dialects/open-warehouse.ts'
+import type { ClientAccess } from '../../src/engine/warehouses/redshift/access.ts'
 import { redshiftDialect } from '../../src/engine/warehouses/redshift/dialect.ts'
+import { columns, loadAll, never, stage } from '../rows.ts'
 import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
 import { redshiftMissing, redshiftServer } from './redshift-under-test.ts'
-import { subjectForAll } from './subject.ts'
+import { rowsIn, subjectForAll } from './subject.ts'
 import { viewsSuite } from './views.ts'
 
 describe('Redshift as a warehouse', () => {
@@ -13,9 +16,11 @@ describe('Redshift as a warehouse', () => {
     it.skip(redshiftMissing, () => {})
     return
   }
+  let access: ClientAccess
   const subject = subjectForAll(async () => {
     const server = await redshiftServer()
-    const [access, others] = [server.client(), server.client()]
+    access = server.client()
+    const others = server.client()
     return {
       warehouse: openDialectWarehouse(redshiftDialect(access)),
       neighbour: openDialectWarehouse(redshiftDialect(others)),
@@ -26,6 +31,34 @@ describe('Redshift as a warehouse', () => {
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     }
   })
+  it('tells the columns of a query without running it', async () => {
+    const dialect = redshiftDialect(access)
+    await using session = await dialect.open({ role: 'read', seconds: 2 })
+    const text = `with one as (select 1 as n, 'x'::varchar(7) as n) select * from one, pg_sleep(60) order by 1 -- ;`
+    expect(await session.columns(text)).toMatchObject([
+      { name: 'n', type: 'integer' },
+      { name: 'n', type: 'character varying(7)' },
+      { name: 'pg_sleep' },
+    ])
+    const error = await session.columns('select 1 as n,\n nothing from pg_class').catch((thrown: unknown) => thrown)
+    expect(dialect.explainQuery(error, 2)).toMatchObject({ code: 'QUERY_FAILED', line: 2, column: 2 })
+  })
+
+  it('makes a view anew where all the tables beneath it change in one run', async () => {
+    const { warehouse } = subject
+    const [run, tables] = [randomUUID(), ['both_a', 'both_b']]
+    for (const table of tables) await loadAll(warehouse, { table, columns: columns({ x: 'DATE' }) }, [['2026-01-02']])
+    const query = 'select x from both_a union all select x from both_b'
+    const view = { id: randomUUID(), schema: 'health', name: 'both', query, materialized: false }
+    await warehouse.defineView(view, { seconds: 20 }, never)
+    await using stack = new AsyncDisposableStack()
+    const loads = []
+    for (const table of tables)
+      loads.push(stack.use(await stage(warehouse, { table, columns: columns({ x: 'TEXT' }), run }, [['some']])))
+    await warehouse.publish(loads, async () => true, never)
+    expect(await rowsIn(warehouse, 'both')).toEqual([['some'], ['some']])
+  })
+
   loadsSuite(subject)
   publicationsSuite(subject)
   queriesSuite(subject)

@@ -32,13 +32,15 @@ export interface Session extends AsyncDisposable {
   execute(statement: Sql): Promise<void>
   /** A few rows of our own asking, with numbers where they are exact and text else. */
   rows<Row>(statement: Sql): Promise<Row[]>
-  /** What `work` does, all or nothing, where the server can: see `Dialect.publication`. */
+  /** What `work` does to tables, views and the ledger, all or nothing. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result>
   /**
    * Reads one query in batches, never all of it at once. The text is a user's or begins and ends with one: the server has to refuse
    * whatever is more than a query, and whatever writes. `$1` … in it are `values`.
    */
   read(text: string, values: readonly (string | null)[], batch: Batch): AsyncIterable<ReadRows>
+  /** What columns such a query without values has. It is not run where the server can tell without. */
+  columns(text: string): Promise<readonly ReadColumn[]>
 }
 
 /** How much is fetched at once. */

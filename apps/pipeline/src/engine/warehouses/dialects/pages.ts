@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Place } from '../views.ts'
 import { type Cell, type Rows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { ownSchemas } from './catalogue.ts'
 import type { Dialect, ReadColumn } from './dialect.ts'
@@ -28,53 +29,60 @@ export async function* queryPages(
   const size = Math.max(1, Math.min(mostPageRows, pageRows))
   const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
   const service = { role: 'service' } as const
-  const home = schemas[0] ?? (await asked(dialect, service, (session) => ownSchemas(dialect, session)))[0]
-  if (home === undefined) throw new WarehouseProblem('QUERY_FAILED', 'There is no schema yet that a query could read.')
-  const place = { schema: home, name: hiddenName('pages', randomUUID()) }
+  let place: Place | undefined
   let id: string | undefined
   try {
+    const home = schemas[0] ?? (await asked(dialect, service, (session) => ownSchemas(dialect, session)))[0]
+    if (home === undefined)
+      throw new WarehouseProblem('QUERY_FAILED', 'There is no schema yet that a query could read.')
+    const kept = { schema: home, name: hiddenName('pages', randomUUID()) }
     const { text } = await prepared(dialect, given, { literals: true })
     const columns = await columnsOf(dialect, text, { schemas, signal, seconds })
     const names = columns.map((_column, index) => `c${index + 1}`)
+    place = kept
     id = await asked(dialect, service, (session) =>
       makeFilled(
         dialect,
         session,
-        place,
+        kept,
         columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true })),
         { kind: 'PASSING', until: Date.now() + (seconds + slowest) * 1_000 },
       ),
     )
     await asked(dialect, { role: 'load', schemas, signal, seconds }, (session) =>
-      session.execute(dialect.changes.insert(place, names, text)),
+      session.execute(dialect.changes.insert(kept, names, text)),
     )
-    const kept = `select ${names.map((name) => dialect.names.quoted(name)).join(', ')} from ${dialect.names.place(place)}`
-    yield* pagesOf(dialect, { kept, columns, size, bytes, limits }, signal)
+    const list = names.map((name) => dialect.names.quoted(name)).join(', ')
+    const all = `select ${list} from ${dialect.names.place(kept)}`
+    yield* pagesOf(dialect, { text: all, columns, size, bytes, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblemOf(dialect, error, given, seconds)
   } finally {
-    await asked(dialect, service, async (session) => {
-      await session.execute(dialect.changes.dropTable(place))
-      if (id !== undefined) await dropMark(dialect, session, id)
-    }).catch(() => {})
+    if (place) await forget(dialect, place, id).catch(() => {})
   }
 }
 
-/** What the columns of a query are, from its first rows. */
+/** As role `read`. */
 export async function columnsOf(
   dialect: Dialect,
   text: string,
   opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
-): Promise<ReadColumn[]> {
-  return asked(dialect, { role: 'read', ...opening }, async (session) => {
-    for await (const { columns } of session.read(text, [], { rows: 1, bytes: () => 1 })) return columns
-    throw new WarehouseProblem('QUERY_FAILED', 'The query has no columns.')
+): Promise<readonly ReadColumn[]> {
+  const columns = await asked(dialect, { role: 'read', ...opening }, (session) => session.columns(text))
+  if (columns.length === 0) throw new WarehouseProblem('QUERY_FAILED', 'The query has no columns.')
+  return columns
+}
+
+function forget(dialect: Dialect, place: Place, id: string | undefined): Promise<void> {
+  return asked(dialect, { role: 'service' }, async (session) => {
+    await session.execute(dialect.changes.dropTable(place))
+    if (id !== undefined) await dropMark(dialect, session, id)
   })
 }
 
 interface Kept {
-  kept: string
+  text: string
   columns: readonly ReadColumn[]
   size: number
   bytes: number
@@ -83,7 +91,7 @@ interface Kept {
 
 async function* pagesOf(
   dialect: Dialect,
-  { kept, columns, size, bytes, limits }: Kept,
+  { text, columns, size, bytes, limits }: Kept,
   signal: AbortSignal,
 ): AsyncGenerator<Rows> {
   await using session = await dialect.open({ role: 'read', signal })
@@ -92,9 +100,10 @@ async function* pagesOf(
   let skip = limits.offset ?? 0
   let page: Cell[][] = []
   const whole = (more: boolean): Rows => ({ columns: shown, rows: page, truncated: false, more })
+  /** Bytes of the page, about. */
   let held = 0
-  for await (const read of session.read(kept, [], { rows: size, bytes: () => bytes })) {
-    held += read.bytes
+  for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {
+    const each = read.bytes / Math.max(1, read.rows.length)
     for (const row of read.rows) {
       if (skip > 0) {
         skip -= 1
@@ -104,9 +113,10 @@ async function* pagesOf(
       if (page.length === size) {
         yield whole(true)
         page = []
-        held = read.bytes
+        held = 0
       }
       page.push(row)
+      held += each
       left -= 1
     }
     if (held > bytes && page.length < size) throw pageTooLarge(size, bytes)

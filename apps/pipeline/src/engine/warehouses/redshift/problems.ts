@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import { DatabaseError } from 'pg'
 import { isUnavailable } from '@sluice/database'
 import type { QueryVerdict, Verdict } from '../dialects/dialect.ts'
@@ -70,7 +71,7 @@ function replyTo(error: Error): Reply | undefined {
 
 /** See `Dialect.explain`. */
 export function explain(error: unknown): Verdict | undefined {
-  if (!(error instanceof Error)) return undefined
+  if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
   if (!reply) return undefined
   const [code, sentence, retryable] = reply

@@ -5,6 +5,7 @@ import type { Placed } from './problems.ts'
 import { anyDecimal, types } from './types.ts'
 
 const opening = 'declare sluice_rows cursor for\n'
+const around = 'select * from (\n'
 /** Rows of the first fetch: of those behind it is known how large they are. */
 const firstRows = 100
 
@@ -56,6 +57,15 @@ export async function* read(
   await client.query('rollback')
 }
 
+/** See `Session.columns`: of no rows, for which nothing is run. */
+export async function columnsOf(client: Client | PoolClient, text: string): Promise<ReadColumn[]> {
+  const query = { text: `${around}${text}\n) as asked limit 0`, queryMode: 'extended', rowMode: 'array' as const }
+  const { fields } = await client.query(query).catch((error: unknown) => {
+    throw placed(error, text, around)
+  })
+  return fields.map(columnOf)
+}
+
 const sizeOf = (row: readonly (string | null)[]): number => row.reduce((sum, cell) => sum + (cell?.length ?? 0) + 4, 0)
 
 function columnOf({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn {
@@ -85,9 +95,9 @@ function toCell(text: string | null, { dataType, type }: ReadColumn): Cell {
 }
 
 /** With the line and column in the user's text. The server counts characters, not UTF-16 units. */
-function placed(error: unknown, text: string): unknown {
+function placed(error: unknown, text: string, behind = opening): unknown {
   if (!(error instanceof DatabaseError) || error.position === undefined) return error
-  const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - opening.length)).join('')
+  const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - behind.length)).join('')
   const lines = before.split('\n')
   return Object.assign(error, { line: lines.length, column: [...lines.at(-1)!].length + 1 } satisfies Placed)
 }

@@ -1,9 +1,9 @@
 import type { Client, PoolClient } from 'pg'
-import type { Batch, Opening, ReadRows, Session } from '../dialects/dialect.ts'
+import type { Batch, Opening, ReadColumn, ReadRows, Session } from '../dialects/dialect.ts'
 import { type Sql, textOf } from '../dialects/sql.ts'
 import type { Borrowed, Connections } from './connections.ts'
 import { names } from './names.ts'
-import { read } from './read.ts'
+import { columnsOf, read } from './read.ts'
 
 /** The longest that a statement may take where nobody says less. */
 const longest = 86_400
@@ -73,6 +73,7 @@ export class RedshiftSession implements Session {
   }
 
   async *read(text: string, values: readonly (string | null)[], batch: Batch): AsyncIterable<ReadRows> {
+    this.#opening.signal?.throwIfAborted()
     try {
       yield* read(this.#borrowed.client, { text, values }, batch)
     } catch (error) {
@@ -82,13 +83,21 @@ export class RedshiftSession implements Session {
     }
   }
 
+  columns(text: string): Promise<readonly ReadColumn[]> {
+    return this.#heard(() => columnsOf(this.#borrowed.client, text))
+  }
+
   async #ask({ texts, values }: Sql): Promise<unknown[]> {
-    this.#opening.signal?.throwIfAborted()
     const text = textOf({ texts, values }, (number) => `$${number}`)
+    // By the extended protocol, which takes one statement and no more.
+    const query = { text, values: [...values], queryMode: 'extended' }
+    return (await this.#heard(() => this.#borrowed.client.query(query))).rows
+  }
+
+  async #heard<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    this.#opening.signal?.throwIfAborted()
     try {
-      // By the extended protocol, which takes one statement and no more.
-      const query = { text, values: [...values], queryMode: 'extended' }
-      return (await this.#borrowed.client.query(query)).rows
+      return await ask()
     } catch (error) {
       if (!isServers(error)) this.#sound = false
       this.#opening.signal?.throwIfAborted()

@@ -41,9 +41,10 @@ export async function pour(
       throw error
     }
   }
+  const sent = rows()
   try {
     const table = namesOf(access).place(place)
-    const taken = await poured(connection, table, columns, rows(), signal)
+    const taken = await poured(connection, table, columns, sent, signal)
     if (failure !== undefined) throw failure
     if (taken !== counted.rows)
       throw new WarehouseProblem(
@@ -58,6 +59,8 @@ export async function pour(
   } finally {
     over.abort()
     connection.close()
+    // A driver that lost its connection asks for no more, and does not say so.
+    void sent.return(undefined).catch(() => {})
   }
 }
 

@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import type { QueryVerdict, Verdict } from '../dialects/dialect.ts'
 import { ledgerBusy } from './changes.ts'
 
@@ -90,7 +91,7 @@ export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
 
 /** See `Dialect.explain`. */
 export function explain(error: unknown): Verdict | undefined {
-  if (!(error instanceof Error)) return undefined
+  if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
   return reply && { ...reply, sentence: (place) => reply.sentence(place, error.message) }
 }
@@ -104,7 +105,7 @@ function replyTo(error: DriverError): Reply | undefined {
   // Of a refused sign-in the driver keeps the words and forgets the number.
   if (code === 'ELOGIN') return /cannot open database/i.test(message) ? missing : denied
   if (
-    /^(ESOCKET|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/.test(
+    /^(ESOCKET|ECLOSE|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/.test(
       code,
     )
   )
@@ -131,7 +132,7 @@ const notItsFault = new Set([
 
 /** See `Dialect.explainQuery`. */
 export function explainQuery(error: unknown, seconds: number): QueryVerdict | undefined {
-  if (!(error instanceof Error)) return undefined
+  if (!types.isNativeError(error)) return undefined
   const { code, number = 0, message, lineNumber } = error as DriverError
   if (number === 1222 || number === 1205)
     return { code: 'TABLE_BUSY', words: 'A table of the query is being replaced just now. Try again in a moment.' }

@@ -39,6 +39,16 @@ export async function* read(
   yield* batches(connection, bound(asTexts(text, described), asked.values), batch, bounds, described)
 }
 
+/** See `Session.columns`. */
+export async function columnsOf(connection: Connection, text: string, bounds: Bounds): Promise<readonly ReadColumn[]> {
+  const asked = { text: withoutEnd(text), values: [] }
+  demandOneQuery(asked.text)
+  const told = await describedBy(connection, asked, bounds)
+  if (told.length > 0) return told
+  for await (const { columns } of read(connection, asked, { rows: 1, bytes: () => 1 }, bounds)) return columns
+  return []
+}
+
 /** Numbers are coming that the driver would round, which the server had not told before. None of them has been shown. */
 class Rounded extends Error {
   override readonly name = 'Rounded'

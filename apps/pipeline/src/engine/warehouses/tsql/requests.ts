@@ -29,13 +29,14 @@ const typeOf = (value: Value) =>
         ? TYPES.BigInt
         : TYPES.Float
 
-/** One statement, sent. Without values it is a batch by itself, as the server wants some statements to be. */
+/** One statement, sent, unless it is over already. Without values it is a batch by itself, as the server wants some statements to be. */
 export function send(
   connection: Connection,
   statement: Sql,
   { signal, seconds }: Bounds,
   listener: Listener = {},
 ): { request: Request; done: Promise<void> } {
+  signal?.throwIfAborted()
   const done = Promise.withResolvers<void>()
   const request = new Request(
     textOf(statement, (number) => `@p${number}`),

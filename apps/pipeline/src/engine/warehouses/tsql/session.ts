@@ -1,9 +1,9 @@
 import type { Connection } from 'tedious'
-import type { Batch, Opening, ReadRows, Session } from '../dialects/dialect.ts'
+import type { Batch, Opening, ReadColumn, ReadRows, Session } from '../dialects/dialect.ts'
 import { plain, type Sql } from '../dialects/sql.ts'
 import type { ClientAccess } from './access.ts'
 import { connected } from './connection.ts'
-import { read } from './read.ts'
+import { columnsOf, read } from './read.ts'
 import { type Bounds, send } from './requests.ts'
 
 /** Milliseconds that a change of tables waits for whoever reads them. */
@@ -26,12 +26,10 @@ export class TsqlSession implements Session {
   }
 
   async execute(statement: Sql): Promise<void> {
-    this.#bounds.signal?.throwIfAborted()
     await send(this.#connection, statement, this.#bounds).done
   }
 
   async rows<Row>(statement: Sql): Promise<Row[]> {
-    this.#bounds.signal?.throwIfAborted()
     const rows: Row[] = []
     await send(this.#connection, statement, this.#bounds, {
       row: (cells) =>
@@ -63,6 +61,10 @@ export class TsqlSession implements Session {
 
   read(text: string, values: readonly (string | null)[], batch: Batch): AsyncIterable<ReadRows> {
     return read(this.#connection, { text, values }, batch, this.#bounds)
+  }
+
+  columns(text: string): Promise<readonly ReadColumn[]> {
+    return columnsOf(this.#connection, text, this.#bounds)
   }
 
   #step(step: 'beginTransaction' | 'commitTransaction' | 'rollbackTransaction'): Promise<void> {
