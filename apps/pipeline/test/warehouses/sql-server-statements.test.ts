@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { LostRun } from '../../src/engine/lost-run.ts'
 import { tsqlAccess } from '../../src/engine/warehouses/tsql/access.ts'
@@ -10,13 +10,14 @@ import { remembered, transactions } from '../tds/remembered.ts'
 import { type StandIn, type Statement, tdsStandIn } from '../tds/stand-in.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
+const busyTable: Answer = { number: 1222, message: 'Lock request time out period exceeded.' }
 
 describe('loads into SQL Server, statement by statement, against a stand-in', () => {
   const memory = remembered()
   let server: StandIn
   let warehouse: Warehouse
   /** Asked first, where a test wants an answer of its own. */
-  let instead: (statement: Statement) => Answer = () => undefined
+  let instead: (statement: Statement) => Answer | Promise<Answer> = () => undefined
 
   beforeAll(async () => {
     server = await tdsStandIn({
@@ -71,10 +72,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
 
   it('are tried again where somebody reads the table, and then published once', async () => {
     let busy = 2
-    instead = ({ text }) =>
-      text.includes(`N'[health].[cases]', N'sluice~old`) && busy-- > 0
-        ? { number: 1222, message: 'Lock request time out period exceeded.' }
-        : undefined
+    instead = ({ text }) => (text.includes(`N'[health].[cases]', N'sluice~old`) && busy-- > 0 ? busyTable : undefined)
     const from = transactions(server).length
     await loadAll(warehouse, { table: 'cases', columns: shape }, numbered(4))
     expect(
@@ -136,6 +134,94 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     await warehouse.sweepStaging(async () => new Set())
     expect(published()).toEqual(['health.cases', 'health.cut'])
   }, 240_000)
+
+  const sweep = async () => {
+    await warehouse.sweepStaging(async () => new Set())
+    return published().filter((name) => name.startsWith('health.sluice~')).length
+  }
+
+  it('are left alone by any number of sweeps while they may be in the making', async () => {
+    instead = ({ text }) => (text.startsWith('insert into [sluice].[marks]') ? 'CUT' : undefined)
+    const target = { schema: 'health', table: 'making', columns: shape, run: randomUUID(), attempt: 1 }
+    await expect(warehouse.beginLoad(target, never)).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
+    instead = () => undefined
+    expect([await sweep(), await sweep()]).toEqual([1, 1])
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 600_000)
+    try {
+      expect(await sweep()).toBe(0)
+    } finally {
+      clock.mockRestore()
+    }
+  })
+
+  it('are swept another time where somebody reads them for long', async () => {
+    await stage(warehouse, { table: 'read', columns: shape }, numbered(1))
+    jest.useFakeTimers({ doNotFake: ['Date', 'nextTick', 'queueMicrotask', 'setImmediate', 'performance'] })
+    try {
+      instead = ({ text }) => {
+        if (!text.startsWith('drop table')) return undefined
+        setImmediate(() => jest.advanceTimersByTime(60_000))
+        return new Promise<Answer>(() => {})
+      }
+      expect(await sweep()).toBe(1)
+    } finally {
+      jest.useRealTimers()
+      instead = () => undefined
+    }
+    expect(await sweep()).toBe(0)
+  })
+
+  it('are merged once, however often somebody reads the table', async () => {
+    const keyed = shape.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
+    await loadAll(warehouse, { table: 'merged', columns: keyed }, numbered(2, 'old'))
+    let busy = 2
+    instead = ({ text }) => {
+      if (text.startsWith('select count(*) as n from [health]')) return { columns: [['n', 'int']], rows: [[3]] }
+      return text.includes(`N'[health].[merged]', N'sluice~old`) && busy-- > 0 ? busyTable : undefined
+    }
+    const from = server.statements.length
+    await using load = await stage(warehouse, { table: 'merged', columns: keyed }, numbered(3))
+    await warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    instead = () => undefined
+    const written = server.statements.slice(from).filter(({ text }) => text.includes('exec sp_executesql'))
+    expect([busy, written.length]).toEqual([-1, 1])
+    expect(await warehouse.findTable('health', 'merged')).toMatchObject({ rowCount: 3 })
+  })
+
+  it('find a schema with its rights, or none', async () => {
+    const granting = ({ text }: Statement) => text.startsWith('grant select on schema::[other]')
+    instead = (statement) => (granting(statement) ? 'CUT' : undefined)
+    await expect(warehouse.ensureSchema('other')).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
+    instead = () => undefined
+    await warehouse.ensureSchema('other')
+    expect(server.statements.filter(granting)).toHaveLength(2)
+  })
+
+  it('are not called what only we see', async () => {
+    const target = { schema: 'health', table: 'sluice~load_1', columns: shape, run: 'r', attempt: 1 }
+    await expect(warehouse.beginLoad(target, never)).rejects.toMatchObject({ code: 'INVALID_NAME' })
+    await expect(warehouse.ensureSchema('sluice-shown')).rejects.toMatchObject({ code: 'INVALID_NAME' })
+  })
+
+  it('go out in pages as large as they may be, whatever is left out before them', async () => {
+    const rows = Array.from({ length: 22 }, () => ['x'.repeat(100)])
+    instead = ({ text }) => {
+      if (text.includes('dm_exec_describe_first_result_set'))
+        return {
+          columns: [
+            ['name', 'text'],
+            ['type', 'text'],
+          ],
+          rows: [['note', 'nvarchar(200)']],
+        }
+      return text.startsWith('select [c1] from') ? { columns: [['c1', 'text']], rows } : undefined
+    }
+    const asked = { text: 'select name from cases', schemas: ['health'], limits: { offset: 3, bytes: 1_100 } }
+    const pages = await Array.fromAsync(warehouse.queryPages(asked, 10, never))
+    instead = () => undefined
+    expect(pages.map((page) => page.rows.length)).toEqual([10, 9])
+    expect(server.statements.filter(({ text }) => text.startsWith('select name from'))).toEqual([])
+  })
 
   it('refuse columns that an older server does not take, with its sentence', async () => {
     instead = ({ text }) =>

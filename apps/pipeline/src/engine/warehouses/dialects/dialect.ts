@@ -1,7 +1,7 @@
 import type { Language } from '../sql-names.ts'
 import type { Place } from '../views.ts'
 import type { Cell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
-import type { Sql, Value } from './sql.ts'
+import type { Sql } from './sql.ts'
 
 /**
  * Who asks. `service` is the operator's user: it makes and publishes. SQL of users and every question about their rows runs as the
@@ -171,17 +171,10 @@ export interface QueryVerdict {
  * the ledger, evolution of tables, publication, merging, transformations, rehearsals, views, queries with their caps, sweeping.
  */
 export interface Dialect {
-  /** As people call the server. */
-  readonly name: string
   readonly names: Names
   readonly types: Types
   readonly catalogue: Catalogue
   readonly changes: Changes
-  /**
-   * TRANSACTION: tables, views and the ledger change in one transaction. SETTLED: there is none over tables, so a row of the ledger
-   * decides, and whoever looks next finishes what was decided.
-   */
-  readonly publication: 'TRANSACTION' | 'SETTLED'
   /**
    * PATH: the server looks bare names up in `Opening.schemas`. REWRITTEN: it cannot, so users' SQL gets the whole name of each table
    * behind FROM, JOIN, INTO, UPDATE and the like.
@@ -204,6 +197,4 @@ export interface Dialect {
   readonly language?: Language
   /** A query's first rows: `limit` and `offset` as the server writes them. */
   page(query: string, page: { limit: number; offset: number; order?: readonly string[] }): string
-  /** Values as text; a bound one has the type that its place wants. */
-  bindable?(value: Value): Value
 }

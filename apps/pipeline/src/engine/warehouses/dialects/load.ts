@@ -1,12 +1,12 @@
 import { LostRun } from '../../lost-run.ts'
-import { checkColumns, checkIdentifier } from '../identifiers.ts'
+import { checkColumns, checkIdentifier, refusedName } from '../identifiers.ts'
 import type { StoredType } from '../warehouse.ts'
 import type { Place } from '../views.ts'
 import { type ColumnProfile, type Load, type LoadContent, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
 import type { Dialect } from './dialect.ts'
 import { dropMark, setMark } from './ledger.ts'
 import { problemOf } from './problems.ts'
-import { asked, findRelation, hiddenName, readShape, type Shape, shownAs } from './shapes.ts'
+import { asked, findRelation, hiddenName, isHidden, isHiddenSchema, readShape, type Shape, shownAs } from './shapes.ts'
 import { marked, type StagingColumn, stagingColumns } from './staging.ts'
 
 /** Most columns of a table, those that vanished from the source included. */
@@ -132,6 +132,8 @@ export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: Ab
 
 export function check({ names }: Dialect, kind: 'schema' | 'table' | 'column', name: string): void {
   checkIdentifier(kind, name)
+  if (kind === 'schema' ? isHiddenSchema(name) : kind === 'table' && isHidden(name))
+    throw refusedName(kind, name, 'is reserved')
   names.check(kind, name)
 }
 

@@ -58,7 +58,10 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
       check(dialect, 'schema', schema)
       await service(`"${schema}"`, async (session) => {
         if ((await ownSchemas(dialect, session)).includes(schema)) return
-        for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
+        // With its rights, or not at all: one that is there is not looked at again.
+        await session.transaction(async () => {
+          for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
+        })
       })
     },
     async dropSchema(schema) {

@@ -14,12 +14,10 @@ import { types } from './types.ts'
 export function redshiftDialect(access: ClientAccess): Dialect {
   const connections = connectionsOf(access)
   return {
-    name: 'Redshift',
     names,
     types,
     catalogue: catalogueOf(access),
     changes: changesOf(access),
-    publication: 'TRANSACTION',
     bareNames: 'PATH',
     open: (opening) => openSession(connections, opening),
     provision: () => provision(access),

@@ -28,9 +28,8 @@ export const names: Names = {
   place: ({ schema, name }) => `${quoted(schema)}.${quoted(name)}`,
   ledger: (table) => `${quoted(ledgerSchema)}.${quoted(table)}`,
   check(kind, name) {
-    if (kind === 'schema' && (name === ledgerSchema || /^(pg_|sluice-)/.test(name) || name === 'information_schema'))
+    if (kind === 'schema' && (name === ledgerSchema || name.startsWith('pg_') || name === 'information_schema'))
       throw refusedName(kind, name, 'is reserved')
-    if (kind === 'table' && name.startsWith('sluice~')) throw refusedName(kind, name, 'is reserved')
     if (kind === 'column' && systemColumns.has(name)) throw refusedName(kind, name, 'is one of Redshift’s own columns')
   },
 }

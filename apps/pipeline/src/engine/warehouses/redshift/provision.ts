@@ -15,35 +15,35 @@ const isThere = new Set(['42710', '42P04', '42P06', '42P07'])
 export async function provision(access: ClientAccess): Promise<void> {
   const { database, logins } = access
   const { quoted } = names
-  await on(access, access.adminDatabase, async (run, unlessThere) => {
+  await on(access, access.adminDatabase, async (run) => {
     for (const { user, password } of [logins.load, logins.read]) {
-      await unlessThere(`create user ${quoted(user)} password ${stringLiteral(password)}`)
-      await unlessThere(`alter user ${quoted(user)} password ${stringLiteral(password)}`)
+      await run(`create user ${quoted(user)} password ${stringLiteral(password)}`)
+      await run(`alter user ${quoted(user)} password ${stringLiteral(password)}`)
     }
     await run('revoke assumerole on all from public for all')
-    await unlessThere(`create database ${quoted(database)}`)
+    await run(`create database ${quoted(database)}`)
     await run(`revoke temporary on database ${quoted(database)} from public`)
   })
-  await on(access, database, async (run, unlessThere) => {
+  await on(access, database, async (run) => {
     await run('revoke all on schema public from public')
-    await unlessThere(`create schema ${quoted(ledgerSchema)}`)
-    await unlessThere(`create table ${names.ledger(turnstile)} (turn integer)`)
+    await run(`create schema ${quoted(ledgerSchema)}`)
+    await run(`create table ${names.ledger(turnstile)} (turn integer)`)
   })
 }
 
+/** Done, or done already: what is there is left as it is, and what somebody else does in the same moment is the same. */
 type Run = (statement: string) => Promise<void>
 
-async function on(access: ClientAccess, database: string, work: (run: Run, unlessThere: Run) => Promise<void>) {
+async function on(access: ClientAccess, database: string, work: (run: Run) => Promise<void>) {
   const client = new Client(clientConfig(access, 'service', database))
   client.on('error', () => {})
   await client.connect()
-  const run: Run = async (statement) => void (await client.query(statement))
   try {
-    await work(run, (statement) =>
-      run(statement).catch((error: DatabaseError) => {
+    await work(async (statement) => {
+      await client.query(statement).catch((error: DatabaseError) => {
         if (!isThere.has(error.code ?? '') && !sameMoment.test(error.message)) throw error
-      }),
-    )
+      })
+    })
   } finally {
     await client.end().catch(() => {})
   }

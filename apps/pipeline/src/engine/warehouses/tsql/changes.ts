@@ -3,7 +3,7 @@ import { plain, sql, piece } from '../dialects/sql.ts'
 import type { Place } from '../views.ts'
 import type { ClientAccess } from './access.ts'
 import { bracketed, literal, namesOf } from './names.ts'
-import { piecesOf } from './one-query.ts'
+import { demandOneQuery, piecesOf } from './one-query.ts'
 import { withoutEnd } from '../../../sql-text.ts'
 import { isText } from './types.ts'
 
@@ -38,7 +38,10 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Chan
     dropView: (place) => plain(`drop view if exists ${names.place(place)}`),
     rename: (from, to) => plain(`exec sp_rename ${made(from)}, ${literal(to)}, N'OBJECT'`),
     createView(place, text) {
-      const view = plain(`create view ${names.place(place)} as\n${withoutOrder(text)}`)
+      const query = withoutEnd(text)
+      // Ours is the user who makes it, with every right.
+      demandOneQuery(query)
+      const view = plain(`create view ${names.place(place)} as\n${withoutOrder(query)}`)
       if (!ownedViews()) return [view]
       return [
         view,
@@ -65,8 +68,7 @@ const columnText = ({ name, type, nullable }: MadeColumn): string =>
   `${bracketed(name)} ${type}${isText(type) ? collation : ''}${nullable ? ' null' : ' not null'}`
 
 /** A view has no order here, and the server refuses one that would have. */
-function withoutOrder(text: string): string {
-  const whole = withoutEnd(text)
-  const { ordered, bounded, orderedFrom } = piecesOf(whole)
-  return ordered && !bounded ? whole.slice(0, orderedFrom) : whole
+function withoutOrder(query: string): string {
+  const { ordered, bounded, orderedFrom } = piecesOf(query)
+  return ordered && !bounded ? query.slice(0, orderedFrom) : query
 }

@@ -16,12 +16,10 @@ import { types } from './types.ts'
 export function sqlServerDialect(access: ClientAccess): Dialect {
   let ownedViews = true
   return {
-    name: 'SQL Server',
     names: namesOf(access),
     types,
     catalogue: catalogueOf(access),
     changes: changesOf(access, () => ownedViews),
-    publication: 'TRANSACTION',
     bareNames: 'REWRITTEN',
     language: tsql,
     open: (opening) => openSession(access, opening),

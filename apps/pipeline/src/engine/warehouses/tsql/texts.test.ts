@@ -141,6 +141,14 @@ describe('a query in T-SQL', () => {
     expect(() => demandOneQuery(text)).toThrow(expect.objectContaining({ code: 'SQL_NOT_ALLOWED' }))
   })
 
+  it('is one also where a view is made of it, which ours is the user for', () => {
+    const { createView } = changesOf(alone, () => true)
+    const made = (text: string) => createView({ schema: 'health', name: 'v' }, text).length
+    expect(made('select 1 as n union all select 2 order by n;')).toBe(2)
+    for (const text of ['select 1 as n; drop table t', 'select 1 as n drop table t'])
+      expect(() => made(text)).toThrow(expect.objectContaining({ code: 'SQL_NOT_ALLOWED' }))
+  })
+
   it('comes in pieces', () => {
     expect(piecesOf('with a as (select 1 as n) select n from a order by n option (recompile)')).toEqual({
       before: 'with a as (select 1 as n) ',
