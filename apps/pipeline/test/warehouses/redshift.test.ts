@@ -1,14 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { randomUUID } from 'node:crypto'
 import { openDialectWarehouse } from '../../src/engine/warehouses/dialects/open-warehouse.ts'
 import type { ClientAccess } from '../../src/engine/warehouses/redshift/access.ts'
 import { redshiftDialect } from '../../src/engine/warehouses/redshift/dialect.ts'
-import { columns, loadAll, never, stage } from '../rows.ts'
 import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
 import { redshiftMissing, redshiftServer } from './redshift-under-test.ts'
-import { rowsIn, subjectForAll } from './subject.ts'
+import { subjectForAll } from './subject.ts'
 import { viewsSuite } from './views.ts'
 
 describe('Redshift as a warehouse', () => {
@@ -42,21 +40,6 @@ describe('Redshift as a warehouse', () => {
     ])
     const error = await session.columns('select 1 as n,\n nothing from pg_class').catch((thrown: unknown) => thrown)
     expect(dialect.explainQuery(error, 2)).toMatchObject({ code: 'QUERY_FAILED', line: 2, column: 2 })
-  })
-
-  it('makes a view anew where all the tables beneath it change in one run', async () => {
-    const { warehouse } = subject
-    const [run, tables] = [randomUUID(), ['both_a', 'both_b']]
-    for (const table of tables) await loadAll(warehouse, { table, columns: columns({ x: 'DATE' }) }, [['2026-01-02']])
-    const query = 'select x from both_a union all select x from both_b'
-    const view = { id: randomUUID(), schema: 'health', name: 'both', query, materialized: false }
-    await warehouse.defineView(view, { seconds: 20 }, never)
-    await using stack = new AsyncDisposableStack()
-    const loads = []
-    for (const table of tables)
-      loads.push(stack.use(await stage(warehouse, { table, columns: columns({ x: 'TEXT' }), run }, [['some']])))
-    await warehouse.publish(loads, async () => true, never)
-    expect(await rowsIn(warehouse, 'both')).toEqual([['some'], ['some']])
   })
 
   loadsSuite(subject)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import type { ViewDefinition } from '../../src/engine/warehouses/views.ts'
-import { columns, loadAll, never, numbered } from '../rows.ts'
+import { columns, loadAll, never, numbered, stage } from '../rows.ts'
 import { type Given, rowsIn } from './subject.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
@@ -38,6 +38,20 @@ export function viewsSuite(subject: Given): void {
       })
       expect(await warehouse.isManaged(id)).toBe(true)
       expect(await warehouse.viewReads('health', 'over')).toEqual([{ schema: 'health', name: 'base' }])
+    })
+
+    it('is made anew where all the tables beneath it change in one run', async () => {
+      const { warehouse } = subject
+      const [run, tables] = [randomUUID(), ['both_a', 'both_b']]
+      for (const table of tables) await loadAll(warehouse, { table, columns: columns({ x: 'DATE' }) }, [['2026-01-02']])
+      const query = 'select x from both_a union all select x from both_b'
+      await define({ name: 'both', query })
+      await using stack = new AsyncDisposableStack()
+      const loads = []
+      for (const table of tables)
+        loads.push(stack.use(await stage(warehouse, { table, columns: columns({ x: 'TEXT' }), run }, [['some']])))
+      await warehouse.publish(loads, async () => true, never)
+      expect(await rowsIn(warehouse, 'both')).toEqual([['some'], ['some']])
     })
 
     it('is changed and moved with its id, and nobody else takes its name', async () => {

@@ -14,7 +14,7 @@ import { interruptMaintenance } from './maintenance.ts'
 import { analyzeParent, prepare } from './prepare.ts'
 import { viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
-import { planSwap, type Swap } from './swap.ts'
+import { planSwap, statementsOf, type Swap } from './swap.ts'
 
 /** Milliseconds to wait for readers, per try. While we wait, new readers queue behind us: so briefly first. */
 const patience = [100, 250, 500, 1000, 2000, 2000]
@@ -103,7 +103,7 @@ async function swapAll(
     signal.throwIfAborted()
     borrowed.spare()
     // One message, so the exclusive locks are held for no round trip: from the first DETACH to COMMIT.
-    const statements = [settings, ...swaps.flatMap((swap) => swap.statements), 'commit'].join(';')
+    const statements = [settings, ...statementsOf(swaps), 'commit'].join(';')
     await client.query(statements).catch((error: unknown) => {
       throw unmakeable(error, swaps) ?? error
     })

@@ -12,13 +12,13 @@ import { readShape, type Shape } from './shape.ts'
 
 export interface Swap {
   load: PostgresLoad
-  /** Short statements that change what readers see. */
+  /** Short statements that change what readers see, between the dropping of all views and their making. */
   statements: string[]
   /** Where the rows are from now on. */
   partition: string
   /** Rows of the whole table from now on. */
   tableRows: number
-  /** Views that the statements make anew. */
+  /** Views that stand in their way, each behind all that it reads. */
   views: DependentView[]
   /** Detached by them, to be dropped after the commit. */
   oldPartition?: string
@@ -78,15 +78,27 @@ export async function planSwap(
   const detach = current.partition
     ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
     : []
-  // Views first and last, in the order in which a reader's query locks them: view, then table.
-  const dropped = views.toReversed().map(({ drop }) => drop)
-  const remade = views.flatMap(({ create }) => create)
   return {
     ...swap,
-    statements: [...dropped, ...detach, ...reshape, attach, ...remade],
+    statements: [...detach, ...reshape, attach],
     views,
     ...(current.partition && { oldPartition: current.partition }),
   }
+}
+
+/**
+ * What a publication does to all its tables. Views come first and last, in the order in which a reader's query locks them: view,
+ * then table. One that stands over several of the tables is dropped once, and made once.
+ */
+export function statementsOf(swaps: readonly Swap[]): string[] {
+  const all = swaps.flatMap(({ views }) => views)
+  // Wherever a view is, those over it are behind it: its last place is behind all that it reads, before all that reads it.
+  const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
+  return [
+    ...views.toReversed().map(({ drop }) => drop),
+    ...swaps.flatMap(({ statements }) => statements),
+    ...views.flatMap(({ create }) => create),
+  ]
 }
 
 async function mergeHere(
