@@ -188,15 +188,18 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
 
   it('asks for decimals as text where the driver would lose digits', async () => {
     const { server, dialect } = await dialectOn(({ text }) =>
-      text.includes('dm_exec_describe_first_result_set')
+      text.includes('sp_describe_first_result_set')
         ? {
             columns: [
+              ['is_hidden', 'bit'],
+              ['column_ordinal', 'int'],
               ['name', 'text'],
-              ['type', 'text'],
+              ['system_type_name', 'text'],
             ],
             rows: [
-              ['id', 'int'],
-              ['sum', 'numeric(38,4)'],
+              [false, 1, 'id', 'int'],
+              [false, 2, 'sum', 'numeric(38,4)'],
+              [true, 3, 'hidden', 'int'],
             ],
           }
         : {
@@ -219,16 +222,15 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     })
     expect(server.statements.at(-1)?.text).toBe(
       `with few as (select 1 as id) select c1, convert(varchar(60), c2) from (
-select id, sum(x) as sum from few where id > @p1 group by id order by id
-offset 0 rows
-) as asked(c1, c2) `,
+select id, sum(x) as sum from few where id > @p1 group by id
+) as asked(c1, c2) order by c1 `,
     )
   })
 
   it('leaves the rest of a result at the server, and goes on with the same connection', async () => {
     const many = Array.from({ length: 5_000 }, (_, index) => [index + 1, 'x'.repeat(50)])
     const { dialect } = await dialectOn(({ text }) =>
-      text.includes('dm_exec')
+      text.includes('sp_describe')
         ? { columns: [['name', 'text']], rows: [] }
         : {
             columns: [

@@ -22,7 +22,7 @@ describe('a session of SQL Server, against a stand-in', () => {
   const described = (rows: string[][]): Answer => ({
     columns: [
       ['name', 'text'],
-      ['type', 'text'],
+      ['system_type_name', 'text'],
     ],
     rows,
   })
@@ -40,13 +40,13 @@ describe('a session of SQL Server, against a stand-in', () => {
       { name: 'id', type: 'int' },
       { name: 'share', type: 'decimal(20,4)', dataType: 'DECIMAL' },
     ])
-    expect(texts()).toEqual(['select name, system_type_name'])
+    expect(texts()).toEqual(['exec sp_describe_first_result_set @p1,'])
     await expect(session.columns('select 1; drop table t')).rejects.toMatchObject({ code: 'SQL_NOT_ALLOWED' })
   })
 
   it('runs it where the server cannot tell', async () => {
     const dialect = await dialectOn(({ text }) =>
-      text.includes('dm_exec') ? described([]) : { columns: [['n', 'int']], rows: [[1]] },
+      text.includes('sp_describe') ? described([]) : { columns: [['n', 'int']], rows: [[1]] },
     )
     await using session = await dialect.open({ role: 'read' })
     expect(await session.columns('select n from t')).toMatchObject([{ name: 'n', type: 'int' }])

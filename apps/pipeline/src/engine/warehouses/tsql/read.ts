@@ -4,7 +4,8 @@ import type { Batch, ReadColumn, ReadRows } from '../dialects/dialect.ts'
 import { type Sql, sql } from '../dialects/sql.ts'
 import type { Cell } from '../warehouse.ts'
 import { cellReader, losesDigits, resultType } from './cells.ts'
-import { demandOneQuery, piecesOf } from './one-query.ts'
+import { demandOneQuery } from './one-query.ts'
+import { aroundOf, columnName } from './ordered.ts'
 import { type Bounds, type DriverCell, send } from './requests.ts'
 import { tsqlTokens } from './tokens.ts'
 import { describe } from './types.ts'
@@ -108,13 +109,15 @@ async function describedBy(connection: Connection, { text, values }: Asked, boun
   const columns: ReadColumn[] = []
   const { done } = send(
     connection,
-    sql`select name, system_type_name as type from sys.dm_exec_describe_first_result_set(${query}, ${declared.join(', ') || null}, 0)
-      where is_hidden = 0 order by column_ordinal`,
+    sql`exec sp_describe_first_result_set ${query}, ${declared.join(', ') || null}, 0`,
     bounds,
     {
-      row: ([name, type]) => {
-        const written = textOf(type!.value, 'nvarchar(max)').replace(/^numeric/, 'decimal')
-        columns.push({ name: textOf(name!.value, ''), type: written, ...describe(written) })
+      row: (cells) => {
+        const { is_hidden, name, system_type_name } = Object.fromEntries(
+          cells.map(({ metadata, value }) => [metadata.colName, value]),
+        )
+        const written = textOf(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
+        if (!is_hidden) columns.push({ name: textOf(name, ''), type: written, ...describe(written) })
       },
     },
   )
@@ -124,18 +127,14 @@ async function describedBy(connection: Connection, { text, values }: Asked, boun
 
 const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise)
 
-/**
- * Decimals as their text, in the order of the query. The server promises that order of the outer query alone, and keeps it here:
- * nothing is sorted or joined between.
- */
+/** Decimals as their text, in the order of the query. */
 function asTexts(text: string, columns: readonly ReadColumn[]): string {
-  const { before, body, ordered, bounded, behind } = piecesOf(text)
-  const names = columns.map((_column, index) => `c${index + 1}`)
-  const shown = columns.map(({ type }, index) =>
-    losesDigits(type) ? `convert(varchar(60), ${names[index]}${type.includes('money') ? ', 2' : ''})` : names[index]!,
-  )
-  const inside = ordered && !bounded ? `${body}\noffset 0 rows` : body
-  return `${before}select ${shown.join(', ')} from (\n${inside}\n) as asked(${names.join(', ')}) ${behind}`
+  const { before, from, by, behind } = aroundOf(text, columns)
+  const shown = columns.map(({ type }, index) => {
+    const name = columnName(index)
+    return losesDigits(type) ? `convert(varchar(60), ${name}${type.includes('money') ? ', 2' : ''})` : name
+  })
+  return `${before}select ${shown.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${behind}`
 }
 
 /** `known` is what the columns are where the server sends their texts. */
