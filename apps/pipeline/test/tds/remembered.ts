@@ -1,41 +1,46 @@
-import type { Answer, Result } from './answers.ts'
+import type { Answer } from './answers.ts'
+import { ledgerRows } from './ledger-rows.ts'
+import { gone, type Rule, said, texts } from './rules.ts'
 import type { Statement, StandIn } from './stand-in.ts'
 
 interface Relation {
   schema: string
   name: string
+  kind: 'U' | 'V'
   columns: { name: string; type: string }[]
 }
 
-type Rows = Map<string, { whose: string; part: number; entry: string }[]>
-
-/** Answers of a server that remembers names and the ledger, for the statements of a load: which is all that it understands. */
-export function remembered() {
-  let state = {
-    schemas: new Set<string>(),
-    relations: new Map<number, Relation>(),
-    ledger: new Map<string, Rows>(),
-    next: 1_000,
-  }
+/** Answers of a server that remembers names and the ledger, for the statements of a load: which is all that it understands. `home` has the ledger. */
+export function remembered(home = 'sluice') {
+  let state = { schemas: new Set<string>(), relations: new Map<number, Relation>(), next: 1_000 }
+  const ledger = ledgerRows()
   /** As it was before the transaction that is open. */
-  let before: typeof state | undefined
+  let before: { of: object; state: typeof state } | undefined
 
   const find = (schema: string, name: string): number | undefined =>
     [...state.relations].find(([, one]) => one.schema === schema && one.name === name)?.[0]
-  const texts = (columns: string[], rows: Result['rows']): Result => ({
-    columns: columns.map(
-      (name) => [name, /^(id|max_length|precision|scale|n|part)$/.test(name) ? 'int' : 'text'] as const,
-    ) as never,
-    rows,
-  })
+  const make = (schema: string, name: string, kind: 'U' | 'V', columns: Relation['columns']): Answer => {
+    if (find(schema, name) !== undefined)
+      return { number: 2714, message: `There is already an object named '${name}' in the database.` }
+    state.relations.set((state.next += 1), { schema, name, kind, columns })
+    return undefined
+  }
+  const drop = (schema: string, name: string) => void state.relations.delete(find(schema, name) ?? 0)
+  const rename = (schema: string, name: string, to: string): Answer => {
+    const id = find(schema, name)
+    if (id === undefined) return gone(name)
+    if (find(schema, to) !== undefined) return { number: 15_335, message: `The new name '${to}' is already in use.` }
+    state.relations.get(id)!.name = to
+    return undefined
+  }
 
-  const rules: [RegExp, (match: RegExpExecArray, values: Statement['values']) => Answer][] = [
+  const rules: Rule[] = [
     [
       /^select s\.name as name from sys\.schemas/,
       () =>
         texts(
           ['name'],
-          [...state.schemas].map((name) => [name]),
+          [...state.schemas].filter((name) => name !== home).map((name) => [name]),
         ),
     ],
     [/exec\(N'create schema \[(.+?)\]'\)/, ([, name]) => void state.schemas.add(name!)],
@@ -44,7 +49,7 @@ export function remembered() {
       () =>
         texts(
           ['schema', 'name', 'id', 'type'],
-          [...state.relations].map(([id, { schema, name }]) => [schema, name, id, 'U ']),
+          [...state.relations].map(([id, { schema, name, kind }]) => [schema, name, id, `${kind} `]),
         ),
     ],
     [
@@ -62,84 +67,49 @@ export function remembered() {
           ]),
         ),
     ],
-    [
-      /^select count\(\*\) as n from \[sluice\]\.\[(\w+)\]/,
-      ([, table]) => (state.ledger.has(table!) ? texts(['n'], [[0]]) : gone(table!)),
-    ],
-    [/^create table \[sluice\]\.\[(\w+)\]/, ([, table]) => void state.ledger.set(table!, new Map())],
-    [
-      /^select (?:id|run) as whose, part, entry from \[sluice\]\.\[(\w+)\]( where)?/,
-      ([, table, some], [whose]) => {
-        const rows = [...state.ledger.get(table!)!]
-          .filter(([key]) => !some || key === whose)
-          .flatMap(([, parts]) => parts)
-        return texts(
-          ['whose', 'part', 'entry'],
-          rows.map((row) => [row.whose, row.part, row.entry]),
-        )
-      },
-    ],
-    [
-      /^delete from \[sluice\]\.\[(\w+)\]/,
-      ([, table], [whose]) => void state.ledger.get(table!)!.delete(String(whose)),
-    ],
-    [
-      /^insert into \[sluice\]\.\[(\w+)\]/,
-      ([, table], [whose, part, entry]) => {
-        const rows = state.ledger.get(table!)!
-        const row = { whose: String(whose), part: Number(part), entry: String(entry) }
-        rows.set(row.whose, [...(rows.get(row.whose) ?? []), row])
-        return { count: 1 }
-      },
-    ],
+    ...ledger.rules(home),
     [
       /^create table \[(.+?)\]\.\[(.+?)\] \((.*)\)$/,
       ([, schema, name, list]) => {
         const columns = [...list!.matchAll(/\[(.+?)\] ([a-z0-9]+(?:\([^)]*\))?)/g)]
-        state.relations.set((state.next += 1), {
-          schema: schema!,
-          name: name!,
-          columns: columns.map((one) => ({ name: one[1]!, type: one[2]! })),
-        })
-        return undefined
+        const made = columns.map((one) => ({ name: one[1]!, type: one[2]! }))
+        return make(schema!, name!, 'U', made)
       },
     ],
-    [
-      /^drop table if exists \[(.+?)\]\.\[(.+?)\]/,
-      ([, schema, name]) => void state.relations.delete(find(schema!, name!) ?? 0),
-    ],
-    [
-      /^exec sp_rename N'\[(.+?)\]\.\[(.+?)\]', N'(.+?)'/,
-      ([, schema, name, to]) => {
-        if (find(schema!, to!) !== undefined)
-          return { number: 15_335, message: `The new name '${to}' is already in use.` }
-        state.relations.get(find(schema!, name!)!)!.name = to!
-        return undefined
-      },
-    ],
+    [/^drop table if exists \[(.+?)\]\.\[(.+?)\]/, ([, schema, name]) => drop(schema!, name!)],
+    [/^exec sp_rename N'\[(.+?)\]\.\[(.+?)\]', N'(.+?)'/, ([, schema, name, to]) => rename(schema!, name!, to!)],
   ]
 
   return {
+    rules,
+    ledger,
+    find,
+    make,
+    drop,
+    rename,
     names: () => [...state.relations.values()].map(({ schema, name }) => `${schema}.${name}`).toSorted(),
     /** Whose connection ends within a transaction has changed nothing. */
-    lost() {
-      if (before) state = before
-      before = undefined
-    },
-    answer({ text, values }: Statement): Answer {
-      if (text === 'BEGIN') before = structuredClone(state)
-      if (text === 'ROLLBACK' && before) state = before
-      if (text === 'COMMIT' || text === 'ROLLBACK') before = undefined
-      for (const [pattern, reply] of rules) {
-        const match = pattern.exec(text)
-        if (match) return reply(match, values)
+    lost(session: object) {
+      if (before?.of === session) {
+        state = before.state
+        before = undefined
       }
-      return undefined
+      ledger.end(session, 'ROLLBACK')
+    },
+    answer({ text, values }: Statement, session: object): Answer | Promise<Answer> {
+      if (text === 'BEGIN') {
+        before = { of: session, state: structuredClone(state) }
+        ledger.begin(session)
+      }
+      if (text === 'ROLLBACK' && before) state = before.state
+      if (text === 'COMMIT' || text === 'ROLLBACK') {
+        before = undefined
+        ledger.end(session, text)
+      }
+      return said(rules, { text, values }, session)
     },
   }
 }
-
-const gone = (table: string) => ({ number: 208, message: `Invalid object name '${table}'.` })
 
 /** What was said between BEGIN and the end, by its first words. */
 export function transactions({ statements }: StandIn): string[][] {

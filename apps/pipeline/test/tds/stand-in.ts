@@ -25,13 +25,17 @@ export interface StandIn extends AsyncDisposable {
   statements: Statement[]
   /** How often somebody asked for a running statement to be stopped. */
   attentions: number
+  /** Ends all connections without a word, as a process that is killed does. */
+  cut(): void
 }
 
 interface Parts {
-  /** Also of BEGIN, COMMIT and ROLLBACK. */
-  answer(statement: Statement): Answer | Promise<Answer>
-  /** Told that a connection has ended within a transaction, in whatever way. */
-  lost?(): void
+  /** Also of BEGIN, COMMIT and ROLLBACK; the value of BEGIN is the level of isolation. `session` is one for each connection. */
+  answer(statement: Statement, session: object): Answer | Promise<Answer>
+  /** Told that a connection has ended, in whatever way. */
+  lost?(session: object): void
+  /** Told that nobody waits for what runs any more. */
+  stopped?(session: object): void
   /** Refuses a sign-in. */
   refuse?(login: { user: string; password: string }): Refusal | undefined
 }
@@ -49,9 +53,11 @@ export async function tdsStandIn(parts: Parts): Promise<StandIn> {
   const server: Server = createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
-    const open = { transaction: false }
-    socket.on('close', () => open.transaction && parts.lost?.())
-    void serve(socket, parts, found, open).catch(() => socket.destroy())
+    socket.on('close', () => {
+      sockets.delete(socket)
+      parts.lost?.(socket)
+    })
+    void serve(socket, parts, found).catch(() => socket.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -62,6 +68,7 @@ export async function tdsStandIn(parts: Parts): Promise<StandIn> {
     get attentions() {
       return found.attentions
     },
+    cut: () => sockets.forEach((socket) => socket.destroy()),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
@@ -69,12 +76,7 @@ export async function tdsStandIn(parts: Parts): Promise<StandIn> {
   }
 }
 
-async function serve(
-  socket: Socket,
-  parts: Parts,
-  found: Pick<StandIn, 'statements' | 'attentions'>,
-  open: { transaction: boolean },
-): Promise<void> {
+async function serve(socket: Socket, parts: Parts, found: Pick<StandIn, 'statements' | 'attentions'>): Promise<void> {
   let bulk: string | undefined
   const running = new Set<Promise<void>>()
   let stopped = false
@@ -85,7 +87,7 @@ async function serve(
   }
   async function run(statement: Statement, procedure: boolean): Promise<void> {
     found.statements.push(statement)
-    const given = await parts.answer(statement)
+    const given = await parts.answer(statement, socket)
     if (!stopped) reply(given, procedure)
   }
   for await (const message of messagesOf(socket)) {
@@ -94,15 +96,14 @@ async function serve(
       const refusal = parts.refuse?.(loginIn(message.bytes))
       write(refusal ? Buffer.concat([refusalToken(refusal), answerTokens(undefined, false)]) : loginToken())
     } else if (message.kind === kinds.transaction) {
-      const { text, change } = transaction(message)
-      found.statements.push({ text, values: [] })
-      if (text === 'BEGIN') open.transaction = true
-      const given = await parts.answer({ text, values: [] })
-      if (text !== 'BEGIN' && given !== 'CUT') open.transaction = false
-      reply(given, false, change)
+      const { statement, change } = transaction(message)
+      found.statements.push(statement)
+      const given = await parts.answer(statement, socket)
+      reply(given, false, given === undefined ? change : undefined)
     } else if (message.kind === kinds.attention) {
       found.attentions += 1
       stopped = true
+      parts.stopped?.(socket)
       // What was running ends; then it is said that this is why.
       if (running.size > 0) write(answerTokens({ number: 3617, message: 'The query was stopped.' }, false))
       running.clear()
@@ -110,7 +111,7 @@ async function serve(
     } else if (message.kind === kinds.bulk) {
       const { rows } = message.ignored ? { rows: [] } : readBulk(message.bytes)
       const statement = { text: bulk ?? '', values: [], rows }
-      const given = (await parts.answer(statement)) ?? { count: rows.length }
+      const given = (await parts.answer(statement, socket)) ?? { count: rows.length }
       found.statements.push(statement)
       if (message.ignored) write(attentionToken())
       else reply(given)
@@ -135,14 +136,14 @@ async function serve(
   }
 }
 
-function transaction({ bytes }: Message): { text: string; change: Buffer } {
+function transaction({ bytes }: Message): { statement: Statement; change: Buffer } {
   const from = headless(bytes)
   const kind = from.number(2)
   const mark = Buffer.from([1, 0, 0, 0, 0, 0, 0, 0])
   const none = Buffer.alloc(0)
-  if (kind === 5) return { text: 'BEGIN', change: changeToken(8, mark, none) }
-  if (kind === 7) return { text: 'COMMIT', change: changeToken(9, none, mark) }
-  return { text: 'ROLLBACK', change: changeToken(10, none, mark) }
+  if (kind === 5) return { statement: { text: 'BEGIN', values: [from.number(1)] }, change: changeToken(8, mark, none) }
+  if (kind === 7) return { statement: { text: 'COMMIT', values: [] }, change: changeToken(9, none, mark) }
+  return { statement: { text: 'ROLLBACK', values: [] }, change: changeToken(10, none, mark) }
 }
 
 /** Behind the headers that every request has. */

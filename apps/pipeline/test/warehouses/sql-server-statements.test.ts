@@ -17,12 +17,12 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
   let server: StandIn
   let warehouse: Warehouse
   /** Asked first, where a test wants an answer of its own. */
-  let instead: (statement: Statement) => Answer | Promise<Answer> = () => undefined
+  let instead: (statement: Statement, session: object) => Answer | Promise<Answer> = () => undefined
 
   beforeAll(async () => {
     server = await tdsStandIn({
-      answer: (statement) => instead(statement) ?? memory.answer(statement),
-      lost: () => memory.lost(),
+      answer: (statement, session) => instead(statement, session) ?? memory.answer(statement, session),
+      lost: memory.lost,
     })
     const url = `mssql://sa:secret@127.0.0.1:${server.port}?encrypt=false`
     warehouse = openSqlServerWarehouse(tsqlAccess(url, { key: 'abc', loadPassword: 'l', readPassword: 'r' }))
@@ -108,7 +108,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
       for (let cut = 1; cut <= statements; cut += 1) {
         const run = randomUUID()
         let [inside, at] = [false, 0]
-        instead = (statement) => {
+        instead = (statement, session) => {
           if (statement.text === 'BEGIN') [inside, at] = [true, 0]
           if (!inside) return undefined
           at += 1
@@ -118,7 +118,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
             return undefined
           }
           inside = false
-          if (heard) memory.answer(statement)
+          if (heard) void memory.answer(statement, session)
           return 'CUT'
         }
         await using load = await stage(warehouse, { table: 'cut', columns: shape, run }, numbered(cut + 1))
@@ -206,11 +206,11 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
   it('go out in pages as large as they may be, whatever is left out before them', async () => {
     const rows = Array.from({ length: 22 }, () => ['x'.repeat(100)])
     instead = ({ text }) => {
-      if (text.includes('dm_exec_describe_first_result_set'))
+      if (text.includes('sp_describe_first_result_set'))
         return {
           columns: [
             ['name', 'text'],
-            ['type', 'text'],
+            ['system_type_name', 'text'],
           ],
           rows: [['note', 'nvarchar(200)']],
         }
