@@ -2,7 +2,18 @@ import type { Place, StagingTable } from '../views.ts'
 import type { ColumnProfile, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { Dialect, Relation, Session } from './dialect.ts'
 import { dropMark, type Mark, marksIn } from './ledger.ts'
-import { asked, describeColumn, isAside, isHidden, isHiddenSchema, readShape, type Shape, shapeOf } from './shapes.ts'
+import { inTurn } from './settle.ts'
+import {
+  asked,
+  describeColumn,
+  isAside,
+  isHidden,
+  isHiddenSchema,
+  keyOf,
+  readShape,
+  type Shape,
+  shapeOf,
+} from './shapes.ts'
 
 /** Rows as the load counted them; what was measured of columns, as it did. */
 export async function tableOf(dialect: Dialect, session: Session, shape: Shape): Promise<WarehouseTable> {
@@ -48,8 +59,6 @@ export async function findTables(
   }
   return found
 }
-
-const keyOf = ({ schema, name }: Place): string => JSON.stringify([schema, name])
 
 /** The client's own, by name. */
 export async function ownSchemas({ catalogue }: Dialect, session: Session): Promise<string[]> {
@@ -108,9 +117,9 @@ export async function sweepStaging(
   alive: () => Promise<ReadonlySet<string>>,
   unsure: Map<string, number>,
 ): Promise<number> {
-  const dropped = await asked(dialect, { role: 'service' }, async (session) => {
+  const dropped = await inTurn(dialect, async ({ ledger, tables: session }) => {
     const relations = await dialect.catalogue.relations(session)
-    const marks = await marksIn(dialect, session)
+    const marks = await marksIn(dialect, ledger)
     const runs = await alive()
     const unsureNow = new Map<string, number>()
     const isLeft = (what: string) => {
@@ -130,7 +139,7 @@ export async function sweepStaging(
     await dropEmptySchemas(dialect, session, left, isLeft)
     unsure.clear()
     for (const [what, since] of unsureNow) unsure.set(what, since)
-    return dropStaleMarks(dialect, session, left, marks)
+    return dropStaleMarks(dialect, ledger, left, marks)
   })
   await dialect.sweep?.(alive)
   return dropped

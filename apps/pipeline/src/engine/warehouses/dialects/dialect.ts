@@ -32,7 +32,7 @@ export interface Session extends AsyncDisposable {
   execute(statement: Sql): Promise<void>
   /** A few rows of our own asking, with numbers where they are exact and text else. */
   rows<Row>(statement: Sql): Promise<Row[]>
-  /** What `work` does to tables, views and the ledger, all or nothing. */
+  /** What `work` does to rows is done all or not at all; what it does to tables and views as `Dialect.publication` says. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result>
   /**
    * Reads one query in batches, never all of it at once. The text is a user's or begins and ends with one: the server has to refuse
@@ -130,12 +130,16 @@ export interface Changes {
   rename(from: Place, to: string): Sql
   /** A view of a user's text, `role load`'s rights behind it: whoever reads it gets no more than that user. */
   createView(place: Place, text: string): Sql[]
+  /** Gives a view that is there another text: readers see the one or the other. Where publication is SETTLED. */
+  changeView?(place: Place, text: string): Sql[]
   /** Puts the rows of a query into a table, column by column. */
-  insert(place: Place, columns: readonly string[], query: string): Sql
+  insert(place: Place, columns: readonly string[], query: string): Sql[]
   /** What users of the client may do with a table that is theirs to read; for one that `load` fills, to write as well. */
   grant(place: Place, to: 'READ' | 'FILL'): Sql[]
   /** Lets no other publication of this client go on until the transaction ends. */
   lockLedger(): Sql[]
+  /** Behind the columns of the ledger's tables, which are small and changed row by row; nothing by default. */
+  ledgerOptions?: string
 }
 
 /** Where rows go in. */
@@ -147,6 +151,13 @@ export interface Filling {
   attempt: number
   /** As sentences call the table. */
   shown: string
+}
+
+/** Without an order as the server has the rows. */
+export interface Page {
+  limit: number
+  offset: number
+  order: readonly string[]
 }
 
 /** What an error of the server or its driver means: see `problems` of the other warehouses for the codes. */
@@ -176,6 +187,11 @@ export interface Dialect {
   readonly catalogue: Catalogue
   readonly changes: Changes
   /**
+   * TRANSACTION: tables, views and the ledger change in one transaction. SETTLED: there is none over tables and views, only over rows; so a
+   * row of the ledger decides, and whoever looks next finishes what was decided. Such a server needs no views dropped to rename what they read.
+   */
+  readonly publication: 'TRANSACTION' | 'SETTLED'
+  /**
    * PATH: the server looks bare names up in `Opening.schemas`. REWRITTEN: it cannot, so users' SQL gets the whole name of each table
    * behind FROM, JOIN, INTO, UPDATE and the like.
    */
@@ -195,6 +211,11 @@ export interface Dialect {
   explainQuery(error: unknown, seconds: number): QueryVerdict | undefined
   /** How users' SQL is read, where it is not as ClickHouse and PostgreSQL write it. */
   readonly language?: Language
-  /** A query's first rows: `limit` and `offset` as the server writes them. */
-  page(query: string, page: { limit: number; offset: number; order?: readonly string[] }): string
+  /** Some rows of a table, and all of its columns: `limit` and `offset` as the server writes them. */
+  page(place: Place, columns: readonly string[], page: Page): string
+  /**
+   * Where a table does not keep the order in which rows come: the query with one column more, each row's place in the query's order.
+   * Undefined for a query without one.
+   */
+  numbered?(query: string, columns: readonly ReadColumn[]): string | undefined
 }

@@ -40,24 +40,37 @@ export interface Mark {
   view?: ViewMark
 }
 
-/** Tables of the hidden schema: marks by the relation's id, and what runs published. */
-const tables = { marks: 'id', runs: 'run' } as const
+/**
+ * Tables of the hidden schema: marks by the relation's id, and what runs published. Where publication is settled, also what is decided
+ * and not finished, and a row that is changed by whoever has their turn.
+ */
+const tables = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
 /** Makes what is missing of the ledger. */
 export async function ensureLedger(dialect: Dialect, session: Session): Promise<void> {
-  const text = dialect.types.longText
-  for (const [table, key] of Object.entries(tables)) {
-    const place = dialect.names.ledger(table)
-    const there = () => session.rows(plain(`select count(*) as n from ${place}`))
-    try {
-      await there()
-    } catch (error) {
-      if (dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
-      const made = `create table ${place} (${key} ${text} not null, part int not null, entry ${text} not null)`
-      // Somebody else may be quicker.
-      await session.execute(plain(made)).catch(there)
-    }
+  const settled = dialect.publication === 'SETTLED'
+  for (const table of ['marks', 'runs', ...(settled ? (['decisions', 'turn'] as const) : [])] as const)
+    await ensureTable(dialect, session, table)
+  if (settled && (await countIn(dialect, session, 'turn')) === 0) await enter(dialect, session, 'turn', 'anybody', {})
+}
+
+async function ensureTable(dialect: Dialect, session: Session, table: Table): Promise<void> {
+  const { types, names, changes } = dialect
+  const there = () => countIn(dialect, session, table)
+  try {
+    await there()
+  } catch (error) {
+    if (dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
+    const columns = `${tables[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
+    const made = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
+    // Somebody else may be quicker.
+    await session.execute(plain(made)).catch(there)
   }
+}
+
+export async function countIn({ names }: Dialect, session: Session, table: Table): Promise<number> {
+  const [row] = await session.rows<{ n: number | string }>(plain(`select count(*) as n from ${names.ledger(table)}`))
+  return Number(row!.n)
 }
 
 /** Characters of an entry that one row has: some servers have no longer texts. */
@@ -72,7 +85,7 @@ interface Row {
 type Table = keyof typeof tables
 
 /** Entries by whose they are: of all, or of one. */
-async function entriesIn(
+export async function entriesIn(
   { names }: Dialect,
   session: Session,
   table: Table,
@@ -93,7 +106,13 @@ async function entriesIn(
   )
 }
 
-async function enter({ names }: Dialect, session: Session, table: Table, whose: string, entry: unknown): Promise<void> {
+export async function enter(
+  { names }: Dialect,
+  session: Session,
+  table: Table,
+  whose: string,
+  entry: unknown,
+): Promise<void> {
   const [key, place] = [piece(tables[table]), piece(names.ledger(table))]
   const text = asciiJson(entry)
   for (let part = 0; part * partLength < text.length; part += 1) {
@@ -109,7 +128,7 @@ const asciiJson = (entry: unknown): string =>
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-async function forget({ names }: Dialect, session: Session, table: Table, whose: string): Promise<void> {
+export async function forget({ names }: Dialect, session: Session, table: Table, whose: string): Promise<void> {
   await session.execute(sql`delete from ${piece(names.ledger(table))} where ${piece(tables[table])} = ${whose}`)
 }
 

@@ -6,6 +6,7 @@ import { type ColumnProfile, type Load, type LoadContent, type LoadTarget, Wareh
 import type { Dialect } from './dialect.ts'
 import { dropMark, setMark } from './ledger.ts'
 import { problemOf } from './problems.ts'
+import { settleFirst } from './settle.ts'
 import { asked, findRelation, hiddenName, isHidden, isHiddenSchema, readShape, type Shape, shownAs } from './shapes.ts'
 import { marked, type StagingColumn, stagingColumns } from './staging.ts'
 
@@ -25,7 +26,9 @@ export class DialectLoad implements Load {
   /** Its rows are not what the source gave any more. */
   transformed = false
   profile: ColumnProfile[] | undefined
-  /** The waiting table has become the table. */
+  /** It is decided that these rows are published, as far as we know. */
+  decided = false
+  /** The waiting table has become the table, or it is decided that it does. */
   published = false
   readonly #dialect: Dialect
   #begun = false
@@ -96,6 +99,7 @@ export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: Ab
   checkColumns(target, place, (name) => check(dialect, 'column', name))
   try {
     return await asked(dialect, { role: 'service', signal }, async (session) => {
+      await settleFirst(dialect, session)
       if (!(await dialect.catalogue.schemas(session)).includes(schema))
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(dialect, session, { schema, name: table })

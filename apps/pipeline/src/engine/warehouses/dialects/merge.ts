@@ -80,7 +80,8 @@ export async function mergeAside(
   const merging = { staging: load.stagingTable, columns, keys: load.keys, brought: broughtBy(load), live }
   return await asked(dialect, { role: 'load', signal }, async (session) => {
     const names = columns.map(({ name }) => name)
-    await session.execute(dialect.changes.insert(place, names, mergedRows(dialect, merging)))
+    for (const statement of dialect.changes.insert(place, names, mergedRows(dialect, merging)))
+      await session.execute(statement)
     return { ...place, id, rows: await countRows(dialect, session, place) }
   })
 }

@@ -4,13 +4,15 @@ import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { findCursor, findStaging, findTables, ownRelations, ownSchemas, sweepStaging, tableOf } from './catalogue.ts'
 import { keptViews, readsOf } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
-import { dropMark, ensureLedger, pruneRuns, publishedBy } from './ledger.ts'
+import { ensureLedger, pruneRuns, publishedBy } from './ledger.ts'
 import { beginLoad, check, demandOurs, DialectLoad } from './load.ts'
 import { queryPages } from './pages.ts'
+import { forget } from './place-view.ts'
 import { problemOf } from './problems.ts'
 import { publish } from './publish.ts'
 import { ambiguousTable, query, readTable } from './query.ts'
 import { rehearse } from './rehearsal.ts'
+import { inTurn, settleFirst, together } from './settle.ts'
 import { asked, readShape, shownAs } from './shapes.ts'
 import { transform } from './transform.ts'
 import { defineView, demandUnread, dropView, findView, refreshView, viewsByHand } from './views.ts'
@@ -37,7 +39,12 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     }
   }
   const service = <T>(place: string, work: (session: Session) => Promise<T>): Promise<T> =>
-    run(place, () => asked(dialect, { role: 'service' }, work))
+    run(place, () =>
+      asked(dialect, { role: 'service' }, async (session) => {
+        await settleFirst(dialect, session)
+        return work(session)
+      }),
+    )
   const whole = 'the warehouse'
   const at = (schema: string, name: string): Place => {
     check(dialect, 'schema', schema)
@@ -57,9 +64,10 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     async ensureSchema(schema) {
       check(dialect, 'schema', schema)
       await service(`"${schema}"`, async (session) => {
-        if ((await ownSchemas(dialect, session)).includes(schema)) return
-        // With its rights, or not at all: one that is there is not looked at again.
-        await session.transaction(async () => {
+        const settled = dialect.publication === 'SETTLED'
+        if (!settled && (await ownSchemas(dialect, session)).includes(schema)) return
+        // With its rights, or not at all: one that is there is not looked at again, unless it may have come without them.
+        await together(dialect, session, async () => {
           for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
         })
       })
@@ -130,15 +138,18 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
       service(whole, async (session) => (await keptViews(dialect, session)).some(({ mark }) => mark.view.id === id)),
     viewsByHand: (schema, name) => placed(schema, name, (session, place) => viewsByHand(dialect, session, place)),
 
-    dropTable: (schema, table) =>
-      placed(schema, table, async (session, place) => {
-        const shape = await readShape(dialect, session, place)
-        if (!shape) return
-        demandOurs(shape, shownAs(place))
-        await demandUnread(dialect, session, place)
-        await session.execute(dialect.changes.dropTable(place))
-        await dropMark(dialect, session, shape.id)
-      }),
+    async dropTable(schema, table) {
+      const place = at(schema, table)
+      await run(shownAs(place), () =>
+        inTurn(dialect, async (hands) => {
+          const shape = await readShape(dialect, hands.tables, place)
+          if (!shape) return
+          demandOurs(shape, shownAs(place))
+          await demandUnread(dialect, hands.tables, place)
+          await forget(dialect, hands, shape)
+        }),
+      )
+    },
     sweepStaging: (alive) => run(whole, () => sweepStaging(dialect, alive, unsure)),
     pruneLedger: (days) => service('the ledger', (session) => pruneRuns(dialect, session, days)),
 

@@ -7,10 +7,13 @@ import { dropMark } from './ledger.ts'
 import { makeFilled } from './merge.ts'
 import { queryProblemOf } from './problems.ts'
 import { prepared, resultColumns } from './query.ts'
+import { patiently } from './settle.ts'
 import { asked, hiddenName } from './shapes.ts'
 
 const mostPageRows = 10_000
 const mostPageBytes = 32 * 1024 * 1024
+/** The column with each row's place in the order of the query. */
+const order = 'n'
 /** Seconds that the slowest taker may need for all pages. */
 const slowest = 14_400
 
@@ -36,24 +39,31 @@ export async function* queryPages(
     if (home === undefined)
       throw new WarehouseProblem('QUERY_FAILED', 'There is no schema yet that a query could read.')
     const kept = { schema: home, name: hiddenName('pages', randomUUID()) }
-    const { text } = await prepared(dialect, given, { literals: true })
-    const columns = await columnsOf(dialect, text, { schemas, signal, seconds })
+    const { text, columns } = await patiently(dialect, async () => {
+      const { text: whole } = await prepared(dialect, given, { literals: true })
+      return { text: whole, columns: await columnsOf(dialect, whole, { schemas, signal, seconds }) }
+    })
     const names = columns.map((_column, index) => `c${index + 1}`)
+    const numbered = dialect.numbered?.(text, columns)
+    const made = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
+    if (numbered !== undefined)
+      made.push({ name: order, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
     place = kept
     id = await asked(dialect, service, (session) =>
-      makeFilled(
-        dialect,
-        session,
-        kept,
-        columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true })),
-        { kind: 'PASSING', until: Date.now() + (seconds + slowest) * 1_000 },
-      ),
+      makeFilled(dialect, session, kept, made, {
+        kind: 'PASSING',
+        until: Date.now() + (seconds + slowest) * 1_000,
+      }),
     )
-    await asked(dialect, { role: 'load', schemas, signal, seconds }, (session) =>
-      session.execute(dialect.changes.insert(kept, names, text)),
+    const into = made.map(({ name }) => name)
+    await patiently(dialect, () =>
+      asked(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
+        for (const statement of dialect.changes.insert(kept, into, numbered ?? text)) await session.execute(statement)
+      }),
     )
-    const list = names.map((name) => dialect.names.quoted(name)).join(', ')
-    const all = `select ${list} from ${dialect.names.place(kept)}`
+    const { quoted, place: at } = dialect.names
+    const inOrder = numbered === undefined ? '' : ` order by ${quoted(order)}`
+    const all = `select ${names.map(quoted).join(', ')} from ${at(kept)}${inOrder}`
     yield* pagesOf(dialect, { text: all, columns, size, bytes, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()

@@ -3,11 +3,13 @@ import { uniqueNames } from '../unique-names.ts'
 import type { Place } from '../views.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
-import type { Dialect, Session } from './dialect.ts'
+import type { Dialect } from './dialect.ts'
 import { dropMark, type Mark, setMark, type ViewMark } from './ledger.ts'
 import { countRows, makeFilled } from './merge.ts'
 import { columnsOf } from './pages.ts'
 import { problemOf } from './problems.ts'
+import type { Hands } from './carry-out.ts'
+import { patiently, together } from './settle.ts'
 import { asked, findRelation, hiddenName, type Shape, shownAs } from './shapes.ts'
 
 /** Seconds after which what a maker that died has left is swept. */
@@ -30,12 +32,13 @@ export async function demandView(
   signal: AbortSignal,
 ): Promise<void> {
   const place = { schema, name: hiddenName('view', randomUUID()) }
-  await asked(dialect, { role: 'service', schemas: [schema], seconds, signal }, (session) =>
-    session.transaction(async () => {
+  await asked(dialect, { role: 'service', schemas: [schema], seconds, signal }, (session) => {
+    const tried = async () => {
       for (const statement of dialect.changes.createView(place, query)) await session.execute(statement)
       await session.execute(dialect.changes.dropView(place))
-    }),
-  )
+    }
+    return together(dialect, session, tried)
+  })
 }
 
 /** A table with the rows of a query, out of sight. */
@@ -45,7 +48,12 @@ export interface Filled extends Place {
 }
 
 /** As role `load`, at the types that the query has. */
-export async function filled(
+export const filled = (dialect: Dialect, ...given: Tail<Parameters<typeof fill>>): Promise<Filled> =>
+  patiently(dialect, () => fill(dialect, ...given))
+
+type Tail<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never
+
+async function fill(
   dialect: Dialect,
   { schema }: Place,
   view: ViewMark,
@@ -62,13 +70,14 @@ export async function filled(
   )
   try {
     const rows = await asked(dialect, { role: 'load', schemas: [schema], seconds, signal }, async (session) => {
-      if (!empty) await session.execute(dialect.changes.insert(place, names, view.query))
+      if (!empty)
+        for (const statement of dialect.changes.insert(place, names, view.query)) await session.execute(statement)
       return countRows(dialect, session, place)
     })
     return { ...place, id, mark: { kind: 'VIEW', rows, view } }
   } catch (error) {
     await asked(dialect, { role: 'service' }, (session) =>
-      forget(dialect, session, { ...place, id, kind: 'TABLE' }),
+      forget(dialect, { tables: session, ledger: session }, { ...place, id, kind: 'TABLE' }),
     ).catch(() => {})
     throw error
   }
@@ -77,15 +86,15 @@ export async function filled(
 /** Takes a view away, with or without rows of its own. */
 export async function forget(
   dialect: Dialect,
-  session: Session,
+  { tables, ledger }: Hands,
   relation: Pick<Shape, 'schema' | 'name' | 'kind' | 'id'>,
 ): Promise<void> {
   const { dropView, dropTable } = dialect.changes
-  await session.execute(relation.kind === 'VIEW' ? dropView(relation) : dropTable(relation))
-  await dropMark(dialect, session, relation.id)
+  await tables.execute(relation.kind === 'VIEW' ? dropView(relation) : dropTable(relation))
+  await dropMark(dialect, ledger, relation.id)
 }
 
-interface Placing {
+export interface Placing {
   place: Place
   /** What stands there or elsewhere and gives way. */
   instead: readonly Pick<Shape, 'schema' | 'name' | 'kind' | 'id'>[]
@@ -100,7 +109,7 @@ export async function putInPlace(dialect: Dialect, { place, instead, made }: Pla
       for (const statement of dialect.changes.lockLedger()) await session.execute(statement)
       const above = viewsAbove(await keptViews(dialect, session), [place])
       await dropViews(dialect, session, above)
-      for (const relation of instead) await forget(dialect, session, relation)
+      for (const relation of instead) await forget(dialect, { tables: session, ledger: session }, relation)
       if ('mark' in made) {
         await session.execute(dialect.changes.rename(made, place.name))
         for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
@@ -116,7 +125,7 @@ export async function putInPlace(dialect: Dialect, { place, instead, made }: Pla
   )
 }
 
-function senseless(dialect: Dialect, error: unknown, above: readonly string[], place: string): unknown {
+export function senseless(dialect: Dialect, error: unknown, above: readonly string[], place: string): unknown {
   const problem = problemOf(dialect, error, place)
   if (!(problem instanceof WarehouseProblem) || problem.retryable) return problem
   return new WarehouseProblem(

@@ -45,5 +45,11 @@ export function changedMeanwhile(place: string): WarehouseProblem {
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }
 
+/** Somebody has been reading, or publishing, for longer than we wait. */
+export function inUse(what: string, cause?: unknown): WarehouseProblem {
+  const sentence = `${what} is in use: somebody has been reading it for long. Try again in a moment.`
+  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause })
+}
+
 export const isBusy = (error: unknown): boolean =>
   error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY' && error.retryable

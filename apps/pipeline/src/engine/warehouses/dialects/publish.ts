@@ -2,37 +2,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
 import type { Place } from '../views.ts'
-import {
-  type Publication,
-  type PublishedTable,
-  type PublishOptions,
-  type ReadyTable,
-  type TableChange,
-  WarehouseProblem,
-} from '../warehouse.ts'
-import { type KeptView, dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
+import type { Publication, PublishedTable, PublishOptions, ReadyTable } from '../warehouse.ts'
+import { dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
-import { dropMark, enterRun, type Mark, marksIn, publishedBy, setMark } from './ledger.ts'
-import { demandOurs, type DialectLoad } from './load.ts'
-import { broughtBy, countRows, demandKeys, type Merged, mergeAside } from './merge.ts'
-import { changedMeanwhile, isBusy, problemOf } from './problems.ts'
-import { asideName, asked, readShape, type Shape } from './shapes.ts'
+import { dropMark, enterRun, publishedBy, setMark } from './ledger.ts'
+import type { DialectLoad } from './load.ts'
+import { broughtBy, demandKeys } from './merge.ts'
+import { becoming, type Planned, plan, unmakeable, waiting } from './planned.ts'
+import { inUse, isBusy, problemOf } from './problems.ts'
+import { settleAll } from './publish-settled.ts'
+import { settleFirst } from './settle.ts'
+import { asideName, asked } from './shapes.ts'
 import { demandUnique } from './unique.ts'
 
 /** Milliseconds before another try, where somebody reads the table or publishes just now. */
 const patience = [100, 250, 500, 1_000, 2_000]
 
-/** What one load becomes, as it was planned over the table that was there. */
-interface Planned {
-  load: DialectLoad
-  live: Shape | undefined
-  merged: Merged | undefined
-  rows: number
-}
-
 /**
- * See `Warehouse.publish`. Everything that takes long is done before the transaction; in it the ledger is locked, the fence asked, and
- * each table takes its place under its name.
+ * See `Warehouse.publish`. Everything that takes long is done before the ledger is locked; then the fence is asked, and each table takes
+ * its place under its name.
  */
 export async function publish(
   dialect: Dialect,
@@ -47,8 +35,13 @@ export async function publish(
   const { run } = first.target
   const merging = options.mode === 'MERGE'
   try {
-    const earlier = await asked(dialect, { role: 'service', signal }, (session) => publishedBy(dialect, session, run))
-    if (earlier) return earlier
+    const earlier = async () =>
+      asked(dialect, { role: 'service', signal }, async (session) => {
+        await settleFirst(dialect, session)
+        return publishedBy(dialect, session, run)
+      })
+    const published = await earlier()
+    if (published) return published
     for (const load of loads) {
       if (merging) demandKeys(load)
       await demandUnique(dialect, load, signal)
@@ -62,9 +55,14 @@ export async function publish(
     for (let tries = 0; ; tries += 1) {
       signal.throwIfAborted()
       try {
+        const already = tries > 0 ? await earlier() : undefined
+        if (already) return already
+        // What was decided in another try is still to be carried out, and must not be made anew.
+        if (first.decided) throw inUse(first.place)
         for (const [index, load] of loads.entries())
           planned[index] = await plan(dialect, load, merging, signal, planned[index])
-        return await swapAll(dialect, planned, stillOurs, signal, options)
+        const take = dialect.publication === 'SETTLED' ? settleAll : swapAll
+        return await take(dialect, planned, stillOurs, signal, options)
       } catch (error) {
         const problem = problemOf(dialect, error, first.place)
         if (!isBusy(problem) || tries >= patience.length) throw problem
@@ -84,27 +82,7 @@ function readyTable(load: DialectLoad, merging: boolean): ReadyTable {
   return { ...ready, merge: { keys: load.keys, ...(!load.transformed && { columns: broughtBy(load) }) } }
 }
 
-/** What was planned before over the table that is still there is not done again: merging writes all of it. */
-async function plan(
-  dialect: Dialect,
-  load: DialectLoad,
-  merging: boolean,
-  signal: AbortSignal,
-  before: Planned | undefined,
-): Promise<Planned> {
-  const { schema, table } = load.target
-  const live = await asked(dialect, { role: 'service', signal }, (session) =>
-    readShape(dialect, session, { schema, name: table }),
-  )
-  demandOurs(live, load.place)
-  if (before && before.live?.id === live?.id) return before
-  const merged = merging && live ? await mergeAside(dialect, load, live, signal) : undefined
-  const rows = load.transformed
-    ? await asked(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
-    : (load.written?.rows ?? 0)
-  return { load, live, merged, rows }
-}
-
+/** In one transaction. */
 async function swapAll(
   dialect: Dialect,
   planned: readonly Planned[],
@@ -155,51 +133,25 @@ async function swapAll(
 async function swap(
   dialect: Dialect,
   session: Session,
-  { load, live: before, merged, rows }: Planned,
-  { cursors = {} }: PublishOptions,
+  planned: Planned,
+  options: PublishOptions,
   old: Place[],
 ): Promise<PublishedTable> {
-  const { schema, table, run, attempt } = load.target
+  const { load } = planned
+  const { schema, table, run } = load.target
   const place = { schema, name: table }
-  const live = await readShape(dialect, session, place)
-  if (live?.id !== before?.id) throw changedMeanwhile(load.place)
-  const marks = await marksIn(dialect, session, merged?.id ?? load.id)
-  const mark = marks.get(merged?.id ?? load.id)
-  if (!mark) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
-  const fed = load.target.columns.map(({ name }) => name)
-  const changes = live ? changesOf(dialect, live, load, fed) : []
+  const { live, mark, published } = await becoming(dialect, { ledger: session, tables: session }, planned, options)
   if (live) {
     const aside = { schema, name: asideName(live.id, run) }
     await session.execute(dialect.changes.rename(place, aside.name))
     await dropMark(dialect, session, live.id)
     old.push(aside)
   }
-  const from = merged ?? load.staging
-  await session.execute(dialect.changes.rename({ schema, name: from.name }, table))
+  const from = waiting(planned)
+  await session.execute(dialect.changes.rename(from, table))
   for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
-  const published: Mark = {
-    ...mark,
-    kind: 'LOADED',
-    run,
-    fed,
-    rows: merged?.rows ?? rows,
-    ...(cursors[table] !== undefined && { cursor: cursors[table] }),
-    ...(!merged && !load.transformed && load.profile && { profile: load.profile }),
-  }
-  await setMark(dialect, session, merged?.id ?? load.id, published)
-  return { schema, table, rows, bytes: load.written?.bytes ?? 0, changes }
-}
-
-/** A view that stood over the old types and does not over the new ones. */
-function unmakeable(dialect: Dialect, error: unknown, views: readonly KeptView[], place: string): unknown {
-  const problem = problemOf(dialect, error, place)
-  if (!(problem instanceof WarehouseProblem) || problem.retryable) return problem
-  const names = views.map(({ name }) => name).join(', ')
-  return new WarehouseProblem(
-    'VIEWS_DEPEND',
-    `The views over ${place} (${names}) cannot be made anew with the new columns: ${problem.message} Change or drop them and run again. The old data stays.`,
-    { cause: error },
-  )
+  await setMark(dialect, session, from.id, mark)
+  return published
 }
 
 /** Old rows that stay are swept; their readers may hold them for a while. */
@@ -210,22 +162,4 @@ async function tidy(dialect: Dialect, session: Session, old: readonly Place[]): 
   } finally {
     await session[Symbol.asyncDispose]()
   }
-}
-
-function changesOf(dialect: Dialect, live: Shape, load: DialectLoad, fed: readonly string[]): TableChange[] {
-  const staged = new Map(load.columns.map((column) => [column.name, column]))
-  const there = new Set(live.columns.map(({ name }) => name))
-  const changes: TableChange[] = []
-  for (const column of live.columns) {
-    const incoming = staged.get(column.name)
-    if (!incoming || dialect.types.widest(column.type, incoming.type) !== incoming.type)
-      throw changedMeanwhile(load.place)
-    if (incoming.type !== column.type)
-      changes.push({ kind: 'TYPE_WIDENED', column: column.name, from: column.type, to: incoming.type })
-    if ((live.mark?.fed ?? []).includes(column.name) && !fed.includes(column.name))
-      changes.push({ kind: 'COLUMN_VANISHED', column: column.name })
-  }
-  for (const { name, type } of load.columns)
-    if (!there.has(name)) changes.push({ kind: 'COLUMN_ADDED', column: name, to: type })
-  return changes
 }

@@ -13,7 +13,9 @@ import {
 import { ownRelations, ownSchemas } from './catalogue.ts'
 import type { Dialect, ReadColumn, Session } from './dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
-import { asked, describeColumn, readShape, shownAs } from './shapes.ts'
+import type { Stands } from './sense.ts'
+import { patiently, settleFirst } from './settle.ts'
+import { asked, describeColumn, keyOf, readShape, shownAs } from './shapes.ts'
 
 const mostRows = 10_000
 const mostBytes = 32 * 1024 * 1024
@@ -23,11 +25,14 @@ const mostSeconds = 86_400
 /** Rows that are asked for at once. */
 const batchRows = 2_000
 
-/** A user's text as the server takes it. `literals`: with the values in it, for a text that is kept or run by another. */
+/**
+ * A user's text as the server takes it. `literals`: with the values in it, for a text that is kept or run by another. `stands`: with other
+ * tables in the place of those.
+ */
 export async function prepared(
   dialect: Dialect,
   { text, values = [], schemas = [] }: UserQuery,
-  { literals = false } = {},
+  { literals = false, stands }: { literals?: boolean; stands?: Stands } = {},
 ): Promise<Readdressed> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
   const relations = await asked(dialect, { role: 'service' }, async (session) =>
@@ -37,15 +42,15 @@ export async function prepared(
   const found = readdressed(withoutEnd(text), {
     schemas,
     relations,
-    whole: dialect.bareNames === 'REWRITTEN',
+    whole: dialect.bareNames === 'REWRITTEN' || stands !== undefined,
     ...(language && { language }),
-    address: (place: Place) => names.place(place),
+    address: (place: Place) => names.place(stands?.get(keyOf(place)) ?? place),
     ...(literals && {
       parameter: (number: number) =>
         values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
     }),
   })
-  if (dialect.bareNames === 'REWRITTEN' || literals) return found
+  if (dialect.bareNames === 'REWRITTEN' || literals || stands) return found
   return { ...found, text: withoutEnd(text) }
 }
 
@@ -59,9 +64,11 @@ export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSi
   const late = AbortSignal.timeout(seconds * 1_000)
   const either = signal ? AbortSignal.any([signal, late]) : late
   try {
-    const { text } = await prepared(dialect, given)
     const opening = { role: 'read', schemas, signal: either, seconds } as const
-    return await asked(dialect, opening, (session) => taken(session, { text, values, offset, most }))
+    return await patiently(dialect, async () => {
+      const { text } = await prepared(dialect, given)
+      return asked(dialect, opening, (session) => taken(session, { text, values, offset, most }))
+    })
   } catch (error) {
     signal?.throwIfAborted()
     if (late.aborted) throw tooSlow(seconds)
@@ -142,21 +149,27 @@ export async function readTable(
   place: Place,
   page: { limit: number; offset: number },
 ): Promise<Rows> {
-  const shape = await asked(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))
+  const shape = await asked(dialect, { role: 'service' }, async (session) => {
+    await settleFirst(dialect, session)
+    return readShape(dialect, session, place)
+  })
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${shownAs(place)} does not exist. Load it first.`)
-  const { names } = dialect
   const columns = shape.columns.map((column) => describeColumn(dialect, column))
   const limit = Math.min(Math.max(0, page.limit), mostRows)
-  const list = shape.columns.map(({ name }) => names.quoted(name)).join(', ')
-  const order = shape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
-  const text = dialect.page(`select ${list} from ${names.place(place)}`, {
-    limit,
-    offset: Math.max(0, page.offset),
-    order,
-  })
+  const text = dialect.page(
+    place,
+    shape.columns.map(({ name }) => name),
+    {
+      limit,
+      offset: Math.max(0, page.offset),
+      order: shape.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
+    },
+  )
   const most = { rows: limit, bytes: usualBytes }
-  const found = await asked(dialect, { role: 'read', seconds: usualSeconds }, (session) =>
-    taken(session, { text, values: [], offset: 0, most }),
+  const found = await patiently(dialect, () =>
+    asked(dialect, { role: 'read', seconds: usualSeconds }, (session) =>
+      taken(session, { text, values: [], offset: 0, most }),
+    ),
   )
   return { columns, rows: found.rows.map((row) => asJson(row, columns)), truncated: found.truncated }
 }

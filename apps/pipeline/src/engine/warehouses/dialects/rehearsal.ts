@@ -6,7 +6,7 @@ import { dropMark, setMark } from './ledger.ts'
 import { mergedRows } from './merge.ts'
 import { problemOf, queryProblemOf } from './problems.ts'
 import { prepared } from './query.ts'
-import { asked, findRelation, hiddenSchemaName, readShape, shownAs } from './shapes.ts'
+import { asked, findRelation, hiddenSchemaName, keyOf, readShape, shownAs } from './shapes.ts'
 
 /** Milliseconds after which what nobody tidied up is swept. */
 const longest = 86_400_000
@@ -97,5 +97,3 @@ async function oldRows(
   }
   return undefined
 }
-
-const keyOf = ({ schema, name }: Place): string => JSON.stringify([schema, name])

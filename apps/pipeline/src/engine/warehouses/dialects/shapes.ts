@@ -38,6 +38,9 @@ export const isAside = (name: string): boolean => name.startsWith(`${hiddenTable
 export const hiddenSchemaName = (kind: string, ...parts: readonly unknown[]): string =>
   hiddenName(kind, ...parts).replace(hiddenTable, hiddenSchema)
 
+/** As keys of maps call it. */
+export const keyOf = ({ schema, name }: Place): string => JSON.stringify([schema, name])
+
 /** As sentences call it. */
 export const shownAs = ({ schema, name }: Place): string => `"${schema}"."${name}"`
 

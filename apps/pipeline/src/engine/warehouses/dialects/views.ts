@@ -6,15 +6,19 @@ import { type KeptView, keptViews, readsOf } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { marksIn, type ViewMark } from './ledger.ts'
 import { check } from './load.ts'
-import { demandView, filled, forget, type Limits, putInPlace } from './place-view.ts'
+import { placeSettled } from './place-settled.ts'
+import { demandView, filled, forget, type Limits, type Placing, putInPlace } from './place-view.ts'
 import { queryProblemOf } from './problems.ts'
 import { prepared } from './query.ts'
+import { inTurn, settleFirst } from './settle.ts'
 import { asked, findRelation, readShape, type Shape, shownAs } from './shapes.ts'
 
 /** Seconds that filling a view may take. */
 const longest = 7_200
 
 const isAt = (one: Place, other: Place): boolean => one.schema === other.schema && one.name === other.name
+const putThere = (dialect: Dialect, placing: Placing): Promise<void> =>
+  dialect.publication === 'SETTLED' ? placeSettled(dialect, placing) : putInPlace(dialect, placing)
 const problem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)
 
 /** See `WarehouseViews.defineView`. */
@@ -30,10 +34,10 @@ export async function defineView(
   const given: UserQuery = { text: view.query, schemas: [view.schema] }
   const place = { schema: view.schema, name: view.name }
   try {
-    const [kept, there] = await asked(dialect, { role: 'service', signal }, async (session) => [
-      await keptViews(dialect, session),
-      await readShape(dialect, session, place),
-    ])
+    const [kept, there] = await asked(dialect, { role: 'service', signal }, async (session) => {
+      await settleFirst(dialect, session)
+      return [await keptViews(dialect, session), await readShape(dialect, session, place)] as const
+    })
     const own = kept.filter(({ mark }) => mark.view.id === view.id)
     const free = !there || there.mark?.view?.id === view.id || (own.length === 0 && view.takesOver && there.mark?.view)
     if (!free) throw problem('VIEW_NAME_TAKEN', `${shownAs(place)} exists already. Choose another name for the view.`)
@@ -44,7 +48,7 @@ export async function defineView(
     const made = view.materialized ? await filled(dialect, place, mark, limits, signal) : mark
     signal.throwIfAborted()
     const instead = await asked(dialect, { role: 'service' }, (session) => standing(dialect, session, [...own, place]))
-    await putInPlace(dialect, { place, instead, made })
+    await putThere(dialect, { place, instead, made })
     return { reads }
   } catch (error) {
     if (signal.aborted)
@@ -111,13 +115,16 @@ export async function refreshView(
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
   try {
-    const before = await asked(dialect, { role: 'service', signal }, (session) => readShape(dialect, session, place))
+    const before = await asked(dialect, { role: 'service', signal }, async (session) => {
+      await settleFirst(dialect, session)
+      return readShape(dialect, session, place)
+    })
     const mark = before?.mark?.view
     if (!before || !mark?.materialized)
       throw problem('VIEW_MISSING', `The materialised view ${shownAs(place)} is not in the warehouse.`)
     const made = await filled(dialect, place, { ...mark, populated: true }, { seconds: longest }, signal)
     signal.throwIfAborted()
-    await putInPlace(dialect, { place, instead: [before], made })
+    await putThere(dialect, { place, instead: [before], made })
     return await asked(dialect, { role: 'service' }, async (session) => ({
       rows: made.mark.rows ?? 0,
       bytes: await dialect.catalogue.bytes(session, { ...place, id: made.id, kind: 'TABLE' }),
@@ -130,11 +137,11 @@ export async function refreshView(
 
 /** See `WarehouseViews.dropView`. */
 export async function dropView(dialect: Dialect, place: Place): Promise<void> {
-  await asked(dialect, { role: 'service' }, async (session) => {
-    const shape = await readShape(dialect, session, place)
+  await inTurn(dialect, async ({ tables, ledger }) => {
+    const shape = await readShape(dialect, tables, place)
     if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
-    await demandUnread(dialect, session, place)
-    await forget(dialect, session, shape)
+    await demandUnread(dialect, tables, place)
+    await forget(dialect, { tables, ledger }, shape)
   })
 }
 

@@ -34,8 +34,9 @@ export function changesOf({ logins }: ClientAccess): Changes {
       plain(`alter table ${at(place)} owner to ${load}`),
       ...granted(place, 'select', both),
     ],
-    insert: (place, columns, query) =>
+    insert: (place, columns, query) => [
       plain(`insert into ${at(place)} (${columns.map(quoted).join(', ')})\n${withoutEnd(query)}`),
+    ],
     grant: (place, to) =>
       to === 'FILL'
         ? [...granted(place, 'select', both), ...granted(place, 'insert, update, delete', load)]

@@ -18,6 +18,7 @@ export function redshiftDialect(access: ClientAccess): Dialect {
     types,
     catalogue: catalogueOf(access),
     changes: changesOf(access),
+    publication: 'TRANSACTION',
     bareNames: 'PATH',
     open: (opening) => openSession(connections, opening),
     provision: () => provision(access),
@@ -25,7 +26,10 @@ export function redshiftDialect(access: ClientAccess): Dialect {
     sweep: (alive) => sweep(access, alive),
     explain,
     explainQuery,
-    page: (query, { limit, offset, order = [] }) =>
-      `${query}${order.length > 0 ? ` order by ${order.map(names.quoted).join(', ')}` : ''} limit ${limit} offset ${offset}`,
+    page(place, columns, { limit, offset, order }) {
+      const list = (some: readonly string[]) => some.map(names.quoted).join(', ')
+      const inOrder = order.length > 0 ? ` order by ${list(order)}` : ''
+      return `select ${list(columns)} from ${names.place(place)}${inOrder} limit ${limit} offset ${offset}`
+    },
   }
 }

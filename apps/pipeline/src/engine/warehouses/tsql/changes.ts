@@ -1,5 +1,5 @@
 import type { Changes, MadeColumn } from '../dialects/dialect.ts'
-import { plain, sql, piece } from '../dialects/sql.ts'
+import { listed, piece, plain, sql } from '../dialects/sql.ts'
 import type { Place } from '../views.ts'
 import type { ClientAccess } from './access.ts'
 import { bracketed, literal, namesOf } from './names.ts'
@@ -23,6 +23,14 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Chan
   const schemaName = (schema: string) => `${access.prefix}${schema}`
   const users = [load.user, read.user].map(bracketed).join(', ')
   const made = (place: Place) => literal(names.place(place))
+  const viewText = (verb: 'create' | 'alter', place: Place, text: string) => {
+    const query = withoutEnd(text)
+    // Ours is the user who makes it, with every right.
+    demandOneQuery(query)
+    const view = plain(`${verb} view ${names.place(place)} as\n${withoutOrder(query)}`)
+    if (!ownedViews()) return [view]
+    return [view, plain(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`)]
+  }
   return {
     createSchema(schema) {
       const name = schemaName(schema)
@@ -37,19 +45,11 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Chan
     dropTable: (place) => plain(`drop table if exists ${names.place(place)}`),
     dropView: (place) => plain(`drop view if exists ${names.place(place)}`),
     rename: (from, to) => plain(`exec sp_rename ${made(from)}, ${literal(to)}, N'OBJECT'`),
-    createView(place, text) {
-      const query = withoutEnd(text)
-      // Ours is the user who makes it, with every right.
-      demandOneQuery(query)
-      const view = plain(`create view ${names.place(place)} as\n${withoutOrder(query)}`)
-      if (!ownedViews()) return [view]
-      return [
-        view,
-        plain(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`),
-      ]
-    },
-    insert: (place, columns, query) =>
-      sql`insert into ${piece(names.place(place))} (${piece(columns.map(bracketed).join(', '))}) exec sp_executesql ${withoutEnd(query)}`,
+    createView: (place, text) => viewText('create', place, text),
+    changeView: (place, text) => viewText('alter', place, text),
+    insert: (place, columns, query) => [
+      sql`insert into ${piece(names.place(place))} (${listed(columns.map(bracketed))}) exec sp_executesql ${withoutEnd(query)}`,
+    ],
     grant(place, to) {
       const writing = (verb: string) => `${verb} insert, update, delete on ${names.place(place)}`
       if (to === 'FILL') return [plain(`${writing('grant')} to ${bracketed(load.user)}`)]
@@ -64,11 +64,11 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; en
   }
 }
 
-const columnText = ({ name, type, nullable }: MadeColumn): string =>
+export const columnText = ({ name, type, nullable }: MadeColumn): string =>
   `${bracketed(name)} ${type}${isText(type) ? collation : ''}${nullable ? ' null' : ' not null'}`
 
 /** A view has no order here, and the server refuses one that would have. */
-function withoutOrder(query: string): string {
+export function withoutOrder(query: string): string {
   const { ordered, bounded, orderedFrom } = piecesOf(query)
   return ordered && !bounded ? query.slice(0, orderedFrom) : query
 }

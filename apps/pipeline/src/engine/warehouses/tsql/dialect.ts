@@ -13,13 +13,18 @@ import { tsql } from './tokens.ts'
 import { types } from './types.ts'
 
 /** One client's part of a SQL Server. */
-export function sqlServerDialect(access: ClientAccess): Dialect {
+export const sqlServerDialect = (access: ClientAccess): Dialect => tsqlDialect(access, changesOf)
+
+/** As it is of SQL Server, but for statements that another server has in other words. */
+export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): Dialect {
+  const names = namesOf(access)
   let ownedViews = true
   return {
-    names: namesOf(access),
+    names,
     types,
     catalogue: catalogueOf(access),
-    changes: changesOf(access, () => ownedViews),
+    changes: statements(access, () => ownedViews),
+    publication: 'TRANSACTION',
     bareNames: 'REWRITTEN',
     language: tsql,
     open: (opening) => openSession(access, opening),
@@ -29,10 +34,14 @@ export function sqlServerDialect(access: ClientAccess): Dialect {
     pour: (filling, content, signal) => pour(access, filling, content, signal),
     explain,
     explainQuery,
-    page: (query, { limit, offset, order = [] }) =>
-      `${query} order by ${order.length > 0 ? order.map(bracketed).join(', ') : '(select null)'} offset ${offset} rows fetch next ${Math.max(1, limit)} rows only`,
+    page: (place, columns, { limit, offset, order }) =>
+      `select ${columns.map(bracketed).join(', ')} from ${names.place(place)} order by ${orderText(order)} offset ${offset} rows fetch next ${Math.max(1, limit)} rows only`,
   }
 }
+
+/** As the server has them, where nothing else is wanted: it asks for an order. */
+export const orderText = (order: readonly string[]): string =>
+  order.length > 0 ? order.map(bracketed).join(', ') : '(select null)'
 
 export const openSqlServerWarehouse = (access: ClientAccess): Warehouse =>
   openDialectWarehouse(sqlServerDialect(access))

@@ -1,0 +1,121 @@
+import { LostRun } from '../../lost-run.ts'
+import { type PublishedTable, type PublishOptions, type TableChange, WarehouseProblem } from '../warehouse.ts'
+import type { KeptView } from './dependent-views.ts'
+import type { Dialect, Session } from './dialect.ts'
+import { type Mark, marksIn } from './ledger.ts'
+import { demandOurs, type DialectLoad } from './load.ts'
+import { countRows, type Merged, mergeAside } from './merge.ts'
+import { changedMeanwhile, problemOf } from './problems.ts'
+import { patiently, settleFirst } from './settle.ts'
+import { asked, findRelation, readShape, type Shape } from './shapes.ts'
+
+/** What one load becomes, as it was planned over the table that was there. */
+export interface Planned {
+  load: DialectLoad
+  live: Shape | undefined
+  merged: Merged | undefined
+  rows: number
+}
+
+/** What was planned before over the table that is still there is not done again: merging writes all of it. */
+export async function plan(
+  dialect: Dialect,
+  load: DialectLoad,
+  merging: boolean,
+  signal: AbortSignal,
+  before: Planned | undefined,
+): Promise<Planned> {
+  const { schema, table } = load.target
+  const live = await asked(dialect, { role: 'service', signal }, async (session) => {
+    await settleFirst(dialect, session)
+    return readShape(dialect, session, { schema, name: table })
+  })
+  demandOurs(live, load.place)
+  if (before && before.live?.id === live?.id) return before
+  const merged = merging && live ? await patiently(dialect, () => mergeAside(dialect, load, live, signal)) : undefined
+  const rows = load.transformed
+    ? await asked(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
+    : (load.written?.rows ?? 0)
+  return { load, live, merged, rows }
+}
+
+/** Where its rows wait. */
+export const waiting = ({ load, merged }: Planned) => ({
+  schema: load.target.schema,
+  name: (merged ?? load.staging).name,
+  id: merged?.id ?? load.id,
+})
+
+/** What is said of a table from its publication on. */
+export interface Becoming {
+  live: Shape | undefined
+  mark: Mark
+  published: PublishedTable
+}
+
+/** Throws WAREHOUSE_BUSY where another run changed the table since it was planned, `LostRun` where the rows are gone. */
+export async function becoming(
+  dialect: Dialect,
+  { ledger, tables }: { ledger: Session; tables: Session },
+  planned: Planned,
+  { cursors = {} }: PublishOptions,
+): Promise<Becoming> {
+  const { load, live: before, merged, rows } = planned
+  const { schema, table, run, attempt } = load.target
+  const live = await readShape(dialect, tables, { schema, name: table })
+  if (live?.id !== before?.id) throw changedMeanwhile(load.place)
+  const there = waiting(planned)
+  const mark = (await marksIn(dialect, ledger, there.id)).get(there.id)
+  if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
+    throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+  const fed = load.target.columns.map(({ name }) => name)
+  const changes = live ? changesOf(dialect, live, load, fed) : []
+  return {
+    live,
+    mark: {
+      ...mark,
+      kind: 'LOADED',
+      run,
+      fed,
+      rows: merged?.rows ?? rows,
+      ...(cursors[table] !== undefined && { cursor: cursors[table] }),
+      ...(!merged && !load.transformed && load.profile && { profile: load.profile }),
+    },
+    published: { schema, table, rows, bytes: load.written?.bytes ?? 0, changes },
+  }
+}
+
+export function changesOf(
+  dialect: Dialect,
+  live: Shape,
+  load: DialectLoad,
+  fed = load.target.columns.map(({ name }) => name),
+): TableChange[] {
+  const staged = new Map(load.columns.map((column) => [column.name, column]))
+  const there = new Set(live.columns.map(({ name }) => name))
+  const changes: TableChange[] = []
+  for (const column of live.columns) {
+    const incoming = staged.get(column.name)
+    if (!incoming || dialect.types.widest(column.type, incoming.type) !== incoming.type)
+      throw changedMeanwhile(load.place)
+    if (incoming.type !== column.type)
+      changes.push({ kind: 'TYPE_WIDENED', column: column.name, from: column.type, to: incoming.type })
+    if ((live.mark?.fed ?? []).includes(column.name) && !fed.includes(column.name))
+      changes.push({ kind: 'COLUMN_VANISHED', column: column.name })
+  }
+  for (const { name, type } of load.columns)
+    if (!there.has(name)) changes.push({ kind: 'COLUMN_ADDED', column: name, to: type })
+  return changes
+}
+
+/** A view that stood over the old types and does not over the new ones. */
+export function unmakeable(dialect: Dialect, error: unknown, views: readonly KeptView[], place: string): unknown {
+  const problem = problemOf(dialect, error, place)
+  if (!(problem instanceof WarehouseProblem) || problem.retryable) return problem
+  const names = views.map(({ name }) => name).join(', ')
+  return new WarehouseProblem(
+    'VIEWS_DEPEND',
+    `The views over ${place} (${names}) cannot be made anew with the new columns: ${problem.message} Change or drop them and run again. The old data stays.`,
+    { cause: error },
+  )
+}
