@@ -48,6 +48,17 @@ const webhookUrl: Setting<string | undefined> = {
   },
 }
 
+/** A dedicated SQL pool has to be there, and is one database. */
+const synapseUrl: Setting<string | undefined> = {
+  ...secretUrl(['mssql:', 'sqlserver:']),
+  parse(given) {
+    const address = url(['mssql:', 'sqlserver:']).parse(given)
+    if (new URL(address).pathname.length < 2)
+      throw new Error('must name a dedicated SQL pool, as in mssql://user:password@host:1433/pool')
+    return address
+  },
+}
+
 const shape = {
   PIPELINE_PORT: port(3002),
   WORKER_PORT: port(3003),
@@ -65,6 +76,11 @@ const shape = {
    * schemas of that one. None: no schema can be in it.
    */
   SQLSERVER_URL: secretUrl(['mssql:', 'sqlserver:']),
+  /**
+   * A dedicated SQL pool of Azure Synapse, with a login that may make logins and owns the pool:
+   * `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. None: no schema can be in it.
+   */
+  SYNAPSE_URL: synapseUrl,
   ...redshiftShape,
   /** Where this service reaches the identity service. */
   IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),

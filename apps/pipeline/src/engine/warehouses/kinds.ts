@@ -8,12 +8,15 @@ export const postgresKind = 'SQL_DATABASE_D' satisfies Kind
 export const clickhouseKind = 'WAREHOUSE_B' satisfies Kind
 export const sqlServerKind = 'SQL_DATABASE_A' satisfies Kind
 export const redshiftKind = 'WAREHOUSE_A' satisfies Kind
+export const synapseKind = 'WAREHOUSE_C' satisfies Kind
 
 /** What an operator sets so that schemas can be there. */
-const settings: Partial<Record<Kind, string>> = {
+const settings: Record<Exclude<Kind, 'NA'>, string> = {
+  [postgresKind]: 'WAREHOUSE_DATABASE_URL',
   [clickhouseKind]: 'CLICKHOUSE_URL',
   [sqlServerKind]: 'SQLSERVER_URL',
   [redshiftKind]: 'REDSHIFT_URL',
+  [synapseKind]: 'SYNAPSE_URL',
 }
 
 const names: Record<Kind, string> = {
@@ -34,10 +37,8 @@ export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
       'WAREHOUSE_NOT_SET_UP',
       `The schema "${schema}" has no warehouse (NA): choose one that has, or set its providerSchema.`,
     )
-  const setting = settings[kind]
-  const wanted = setting === undefined ? 'This version cannot load into it' : `An operator has to set ${setting}`
   return new WarehouseProblem(
     'WAREHOUSE_NOT_SET_UP',
-    `The schema "${schema}" is in a ${nameOf(kind)} warehouse (${kind}), which is not set up here. ${wanted}; or choose another schema.`,
+    `The schema "${schema}" is in a ${nameOf(kind)} warehouse (${kind}), which is not set up here. An operator has to set ${settings[kind]}; or choose another schema.`,
   )
 }

@@ -1,5 +1,5 @@
 import type { Redaction } from '@sluice/process'
-import { clickhouseKind, type Kind, redshiftKind, sqlServerKind } from './kinds.ts'
+import { clickhouseKind, type Kind, redshiftKind, sqlServerKind, synapseKind } from './kinds.ts'
 import type { RedshiftSettings } from './redshift/access.ts'
 import type { Warehouse } from './warehouse.ts'
 
@@ -23,15 +23,18 @@ export interface OtherKind {
 export interface OtherServers {
   CLICKHOUSE_URL?: string | undefined
   SQLSERVER_URL?: string | undefined
+  SYNAPSE_URL?: string | undefined
   redshift?: RedshiftSettings | undefined
 }
 
 /** Most installations have none of them, and need not hold their code: it is loaded when a client has schemas there. */
-export function otherKinds({ CLICKHOUSE_URL, SQLSERVER_URL, redshift: settings }: OtherServers): OtherKind[] {
+export function otherKinds(servers: OtherServers): OtherKind[] {
+  const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift: settings } = servers
   const kinds: OtherKind[] = []
   if (CLICKHOUSE_URL !== undefined)
     kinds.push({ kind: clickhouseKind, open: clickhouse(CLICKHOUSE_URL), part: clickhousePart(CLICKHOUSE_URL) })
   if (SQLSERVER_URL !== undefined) kinds.push({ kind: sqlServerKind, open: sqlServer(SQLSERVER_URL) })
+  if (SYNAPSE_URL !== undefined) kinds.push({ kind: synapseKind, open: synapse(SYNAPSE_URL) })
   if (settings !== undefined) kinds.push({ kind: redshiftKind, open: redshift(settings) })
   return kinds
 }
@@ -66,6 +69,18 @@ const sqlServer =
     const access = tsqlAccess(url, credentials)
     redaction.add(...Object.values(access.logins).map(({ password }) => password))
     return openSqlServerWarehouse(access)
+  }
+
+const synapse =
+  (url: string): OtherKind['open'] =>
+  async (credentials, redaction) => {
+    const [{ synapseAccess }, { openSynapseWarehouse }] = await Promise.all([
+      import('./synapse/access.ts'),
+      import('./synapse/dialect.ts'),
+    ])
+    const access = synapseAccess(url, credentials)
+    redaction.add(...Object.values(access.logins).map(({ password }) => password))
+    return openSynapseWarehouse(access)
   }
 
 const redshift =

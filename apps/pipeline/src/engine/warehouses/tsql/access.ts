@@ -12,6 +12,8 @@ export interface Login {
   encrypt: boolean
   /** Whether any certificate will do. */
   trustServerCertificate: boolean
+  /** What a session asks for where the server refuses READ COMMITTED. */
+  isolation?: 'READ_UNCOMMITTED'
 }
 
 /** One client's part of a server. */
@@ -27,7 +29,7 @@ export interface ClientAccess extends Home {
 }
 
 /** What the passwords of a client's roles elsewhere are: those here are derived from them, and do not give them away. */
-interface Credentials {
+export interface Credentials {
   key: string
   loadPassword: string
   readPassword: string

@@ -1,5 +1,5 @@
 import { connect as openSocket } from 'node:net'
-import { Connection } from 'tedious'
+import { Connection, ISOLATION_LEVEL } from 'tedious'
 import { encryptedOnly } from '../../tds/encrypted-only.ts'
 import type { Login } from './access.ts'
 
@@ -11,6 +11,7 @@ const untilCancelled = 5_000
 
 /** Signs in. Throws what the driver throws. */
 export async function connected(login: Login): Promise<Connection> {
+  const isolation = login.isolation === undefined ? {} : levels(ISOLATION_LEVEL[login.isolation]!)
   const connection: Connection = new Connection({
     server: login.host,
     authentication: { type: 'default', options: { userName: login.user, password: login.password } },
@@ -26,6 +27,7 @@ export async function connected(login: Login): Promise<Connection> {
       useUTC: true,
       packetSize,
       appName: 'sluice',
+      ...isolation,
       ...(login.encrypt && { connector: async () => encryptedOnly(await socketTo(connection, login)) }),
     },
   })
@@ -40,6 +42,8 @@ export async function connected(login: Login): Promise<Connection> {
     throw error
   }
 }
+
+const levels = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
 
 /** Servers of Azure send their clients on to the machine that has the database. */
 async function socketTo(connection: Connection, { host, port }: Login) {

@@ -12,7 +12,8 @@ interface DriverError extends Error {
 const sentences = {
   unavailable: () => 'The warehouse is not reachable just now. Try again in a moment.',
   busy: () => 'The warehouse is at its limits just now. Try again in a moment.',
-  denied: () => 'The SQL Server did not accept our credentials. An operator has to check its URL.',
+  denied: () => 'The warehouse did not accept our credentials. An operator has to check its URL.',
+  paused: () => 'The warehouse is paused. Somebody has to resume it; then try again.',
   full: () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
   inUse: (place: string) => `${place} is in use: somebody has been reading it for long. Try again in a moment.`,
 }
@@ -20,6 +21,7 @@ const sentences = {
 type Reply = Omit<Verdict, 'sentence'> & { sentence(place: string, message: string): string }
 
 const unavailable: Reply = { code: 'WAREHOUSE_UNAVAILABLE', sentence: sentences.unavailable, retryable: true }
+const paused: Reply = { ...unavailable, sentence: sentences.paused }
 const busy: Reply = { code: 'WAREHOUSE_BUSY', sentence: sentences.busy, retryable: true }
 const inUse: Reply = { code: 'WAREHOUSE_BUSY', sentence: sentences.inUse, retryable: true }
 const denied: Reply = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: sentences.denied }
@@ -103,7 +105,8 @@ function replyTo(error: DriverError): Reply | undefined {
   if (known) return known
   if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailable : timeout
   // Of a refused sign-in the driver keeps the words and forgets the number.
-  if (code === 'ELOGIN') return /cannot open database/i.test(message) ? missing : denied
+  if (code === 'ELOGIN')
+    return /\bpaused\b/i.test(message) ? paused : /cannot open database/i.test(message) ? missing : denied
   if (
     /^(ESOCKET|ECLOSE|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/.test(
       code,
@@ -113,7 +116,7 @@ function replyTo(error: DriverError): Reply | undefined {
   if (code === 'EENCRYPT')
     return {
       code: 'WAREHOUSE_UNAVAILABLE',
-      sentence: () => 'The SQL Server offers no encryption. Set encrypt=false in its URL only where nobody can listen.',
+      sentence: () => 'The warehouse offers no encryption. Set encrypt=false in its URL only where nobody can listen.',
     }
   if (number > 0) return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse refused: ${words}` }
   return undefined

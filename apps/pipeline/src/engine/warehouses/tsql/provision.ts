@@ -13,7 +13,7 @@ type Run = (text: string) => Promise<void>
 /** Answers the one value of a result. */
 type Ask = (text: string) => Promise<unknown>
 
-async function on<Result>(login: Login, work: (run: Run, ask: Ask) => Promise<Result>): Promise<Result> {
+export async function on<Result>(login: Login, work: (run: Run, ask: Ask) => Promise<Result>): Promise<Result> {
   const connection: Connection = await connected(login)
   try {
     const ask: Ask = async (text) => {
