@@ -1,8 +1,7 @@
-import { failpoint } from '../../failpoints.ts'
-import { LostRun } from '../../lost-run.ts'
 import type { Publication, PublishOptions, TableChange } from '../warehouse.ts'
 import { type KeptView, keptViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect } from './dialect.ts'
+import { afterwards, passFence } from './fence.ts'
 import { publishedBy, setMark } from './ledger.ts'
 import { becoming, changesOf, type Planned, unmakeable, waiting } from './planned.ts'
 import { changedMeanwhile } from './problems.ts'
@@ -27,9 +26,7 @@ export async function settleAll(
   const earlier = await inTurn(dialect, async (hands) => {
     const published = await publishedBy(dialect, hands.ledger, run)
     if (published) return published
-    if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-    await failpoint('in-publication')
-    signal.throwIfAborted()
+    await passFence({ run, attempt }, stillOurs, signal)
     const decision = await decisionOn(dialect, hands, planned, tried, options)
     // Whether it counts we may never hear. What was merged into another table is left in the waiting one, to be dropped.
     for (const { load, merged } of planned) {
@@ -41,10 +38,7 @@ export async function settleAll(
   })
   if (earlier) return earlier
   const aside = await settle(dialect)
-  await failpoint('published')
-  const tidied = dropAside(dialect, aside)
-  if (options.behind) options.behind(tidied)
-  else await tidied
+  await afterwards(() => dropAside(dialect, aside), options)
   const published = await asked(dialect, { role: 'service' }, (session) => publishedBy(dialect, session, run))
   if (!published) throw changedMeanwhile(planned[0]!.load.place)
   return published

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
-import { LostRun } from '../../lost-run.ts'
 import type { Place } from '../views.ts'
 import type { Publication, PublishedTable, PublishOptions, ReadyTable } from '../warehouse.ts'
 import { dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
+import { afterwards, passFence } from './fence.ts'
 import { dropMark, enterRun, publishedBy, setMark } from './ledger.ts'
 import type { DialectLoad } from './load.ts'
 import { broughtBy, demandKeys } from './merge.ts'
@@ -100,9 +100,7 @@ async function swapAll(
       for (const statement of dialect.changes.lockLedger()) await session.execute(statement)
       const earlier = await publishedBy(dialect, session, run)
       if (earlier) return earlier
-      if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-      await failpoint('in-publication')
-      signal.throwIfAborted()
+      await passFence({ run, attempt }, stillOurs, signal)
       const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
       // Away from all tables at once: over some new and some old ones a view may make no sense.
       const above = viewsAbove(await keptViews(dialect, session), places)
@@ -118,10 +116,7 @@ async function swapAll(
     })
     // What was merged into another table is left in the waiting one, to be dropped.
     for (const { load, merged } of planned) load.published = ours && merged === undefined
-    await failpoint('published')
-    const tidied = tidy(dialect, session, old)
-    if (options.behind) options.behind(tidied)
-    else await tidied
+    await afterwards(() => tidy(dialect, session, old), options)
     return publication
   } catch (error) {
     await session[Symbol.asyncDispose]()
