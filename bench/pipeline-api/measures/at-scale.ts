@@ -6,8 +6,7 @@ import type { Parts, Report } from './measure.ts'
 const requests: Readonly<Record<string, { path: string; body?: object }>> = {
   'list, first page': { path: '/data-pipelines?pageSize=50' },
   'list, uncounted': { path: '/data-pipelines?pageSize=50&total=false' },
-  // Few rows, as a piece is in dozens of many and in none of few: what finding them costs, not what showing them does.
-  'search by a piece of text': { path: '/data-pipelines/search', body: { query: '{piece}', paging: { pageSize: 5 } } },
+  'search by a piece of text': { path: '/data-pipelines/search', body: { query: '{piece}', paging: { pageSize: 50 } } },
   'search by filter': {
     path: '/data-pipelines/search',
     body: { filter: ['name:startsWith:Malaria {digit}'], paging: { pageSize: 50, total: false } },
@@ -18,6 +17,9 @@ const requests: Readonly<Record<string, { path: string; body?: object }>> = {
   'log, errors only': { path: '/data-pipelines/{uid}/logs?pageSize=100&logLevel=ERROR' },
 }
 
+/** Hexadecimal ones, in the name of each pipeline. */
+const digitsOfName = 32
+
 const small: Size = { pipelines: 1_000, runs: 10_000, logs: 100_000 }
 
 /** The same requests of a small installation and of a large one, one after the other, each a hundred times. */
@@ -27,8 +29,8 @@ export async function* atScale({ installation, large, rounds }: Parts): AsyncGen
   db.on('error', () => {})
   await db.connect()
   const { client, id } = installation.schema
-  const few = await measured(installation, await fill(db, client, id, small), rounds)
-  const many = await measured(installation, await fill(db, client, id, large), rounds)
+  const few = await measured(installation, await fill(db, client, id, small), small, rounds)
+  const many = await measured(installation, await fill(db, client, id, large), large, rounds)
   const { rows } = await db.query(`select pg_size_pretty(pg_database_size(current_database())) as size`)
   await db.end()
   const counted = (size: Size) =>
@@ -57,9 +59,12 @@ interface Times {
 async function measured(
   { pipelineUrl, token }: Parts['installation'],
   uid: string,
+  { pipelines }: Size,
   rounds: number,
 ): Promise<Map<string, Times>> {
   const times = new Map<string, Times>()
+  // As long as it takes for a page of rows to have it: what finding them costs is measured, not what showing more of them does.
+  const digits = Math.round(Math.log((pipelines * digitsOfName) / 50) / Math.log(16))
   for (const [what, { path, body }] of Object.entries(requests)) {
     const each: number[] = []
     for (let asked = 0; asked < 100 * rounds; asked++) {
@@ -67,7 +72,7 @@ async function measured(
       const filled = (text: string) =>
         text
           .replace('{uid}', uid)
-          .replace('{piece}', number.toString(16).padStart(4, '0'))
+          .replace('{piece}', number.toString(16).padStart(4, '0').slice(-digits))
           .replace('{digit}', (number % 16).toString(16))
       const began = performance.now()
       const response = await fetch(`${pipelineUrl}/api/v1${filled(path)}`, {

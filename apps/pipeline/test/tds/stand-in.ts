@@ -50,7 +50,7 @@ const preLogin = Buffer.from([0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xff, 16, 0, 0, 0,
 export async function tdsStandIn(parts: Parts): Promise<StandIn> {
   const sockets = new Set<Socket>()
   const found: Pick<StandIn, 'statements' | 'attentions'> = { statements: [], attentions: 0 }
-  const server: Server = createServer((socket) => {
+  const server: Server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
     socket.on('close', () => {

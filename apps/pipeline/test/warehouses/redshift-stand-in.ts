@@ -37,10 +37,12 @@ export async function redshiftStandIn(bucket: ReadableBucket, role: string): Pro
     for (const socket of sockets) socket.destroy()
   }
 
-  const server = createServer((client) => {
+  // What is passed on in small pieces would wait for the other side to acknowledge the piece before, 40 ms each time.
+  const noDelay = true
+  const server = createServer({ noDelay }, (client) => {
     sockets.add(client)
     if (lost()) client.destroy()
-    const behind = connect(Number(port), hostname)
+    const behind = connect({ port: Number(port), host: hostname, noDelay })
     sockets.add(behind)
     for (const [one, other] of [
       [client, behind],

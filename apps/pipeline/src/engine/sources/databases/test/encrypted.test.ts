@@ -35,11 +35,11 @@ if (missing) console.warn(`Tests of encrypted connections are skipped: ${missing
   /** The tests' PostgreSQL offers no TLS by itself, so somebody stands before it who does. */
   async function encryptedFront(): Promise<Server> {
     const { port } = postgresConfig('postgres')
-    const server = createServer((socket) => {
+    const server = createServer({ noDelay: true }, (socket) => {
       socket.once('data', () => {
         socket.write('S')
         const open = new TLSSocket(socket, { isServer: true, ...certificate })
-        const behind = connect(port, '127.0.0.1')
+        const behind = connect({ port, host: '127.0.0.1', noDelay: true })
         for (const each of [socket, open, behind]) each.on('error', () => behind.destroy())
         open.pipe(behind).pipe(open)
       })

@@ -8,6 +8,8 @@ type Changes = Record<string, unknown>
 export interface TestStore extends AsyncDisposable {
   put(key: string, bytes: Uint8Array | string, headers?: Record<string, string>): Promise<void>
   remove(key: string): Promise<void>
+  /** Makes another bucket or container; answers what of a source has to change to read it. */
+  another(name: string): Promise<Changes>
   /** Of delimited text with commas, with whatever is changed of it. */
   reading(key: string, changes?: { source?: Changes; secrets?: Record<string, string>; settings?: Changes }): Reading
   /** Where it answers. */
@@ -46,6 +48,7 @@ const swiftKind: KindOfStore = {
       swift,
       'OBJECT_STORAGE_BUCKET',
       'objectStoreSource',
+      'bucket',
       source,
       { accessKey, secretKey },
       'content-encoding',
@@ -73,6 +76,7 @@ const azuriteKind: KindOfStore = {
       azurite,
       'CLOUD_BLOB_STORAGE',
       'blobStoreSource',
+      'container',
       source,
       { accountKey },
       'x-ms-blob-content-encoding',
@@ -105,6 +109,7 @@ function common(
   server: Pick<Swift, 'put' | 'remove' | 'endpoint'> & AsyncDisposable,
   type: KindOfStore['type'],
   field: string,
+  place: 'bucket' | 'container',
   source: Changes,
   secrets: Record<string, string>,
   encodedBy: string,
@@ -114,6 +119,10 @@ function common(
     endpoint: server.endpoint,
     put: (key, bytes, headers) => server.put(`cases/${key}`, Buffer.from(bytes), headers),
     remove: (key) => server.remove(`cases/${key}`),
+    async another(name) {
+      await server.put(name)
+      return { [place]: name }
+    },
     reading: (key, changes = {}) => ({
       type,
       settings: { [field]: { ...source, ...changes.source }, key, delimiter: 'COMMA', ...changes.settings },
