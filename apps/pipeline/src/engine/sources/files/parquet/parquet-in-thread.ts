@@ -1,9 +1,10 @@
 import { SourceProblem } from '../../source.ts'
 import { ReadingThread } from '../../reading-thread.ts'
+import { makeRoom } from '../../spare-thread.ts'
 import type { Command, Job, Message } from './protocol.ts'
 
 /** What one thread may have for objects; pages and chunks are outside of it and bounded by `limits`. */
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 4 }
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 }
 
 /** Begins to read a file. Bytes that were made to keep a decoder busy for years are given up after a while. */
 export function startReading(job: Job, signal: AbortSignal): ReadingThread<Message, Command> {
@@ -20,5 +21,7 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
     tooDense: new SourceProblem('FILE_TOO_DENSE', dense),
     silence: { milliseconds, problem: new SourceProblem('FILE_DAMAGED', stuck) },
   }
-  return new ReadingThread(reader, signal)
+  const thread = new ReadingThread<Message, Command>(reader, signal)
+  makeRoom(thread.ended)
+  return thread
 }

@@ -1,7 +1,9 @@
 import { readdirSync, readlinkSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { defaultLimits } from '@sluice/delimited'
+import { makeRoom } from '../../../spare-thread.ts'
 import { keepThreadReady } from '../csv-in-thread.ts'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
@@ -46,6 +48,22 @@ describe('a thread that is kept for the next file', () => {
     keepThreadReady()
     for (const name of [...names, ...names.toReversed(), ...names]) expect(await read(name)).toEqual(alone.get(name))
     expect((await nextThreadId()) - before).toBe(2)
+  })
+
+  it('is no more while somebody reads who needs much memory, and there again afterwards', async () => {
+    keepThreadReady()
+    await read('commas')
+    const reading = Promise.withResolvers<void>()
+    const before = await nextThreadId()
+    makeRoom(reading.promise)
+    await read('semicolons')
+    expect((await nextThreadId()) - before).toBe(2)
+    reading.resolve()
+    // Somewhat later, for whatever else needs the processor then.
+    await sleep(1_500)
+    expect((await nextThreadId()) - before).toBe(4)
+    await read('semicolons')
+    expect((await nextThreadId()) - before).toBe(5)
   })
 
   it('holds no file open that it has read', async () => {

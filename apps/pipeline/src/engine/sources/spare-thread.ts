@@ -1,0 +1,75 @@
+import { type ResourceLimits, Worker } from 'node:worker_threads'
+
+export interface SpareThread {
+  /** From now on there is one. It keeps no process alive. */
+  keep(): void
+  /** Whether `keep` was asked for. */
+  readonly kept: boolean
+  take(): Worker | undefined
+  /** Takes back one that is through with its job. */
+  back(worker: Worker): void
+  /** There is one again, some time after the one that was taken has ended. */
+  replace(ended: Promise<void>): void
+}
+
+/** Milliseconds after a thread was lost in which whatever ended it has the processor for itself. */
+const pause = 1_000
+
+/** All spare threads, and how many read who want their memory. */
+const makers = new Set<{ leave(): void; make(): void }>()
+let readers = 0
+
+/** A thread that waits for the next job: with everything loaded, and once it has had one, with its code compiled for what it does most. */
+export function spareThread(program: URL, name: string, resourceLimits: ResourceLimits): SpareThread {
+  let kept = false
+  let spare: Worker | undefined
+
+  const make = () => {
+    if (kept && !spare && readers === 0) back(new Worker(program, { name, resourceLimits }))
+  }
+  const leave = () => {
+    void spare?.terminate()
+    spare = undefined
+  }
+  makers.add({ make, leave })
+
+  /** One is enough: what is read at the same time takes its time anyway. */
+  function back(worker: Worker): void {
+    if (spare || readers > 0) return void worker.terminate()
+    spare = worker
+    worker.unref()
+    // One that is gone is not missed: the next job gets a thread of its own, and says what is wrong.
+    const gone = () => {
+      if (spare === worker) spare = undefined
+    }
+    worker.on('error', gone).on('exit', gone)
+  }
+
+  return {
+    keep() {
+      kept = true
+      make()
+    },
+    get kept() {
+      return kept
+    },
+    take() {
+      const taken = spare
+      spare = undefined
+      taken?.removeAllListeners('error').removeAllListeners('exit').ref()
+      return taken
+    },
+    back,
+    replace: (ended) => void ended.then(() => setTimeout(make, pause).unref()),
+  }
+}
+
+/** While another thread reads that needs much itself, none is spare: what it holds is for whoever reads. */
+export function makeRoom(ended: Promise<void>): void {
+  readers += 1
+  for (const { leave } of makers) leave()
+  void ended.then(() => {
+    readers -= 1
+    for (const { make } of makers) setTimeout(make, pause).unref()
+  })
+}
