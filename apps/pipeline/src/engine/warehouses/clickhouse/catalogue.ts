@@ -1,5 +1,6 @@
+import { measured } from '../measured.ts'
 import type { Place, StagingTable } from '../views.ts'
-import type { ColumnProfile, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import type { WarehouseTable } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { execute, rowsOf } from './http.ts'
 import { entryOf, ledgerOf } from './ledger.ts'
@@ -21,17 +22,6 @@ export async function tableOf(access: ClientAccess, schema: string, shape: Shape
   const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
   const columns = shape.columns.map((column) => ({ ...describeColumn(column), ...measured(profiles.get(column.name)) }))
   return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }
-}
-
-function measured(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
-  if (!profile) return {}
-  const { nulls, distinct, min, max } = profile
-  return {
-    nullValues: nulls,
-    ...(distinct !== undefined && { distinctValues: distinct }),
-    ...(min !== undefined && { minValue: min }),
-    ...(max !== undefined && { maxValue: max }),
-  }
 }
 
 export async function findCursor(access: ClientAccess, schema: string, name: string): Promise<unknown> {

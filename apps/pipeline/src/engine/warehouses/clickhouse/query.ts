@@ -1,3 +1,4 @@
+import { rowTooLarge, within } from '../caps.ts'
 import { randomUUID } from 'node:crypto'
 import { withoutEnd } from '../../../sql-text.ts'
 import { type Readdressed, readdressed } from '../sql-names.ts'
@@ -112,16 +113,6 @@ export async function reading(
 /** Asked for and not waited for: the connection that ran it is gone already. */
 export const stopAtServer = (service: Access, queryId: string): Promise<void> =>
   execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})
-
-/** The whole number that was asked for, where it is one that may be had. */
-function within(asked: number | undefined, most: number, usual: number): number {
-  return asked === undefined ? usual : Math.min(most, Math.max(0, Math.trunc(asked)))
-}
-
-export function rowTooLarge(bytes: number): WarehouseProblem {
-  const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('ROW_TOO_LARGE', `One row is larger than ${most}, the most that is shown.`)
-}
 
 /** See `Warehouse.ambiguousTable`. */
 export async function ambiguousTable(

@@ -1,3 +1,4 @@
+import { rowTooLarge } from '../caps.ts'
 import { randomUUID } from 'node:crypto'
 import { type Rows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
@@ -14,7 +15,7 @@ import {
 } from './names.ts'
 import { queryProblem } from './query-problems.ts'
 import { warehouseProblem } from './problems.ts'
-import { prepared, reading, rowTooLarge, stopAtServer } from './query.ts'
+import { prepared, reading, stopAtServer } from './query.ts'
 import { format } from './result.ts'
 import { describeColumn, readShape, type Shape } from './shape.ts'
 

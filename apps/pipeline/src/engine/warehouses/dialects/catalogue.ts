@@ -1,5 +1,6 @@
+import { measured } from '../measured.ts'
 import type { Place, StagingTable } from '../views.ts'
-import type { ColumnProfile, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import type { WarehouseTable } from '../warehouse.ts'
 import type { Dialect, Relation, Session } from './dialect.ts'
 import { dropMark, type Mark, marksIn } from './ledger.ts'
 import { inTurn } from './settle.ts'
@@ -28,17 +29,6 @@ export async function tableOf(dialect: Dialect, session: Session, shape: Shape):
     rowCount: shape.mark?.rows ?? 0,
     size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),
     foreignKeys: [],
-  }
-}
-
-function measured(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
-  if (!profile) return {}
-  const { nulls, distinct, min, max } = profile
-  return {
-    nullValues: nulls,
-    ...(distinct !== undefined && { distinctValues: distinct }),
-    ...(min !== undefined && { minValue: min }),
-    ...(max !== undefined && { maxValue: max }),
   }
 }
 

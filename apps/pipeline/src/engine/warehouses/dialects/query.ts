@@ -1,3 +1,4 @@
+import { rowTooLarge, within } from '../caps.ts'
 import { withoutEnd } from '../../../sql-text.ts'
 import { type Readdressed, readdressed } from '../sql-names.ts'
 import { uniqueNames } from '../unique-names.ts'
@@ -76,11 +77,6 @@ export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSi
   }
 }
 
-/** The whole number that was asked for, where it is one that may be had. */
-function within(wanted: number | undefined, most: number, usual: number): number {
-  return wanted === undefined ? usual : Math.min(most, Math.max(0, Math.trunc(wanted)))
-}
-
 interface Taking {
   text: string
   values: readonly (string | null)[]
@@ -136,11 +132,6 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
     ...(scale !== undefined && { scale }),
     primaryKey: false,
   }))
-}
-
-export function rowTooLarge(bytes: number): WarehouseProblem {
-  const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('ROW_TOO_LARGE', `One row is larger than ${most}, the most that is shown.`)
 }
 
 /** See `Warehouse.readTable`: in the order of the key; without one, as the server has them. */

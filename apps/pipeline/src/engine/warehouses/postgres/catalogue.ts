@@ -1,5 +1,6 @@
+import { measured } from '../measured.ts'
 import type { ClientBase } from 'pg'
-import type { ColumnProfile, PublishedTable, Publication, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
+import type { PublishedTable, Publication, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { foreignKeysOf } from './foreign-keys.ts'
 import { lastEntry } from './ledger.ts'
 import { readShape, type ShapeColumn } from './shape.ts'
@@ -48,15 +49,4 @@ export function describeColumn({
   primaryKey,
 }: Pick<ShapeColumn, 'name' | 'label' | 'type' | 'primaryKey'>): WarehouseColumn {
   return { name, label, ...describeType(type), primaryKey }
-}
-
-function measured(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
-  if (!profile) return {}
-  const { nulls, distinct, min, max } = profile
-  return {
-    nullValues: nulls,
-    ...(distinct !== undefined && { distinctValues: distinct }),
-    ...(min !== undefined && { minValue: min }),
-    ...(max !== undefined && { maxValue: max }),
-  }
 }

@@ -1,8 +1,8 @@
+import { rowTooLarge, within } from '../caps.ts'
 import { escapeIdentifier } from 'pg'
 import { type Rows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { cut, readClient, type WarehouseAccess } from './access.ts'
 import { queryProblem, tooSlow } from './query-problems.ts'
-import { rowTooLarge } from './read.ts'
 import { beginReading, executeOne, fetchRows, leave, toCells } from './reading.ts'
 import { resultColumns } from './result-columns.ts'
 import { endSession, sessionOf } from './session-end.ts'
@@ -137,11 +137,6 @@ function openSession(access: WarehouseAccess, asked: UserQuery, { seconds: usual
       else await endSession(access, sessionOf(client))
     },
   }
-}
-
-/** The whole number that was asked for, where it is one that may be had. */
-function within(asked: number | undefined, most: number, usual: number): number {
-  return asked === undefined ? usual : Math.min(most, Math.max(0, Math.trunc(asked)))
 }
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {

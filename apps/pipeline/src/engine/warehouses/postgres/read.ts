@@ -1,3 +1,4 @@
+import { rowTooLarge } from '../caps.ts'
 import { escapeIdentifier } from 'pg'
 import { type Rows, WarehouseProblem } from '../warehouse.ts'
 import { readClient, type WarehouseAccess } from './access.ts'
@@ -45,9 +46,4 @@ export async function readTable(
   } finally {
     await leave(client)
   }
-}
-
-export function rowTooLarge(bytes: number): WarehouseProblem {
-  const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('ROW_TOO_LARGE', `One row is larger than ${most}, the most that is shown.`)
 }
