@@ -8,8 +8,8 @@ export interface SpareThread {
   take(): Worker | undefined
   /** Takes back one that is through with its job. */
   back(worker: Worker): void
-  /** There is one again, some time after the one that was taken has ended. */
-  replace(ended: Promise<void>): void
+  /** Somebody reads with one: it comes back, or there is another some time after it has ended. */
+  lent(ended: Promise<void>): void
 }
 
 /** Milliseconds after a thread was lost in which whatever ended it has the processor for itself. */
@@ -23,9 +23,10 @@ let readers = 0
 export function spareThread(program: URL, name: string, resourceLimits: ResourceLimits): SpareThread {
   let kept = false
   let spare: Worker | undefined
+  let out = 0
 
   const make = () => {
-    if (kept && !spare && readers === 0) back(new Worker(program, { name, resourceLimits }))
+    if (kept && !spare && out === 0 && readers === 0) put(new Worker(program, { name, resourceLimits }))
   }
   const leave = () => {
     void spare?.terminate()
@@ -34,7 +35,7 @@ export function spareThread(program: URL, name: string, resourceLimits: Resource
   makers.add({ make, leave })
 
   /** One is enough: what is read at the same time takes its time anyway. */
-  function back(worker: Worker): void {
+  function put(worker: Worker): void {
     if (spare || readers > 0) return void worker.terminate()
     spare = worker
     worker.unref()
@@ -59,8 +60,17 @@ export function spareThread(program: URL, name: string, resourceLimits: Resource
       taken?.removeAllListeners('error').removeAllListeners('exit').ref()
       return taken
     },
-    back,
-    replace: (ended) => void ended.then(() => setTimeout(make, pause).unref()),
+    back(worker) {
+      out -= 1
+      put(worker)
+    },
+    lent(ended) {
+      out += 1
+      void ended.then(() => {
+        out -= 1
+        setTimeout(make, pause).unref()
+      })
+    },
   }
 }
 

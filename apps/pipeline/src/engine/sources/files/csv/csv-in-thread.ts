@@ -18,6 +18,6 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
   const keep = spare.kept && { keep: spare.back }
   const reader = { program, name: 'csv', job, reading: job.fileName, resourceLimits, ready, ...keep }
   const thread = new ReadingThread<Message, Command>(reader, signal)
-  spare.replace(thread.ended)
+  spare.lent(thread.ended)
   return thread
 }

@@ -24,6 +24,7 @@ const files = {
 } as const
 const names = Object.keys(files) as (keyof typeof files)[]
 
+const never = new AbortController().signal
 const nobody = { progress() {}, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
 
 async function read(name: keyof typeof files) {
@@ -91,6 +92,16 @@ describe('a thread that is kept for the next file', () => {
     })()
     await expect(reading).rejects.toThrow('Given up')
     expect((await readThroughThread({ path })).rows).toHaveLength(200_000)
+  })
+
+  it('is not doubled by the one for a thread that was lost, where a file takes longer than that', async () => {
+    keepThreadReady()
+    await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
+    const before = await nextThreadId()
+    for await (const feed of readCsv({ path: folder.write('a\n1\n'), fileName: 'x.csv' }, nobody, never, defaultLimits))
+      for await (const _chunk of chunksOf(feed)) await sleep(1_500)
+    // The file's own, and the one that is asked for its number.
+    expect((await nextThreadId()) - before).toBeLessThanOrEqual(2)
   })
 
   it('is ended by a file that cannot be read, and says why', async () => {
