@@ -53,7 +53,7 @@ export async function inTurns(
 }
 
 /** What others left to be written is written first. */
-async function calm(admin: string): Promise<void> {
+export async function calm(admin: string): Promise<void> {
   await runOn(admin, 'checkpoint')
   execFileSync('sync')
 }
