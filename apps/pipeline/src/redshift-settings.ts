@@ -34,10 +34,12 @@ export const redshiftShape = {
 
 type Values = Readonly<Record<keyof typeof redshiftShape, string | undefined>>
 
-/** None where there is no REDSHIFT_URL. Throws `SettingsProblem` naming what is missing beside it. */
+/** None where there is none of these. Throws `SettingsProblem` naming what is missing beside the others. */
 export function redshiftOf(values: Values): RedshiftSettings | undefined {
   const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
-  if (REDSHIFT_URL === undefined) return undefined
+  const there = Object.keys(redshiftShape).find((name) => values[name as keyof Values] !== undefined)
+  if (there === undefined) return undefined
+  if (REDSHIFT_URL === undefined) throw new SettingsProblem([`REDSHIFT_URL is required where there is ${there}`])
   const needed = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }
   const missing = Object.entries(needed).filter(([, value]) => value === undefined)
   if (missing.length > 0)

@@ -64,7 +64,8 @@ describe('the warehouses of a client', () => {
       await pause(200)
       return warehouse
     }
-    const all = everyKind(postgres, { ...parts, others: [{ kind: 'WAREHOUSE_B', open }] })
+    const part = { name: 'stand-in', check: async () => {} }
+    const all = everyKind(postgres, { ...parts, others: [{ kind: 'WAREHOUSE_B', open, part }] })
     await Promise.all([all.open(client), all.open(client), all.open(client)])
     expect(opened).toHaveLength(1)
   })

@@ -1,3 +1,5 @@
+import { basicAuthorization } from '../basic-authorization.ts'
+
 /** Who asks a DHIS2: with a token, or with a username and a password. */
 interface Credentials {
   username?: string | undefined
@@ -10,7 +12,7 @@ export function headersOf({ username, password, authToken }: Credentials): Recor
   const authorization = authToken
     ? `ApiToken ${authToken}`
     : username && password
-      ? `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+      ? basicAuthorization(username, password)
       : undefined
   // Without the second one DHIS2 leads to its login page, where an API is to say 401.
   return authorization ? { authorization, 'x-requested-with': 'XMLHttpRequest' } : undefined

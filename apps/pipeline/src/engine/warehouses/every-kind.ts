@@ -77,7 +77,7 @@ export function everyKind(postgres: ClientWarehouses, { db, keyRing, redaction, 
     },
     readAccess: (client) => postgres.readAccess(client),
     check: () => postgres.check(),
-    others: [...postgres.others, ...others.flatMap(({ part }) => part ?? [])],
+    others: [...postgres.others, ...others.map(({ part }) => part)],
     async [Symbol.asyncDispose]() {
       known.clear()
       await postgres[Symbol.asyncDispose]()

@@ -1,6 +1,7 @@
 import type { Redaction } from '@sluice/process'
 import { clickhouseKind, type Kind, redshiftKind, sqlServerKind, synapseKind } from './kinds.ts'
 import type { RedshiftSettings } from './redshift/access.ts'
+import { demandReachable } from './reachable.ts'
 import type { Warehouse } from './warehouse.ts'
 
 /** A client's name in its warehouses, and what the passwords there come from. */
@@ -16,7 +17,7 @@ export interface OtherKind {
   /** A client's part of it. `redaction` is told its passwords. */
   open(credentials: Credentials, redaction: Redaction): Promise<Warehouse>
   /** Its server, for readiness. */
-  part?: { name: string; check(): Promise<void> }
+  part: { name: string; check(): Promise<void> }
 }
 
 /** Addresses with an administrator, as the settings of these names have them; undefined where there is no such server. */
@@ -33,9 +34,16 @@ export function otherKinds(servers: OtherServers): OtherKind[] {
   const kinds: OtherKind[] = []
   if (CLICKHOUSE_URL !== undefined)
     kinds.push({ kind: clickhouseKind, open: clickhouse(CLICKHOUSE_URL), part: clickhousePart(CLICKHOUSE_URL) })
-  if (SQLSERVER_URL !== undefined) kinds.push({ kind: sqlServerKind, open: sqlServer(SQLSERVER_URL) })
-  if (SYNAPSE_URL !== undefined) kinds.push({ kind: synapseKind, open: synapse(SYNAPSE_URL) })
-  if (settings !== undefined) kinds.push({ kind: redshiftKind, open: redshift(settings) })
+  if (SQLSERVER_URL !== undefined)
+    kinds.push({
+      kind: sqlServerKind,
+      open: sqlServer(SQLSERVER_URL),
+      part: listening('sql-server', SQLSERVER_URL, 1433),
+    })
+  if (SYNAPSE_URL !== undefined)
+    kinds.push({ kind: synapseKind, open: synapse(SYNAPSE_URL), part: listening('synapse', SYNAPSE_URL, 1433) })
+  if (settings !== undefined)
+    kinds.push({ kind: redshiftKind, open: redshift(settings), part: listening('redshift', settings.url, 5439) })
   return kinds
 }
 
@@ -51,12 +59,17 @@ const clickhouse =
     return openClickHouseWarehouse(access)
   }
 
-const clickhousePart = (url: string) => ({
+const clickhousePart = (url: string): OtherKind['part'] => ({
   name: 'clickhouse',
   async check() {
     const { answers } = await import('./clickhouse/access.ts')
     await answers(url)
   },
+})
+
+const listening = (name: string, url: string, usualPort: number): OtherKind['part'] => ({
+  name,
+  check: () => demandReachable(url, usualPort),
 })
 
 const sqlServer =

@@ -1,9 +1,9 @@
 import { type GuardedFetch, OutgoingProblem } from '@sluice/http/guarded-fetch'
 import { headersOf, nothingToSignInWith } from '../../dhis2/requests.ts'
+import { wordsWithout } from '../../words-without.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import { baseUrl, type Target } from '../target.ts'
 import { answered } from './refusals.ts'
-import { withoutCredentials } from './without-credentials.ts'
 
 type Parameters = Readonly<Record<string, string | undefined>>
 
@@ -20,7 +20,8 @@ export interface Dhis2 {
 export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 {
   const host = new URL(baseUrl(target.url)).host
   const signedIn = demandHeaders(target)
-  const words = (text: string) => withoutCredentials(text, target)
+  const { username = '', password = '', authToken = '' } = target
+  const words = wordsWithout([password, authToken, `${username}:${password}`])
 
   async function ask(
     method: 'GET' | 'POST',

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { uniqueNames } from '../unique-names.ts'
 import type { Place } from '../views.ts'
-import { WarehouseProblem } from '../warehouse.ts'
 import { dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect } from './dialect.ts'
 import { dropMark, type Mark, setMark, type ViewMark } from './ledger.ts'
 import { countRows, makeFilled } from './merge.ts'
 import { columnsOf } from './pages.ts'
-import { problemOf } from './problems.ts'
 import type { Hands } from './carry-out.ts'
 import { patiently, together } from './settle.ts'
 import { asked, findRelation, hiddenName, type Shape, shownAs } from './shapes.ts'
+import { viewsDepend } from './views-depend.ts'
 
 /** Seconds after which what a maker that died has left is swept. */
 const slack = 600
@@ -125,12 +124,11 @@ export async function putInPlace(dialect: Dialect, { place, instead, made }: Pla
   )
 }
 
-export function senseless(dialect: Dialect, error: unknown, above: readonly string[], place: string): unknown {
-  const problem = problemOf(dialect, error, place)
-  if (!(problem instanceof WarehouseProblem) || problem.retryable) return problem
-  return new WarehouseProblem(
-    'VIEWS_DEPEND',
-    `${above.join(', ')} would make no sense over the new ${place}: ${problem.message} Change or drop them and try again. Nothing has changed.`,
-    { cause: error },
+export const senseless = (dialect: Dialect, error: unknown, above: readonly string[], place: string): unknown =>
+  viewsDepend(
+    dialect,
+    error,
+    place,
+    (reason) =>
+      `${above.join(', ')} would make no sense over the new ${place}: ${reason} Change or drop them and try again. Nothing has changed.`,
   )
-}

@@ -1,13 +1,14 @@
 import { LostRun } from '../../lost-run.ts'
-import { type PublishedTable, type PublishOptions, type TableChange, WarehouseProblem } from '../warehouse.ts'
+import { type PublishedTable, type PublishOptions, type TableChange } from '../warehouse.ts'
 import type { KeptView } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { type Mark, marksIn } from './ledger.ts'
 import { demandOurs, type DialectLoad } from './load.ts'
 import { countRows, type Merged, mergeAside } from './merge.ts'
-import { changedMeanwhile, problemOf } from './problems.ts'
+import { changedMeanwhile } from './problems.ts'
 import { patiently, settleFirst } from './settle.ts'
 import { asked, findRelation, readShape, type Shape } from './shapes.ts'
+import { viewsDepend } from './views-depend.ts'
 
 /** What one load becomes, as it was planned over the table that was there. */
 export interface Planned {
@@ -109,13 +110,11 @@ export function changesOf(
 }
 
 /** A view that stood over the old types and does not over the new ones. */
-export function unmakeable(dialect: Dialect, error: unknown, views: readonly KeptView[], place: string): unknown {
-  const problem = problemOf(dialect, error, place)
-  if (!(problem instanceof WarehouseProblem) || problem.retryable) return problem
-  const names = views.map(({ name }) => name).join(', ')
-  return new WarehouseProblem(
-    'VIEWS_DEPEND',
-    `The views over ${place} (${names}) cannot be made anew with the new columns: ${problem.message} Change or drop them and run again. The old data stays.`,
-    { cause: error },
+export const unmakeable = (dialect: Dialect, error: unknown, views: readonly KeptView[], place: string): unknown =>
+  viewsDepend(
+    dialect,
+    error,
+    place,
+    (reason) =>
+      `The views over ${place} (${views.map(({ name }) => name).join(', ')}) cannot be made anew with the new columns: ${reason} Change or drop them and run again. The old data stays.`,
   )
-}

@@ -1,6 +1,6 @@
 import type { Choice } from '../../reading.ts'
 import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import { basic } from '../http/connection.ts'
+import { basicAuthorization } from '../../../basic-authorization.ts'
 import { type Asking, demandSecret, type SettingsOf, type Stream, type System } from '../system.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
 import { changes } from './changes.ts'
@@ -21,7 +21,9 @@ export const cht: System<Settings> = {
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     without: ['v1', 'api', '_utils', 'medic'],
-    headers: { authorization: basic(username, demandSecret(secrets, 'password', 'the password of an account')) },
+    headers: {
+      authorization: basicAuthorization(username, demandSecret(secrets, 'password', 'the password of an account')),
+    },
   }),
 
   async test({ http }) {

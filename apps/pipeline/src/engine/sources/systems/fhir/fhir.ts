@@ -1,7 +1,8 @@
 import type { Choice } from '../../reading.ts'
 import { SourceProblem } from '../../source.ts'
 import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import { basic, baseOf } from '../http/connection.ts'
+import { basicAuthorization } from '../../../basic-authorization.ts'
+import { baseOf } from '../http/connection.ts'
 import type { Asking, SettingsOf, Stream, System } from '../system.ts'
 import { exported } from './export.ts'
 import { type ResourceView, resourceView } from './view-definition.ts'
@@ -33,7 +34,9 @@ export const fhir: System<Settings> = {
         headers: { accept },
         signIn: (http) => signInByKey(http, prefixOf(apiSource), apiSource, privateKey),
       }
-    const authorization = authToken ? `Bearer ${authToken}` : username && password && basic(username, password)
+    const authorization = authToken
+      ? `Bearer ${authToken}`
+      : username && password && basicAuthorization(username, password)
     return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
   },
 

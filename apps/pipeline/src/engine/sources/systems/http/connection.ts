@@ -86,6 +86,3 @@ export function baseOf(typed: string, without: readonly string[] = []): string {
   for (const name of without) if (path.toLowerCase().endsWith(`/${name}`)) path = path.slice(0, -name.length - 1)
   return `${url.origin}${path.replace(/\/+$/, '')}`
 }
-
-export const basic = (username: string, password: string): string =>
-  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`

@@ -6,7 +6,7 @@ import { downloadInto } from './download.ts'
 import { parseJson } from '../tables/exact-numbers.ts'
 import { longestRest, type Patience, waitFor } from './patience.ts'
 import { notJson, ofNetwork, ofPage, ofStatus, redirectsElsewhere, type Refusal, type Scene } from './refusals.ts'
-import { wordsWithout } from './words.ts'
+import { wordsWithout } from '../../../words-without.ts'
 
 export interface HttpParts {
   fetch: Pick<GuardedFetch, 'fetch'>

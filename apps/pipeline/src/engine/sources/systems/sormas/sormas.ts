@@ -1,6 +1,6 @@
 import type { Choice } from '../../reading.ts'
 import { fieldsOf, listIn, strange, textOf } from '../http/answers.ts'
-import { basic } from '../http/connection.ts'
+import { basicAuthorization } from '../../../basic-authorization.ts'
 import {
   type Asking,
   demandSecret,
@@ -42,7 +42,9 @@ export const sormas: System<Settings> = {
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     without: [root, 'sormas-ui'],
-    headers: { authorization: basic(username, demandSecret(secrets, 'password', 'the password of the account')) },
+    headers: {
+      authorization: basicAuthorization(username, demandSecret(secrets, 'password', 'the password of the account')),
+    },
   }),
 
   async test({ http, settings: { entities } }) {

@@ -9,7 +9,8 @@ import { exported } from '../fhir/export.ts'
 import { baseOf, type Connection } from '../http/connection.ts'
 import { openHttp } from '../http/open-http.ts'
 import { retryAfter } from '../http/patience.ts'
-import { saidIn, wordsWithout } from '../http/words.ts'
+import { wordsWithout } from '../../../words-without.ts'
+import { saidIn } from '../http/words.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-http-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))

@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals'
+import { readSettings } from '@sluice/process'
+import { redshiftOf, redshiftShape } from './redshift-settings.ts'
+
+const whole = {
+  REDSHIFT_URL: 'postgres://admin:secret@cluster.example.org:5439/dev',
+  REDSHIFT_STAGING: 's3://bucket/prefix',
+  REDSHIFT_REGION: 'eu-west-1',
+  REDSHIFT_ACCESS_KEY_ID: 'AKIA0',
+  REDSHIFT_SECRET_ACCESS_KEY: 'hidden',
+}
+const read = (environment: NodeJS.ProcessEnv) => redshiftOf(readSettings(environment, redshiftShape).values)
+
+describe('the settings of a Redshift', () => {
+  it('are all there, or none', () => {
+    expect(read({})).toBeUndefined()
+    // As docker compose hands on what nobody has set.
+    expect(read(Object.fromEntries(Object.keys(whole).map((name) => [name, ''])))).toBeUndefined()
+    expect(read(whole)).toMatchObject({ url: whole.REDSHIFT_URL, role: 'default', staging: 's3://bucket/prefix' })
+  })
+
+  it.each(Object.keys(whole))('are refused without %s, by its name', (name) => {
+    expect(() => read({ ...whole, [name]: undefined })).toThrow(`${name} is required where there is REDSHIFT_`)
+  })
+})
