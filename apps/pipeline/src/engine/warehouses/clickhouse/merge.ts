@@ -86,11 +86,3 @@ export async function mergeAside(
   })
   return { load: merged, uuid }
 }
-
-export function demandKeys(load: ClickHouseLoad): void {
-  if (load.keys.length > 0) return
-  throw new WarehouseProblem(
-    'NO_PRIMARY_KEY',
-    `Rows can be merged into ${load.place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
-  )
-}

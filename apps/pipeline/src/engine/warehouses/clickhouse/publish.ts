@@ -2,19 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
-import {
-  type Publication,
-  type PublishOptions,
-  type ReadyTable,
-  type TableChange,
-  WarehouseProblem,
-} from '../warehouse.ts'
+import { type Publication, type PublishOptions, type TableChange, WarehouseProblem } from '../warehouse.ts'
+import { demandReady } from '../ready-to-publish.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { widens } from './follow-views.ts'
 import { execute, rowsOf } from './http.ts'
 import { type Decided, type Entry, entryOf, propose, publishedBy } from './ledger.ts'
 import { type ClickHouseLoad, demandOurs } from './load.ts'
-import { demandKeys, mergeAside } from './merge.ts'
+import { mergeAside } from './merge.ts'
 import { databaseOf, quoted } from './names.ts'
 import { demandSense, plainReaders } from './place-view.ts'
 import { warehouseProblem } from './problems.ts'
@@ -46,12 +41,9 @@ export async function publish(
     await settlePending(access).catch(unlessOvertaken)
     const earlier = await publishedBy(access, run)
     if (earlier) return await afterwards(access, loads, earlier)
-    for (const load of loads) {
-      if (merging) demandKeys(load)
-      await demandUnique(access, load, signal)
-    }
-    await options.gate?.(
-      loads.map((load) => readyTable(load, merging)),
+    await demandReady(
+      loads,
+      { merging, gate: options.gate, keyTwice: (load) => keyTwice(access, load, signal) },
       signal,
     )
     const decided: Decided[] = []
@@ -104,16 +96,12 @@ async function afterwards(
   return publication
 }
 
-function readyTable({ target, stagingTable, keys, transformed }: ClickHouseLoad, merging: boolean): ReadyTable {
-  const { schema, table, columns } = target
-  const ready = { schema, table, staging: stagingTable }
-  if (!merging) return ready
-  return { ...ready, merge: { keys, ...(!transformed && { columns: columns.map(({ name }) => name) }) } }
-}
-
-/** Nothing keeps a key unique here, so it is asked before anybody sees the rows. */
-async function demandUnique({ read }: ClientAccess, load: ClickHouseLoad, signal: AbortSignal): Promise<void> {
-  if (load.keys.length === 0) return
+/** The key of some two rows that have the same one; undefined where there are none. */
+async function keyTwice(
+  { read }: ClientAccess,
+  load: ClickHouseLoad,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const keys = load.keys.map((name) => quoted(name)).join(', ')
   const [twice] = await rowsOf<{ shown: string }>(
     read,
@@ -128,11 +116,7 @@ async function demandUnique({ read }: ClientAccess, load: ClickHouseLoad, signal
       },
     },
   )
-  if (!twice) return
-  throw new WarehouseProblem(
-    'DUPLICATE_KEY',
-    `Two rows of ${load.place} have the same primary key: Key (${load.keys.join(', ')})=(${twice.shown}) is duplicated.`,
-  )
+  return twice?.shown
 }
 
 async function decisionOn(

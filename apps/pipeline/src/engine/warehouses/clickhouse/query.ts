@@ -1,3 +1,4 @@
+import { ambiguousAmong } from '../ambiguous-among.ts'
 import { rowTooLarge, within } from '../caps.ts'
 import { randomUUID } from 'node:crypto'
 import { withoutEnd } from '../../../sql-text.ts'
@@ -123,12 +124,5 @@ export async function ambiguousTable(
   const { bare } = await prepared(access, asked)
   const schemas = asked.schemas ?? []
   const there = await relations(access, schemas)
-  const hasOf = (name: string, among: readonly string[]) =>
-    there.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
-  for (const name of new Set(bare)) {
-    const others = hasOf(name, schemas.slice(preferred))
-    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && others.length > 1)
-      return { name, schemas: others.toSorted() }
-  }
-  return undefined
+  return ambiguousAmong(bare, there, schemas, preferred)
 }

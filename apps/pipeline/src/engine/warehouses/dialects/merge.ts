@@ -110,11 +110,3 @@ export async function countRows({ names }: Dialect, session: Session, place: Pla
   })
   return Number(row!.n)
 }
-
-export function demandKeys(load: DialectLoad): void {
-  if (load.keys.length > 0) return
-  throw new WarehouseProblem(
-    'NO_PRIMARY_KEY',
-    `Rows can be merged into ${load.place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
-  )
-}

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
+import { demandReady } from '../ready-to-publish.ts'
 import type { Place } from '../views.ts'
-import type { Publication, PublishedTable, PublishOptions, ReadyTable } from '../warehouse.ts'
+import type { Publication, PublishedTable, PublishOptions } from '../warehouse.ts'
 import { dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { afterwards, passFence } from './fence.ts'
 import { dropMark, enterRun, publishedBy, setMark } from './ledger.ts'
 import type { DialectLoad } from './load.ts'
-import { broughtBy, demandKeys } from './merge.ts'
 import { becoming, type Planned, plan, unmakeable, waiting } from './planned.ts'
 import { inUse, isBusy, problemOf } from './problems.ts'
 import { settleAll } from './publish-settled.ts'
 import { settleFirst } from './settle.ts'
 import { asideName, asked } from './shapes.ts'
-import { demandUnique } from './unique.ts'
+import { keyTwice } from './unique.ts'
 
 /** Milliseconds before another try, where somebody reads the table or publishes just now. */
 const patience = [100, 250, 500, 1_000, 2_000]
@@ -42,12 +42,9 @@ export async function publish(
       })
     const published = await earlier()
     if (published) return published
-    for (const load of loads) {
-      if (merging) demandKeys(load)
-      await demandUnique(dialect, load, signal)
-    }
-    await options.gate?.(
-      loads.map((load) => readyTable(load, merging)),
+    await demandReady(
+      loads,
+      { merging, gate: options.gate, keyTwice: (load) => keyTwice(dialect, load, signal) },
       signal,
     )
     await failpoint('before-swap')
@@ -73,13 +70,6 @@ export async function publish(
     signal.throwIfAborted()
     throw problemOf(dialect, error, first.place)
   }
-}
-
-function readyTable(load: DialectLoad, merging: boolean): ReadyTable {
-  const { schema, table } = load.target
-  const ready = { schema, table, staging: load.stagingTable }
-  if (!merging) return ready
-  return { ...ready, merge: { keys: load.keys, ...(!load.transformed && { columns: broughtBy(load) }) } }
 }
 
 /** In one transaction. */

@@ -1,3 +1,4 @@
+import { ambiguousAmong } from '../ambiguous-among.ts'
 import { rowTooLarge, within } from '../caps.ts'
 import { withoutEnd } from '../../../sql-text.ts'
 import { type Readdressed, readdressed } from '../sql-names.ts'
@@ -180,12 +181,5 @@ export async function ambiguousTable(
   const schemas = given.schemas ?? []
   const { bare } = await prepared(dialect, given)
   const there = await asked(dialect, { role: 'service' }, (session) => ownRelations(dialect, session, schemas))
-  const hasOf = (name: string, among: readonly string[]) =>
-    there.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
-  for (const name of new Set(bare)) {
-    const others = hasOf(name, schemas.slice(preferred))
-    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && others.length > 1)
-      return { name, schemas: others.toSorted() }
-  }
-  return undefined
+  return ambiguousAmong(bare, there, schemas, preferred)
 }

@@ -1,5 +1,6 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import { type PublishOptions, WarehouseProblem } from '../warehouse.ts'
+import { noKey } from '../ready-to-publish.ts'
 import { withClient } from './access.ts'
 import { evolve } from './evolve.ts'
 import { lastEntry } from './ledger.ts'
@@ -18,7 +19,7 @@ const longest = `set local statement_timeout = '12h'`
  * readers are never kept waiting for a rewrite. Here is what of that takes long before the publishing transaction.
  */
 export async function prepareMerge(pools: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
-  if (load.keys.length === 0) throw noKey(load)
+  if (load.keys.length === 0) throw noKey(load.scene.place)
   try {
     await withClient(pools.copies, signal, async (client) => {
       await client.query(`begin; ${longest}`)
@@ -114,20 +115,13 @@ async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, st
 /** What is merged without a key is only ever added, twice when a run is repeated. */
 export function mergeModeOf(load: PostgresLoad, { mode }: PublishOptions): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
-  if (load.keys.length === 0) throw noKey(load)
+  if (load.keys.length === 0) throw noKey(load.scene.place)
   return mode
 }
 
 export function changedMeanwhile({ scene }: PostgresLoad): WarehouseProblem {
   const sentence = `Another run changed ${scene.place} while this one was merging into it. It is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
-}
-
-function noKey({ scene }: PostgresLoad): WarehouseProblem {
-  return new WarehouseProblem(
-    'NO_PRIMARY_KEY',
-    `Rows can be merged into ${scene.place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
-  )
 }
 
 function newKey({ scene }: PostgresLoad, columns: string[]): WarehouseProblem {

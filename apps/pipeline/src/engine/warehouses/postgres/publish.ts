@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
-import { type Publication, type PublishOptions, type ReadyTable, WarehouseProblem } from '../warehouse.ts'
+import { readyTable } from '../ready-to-publish.ts'
+import { type Publication, type PublishOptions, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
 import { enterLedger, enterRun, type Entry } from './ledger.ts'
@@ -50,7 +51,7 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
     await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
   }
   await options.gate?.(
-    loads.map((load) => readyTable(load, options)),
+    loads.map((load) => readyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried)),
     signal,
   )
   await everyoneSees(pools, loads, signal)
@@ -65,14 +66,6 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
     }
     await sleep(patience[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
   }
-}
-
-function readyTable(load: PostgresLoad, options: PublishOptions): ReadyTable {
-  const { schema, table, columns } = load.target
-  const ready = { schema, table, staging: load.stagingTable }
-  if (mergeModeOf(load, options) !== 'MERGE' || load.carried) return ready
-  const brought = load.transformed ? {} : { columns: columns.map(({ name }) => name) }
-  return { ...ready, merge: { keys: load.keys, ...brought } }
 }
 
 async function everyoneSees({ statements }: Pools, loads: readonly PostgresLoad[], signal: AbortSignal): Promise<void> {

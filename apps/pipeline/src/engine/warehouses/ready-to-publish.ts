@@ -1,0 +1,54 @@
+import { type PublishOptions, type ReadyTable, type LoadTarget, WarehouseProblem } from './warehouse.ts'
+
+/** What one load has in its staging table. */
+interface Staged {
+  readonly target: LoadTarget
+  /** As SQL names it. */
+  readonly stagingTable: string
+  readonly keys: readonly string[]
+  /** Whether a transformation has changed what the source gave. */
+  readonly transformed: boolean
+}
+
+interface Demands<Load> {
+  merging: boolean
+  gate: PublishOptions['gate']
+  /** The key of some two rows of the staging table that have the same one; undefined where there are none. */
+  keyTwice(load: Load): Promise<string | undefined>
+}
+
+/**
+ * Before anybody sees the rows of loads, where the server keeps no key unique: there are keys to merge by, no two rows have the same one, and
+ * the gate lets them pass. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and what the gate throws.
+ */
+export async function demandReady<Load extends Staged & { readonly place: string }>(
+  loads: readonly Load[],
+  { merging, gate, keyTwice }: Demands<Load>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const load of loads) {
+    if (merging && load.keys.length === 0) throw noKey(load.place)
+    const twice = load.keys.length > 0 ? await keyTwice(load) : undefined
+    if (twice === undefined) continue
+    const sentence = `Two rows of ${load.place} have the same primary key: Key (${load.keys.join(', ')})=(${twice}) is duplicated.`
+    throw new WarehouseProblem('DUPLICATE_KEY', sentence)
+  }
+  await gate?.(
+    loads.map((load) => readyTable(load, merging)),
+    signal,
+  )
+}
+
+/** What a gate is told of a load. */
+export function readyTable({ target, stagingTable, keys, transformed }: Staged, merging: boolean): ReadyTable {
+  const { schema, table, columns } = target
+  const ready = { schema, table, staging: stagingTable }
+  if (!merging) return ready
+  return { ...ready, merge: { keys, ...(!transformed && { columns: columns.map(({ name }) => name) }) } }
+}
+
+export const noKey = (place: string) =>
+  new WarehouseProblem(
+    'NO_PRIMARY_KEY',
+    `Rows can be merged into ${place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
+  )
