@@ -57,7 +57,7 @@ const nothingToShow = "default-src 'none'; base-uri 'none'; form-action 'none'; 
 /** A service's whole HTTP side: what every request passes on its way to an operation, and back. */
 export function door<Context>(service: Door<Context>): Express {
   const app = express()
-  const document = openapi(service.operations, service.info)
+  let document: object | undefined
 
   app.disable('x-powered-by')
   app.disable('etag')
@@ -91,6 +91,7 @@ export function door<Context>(service: Door<Context>): Express {
   // After those two: probes and scrapers name addresses.
   app.use(refuseOtherHosts(service.publicUrl, service.allowedHosts))
   app.get('/openapi.json', (_request, response) => {
+    document ??= openapi(service.operations, service.info)
     response.json(document)
   })
   app.get('/', (_request, response) => response.redirect('/docs'))

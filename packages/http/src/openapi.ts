@@ -28,8 +28,8 @@ export interface ServiceInfo {
 
 /** OpenAPI 3.1 is JSON Schema 2020-12, so a contract is already its own documentation. */
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
-  const schemas: Record<string, Json> = {}
-  const ref = (contract: Json): Json => lift(contract, schemas)
+  const lifting = new Lifting()
+  const ref = (contract: Json): Json => lifting.lift(contract)
   const paths: Record<string, Json> = {}
 
   for (const { signature } of operations) {
@@ -86,7 +86,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
     tags: groupsOf(operations, nouns),
     paths,
     components: {
-      schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: Object.fromEntries(Object.entries(lifting.found).toSorted(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   }
@@ -155,15 +155,29 @@ function mappingOf(schema: Json, lifted: Json): Record<string, string> {
 const isNamed = ({ title, type, oneOf, anyOf }: Json): boolean =>
   typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: Json) => one.title)))
 
-/** Replaces every titled object by a reference and files it under its title. */
-function lift(schema: Json, found: Record<string, Json>): Json {
-  if (Array.isArray(schema)) return schema.map((item) => lift(item, found))
-  if (schema === null || typeof schema !== 'object') return schema
-  const { title, ...rest } = schema
-  const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, lift(value, found)]))
-  if (lifted.discriminator) lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(rest, lifted) }
-  if (!isNamed(schema)) return typeof title === 'string' ? { title, ...lifted } : lifted
-  found[title] ??= lifted
-  if (JSON.stringify(found[title]) !== JSON.stringify(lifted)) throw new Error(`Two contracts have the title ${title}`)
-  return { $ref: `#/components/schemas/${title}` }
+/** Replaces every titled object by a reference and files it under its title. Contracts share objects: each is looked at once. */
+class Lifting {
+  readonly found: Record<string, Json> = {}
+  readonly #lifted = new Map<object, Json>()
+
+  lift(schema: Json): Json {
+    if (Array.isArray(schema)) return schema.map((item) => this.lift(item))
+    if (schema === null || typeof schema !== 'object') return schema
+    const known = this.#lifted.get(schema)
+    if (known) return known
+    const lifted = this.#filed(schema)
+    this.#lifted.set(schema, lifted)
+    return lifted
+  }
+
+  #filed(schema: Json): Json {
+    const { title, ...rest } = schema
+    const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
+    if (lifted.discriminator) lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(rest, lifted) }
+    if (!isNamed(schema)) return typeof title === 'string' ? { title, ...lifted } : lifted
+    this.found[title] ??= lifted
+    if (JSON.stringify(this.found[title]) !== JSON.stringify(lifted))
+      throw new Error(`Two contracts have the title ${title}`)
+    return { $ref: `#/components/schemas/${title}` }
+  }
 }
