@@ -33,7 +33,9 @@ describe('a publication in ClickHouse that is cut off', () => {
     server = await clickhouseServer(data)
     proxy = await cuttingProxy(() => server.url)
     clients = Array.from({ length: 60 }, () => server.client())
-    for (const client of clients) await provision(client)
+    // Together: our own server starts anew for every change of rights that it has not seen yet.
+    await Promise.all(clients.map((client) => provision(client)))
+    await Promise.all(clients.map((client) => openClickHouseWarehouse(client).ensureSchema('health')))
   })
   afterAll(async () => {
     await proxy?.[Symbol.asyncDispose]()
@@ -52,7 +54,6 @@ describe('a publication in ClickHouse that is cut off', () => {
   async function publishWith(cut: Cut | undefined): Promise<number> {
     const access = through(clients.pop()!, server.url)
     const before = openClickHouseWarehouse(access)
-    await before.ensureSchema('health')
     await loadAll(before, { table: 'cases', columns: narrow }, numbered(2, 'old'))
     await loadAll(before, { table: 'other', columns: narrow }, numbered(2, 'old'))
     const view = { id: randomUUID(), schema: 'health', name: 'over', query: 'select id, name from cases' }
