@@ -126,4 +126,9 @@ describe('identifiers', () => {
     const lasting = (name: string) => name === name.toLowerCase() && /^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name)
     expect(identifiers(letters).filter((name) => !lasting(name))).toEqual([])
   })
+
+  it('takes no longer for a label of marks without end', () => {
+    const endless = `a${'\u0301\u0316'.repeat(2_000_000)}`
+    expect(identifiers([endless, 'a'])).toEqual(['a', 'a_2'])
+  })
 })

@@ -1,5 +1,8 @@
 const maxBytes = 63
 
+/** UTF-16 units of a label that its name is made of. Marks without end would keep Unicode's normal form busy for hours, and nothing interrupts it. */
+const longestLabel = 1_000
+
 /** Latin letters that Unicode does not decompose into a base letter and an accent. */
 const transliterations: Record<string, string> = {
   ß: 'ss',
@@ -50,6 +53,7 @@ function place(index: number, taken: Set<string>): string {
 
 function baseName(label: string): string {
   const letters = label
+    .slice(0, longestLabel)
     .replace(/(?<=\p{Ll}|\p{N})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, '_')
     .toLowerCase()
     .normalize('NFKD')

@@ -90,6 +90,14 @@ export function loadsSuite(subject: Given): void {
       expect(table).toMatchObject({ schema: 'health', name: 'types', rowCount: 4, columns: page.columns })
     })
 
+    it('hold the rows of groups, with what tells those apart', async () => {
+      const { warehouse } = subject
+      const keys = { _row_id: 'TEXT', _parent_row_id: 'TEXT', _root_row_id: 'BIGINT', _index: 'INTEGER' } as const
+      await loadAll(warehouse, { table: 'cases__visits', columns: columns(keys) }, [['7/visits[0]', '7', '7', 1]])
+      const { rows } = await warehouse.readTable('health', 'cases__visits', { limit: 5, offset: 0 })
+      expect(rows).toEqual([['7/visits[0]', '7', '7', 1]])
+    })
+
     it('are read in the order of their load, page by page', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'paged', columns: columns({ id: 'INTEGER', name: 'TEXT' }) }, numbered(25_000))

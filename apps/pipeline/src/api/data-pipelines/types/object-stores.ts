@@ -4,13 +4,13 @@ import { demandAddress } from './addresses.ts'
 import { connected } from './connected.ts'
 import { demandOneWay, demandPair } from './credentials.ts'
 import { checkCsvOptions } from './csv-upload.ts'
-import { globProblem } from './glob.ts'
+import { keyProblem } from '../../../engine/sources/objects/key-problem.ts'
 import type { SourceOf } from './pipeline-type.ts'
 
 type Body = SourceOf<'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'>
 
 function checkWhat({ key, csvOptions = {} }: Pick<Body, 'key' | 'csvOptions'>): void {
-  const wrong = globProblem(key)
+  const wrong = keyProblem(key)
   if (wrong) throw problems.refused('/key', wrong)
   if (csvOptions.delimiter !== undefined)
     throw problems.refused('/csvOptions/delimiter', 'Say it in delimiter, beside the key.')

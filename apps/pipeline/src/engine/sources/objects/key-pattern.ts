@@ -1,4 +1,5 @@
 import { SourceProblem } from '../source.ts'
+import { keyProblem } from './key-problem.ts'
 
 /** Which keys are meant: one, or all with a beginning that match. */
 export interface KeyPattern {
@@ -18,19 +19,24 @@ type Token =
 
 /**
  * `*` and `?` stay inside of one folder, `**` is any number of folders, `[a-z]` one sign and `[!a-z]` one other, `{a,b}` either; a backslash
- * takes a sign for itself. What ends with a slash is everything below it. The pattern was checked when it was saved. Throws
- * SourceProblem PATTERN_TOO_LARGE.
+ * takes a sign for itself. What ends with a slash is everything below it. Throws SourceProblem PATTERN_INVALID, also for what was saved, since
+ * variables may have brought anything into it, and PATTERN_TOO_LARGE.
  */
 export function keyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
+  const wrong = keyProblem(pattern)
+  if (wrong !== undefined)
+    throw new SourceProblem('PATTERN_INVALID', `The key "${shown(pattern)}" is no pattern. ${wrong}`)
   const all = alternatives(pattern).map((one) => tokens(one.endsWith('/') || one === '' ? `${one}**` : one))
+  if (all.reduce((sum, { length }) => sum + length, 0) > mostTokens) throw tooLong(pattern)
   const single = all.length === 1 && all[0]!.every(({ kind }) => kind === 'sign')
   const starts = all.map(fixedPart)
   const prefix = starts.reduce(commonStart)
   return {
     single: single ? prefix : undefined,
     prefix,
-    matches: (key) => all.some((one, at) => key.startsWith(starts[at]!) && fits(one, [...key])),
+    matches: (key) =>
+      key.length <= longestKey && all.some((one, at) => key.startsWith(starts[at]!) && fits(one, [...key])),
   }
 }
 
@@ -62,11 +68,23 @@ function alternatives(pattern: string): string[] {
 }
 
 const mostAlternatives = 200
+/** Signs of all alternatives together: what a key is compared with. */
+const mostTokens = 10_000
+/** UTF-16 units. Stores keep keys of 1,024 characters at most; whoever lists a longer one is none. */
+const longestKey = 2_048
+
+const shown = (pattern: string) => (pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern)
+
+const tooLong = (pattern: string): SourceProblem =>
+  new SourceProblem(
+    'PATTERN_TOO_LARGE',
+    `"${shown(pattern)}" has more than ${mostTokens} signs with its braces written out. Use * in their place.`,
+  )
 
 const tooMany = (pattern: string): SourceProblem =>
   new SourceProblem(
     'PATTERN_TOO_LARGE',
-    `The braces in "${pattern}" stand for more than ${mostAlternatives} keys. Use * in their place.`,
+    `The braces in "${shown(pattern)}" stand for more than ${mostAlternatives} keys. Use * in their place.`,
   )
 
 function tokens(pattern: string): Token[] {
@@ -118,18 +136,21 @@ function commonStart(one: string, other: string): string {
 
 /** Goes through key and pattern once, with all places of the pattern that are possible: no pattern takes it longer. */
 function fits(all: readonly Token[], key: readonly string[]): boolean {
-  const isLast = (at: number) => at === all.length - 1
-  let places = new Set<number>()
-  const enter = (into: Set<number>, at: number, atFolder: boolean): void => {
-    into.add(at)
-    const token = all[at]
-    if (token?.kind === 'some' || (token?.kind === 'folders' && (atFolder || isLast(at)))) enter(into, at + 1, atFolder)
+  const last = all.length - 1
+  let places = new Places(all.length)
+  let after = new Places(all.length)
+  const enter = (into: Places, from: number, atFolder: boolean): void => {
+    for (let at = from; into.add(at); at++) {
+      const kind = all[at]?.kind
+      if (kind !== 'some' && !(kind === 'folders' && (atFolder || at === last))) return
+    }
   }
   enter(places, 0, true)
   for (const sign of key) {
-    const after = new Set<number>()
+    after.clear()
     const atFolder = sign === '/'
-    for (const at of places) {
+    for (let index = 0; index < places.size; index++) {
+      const at = places.list[index]!
       const token = all[at]
       if (token === undefined) continue
       if (token.kind === 'folders') enter(after, at, atFolder)
@@ -137,10 +158,40 @@ function fits(all: readonly Token[], key: readonly string[]): boolean {
         if (!atFolder) enter(after, at, atFolder)
       } else if (takes(token, sign)) enter(after, at + 1, atFolder)
     }
-    places = after
+    ;[places, after] = [after, places]
     if (places.size === 0) return false
   }
   return places.has(all.length)
+}
+
+/** Places of a pattern, up to its end: a set that is cleared at no cost. */
+class Places {
+  readonly list: Uint32Array
+  size = 0
+  readonly #seen: Uint32Array
+  #round = 1
+
+  constructor(end: number) {
+    this.list = new Uint32Array(end + 1)
+    this.#seen = new Uint32Array(end + 1)
+  }
+
+  /** False when it is there already. */
+  add(at: number): boolean {
+    if (this.has(at)) return false
+    this.#seen[at] = this.#round
+    this.list[this.size++] = at
+    return true
+  }
+
+  has(at: number): boolean {
+    return this.#seen[at] === this.#round
+  }
+
+  clear(): void {
+    this.size = 0
+    this.#round++
+  }
 }
 
 function takes(token: Exclude<Token, { kind: 'some' | 'folders' }>, sign: string): boolean {

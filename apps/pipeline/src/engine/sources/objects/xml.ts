@@ -11,6 +11,8 @@ export interface XmlElement {
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 const deepest = 20
+/** A page is asked for with a thousand objects, of which each has some ten. */
+const mostElements = 200_000
 
 /**
  * The XML that object stores answer: elements, texts, comments. Declarations of types are refused, so nothing can be made to
@@ -19,6 +21,7 @@ const deepest = 20
 export function parseXml(text: string, host: string): XmlElement {
   const root = element('')
   const open: XmlElement[] = [root]
+  let elements = 0
   // Bounded, so that no text makes it go back over what it has read.
   const tokens =
     /<!--[\s\S]*?-->|<\?[\s\S]*?\?>|<!\[CDATA\[([\s\S]*?)\]\]>|<(\/?)([^\s/<>!?]{1,100})([^<>]{0,2000}?)(\/?)>|([^<]+)|(<)/g
@@ -31,6 +34,7 @@ export function parseXml(text: string, host: string): XmlElement {
       if (open.length === 1 || local(name!) !== current.name) throw notXml(host)
       open.pop()
     } else if (name !== undefined) {
+      if (++elements > mostElements) throw notXml(host)
       const made = element(local(name), /\sEncoded=["']true["']/.test(attributes!))
       current.children.push(made)
       if (!empty) open.push(made)

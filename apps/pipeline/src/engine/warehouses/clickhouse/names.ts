@@ -47,10 +47,16 @@ export function checkTableName(name: string): void {
   if (name.startsWith('.inner')) throw refusedName('table', name, 'is reserved')
 }
 
+/** What each table shows beside its columns, and by which its rows are ordered and deleted. */
+const serversOwn = new Set([
+  ...['_part', '_part_index', '_part_offset', '_part_granule_offset', '_part_starting_offset', '_part_uuid'],
+  ...['_part_data_version', '_partition_id', '_partition_value', '_sample_factor', '_row_exists'],
+  ...['_block_number', '_block_offset', '_disk_name', '_distance', '_database', '_table', '_shard_num'],
+])
+
 export function checkColumnName(name: string): void {
   checkIdentifier('column', name)
-  if (/^_(part|partition|sample|block|row|shard|table|database)/.test(name))
-    throw refusedName('column', name, 'is one of ClickHouse’s own columns')
+  if (serversOwn.has(name)) throw refusedName('column', name, 'is one of ClickHouse’s own columns')
 }
 
 /** Of a database for something that is no run: nobody sweeps it away for so many seconds. */

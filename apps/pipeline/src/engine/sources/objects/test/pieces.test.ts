@@ -44,6 +44,18 @@ describe('a key', () => {
     expect(() => keyPattern('{a,b}'.repeat(40))).toThrow('stand for more than 200 keys')
   })
 
+  it.each(['x[a', 'x[]', '[', '{a', 'a{b,c', '}', 'a\\', 'a**'])('%s is none, and says so', (pattern) => {
+    expect(() => keyPattern(pattern)).toThrow(/^The key ".*" is no pattern\. /)
+  })
+
+  it('is compared with no key that no store keeps, and with long ones at a bounded price', () => {
+    const pattern = keyPattern(`{${'b,'.repeat(20)}c}${'*a'.repeat(200)}*z`)
+    expect(pattern.matches(`b${'a'.repeat(100_000_000)}`)).toBe(false)
+    expect(pattern.matches(`b${'a'.repeat(1_023)}`)).toBe(false)
+    expect(pattern.matches(`c${'xa'.repeat(400)}z`)).toBe(true)
+    expect(() => keyPattern(`{${'b,'.repeat(190)}c}${'a'.repeat(500)}*`)).toThrow('more than 10000 signs')
+  })
+
   it('is written so that every address holds it, but for folders that addresses have not', () => {
     expect(encodeKey("a+b c/%?#'(1)*/ø")).toBe('a%2Bb%20c/%25%3F%23%27%281%29%2A/%C3%B8')
     expect(() => encodeKey('a/../b')).toThrow(SourceProblem)
@@ -107,6 +119,10 @@ describe('an answer of a store', () => {
     ]
     for (const text of [...hostile, `<${'a'.repeat(1e6)}`, '<!--'.repeat(1e5), '<a>'.repeat(50)])
       expect(() => parseXml(text, 'h')).toThrow('is no object store')
+  })
+
+  it('is no list where it has more elements than one can have', () => {
+    expect(() => parseXml(`<L>${'<a/>'.repeat(300_000)}</L>`, 'h')).toThrow('is no object store')
   })
 
   it('that refuses becomes a sentence without secrets, and passes where waiting helps', () => {

@@ -2,7 +2,7 @@
  * What is wrong with a pattern of object keys, in a sentence; undefined when nothing is. `*` and `?` stay inside of one folder, `**`
  * is any number of folders, `[a-z]` one sign, `{a,b}` either; a backslash takes a sign for itself.
  */
-export function globProblem(pattern: string): string | undefined {
+export function keyProblem(pattern: string): string | undefined {
   let braces = false
   for (let at = 0; at < pattern.length; at++) {
     const sign = pattern[at]!
