@@ -25,7 +25,7 @@ export const isAboutUsers = (statement: string): boolean => /^\s*((create|alter|
 /** The users after a statement; undefined for one in words that are not known here. */
 export function afterStatement(users: Users, statement: string): Users | undefined {
   const [, made, first] = created.exec(statement) ?? []
-  if (made) return { [made]: { password: hashOf(first!), settings: [], grants: [] }, ...users }
+  if (made) return users[made] ? users : { ...users, [made]: { password: hashOf(first!), settings: [], grants: [] } }
   const [, changed, other, settings] = altered.exec(statement) ?? []
   if (changed) {
     const { grants = [] } = users[changed] ?? {}

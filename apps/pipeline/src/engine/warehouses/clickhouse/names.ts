@@ -48,11 +48,12 @@ export function checkTableName(name: string): void {
 }
 
 /** What each table shows beside its columns, and by which its rows are ordered and deleted. */
-const serversOwn = new Set([
-  ...['_part', '_part_index', '_part_offset', '_part_granule_offset', '_part_starting_offset', '_part_uuid'],
-  ...['_part_data_version', '_partition_id', '_partition_value', '_sample_factor', '_row_exists'],
-  ...['_block_number', '_block_offset', '_disk_name', '_distance', '_database', '_table', '_shard_num'],
-])
+const serversOwn = new Set(
+  (
+    '_part _part_index _part_offset _part_granule_offset _part_starting_offset _part_uuid _part_data_version _partition_id _partition_value ' +
+    '_sample_factor _row_exists _block_number _block_offset _disk_name _distance _database _table _shard_num'
+  ).split(' '),
+)
 
 export function checkColumnName(name: string): void {
   checkIdentifier('column', name)
