@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
+import { demandAccessKey } from '../../demand-access-key.ts'
 import type { S3Config } from './s3-config.ts'
 
 const nothing = createHash('sha256').digest('hex')
 
-/** The headers of a GET, signed by AWS Signature Version 4 as whoever the config names; as they are where it names nobody. */
+/** The headers of a GET, signed by AWS Signature Version 4 as whoever the config names; as they are where it names nobody. Throws SourceProblem. */
 export async function signed(
   url: URL,
   headers: Readonly<Record<string, string>>,
@@ -16,7 +17,7 @@ export async function signed(
     method: 'GET',
     url: url.href,
     headers: { ...headers, 'x-amz-content-sha256': nothing },
-    accessKeyId: accessKey,
+    accessKeyId: demandAccessKey(accessKey),
     secretAccessKey: secretKey,
     service: 's3',
     region,

@@ -9,6 +9,7 @@ import { bucketAddress } from '../s3/s3-config.ts'
 import { s3Problem } from '../s3/s3-problems.ts'
 import { readRefusal } from '../refusal.ts'
 import { widen } from '../widen-columns.ts'
+import { signed } from '../s3/sign.ts'
 import { parseXml, textOf } from '../xml.ts'
 import { SourceProblem } from '../../source.ts'
 import { tuple } from '../../../../../test/tuples.ts'
@@ -202,4 +203,12 @@ it('things are made ahead within bounds, come in order, and are given back when 
   }
   expect(made.toSorted()).toEqual([0, 1, 2])
   expect(gone).toEqual([])
+})
+
+describe('a request to S3', () => {
+  it.each(['AKIA€', 'AKIA 0', 'AKIA\n0'])('is not signed with %j, which no access key is', async (accessKey) => {
+    const config = { bucket: 'b', accessKey, secretKey: 'any €' }
+    const asked = signed(new URL('https://s3.example.org/b'), {}, config, 'eu-west-1')
+    await expect(asked).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+  })
 })

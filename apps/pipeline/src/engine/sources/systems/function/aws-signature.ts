@@ -1,4 +1,5 @@
 import { AwsV4Signer } from 'aws4fetch'
+import { demandAccessKey } from '../../demand-access-key.ts'
 import type { Unsigned } from '../http/connection.ts'
 
 interface Key {
@@ -6,14 +7,15 @@ interface Key {
   secretAccessKey: string
 }
 
-/** The headers that a request to AWS Lambda needs besides its own: AWS Signature Version 4, of this moment. */
+/** The headers that a request to AWS Lambda needs besides its own: AWS Signature Version 4, of this moment. Throws SourceProblem. */
 export async function awsSignature(
   { method, url, headers, body }: Unsigned,
   key: Key,
   region: string,
 ): Promise<Record<string, string>> {
   const signer = new AwsV4Signer({
-    ...key,
+    accessKeyId: demandAccessKey(key.accessKeyId),
+    secretAccessKey: key.secretAccessKey,
     method,
     url: url.href,
     headers: { ...headers },
