@@ -27,21 +27,28 @@ describe('a publication in ClickHouse that is cut off', () => {
   let server: ClickHouseServer
   let proxy: Awaited<ReturnType<typeof cuttingProxy>>
   let data: string
-  let clients: ClientAccess[]
+  const clients: ClientAccess[] = []
   beforeAll(async () => {
     data = await mkdtemp(join(tmpdir(), 'sluice-clickhouse-killed-'))
     server = await clickhouseServer(data)
     proxy = await cuttingProxy(() => server.url)
-    clients = Array.from({ length: 60 }, () => server.client())
-    // Together: our own server starts anew for every change of rights that it has not seen yet.
-    await Promise.all(clients.map((client) => provision(client)))
-    await Promise.all(clients.map((client) => openClickHouseWarehouse(client).ensureSchema('health')))
   })
   afterAll(async () => {
     await proxy?.[Symbol.asyncDispose]()
     await server?.[Symbol.asyncDispose]()
     await rm(data, { recursive: true, force: true })
   })
+
+  /** Many are made together: our own server starts anew for new users. */
+  async function newClient(): Promise<ClientAccess> {
+    if (clients.length === 0) {
+      const made = Array.from({ length: 20 }, () => server.client())
+      await Promise.all(made.map((client) => provision(client)))
+      await Promise.all(made.map((client) => openClickHouseWarehouse(client).ensureSchema('health')))
+      clients.push(...made)
+    }
+    return clients.pop()!
+  }
 
   const through = (access: ClientAccess, url: string): ClientAccess => ({
     key: access.key,
@@ -52,7 +59,7 @@ describe('a publication in ClickHouse that is cut off', () => {
 
   /** Publishes two tables, one of them under a view, with types that widen. Answers how many requests that took. */
   async function publishWith(cut: Cut | undefined): Promise<number> {
-    const access = through(clients.pop()!, server.url)
+    const access = through(await newClient(), server.url)
     const before = openClickHouseWarehouse(access)
     await loadAll(before, { table: 'cases', columns: narrow }, numbered(2, 'old'))
     await loadAll(before, { table: 'other', columns: narrow }, numbered(2, 'old'))
