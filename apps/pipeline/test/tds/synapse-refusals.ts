@@ -14,7 +14,7 @@ const unknown: readonly (readonly [RegExp, string])[] = [
   [/\bselect\b[^;]*\binto\s+(?!\[?#)/i, 'SELECT … INTO is not supported.'],
   [/\b(primary\s+key|unique)\b(?![\s\S]*\bnot\s+enforced\b)/i, 'Keys are supported with NOT ENFORCED alone.'],
   [/\bforeign\s+key\b|\breferences\b|\bcreate\s+trigger\b/i, 'That is not supported.'],
-  [/\bcreate\s+or\s+alter\b|\bif\s+exists\b/i, 'Incorrect syntax.'],
+  [/\bcreate\s+or\s+alter\b|\bif\s+exists\b(?!\s*\()/i, 'Incorrect syntax.'],
   [/\bdm_exec_describe_first_result_set\b/i, 'Invalid object name.'],
   [/\bvalues\s*\([^)]*\)\s*,/i, 'INSERT takes one row of VALUES.'],
   [/\bsave\s+tran|\bdeclare\s+\w+\s+cursor\b|\bfor\s+(xml|json)\b/i, 'That is not supported.'],

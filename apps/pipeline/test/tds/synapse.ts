@@ -13,6 +13,9 @@ const readUncommitted = 1
 export function rememberedSynapse(home: string) {
   const memory = remembered(home)
   const refused: string[] = []
+  /** Of each schema that was given away. */
+  const owners = new Map<string, string>()
+  const exposed: string[] = []
   let holder: object | undefined
   let waiting: { session: object; go(answer: Answer): void }[] = []
 
@@ -45,9 +48,14 @@ export function rememberedSynapse(home: string) {
       ([, verb, schema, name, query]) => {
         const missing = missingOf(query!)
         if (missing !== undefined) return gone(missing)
+        if (!owners.has(schema!)) exposed.push(`${schema}.${name}`)
         if (verb === 'create') return memory.make(schema!, name!, 'V', [])
         return memory.find(schema!, name!) === undefined ? gone(name!) : undefined
       },
+    ],
+    [
+      /^if exists \(.+\) exec\(N'alter authorization on schema::\[(.+?)\] to \[(.+?)\];/,
+      ([, schema, owner]) => void owners.set(schema!, owner!),
     ],
     ...memory.rules,
     [/^select count\(\*\) as n from \[/, () => texts(['n'], [[1]])],
@@ -66,6 +74,10 @@ export function rememberedSynapse(home: string) {
     waiting: () => waiting.length,
     /** Statements that a pool would not have taken. */
     refused,
+    /** Views that were the service's when they were made, with its rights for whoever reads them. */
+    exposed,
+    /** As an earlier version, or an operator, leaves a schema. */
+    takeBack: (schema: string) => void owners.delete(schema),
     lost(session: object) {
       memory.ledger.end(session, 'ROLLBACK')
       release(session)

@@ -26,6 +26,11 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
   it('make the client’s part of the pool first, and want versions of rows', async () => {
     const said = told(0)
     expect(said).toContain(`if schema_id(N'c_abc') is null exec(N'create schema [c_abc]')`)
+    expect(said).toContainEqual(
+      expect.stringMatching(
+        /^if exists .* exec\(N'alter authorization on schema::\[c_abc_health\] to \[c_abc_views\];/,
+      ),
+    )
     expect(said.filter((text) => text.startsWith('create table [c_abc].'))).toEqual(
       ['marks', 'runs', 'decisions', 'turn'].map((table) =>
         expect.stringMatching(

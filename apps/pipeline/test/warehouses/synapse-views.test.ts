@@ -55,6 +55,28 @@ describe('views in Synapse, against a stand-in', () => {
     expect(await pool.warehouse.viewReads('health', 'above')).toEqual([{ schema: 'health', name: 'seen' }])
   })
 
+  it('belong to a user without rights from their first moment, also in a schema of an earlier version', async () => {
+    pool.memory.takeBack('c_abc_health')
+    await view({})
+    const said = pool.server.statements.slice(from).map(({ text }) => text)
+    const made = said.findIndex((text) => text.startsWith('create view'))
+    expect(said[made - 1]).toBe(
+      `if exists (select 1 from sys.schemas where name = N'c_abc_health' and principal_id <> isnull(user_id(N'c_abc_views'), 0)) exec(N'alter authorization on schema::[c_abc_health] to [c_abc_views]; grant select on schema::[c_abc_health] to [c_abc_load], [c_abc_read]')`,
+    )
+    expect(pool.memory.exposed).toEqual([])
+  })
+
+  it.each([
+    'select * from c_xyz_health.secret',
+    'select s.n from seen as s join [c_xyz_health].[secret] as t on 1 = 1',
+    'select id from dbo.seen',
+  ])('that read what is not the client’s are refused before anything is made: %s', async (query) => {
+    const tables = pool.memory.names()
+    const defining = view({ id: 'w', name: 'beyond', query })
+    await expect(defining).rejects.toMatchObject({ code: 'SQL_NOT_ALLOWED' })
+    expect([done(), pool.memory.names()]).toEqual([[], tables])
+  })
+
   it('get another text where they are', async () => {
     await view({ query: 'select id from seen' })
     expect(done().at(-1)).toBe('alter view [health].[above] as\nselect id from [health].[seen]')
@@ -132,6 +154,7 @@ describe('views in Synapse, against a stand-in', () => {
     await expect(pool.warehouse.dropTable('health', 'seen')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
     await pool.warehouse.dropView('health', 'kept')
     expect(await pool.warehouse.findView('health', 'kept')).toBeUndefined()
+    expect(pool.memory.exposed).toEqual([])
     expect(pool.memory.refused).toEqual([])
   })
 })

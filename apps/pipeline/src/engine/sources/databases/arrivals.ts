@@ -4,9 +4,9 @@ import type { DatabaseConfig } from './database-config.ts'
 import { databaseProblem } from './problems.ts'
 
 /** Bytes that no server needs to let somebody in. */
-const mostBeforeSignIn = 1024 * 1024
+export const mostBeforeSignIn = 1024 * 1024
 /** The longest row that is read, with room for what stands around it. */
-const longestMessage = 64 * 1024 * 1024 + 256 * 1024
+export const longestMessage = 64 * 1024 * 1024 + 256 * 1024
 
 type Listener = (bytes: Buffer) => void
 
@@ -77,10 +77,12 @@ export abstract class Arrivals {
   #check(): void {
     if (!this.signedIn && this.#before > mostBeforeSignIn) throw this.otherProtocol()
     if (!this.signedIn || Math.max(this.message, this.answer) <= longestMessage) return
-    const { host, port } = this.#config
-    throw new SourceProblem(
-      'MESSAGE_TOO_LONG',
-      `${this.#engine} at ${host}, port ${port} sends more than 64 MB in one row or one answer. Leave out the columns with such long values, or shorten them in a query.`,
-    )
+    throw tooLong(this.#config, this.#engine)
   }
 }
+
+export const tooLong = ({ host, port }: DatabaseConfig, engine: string): SourceProblem =>
+  new SourceProblem(
+    'MESSAGE_TOO_LONG',
+    `${engine} at ${host}, port ${port} sends more than 64 MB in one row or one answer. Leave out the columns with such long values, or shorten them in a query.`,
+  )

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 import { identifiers } from '../../../identifiers.ts'
 import type { FeedColumn, SourceProblem } from '../source.ts'
@@ -64,8 +65,19 @@ async function readAll(session: Session): Promise<void> {
   post({ kind: 'finished' })
 }
 
+/** What is asked before there is a session may be left without an answer too. */
+function open(): Promise<Session> {
+  const opened: Socket[] = []
+  const received = () => opened.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  return watched({ received }, beforeRows, () => engine.open({ config, addresses, limits, opened }))
+}
+
 /** What a session does, unless it takes too long without a sign of life. */
-async function watched<T>(session: Session, what: Parameters<typeof watch>[1], act: () => Promise<T>): Promise<T> {
+async function watched<T>(
+  session: Pick<Session, 'received'>,
+  what: Parameters<typeof watch>[1],
+  act: () => Promise<T>,
+): Promise<T> {
   using _watching = watch(session, what, limits, () =>
     end(databaseProblem({ code: 'SOURCE_SILENT' }, config, engine.name)),
   )
@@ -81,7 +93,7 @@ function end(problem: SourceProblem): void {
 }
 
 try {
-  await using session = await engine.open({ config, addresses, limits })
+  await using session = await open()
   signedIn = true
   await readAll(session)
   port.close()

@@ -60,7 +60,9 @@ export function explained(
   engine: Engine,
   signedIn: boolean,
 ): SourceProblem | undefined {
-  if (error instanceof SourceProblem) return error
+  // Also where a driver has wrapped what its connection was broken with.
+  const told = chain(error).find((each) => each instanceof SourceProblem)
+  if (told) return told
   if (isBug(error)) return undefined
   const known = engine.explain(error, config) ?? ofTls(error) ?? ofNetwork(error)
   if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'

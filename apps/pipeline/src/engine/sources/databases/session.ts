@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FeedColumn, StoredType } from '../source.ts'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 import type { Note, Statement } from './protocol.ts'
@@ -11,6 +12,8 @@ export interface Access {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
   limits: DatabaseLimits
+  /** Sockets that were opened for it: what comes through them is heard of before there is a session. */
+  opened: Socket[]
 }
 
 /** What is known of a statement before its rows are read. */

@@ -11,16 +11,16 @@ type Connecting = (options: { host: string; family: number; port: number; keepAl
  * ETIMEDOUT when it took too long.
  */
 export async function openSocket(
-  { addresses, config, limits }: Access,
+  { addresses, config, limits, opened }: Access,
   connecting: Connecting = connectPlainly,
 ): Promise<Socket> {
   let failure: unknown
   for (const { address, family } of addresses) {
     try {
-      return await reach(
-        connecting({ host: address, family, port: config.port, keepAliveInitialDelay }),
-        limits.connect,
-      )
+      const socket = connecting({ host: address, family, port: config.port, keepAliveInitialDelay })
+      await reach(socket, limits.connect)
+      opened.push(socket)
+      return socket
     } catch (error) {
       failure = error
     }
@@ -30,7 +30,7 @@ export async function openSocket(
 
 const connectPlainly: Connecting = (options) => connect({ ...options, noDelay: true, keepAlive: true })
 
-function reach(socket: Socket, timeLimit: number): Promise<Socket> {
+function reach(socket: Socket, timeLimit: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       socket.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }))
@@ -42,7 +42,7 @@ function reach(socket: Socket, timeLimit: number): Promise<Socket> {
     socket.once('connect', () => {
       clearTimeout(timer)
       socket.removeAllListeners('error')
-      resolve(socket)
+      resolve()
     })
   })
 }

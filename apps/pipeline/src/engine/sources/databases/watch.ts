@@ -9,7 +9,12 @@ type Watched = Pick<TupleSink, 'waiting' | 'rows'>
 export const beforeRows: Watched = { waiting: false, rows: 1 }
 
 /** Calls `silent` once when nothing has come from the database for too long. Time in which nobody wants more does not count. */
-export function watch(session: Session, sink: Watched, limits: DatabaseLimits, silent: () => void): Disposable {
+export function watch(
+  session: Pick<Session, 'received'>,
+  sink: Watched,
+  limits: DatabaseLimits,
+  silent: () => void,
+): Disposable {
   let seen = session.received()
   let since = performance.now()
   const timer = setInterval(

@@ -3,9 +3,10 @@ import { plain } from '../dialects/sql.ts'
 import { withoutEnd } from '../../../sql-text.ts'
 import type { Place } from '../views.ts'
 import type { ClientAccess } from '../tsql/access.ts'
-import { changesOf, columnText, withoutOrder } from '../tsql/changes.ts'
+import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/changes.ts'
 import { bracketed, literal, namesOf } from '../tsql/names.ts'
 import { piecesOf } from '../tsql/one-query.ts'
+import { demandOwnNames } from './own-names.ts'
 
 /** How a table is kept that has texts of any length, which a column store does not take; and one that is small. */
 const heap = ' with (heap, distribution = round_robin)'
@@ -21,8 +22,34 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     plain(
       `if object_id(${literal(names.place(place))}, N'${kind}') is not null drop ${kind === 'U' ? 'table' : 'view'} ${names.place(place)}`,
     )
+  const shared = changesOf(access, ownedViews)
+  /**
+   * What is in a schema belongs to whom the schema belongs to, from its first moment. Here no transaction would hide a view that is made as
+   * ours and given away behind that: until then it would show whatever is ours, which is every client's.
+   */
+  const givenAway = (schema: string) => {
+    const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]
+    const given = plain(`alter authorization on schema::${bracketed(name)} to ${bracketed(owner)}`)
+    // Giving a schema away may take what was granted on it.
+    const [, ...granted] = shared.createSchema(schema)
+    const give = literal([given, ...granted].map(({ texts }) => texts.join('')).join('; '))
+    // Where there is no such user, that is said rather than passed over.
+    const isOthers = `select 1 from sys.schemas where name = ${literal(name)} and principal_id <> isnull(user_id(${literal(owner)}), 0)`
+    return ownedViews() ? [plain(`if exists (${isOthers}) exec(${give})`)] : []
+  }
+  const viewOf = (verb: 'create' | 'alter', place: Place, text: string) => {
+    demandOwnNames(text, access.prefix)
+    // First, for schemas that an earlier version made.
+    return [...givenAway(place.schema), viewText(verb, names.place(place), text)]
+  }
   return {
-    ...changesOf(access, ownedViews),
+    ...shared,
+    createSchema(schema) {
+      const [made, ...granted] = shared.createSchema(schema)
+      return [made!, ...givenAway(schema), ...granted]
+    },
+    createView: (place, text) => viewOf('create', place, text),
+    changeView: (place, text) => viewOf('alter', place, text),
     dropSchema(schema) {
       const name = `${access.prefix}${schema}`
       const drop = literal(`drop schema ${bracketed(name)}`)

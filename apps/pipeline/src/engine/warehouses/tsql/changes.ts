@@ -1,5 +1,5 @@
 import type { Changes, MadeColumn } from '../dialects/dialect.ts'
-import { listed, piece, plain, sql } from '../dialects/sql.ts'
+import { listed, piece, plain, type Sql, sql } from '../dialects/sql.ts'
 import type { Place } from '../views.ts'
 import type { ClientAccess } from './access.ts'
 import { bracketed, literal, namesOf } from './names.ts'
@@ -23,12 +23,10 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Chan
   const schemaName = (schema: string) => `${access.prefix}${schema}`
   const users = [load.user, read.user].map(bracketed).join(', ')
   const made = (place: Place) => literal(names.place(place))
-  const viewText = (verb: 'create' | 'alter', place: Place, text: string) => {
-    const query = withoutEnd(text)
-    // Ours is the user who makes it, with every right.
-    demandOneQuery(query)
-    const view = plain(`${verb} view ${names.place(place)} as\n${withoutOrder(query)}`)
+  const viewOf = (verb: 'create' | 'alter', place: Place, text: string) => {
+    const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
+    // In one transaction with the line before: nobody reads it while it is ours.
     return [view, plain(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`)]
   }
   return {
@@ -45,8 +43,8 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Chan
     dropTable: (place) => plain(`drop table if exists ${names.place(place)}`),
     dropView: (place) => plain(`drop view if exists ${names.place(place)}`),
     rename: (from, to) => plain(`exec sp_rename ${made(from)}, ${literal(to)}, N'OBJECT'`),
-    createView: (place, text) => viewText('create', place, text),
-    changeView: (place, text) => viewText('alter', place, text),
+    createView: (place, text) => viewOf('create', place, text),
+    changeView: (place, text) => viewOf('alter', place, text),
     insert: (place, columns, query) => [
       sql`insert into ${piece(names.place(place))} (${listed(columns.map(bracketed))}) exec sp_executesql ${withoutEnd(query)}`,
     ],
@@ -62,6 +60,14 @@ exec @taken = sp_getapplock @Resource = ${literal(`sluice ${access.key}`)}, @Loc
 if @taken < 0 begin; throw ${ledgerBusy}, N'Somebody else is publishing.', 1; end`),
     ],
   }
+}
+
+/** A view of a user's query. Throws SQL_NOT_ALLOWED for what is more than one. */
+export function viewText(verb: 'create' | 'alter', place: string, text: string): Sql {
+  const query = withoutEnd(text)
+  // Ours is the user who makes it, with every right.
+  demandOneQuery(query)
+  return plain(`${verb} view ${place} as\n${withoutOrder(query)}`)
 }
 
 export const columnText = ({ name, type, nullable }: MadeColumn): string =>

@@ -8,7 +8,7 @@ import { tsqlTokens } from './tokens.ts'
  */
 const statements = new Set(
   `alter backup begin break bulk checkpoint close commit continue create dbcc deallocate declare delete deny disk drop dump exec execute exit
-  external freetexttable goto grant if insert into kill load lineno nocheck open opendatasource openquery openrowset print proc procedure raiserror read readtext
+  external freetexttable goto grant if insert into kill load lineno nocheck open opendatasource openquery openrowset openxml print proc procedure raiserror read readtext
   reconfigure restore return revert revoke rollback rowguidcol rule save set setuser shutdown textsize tran transaction trigger truncate
   tsequal update updatetext use waitfor while writetext`.split(/\s+/),
 )
@@ -26,7 +26,7 @@ export function demandOneQuery(text: string): void {
   let depth = 0
   let queries = 0
   let joined = true
-  for (const token of tokens) {
+  for (const [index, token] of tokens.entries()) {
     if (token.text === '(' && token.kind === 'sign') depth += 1
     if (token.text === ')' && token.kind === 'sign') depth -= 1
     if (depth < 0 || (token.kind === 'sign' && token.text === ';')) throw notOne()
@@ -34,6 +34,10 @@ export function demandOneQuery(text: string): void {
     const word = token.text.toLowerCase()
     if (statements.has(word)) throw forbidden(token)
     if (word.startsWith('#') || word.startsWith('@@')) throw forbidden(token)
+    const next = tokens[index + 1]
+    // Names elsewhere; there, one runs a model that somebody keeps, the other changes a sequence.
+    if (word === 'predict' && next?.text === '(') throw forbidden(token)
+    if (word === 'next' && next?.text.toLowerCase() === 'value') throw forbidden(token)
     if (depth > 0) continue
     if (word === 'union' || word === 'except' || word === 'intersect') joined = true
     if (word === 'select') {

@@ -1,8 +1,9 @@
 import type { Language } from '../sql-names.ts'
 import type { Token } from '../sql-tokens.ts'
 
+/** A comment ends where any server may end it: what one of them may run is not skipped. */
 const piece =
-  /(?<blank>\s+|--[^\n]*)|(?<comment>\/\*)|(?<string>N?'(?:[^']|'')*'?)|(?<quoted>"(?:[^"]|"")*"?|\[(?:[^\]]|\]\])*\]?)|(?<parameter>\$\d+)|(?<word>[\p{L}_@#][\p{L}\p{N}_@#$]*|\d[\w.]*)|(?<sign>[\s\S])/uy
+  /(?<blank>\s+|--[^\n\r]*)|(?<comment>\/\*)|(?<string>N?'(?:[^']|'')*'?)|(?<quoted>"(?:[^"]|"")*"?|\[(?:[^\]]|\]\])*\]?)|(?<parameter>\$\d+)|(?<word>[\p{L}_@#][\p{L}\p{N}_@#$]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
 /** Tokens of T-SQL: names between brackets or double quotes, no escapes in strings, comments within comments. */
 export function tsqlTokens(sql: string): Token[] {

@@ -7,7 +7,7 @@ import type { Access } from '../session.ts'
  * that sends it elsewhere; so in this thread, which has these modules to itself and nothing else to connect to,
  * its host has the checked addresses, other hosts have none, and no other address is connected to.
  */
-export function pinNetwork({ addresses, config }: Access): void {
+export function pinNetwork({ addresses, config, opened }: Access): void {
   const admitted = new Set(addresses.map(({ address }) => address))
   const lookup = async (host: string) => {
     if (host.toLowerCase() !== config.host.toLowerCase()) throw elsewhere(host)
@@ -15,7 +15,11 @@ export function pinNetwork({ addresses, config }: Access): void {
   }
   const connect = net.connect as (port: number | string, host: string, done: () => void) => net.Socket
   const pinned = (port: number | string, host: string, done: () => void): net.Socket => {
-    if (admitted.has(host) && Number(port) === config.port) return connect(port, host, done)
+    if (admitted.has(host) && Number(port) === config.port) {
+      const socket = connect(port, host, done)
+      opened.push(socket)
+      return socket
+    }
     const socket = new net.Socket()
     setImmediate(() => socket.destroy(elsewhere(host)))
     return socket

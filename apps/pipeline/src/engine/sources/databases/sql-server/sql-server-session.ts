@@ -7,6 +7,7 @@ import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
 import { openSocket } from '../sockets.ts'
 import type { TupleSink } from '../tuple-sink.ts'
 import { writeRow } from '../write-row.ts'
+import { SqlServerArrivals } from './arrivals.ts'
 import { columnOf, type ServerField, readExpression } from './columns.ts'
 import { encryptedOnly } from '../../../tds/encrypted-only.ts'
 import { explainSqlServer } from './problems.ts'
@@ -21,6 +22,7 @@ const packetSize = 16_000
 async function open(access: Access): Promise<Session> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const sockets: Socket[] = []
+  const arrivals = new SqlServerArrivals(access.config)
   const pool = new mssql.ConnectionPool({
     server: host,
     port,
@@ -30,6 +32,9 @@ async function open(access: Access): Promise<Session> {
     connectionTimeout: access.limits.signIn,
     requestTimeout: 0,
     pool: { min: 0, max: 1 },
+    // One connection is used by one reader: it is known to be alive, or broken.
+    validateConnection: false,
+    beforeConnect: (driver) => arrivals.watch(driver as never),
     options: {
       encrypt: ssl,
       trustServerCertificate,
@@ -38,8 +43,11 @@ async function open(access: Access): Promise<Session> {
       appName: 'sluice',
       // A server that sends its clients elsewhere still gets them at the address that was checked.
       connector: async () => {
+        // The pool would try again with another connection.
+        if (arrivals.problem) throw arrivals.problem
         const socket = await openSocket(access)
         sockets.push(socket)
+        arrivals.door(socket)
         return ssl ? encryptedOnly(socket) : socket
       },
     },
@@ -50,11 +58,13 @@ async function open(access: Access): Promise<Session> {
   }
   try {
     await pool.connect()
+    arrivals.signedIn = true
     const transaction = new mssql.Transaction(pool)
     transaction.on('error', () => {})
     const inOneMoment = await hasSnapshots(pool)
     await transaction.begin(inOneMoment ? mssql.ISOLATION_LEVEL.SNAPSHOT : mssql.ISOLATION_LEVEL.READ_COMMITTED)
-    return new SqlServerSession(transaction, () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0), close)
+    const received = () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+    return new SqlServerSession(transaction, arrivals, received, close)
   } catch (error) {
     close()
     throw error
@@ -73,12 +83,14 @@ class SqlServerSession implements Session {
   readonly notes: Note[] = []
   readonly received: () => number
   readonly #transaction: mssql.Transaction
+  readonly #arrivals: SqlServerArrivals
   readonly #close: () => void
   #text = ''
   #fields: ServerField[] = []
 
-  constructor(transaction: mssql.Transaction, received: () => number, close: () => void) {
+  constructor(transaction: mssql.Transaction, arrivals: SqlServerArrivals, received: () => number, close: () => void) {
     this.#transaction = transaction
+    this.#arrivals = arrivals
     this.received = received
     this.#close = close
   }
@@ -119,9 +131,11 @@ class SqlServerSession implements Session {
         this.#close()
       }
     })
+    this.#arrivals.feeding = true
     const query = this.#wrapped(this.#fields.map((field, index) => readExpression(`c${index + 1}`, field)))
     void Promise.resolve(request.query(query)).catch(reading.reject)
     await reading.promise
+    this.#arrivals.feeding = false
     return []
   }
 

@@ -7,7 +7,7 @@ export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]'
  * is run as part of another one only, where a second statement, WITH, and ORDER BY without TOP or OFFSET are not understood.
  */
 export function demandQuery(text: string): void {
-  const start = text.replace(/^(?:\s+|--[^\n]*(?:\n|$)|\/\*[^]*?\*\/)+/, '')
+  const start = text.replace(/^(?:\s+|--[^\n\r]*(?:[\n\r]|$)|\/\*[^]*?\*\/)+/, '')
   if (/^with\b/i.test(start))
     throw new NotAllowed('A query that begins with WITH cannot be read: make it a view, and read that.')
   if (!/^select\b/i.test(start)) throw new NotAllowed()
