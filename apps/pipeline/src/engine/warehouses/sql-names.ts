@@ -1,3 +1,4 @@
+import { demandPlainComments } from './comments.ts'
 import { type Token, tokensOf } from './sql-tokens.ts'
 import type { Place } from './views.ts'
 
@@ -44,9 +45,10 @@ const closing = new Set(
 /**
  * For servers where a schema has another name than the client calls it. Behind FROM and JOIN `schema.table` gets the server's name
  * for it, and a table without a schema the first one that has it; `$1` becomes a parameter of the server. Nothing else of the text is
- * touched.
+ * touched. Throws `WarehouseProblem` where servers might read the text otherwise.
  */
 export function readdressed(sql: string, around: Surroundings): Readdressed {
+  demandPlainComments(sql)
   const language = around.language ?? usual
   const tokens = language.tokensOf(sql)
   const defined = commonTables(tokens)

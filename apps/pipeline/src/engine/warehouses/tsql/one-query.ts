@@ -1,3 +1,4 @@
+import { demandPlainComments } from '../comments.ts'
 import type { Token } from '../sql-tokens.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { tsqlTokens } from './tokens.ts'
@@ -18,6 +19,7 @@ const statements = new Set(
  * it from starting a second statement, waiting, or writing to where everybody may.
  */
 export function demandOneQuery(text: string): void {
+  demandPlainComments(text)
   const tokens = tsqlTokens(text)
   const [first] = tokens
   if (first?.kind !== 'word' || !/^(select|with)$/i.test(first.text)) {

@@ -135,6 +135,7 @@ describe('a query in T-SQL', () => {
     'declare @x int select @x',
     'select 1 /* /* */ drop table t -- */ revert',
     "select 1 as a --\r waitfor delay '1:00'",
+    "select 1 as a --\r '\n waitfor delay '1:00' --'",
     "select * from openxml(1, '/a')",
     'select * from predict(model = @m, data = t) with (n float)',
     'select * from PREDICT (model = @m, data = t) with (n float)',
