@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Reading } from '../reading.ts'
 import type { Feed } from '../source.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
+import { pagesThatEnd } from './pages-that-end.ts'
 import type { Asking, Stream, System } from './system.ts'
 import { contentsOf } from './tables/contents.ts'
 import { columnNames, groupColumns, tableName } from './tables/names.ts'
@@ -63,7 +64,7 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
   for (const [index, stream] of streams.entries()) {
     const table = several ? tableName(target, [names[index]!]) : target
     const tables = stack.use(new RecordTables({ ...stream, table }, directory, defaultUploadLimits.spoolBytes))
-    at[stream.name] = await readStream(stream, tables, from?.[stream.name], { asking, told, most })
+    at[stream.name] = await readStream(stream, tables, from?.[stream.name], { system, asking, told, most })
     read.push({ stream, tables })
     if (most !== undefined) break
   }
@@ -123,13 +124,20 @@ async function readStream(
   stream: Stream,
   tables: RecordTables,
   from: unknown,
-  { asking: { signal }, told, most }: { asking: Asking; told: Told; most?: number | undefined },
+  {
+    system,
+    asking: { signal },
+    told,
+    most,
+  }: Pick<SystemToRead, 'system' | 'asking' | 'told'> & { most?: number | undefined },
 ): Promise<unknown> {
   let cursor = from
   let held = false
   let turned = performance.now()
+  const ends = pagesThatEnd(system.name)
   for await (const page of stream.pages(from)) {
     signal.throwIfAborted()
+    let brought = false
     for (const record of page.records) {
       if (performance.now() - turned > atATime) {
         await setImmediate()
@@ -138,8 +146,10 @@ async function readStream(
       const fits = told.trying(tables.records + 1, record, () => tables.add(record))
       // The later of two may be the newer one: the next reading has to begin before it.
       if (fits === false) held = true
+      else brought = true
     }
     told.records(tables.records)
+    ends(brought)
     if (page.cursor !== undefined && !held) cursor = page.cursor
     if (most !== undefined && tables.root.rows > most) break
   }

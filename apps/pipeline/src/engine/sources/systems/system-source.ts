@@ -9,6 +9,7 @@ import { openHttp } from './http/open-http.ts'
 import { impatient, type Patience, patient } from './http/patience.ts'
 import { goesOn, readSystem } from './read-system.ts'
 import type { Asking, System } from './system.ts'
+import { mostForWaiting } from './tables/json-limits.ts'
 import { type Told, tellReading } from './tell-reading.ts'
 
 export interface SystemParts {
@@ -26,6 +27,16 @@ const connectLimit = 10_000
 const mostHeld = 32_000_000
 const mostDownloaded = 8_000_000_000
 
+/** How a system is asked while somebody waits in front of a form. */
+const waiting = { patience: impatient, mostValues: mostForWaiting }
+
+interface Wanted {
+  signal: AbortSignal
+  patience: Patience
+  report?: Report
+  mostValues?: number
+}
+
 /** A system as a source. Its code comes with the first use: most processes never ask most systems. */
 export function systemSource(load: () => Promise<System>, parts: SystemParts): WholeKind {
   const { filesDirectory, allowed, patience = patient } = parts
@@ -34,7 +45,7 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): W
   /** Asks a system for as long as `work` takes; no connection outlives it. */
   async function* asked<T>(
     reading: Reading,
-    { signal, patience, report = silent }: { signal: AbortSignal; patience: Patience; report?: Report },
+    { signal, patience, report = silent, mostValues }: Wanted,
     work: (system: System, asking: Asking, told: Told) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
     signal.throwIfAborted()
@@ -55,6 +66,7 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): W
       system: system.name,
       secrets: Object.values(secrets),
       patience,
+      ...(mostValues !== undefined && { mostValues }),
       directory,
       signal,
       read: (bytes) => told.bytes(bytes),
@@ -84,14 +96,14 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): W
         readSystem({ system, asking, reading, directory, told }),
       ),
     async test(reading, signal) {
-      await only(asked(reading, { signal, patience: impatient }, (system, asking) => one(system.test(asking))))
+      await only(asked(reading, { signal, ...waiting }, (system, asking) => one(system.test(asking))))
     },
     lookup: (kind, reading, signal) =>
-      only(asked(reading, { signal, patience: impatient }, (system, asking) => one(system.lookup?.(kind, asking)))),
+      only(asked(reading, { signal, ...waiting }, (system, asking) => one(system.lookup?.(kind, asking)))),
     preview: (reading, rows, signal) =>
       previewFeed(
         (report, stopping) =>
-          asked(reading, { signal: stopping, patience: impatient, report }, (system, asking, told) =>
+          asked(reading, { signal: stopping, ...waiting, report }, (system, asking, told) =>
             readSystem({ system, asking, reading, directory, told, most: rows }),
           ),
         rows,

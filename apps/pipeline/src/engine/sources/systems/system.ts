@@ -59,7 +59,10 @@ export interface Stream extends Flattening {
 }
 
 export interface Page {
-  /** As parsed JSON. What is no object is set aside, and so is what the system made a `BadRecord` of. */
+  /**
+   * As parsed JSON. What is no object is set aside, and so is what the system made a `BadRecord` of. A thousand pages in a row without a new
+   * one end the reading: where what is chosen may have none, no page is given.
+   */
   records: readonly unknown[]
   /**
    * Where a later reading would begin so that it misses nothing behind the records given so far, as JSON; by the clock of the source, some

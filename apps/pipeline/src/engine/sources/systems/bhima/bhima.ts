@@ -53,8 +53,10 @@ export const bhima: System<Settings> = {
               what: resource.path,
               query: { ...resource.query, ...ofProject, ...days },
             })
-            for await (const records of jsonRecords(list.chunks(), { system: name }))
-              yield { records: records.filter((record) => isOf(record, settings.project)) }
+            for await (const records of jsonRecords(list.chunks(), { system: name })) {
+              const own = records.filter((record) => isOf(record, settings.project))
+              if (own.length > 0) yield { records: own }
+            }
           }
         },
       }

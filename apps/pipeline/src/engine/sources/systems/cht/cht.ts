@@ -43,11 +43,16 @@ export const cht: System<Settings> = {
       textsMayBeAnything: true,
       whole: (path) => path === '_attachments',
       async *pages(cursor) {
+        let at: string | undefined
         for await (const { results, last } of changes(http, cursor)) {
           // In a full reading, what is gone was never there.
-          const records = results.map((result) => documentOf(result, wanted, cursor !== undefined))
-          yield { records: records.filter((record) => record !== undefined), cursor: last }
+          const found = results.map((result) => documentOf(result, wanted, cursor !== undefined))
+          const records = found.filter((record) => record !== undefined)
+          at = last
+          // A form that is rare is on few of very many pages.
+          if (records.length > 0) yield { records, cursor: at }
         }
+        if (at !== undefined) yield { records: [], cursor: at }
       },
     }
     return stream

@@ -74,7 +74,8 @@ async function* recordsOf(chunks: AsyncIterable<Buffer>, isoCalendar: boolean): 
       from = 1
       if (!key.slice(0, 3).every((name) => header!.includes(name))) throw strange('DHIS2', 'header of data values')
     }
-    yield { records: rows.slice(from).map((row) => recordOf(row, header!, isoCalendar)) }
+    // Most units have no values of most periods: their answers are a header alone.
+    if (rows.length > from) yield { records: rows.slice(from).map((row) => recordOf(row, header!, isoCalendar)) }
   }
 }
 

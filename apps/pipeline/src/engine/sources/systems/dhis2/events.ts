@@ -90,7 +90,8 @@ async function* pagesOf(http: Http, { settings, server, stage, cursor }: Questio
       // Until 2.40 they are called instances.
       const found = (answer['events'] ?? answer['instances'] ?? []) as unknown[]
       const wanted = cursor === undefined ? found.filter((event) => !isDeleted(event)) : found
-      yield { records: wanted.map((event) => withColumns(event, stage)) }
+      // Units without events are many: only an answer that holds something is a page.
+      if (wanted.length > 0) yield { records: wanted.map((event) => withColumns(event, stage)) }
       const pager = fieldsOf(answer['pager'] ?? {}, 'DHIS2')
       if (found.length === 0 || (textOf(pager['nextPage']) === undefined && found.length < pageSize)) break
     }

@@ -75,7 +75,7 @@ async function* pagesOf(http: Http, plural: string, query: Query): AsyncGenerato
   for (let page = 1; ; page += 1) {
     const answer = await http.json(`api/${plural}`, { query: { ...query, order: 'id:asc', page, pageSize } })
     const records = listIn(answer, 'DHIS2', plural)
-    yield { records }
+    if (records.length > 0) yield { records }
     const pager = fieldsOf(fieldsOf(answer, 'DHIS2')['pager'] ?? {}, 'DHIS2')
     if (records.length === 0 || (textOf(pager['nextPage']) === undefined && records.length < pageSize)) return
   }

@@ -102,7 +102,8 @@ async function manifestIn(answer: Downloaded): Promise<Manifest | undefined> {
   let said: unknown
   try {
     said = parseJson(Buffer.concat(chunks).toString())
-  } catch {
+  } catch (error) {
+    if (error instanceof SourceProblem) throw error
     return undefined
   }
   const { transactionTime, requiresAccessToken, output } = said as Record<string, unknown>
@@ -122,10 +123,18 @@ const tooManyFiles = (): SourceProblem =>
     'The list of files of the export is larger than 32 MB. Choose fewer types of resources, or load by search.',
   )
 
+const noAddress = (said: string): SourceProblem =>
+  new SourceProblem(
+    'OTHER_PROTOCOL',
+    `The list of files of the export gives "${said.slice(0, 100)}" as the address of a file, which is none: look at how the server is told its own address.`,
+  )
+
 /** Files may wait at another host, which gets no credentials. */
 async function download(http: Http, url: string, needsToken: boolean): Promise<Downloaded> {
   const headers = { accept: 'application/fhir+ndjson' }
-  const { origin, hostname, pathname, search } = new URL(url, http.base)
+  const place = URL.canParse(url, http.base) ? new URL(url, http.base) : undefined
+  if (!place || !/^https?:$/.test(place.protocol)) throw noAddress(http.words(url))
+  const { origin, hostname, pathname, search } = place
   if (hostname === new URL(http.base).hostname) return await http.download(http.follow(url), { headers })
   if (needsToken)
     throw new SourceProblem(

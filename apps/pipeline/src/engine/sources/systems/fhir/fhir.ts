@@ -27,7 +27,7 @@ export const fhir: System<Settings> = {
     const { authToken, password, privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
     // Whatever a server refers to is on its host, though not always below its address.
-    const { origin } = new URL(url)
+    const { origin } = new URL(baseOf(url))
     if (privateKey)
       return {
         url: origin,

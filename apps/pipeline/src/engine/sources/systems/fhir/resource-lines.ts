@@ -1,12 +1,17 @@
+import { SourceProblem } from '../../source.ts'
 import { strange } from '../http/answers.ts'
 import { parseJson } from '../tables/exact-numbers.ts'
+import { mostInRecord } from '../tables/json-limits.ts'
 
-/** Resources that are given at once, characters after which no more are taken along, and those that one may have. */
+/** Resources that are given at once; characters after which no more are taken along, which may come to a million values; and those that one may have. */
 const batch = 200
-const mostInBatch = 16_000_000
+const mostInBatch = 4_000_000
 const longest = 32_000_000
 
-/** The resources of a file of lines, without their type. Throws `SourceProblem` OTHER_PROTOCOL for what is none. */
+/**
+ * The resources of a file of lines, without their type. Throws `SourceProblem` OTHER_PROTOCOL for what is none, and ANSWER_TOO_LARGE
+ * for one of too many values.
+ */
 export async function* resourceLines(
   chunks: AsyncIterable<Buffer>,
   type: string,
@@ -20,8 +25,9 @@ export async function* resourceLines(
     if (line.trim() === '') return
     let resource: unknown
     try {
-      resource = parseJson(line)
-    } catch {
+      resource = parseJson(line, mostInRecord)
+    } catch (error) {
+      if (error instanceof SourceProblem) throw error
       throw strange('FHIR', 'a resource in each line of its export')
     }
     if (typeof resource !== 'object' || resource === null)

@@ -1,6 +1,7 @@
 import { SourceProblem } from '../../source.ts'
 import { fieldsOf, strange, textOf } from '../http/answers.ts'
 import type { Asked, Http } from '../http/connection.ts'
+import { pagesThatEnd } from '../pages-that-end.ts'
 import { overlapSeconds, type Page } from '../system.ts'
 import { before } from '../tables/moments.ts'
 
@@ -39,6 +40,7 @@ export async function* searched(http: Http, search: Search): AsyncGenerator<Page
   let { since } = search
   let [count, sorted] = [pageSize, true]
   let next: string | undefined
+  const told = pagesThatEnd(name)
 
   for (;;) {
     const first = next === undefined
@@ -58,6 +60,7 @@ export async function* searched(http: Http, search: Search): AsyncGenerator<Page
     }
     const records = resourcesOf(answer, search)
     for (const record of records) note(record)
+    told(records.length > 0)
     const link = nextIn(answer)
     const path = link === undefined ? undefined : follow(link)
     const over = path === undefined

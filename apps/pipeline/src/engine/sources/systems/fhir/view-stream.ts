@@ -1,9 +1,11 @@
 import type { DataType } from '@sluice/contracts'
+import { pagesThatEnd } from '../pages-that-end.ts'
 import type { Page, Stream } from '../system.ts'
 import { BadRecord } from '../tables/flatten.ts'
 import { SeenKeys } from '../tables/seen-keys.ts'
 import type { KnownColumn } from '../tables/table-spool.ts'
 import type { ResourceView, ViewColumn } from './view-definition.ts'
+import type { Row } from './view-rows.ts'
 
 /** Types of FHIR whose values all fit a type of columns. Dates may be of a year or a month, so they stay texts; numbers say themselves what they are. */
 const types: Readonly<Record<string, DataType>> = {
@@ -25,12 +27,18 @@ export const viewStream = (view: ResourceView, pages: () => AsyncIterable<Page>)
   async *pages() {
     // Without a key nothing else tells that a resource came before, as where a search has to begin anew.
     const seen = new SeenKeys()
-    for await (const { records } of pages())
+    const ends = pagesThatEnd('FHIR')
+    for await (const { records } of pages()) {
+      let brought = false
       for (const resource of records) {
         const { id } = (resource ?? {}) as { id?: unknown }
+        if (id !== undefined && !seen.add(JSON.stringify(id))) continue
+        brought = true
         // One by one: a resource may come to very many rows.
-        if (id === undefined || seen.add(JSON.stringify(id))) yield { records: rowsOf(view, resource) }
+        yield* rowsOf(view, resource)
       }
+      ends(brought)
+    }
   },
 })
 
@@ -40,13 +48,22 @@ function known({ name, type }: ViewColumn): KnownColumn {
   return { path: name, always: true, ...(dataType && { dataType }) }
 }
 
+/** Rows that are objects at once. */
+const atOnce = 500
+
 /** A resource that comes to no rows as it should is set aside. */
-function rowsOf(view: ResourceView, resource: unknown): unknown[] {
+function* rowsOf(view: ResourceView, resource: unknown): Generator<Page, void, void> {
+  let rows: readonly Row[]
   try {
-    return view.rows(resource).map((row) => Object.fromEntries(view.columns.map(({ name }, at) => [name, row[at]])))
+    rows = view.rows(resource)
   } catch (error) {
     if (!(error instanceof BadRecord)) throw error
     const { id = 'without an id' } = (resource ?? {}) as { id?: unknown }
-    return [new BadRecord(`of ${view.resource} ${String(id)} ${error.message}`, error.path)]
+    return yield { records: [new BadRecord(`of ${view.resource} ${String(id)} ${error.message}`, error.path)] }
   }
+  for (let from = 0; from < rows.length; from += atOnce)
+    yield { records: rows.slice(from, from + atOnce).map((row) => recordOf(view, row)) }
 }
+
+const recordOf = ({ columns }: ResourceView, row: Row): object =>
+  Object.fromEntries(columns.map(({ name }, at) => [name, row[at]]))

@@ -71,7 +71,10 @@ function behindAddress({ url = '', headerName }: Place, secrets: SourceSecrets):
 
 function pathOf(place: Place): string {
   if (place.functionName !== undefined) return invocationPath(place)
-  const { pathname, search } = new URL(place.url!)
+  const { url = '' } = place
+  // Whoever has an access key may name no function yet.
+  if (!URL.canParse(url)) throw functionMissing()
+  const { pathname, search } = new URL(url)
   return pathname === '/' ? search : `${pathname}${search}`
 }
 
@@ -116,6 +119,12 @@ function failure(answer: unknown, http: Http, place: Place): SourceProblem {
     )
   return new SourceProblem('SOURCE_FAILED', `${whatOf(place)} fails: look what is wrong there, then run again.${says}`)
 }
+
+const functionMissing = (): SourceProblem =>
+  new SourceProblem(
+    'ADDRESS_INVALID',
+    'The function has no name, and no address that is one: choose a function, or write its address like https://example.org/rows.',
+  )
 
 const goesInCircles = (page: number): SourceProblem =>
   new SourceProblem(

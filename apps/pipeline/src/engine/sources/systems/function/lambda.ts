@@ -4,6 +4,7 @@ import { SourceProblem } from '../../source.ts'
 import { fieldsOf, listIn, textOf } from '../http/answers.ts'
 import type { Connection, Http } from '../http/connection.ts'
 import { demandSecret, type SettingsOf } from '../system.ts'
+import { pagesThatEnd } from '../pages-that-end.ts'
 import { awsSignature } from './aws-signature.ts'
 
 type Place = SettingsOf<'FUNCTION'>['functionSource']
@@ -62,20 +63,26 @@ export async function keyTold<T>(asking: Promise<T>): Promise<T> {
   }
 }
 
+/** More than anybody chooses among. */
+const mostFunctions = 20_000
+
 /** All functions of the region that the account may list, page by page. */
 export async function functionsOf(http: Http): Promise<Choice[]> {
   const found: Choice[] = []
+  const told = pagesThatEnd(name)
   let marker: string | undefined
   do {
     const query = { MaxItems: 50, Marker: marker }
     const answer = await keyTold(http.json(`${functions}/`, { query, what: 'The list of functions' }))
+    const before = found.length
     for (const one of listIn(answer, name, 'Functions')) {
       const { FunctionName, FunctionArn } = fieldsOf(one, name)
       const [called, id] = [textOf(FunctionName), textOf(FunctionArn)]
       if (called !== undefined && id !== undefined) found.push({ id, code: called, name: called })
     }
+    told(found.length > before)
     const next = textOf(fieldsOf(answer, name)['NextMarker'])
     marker = next === marker ? undefined : next
-  } while (marker !== undefined)
+  } while (marker !== undefined && found.length < mostFunctions)
   return found
 }

@@ -50,7 +50,8 @@ function unwrapped(answer: unknown, words: (text: string) => string): unknown {
   if (typeof text !== 'string') return text
   try {
     return parseJson(text)
-  } catch {
+  } catch (error) {
+    if (error instanceof SourceProblem) throw error
     throw noRows()
   }
 }

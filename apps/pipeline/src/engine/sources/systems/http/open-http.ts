@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type GuardedFetch, OutgoingProblem } from '@sluice/http/guarded-fetch'
-import type { SourceProblem } from '../../source.ts'
+import { SourceProblem } from '../../source.ts'
+import { beginningOf } from './beginning-of.ts'
 import { type Asked, baseOf, type Connection, type Http, type Query } from './connection.ts'
 import { downloadInto } from './download.ts'
 import { parseJson } from '../tables/exact-numbers.ts'
@@ -17,6 +18,8 @@ export interface HttpParts {
   /** What no message may hold. */
   secrets: readonly string[]
   patience: Patience
+  /** Values of one answer of JSON; as many as are ever read at once when absent. */
+  mostValues?: number
   /** Where bodies wait that are larger than what is held. */
   directory: string
   signal: AbortSignal
@@ -46,8 +49,6 @@ class Refused extends Error {
 }
 
 const mostRedirects = 5
-/** Bytes of an answer that says why there is none. */
-const mostWords = 100_000
 
 /** Milliseconds that the end of a session may take: a run that was cancelled has to be over in five seconds. */
 const longestSignOut = 2_000
@@ -117,7 +118,7 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
   async function once<T>(path: string, asked: Asked, way: Way, take: Take<T>): Promise<T> {
     const response = await exchange(address(base, path, asked.query), asked, way)
     if (response.status < 200 || response.status >= 300)
-      throw new Refused(ofStatus(response.status, response.headers, await beginning(response), scene(asked)))
+      throw new Refused(ofStatus(response.status, response.headers, await beginningOf(response), scene(asked)))
     return await take(response)
   }
 
@@ -147,12 +148,14 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
 
   const jsonOf = (asked: Asked) => async (response: Response) => {
     const type = (response.headers.get('content-type') ?? '').split(';')[0]!
+    if (/html/.test(type)) throw new Refused(ofPage(await beginningOf(response), scene(asked)))
     const text = await response.text()
     parts.read(Buffer.byteLength(text))
-    if (/html/.test(type) || /^\s*<(!doctype|html)/i.test(text)) throw new Refused(ofPage(text, scene(asked)))
+    if (/^\s*<(!doctype|html)/i.test(text)) throw new Refused(ofPage(text, scene(asked)))
     try {
-      return { json: parseJson(text), headers: response.headers }
-    } catch {
+      return { json: parseJson(text, parts.mostValues), headers: response.headers }
+    } catch (error) {
+      if (error instanceof SourceProblem) throw error
       throw new Refused(notJson(type, scene(asked)))
     }
   }
@@ -166,7 +169,7 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
       download: (path, asked = {}) =>
         request(path, asked, { own, fetch: parts.downloads }, async (response) => {
           if (/html/.test(response.headers.get('content-type') ?? ''))
-            throw new Refused(ofPage(await beginning(response), scene(asked)))
+            throw new Refused(ofPage(await beginningOf(response), scene(asked)))
           return await downloadInto(parts.directory, response, parts.read)
         }),
       follow: (link) => pathOf(link, base, scene()),
@@ -205,11 +208,6 @@ function refusalOf(error: unknown, scene: Scene): Refusal {
   if (error instanceof Refused) return error.refusal
   if (error instanceof OutgoingProblem) return ofNetwork(error, scene)
   throw error
-}
-
-async function beginning(response: Response): Promise<string> {
-  const text = await response.text()
-  return text.slice(0, mostWords)
 }
 
 function address(base: string, path: string, query: Query = {}): URL {

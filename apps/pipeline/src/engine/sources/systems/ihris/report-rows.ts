@@ -26,7 +26,8 @@ export async function* reportRows(search: SearchFor, { main, links }: Report): A
       for (const [index, row] of rows.entries())
         row.set(link.name, { block: link, resources: keys[index]!.flatMap((key) => linked.get(key) ?? []) })
     }
-    yield { records: rows.map((row) => recordOf(row, main, links)) }
+    // What a report does not want may fill many pages.
+    if (rows.length > 0) yield { records: rows.map((row) => recordOf(row, main, links)) }
   }
 }
 

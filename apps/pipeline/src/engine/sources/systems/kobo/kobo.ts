@@ -9,6 +9,7 @@ import {
   type Stream,
   type System,
 } from '../system.ts'
+import { pagesThatEnd } from '../pages-that-end.ts'
 import { before } from '../tables/moments.ts'
 import { formOf } from './form.ts'
 import { shaped } from './submission.ts'
@@ -67,9 +68,13 @@ async function surveys({ http }: Asking): Promise<Choice[]> {
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
   let path = 'api/v2/assets/'
   let asked: Parameters<Http['json']>[1] = { query }
+  const told = pagesThatEnd(name)
   while (found.length < mostSurveys) {
     const answer = fieldsOf(await http.json(path, asked), name)
-    for (const one of listIn(answer, name, 'results')) {
+    const results = listIn(answer, name, 'results')
+    // Those that are not deployed are left out, and count: an account may have thousands.
+    told(results.length > 0)
+    for (const one of results) {
       const { uid, name: title, has_deployment: deployed } = fieldsOf(one, name)
       const id = textOf(uid)
       if (id !== undefined && deployed === true) found.push({ id, code: id, name: textOf(title) ?? id })

@@ -1,3 +1,5 @@
+import { demandReadable, mostValues } from './json-limits.ts'
+
 /** What the language has and its types do not yet: JSON.parse with source text, and JSON.rawJSON. */
 const json = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
@@ -5,12 +7,22 @@ const json = JSON as unknown as {
   isRawJSON(value: unknown): boolean
 }
 
-/** Digits that a number of JavaScript may not hold: then they are kept as they are written. */
-const longNumber = /[:[,\s]-?\d[\d.]{15,}/
+/**
+ * Sixteen digits, which a number of JavaScript may not hold: then they are kept as they are written. No more of them are looked at, since
+ * an expression that takes as many as there are runs out of stack where a number has millions.
+ */
+const longNumber = /[:[,\s]-?\d[\d.]{15}/
 
-/** JSON whose numbers keep their digits: one that would lose some is an `isExact` object, which JSON.stringify writes as it was. Throws SyntaxError. */
-export function parseJson(text: string): unknown {
-  if (!longNumber.test(text)) return JSON.parse(text)
+/**
+ * JSON whose numbers keep their digits: one that would lose some is an `isExact` object, which JSON.stringify writes as it was. Throws
+ * SyntaxError where it is none, and `SourceProblem` ANSWER_TOO_LARGE or OTHER_PROTOCOL where it holds more than `most` values, or is
+ * nested too deep.
+ */
+export function parseJson(text: string, most = mostValues): unknown {
+  const exact = longNumber.test(text)
+  // To keep digits takes up to five times as long for each value, and twice the memory.
+  demandReadable(text, exact ? most / 2 : most)
+  if (!exact) return JSON.parse(text)
   return json.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,
   )

@@ -1,9 +1,11 @@
+import { SourceProblem } from '../../source.ts'
 import { strange } from '../http/answers.ts'
 import { parseJson } from './exact-numbers.ts'
+import { mostInRecord } from './json-limits.ts'
 
 const mostRecord = 16_000_000
-/** Bytes after which a batch is full, however few are in it. */
-const mostInBatch = 16_000_000
+/** Bytes after which a batch is full, however few are in it: they may come to a million values. */
+const mostInBatch = 4_000_000
 
 const quote = 0x22
 const backslash = 0x5c
@@ -12,8 +14,8 @@ const opening = new Set([0x5b, 0x7b])
 const closing = new Set([0x5d, 0x7d])
 
 /**
- * The members of one list of JSON in UTF-8, so many at once or 16 MB of them, of which no more is held than they are. Throws `SourceProblem`
- * where it is no list, has no end, or a member is larger than 16 MB.
+ * The members of one list of JSON in UTF-8, so many at once or 4 MB of them, of which no more is held than they are. Throws `SourceProblem`
+ * where it is no list, has no end, or a member is larger than 16 MB or has too many values.
  */
 export async function* jsonRecords(
   chunks: AsyncIterable<Buffer>,
@@ -38,8 +40,9 @@ export async function* jsonRecords(
     held = 0
     if (text === '') return
     try {
-      records.push(parseJson(text))
-    } catch {
+      records.push(parseJson(text, mostInRecord))
+    } catch (error) {
+      if (error instanceof SourceProblem) throw error
       throw strange(system, 'a list of JSON')
     }
   }

@@ -95,6 +95,19 @@ describe('a view of resources', () => {
     expect(() => resourceView(tall).rows(wide)).toThrow(/more than 100000 rows/)
   })
 
+  it('does not grow beyond what a wide view may hold, however few rows that are', () => {
+    const wide = { ...patient, name: Array.from({ length: 100_000 }, () => ({ use: 'usual' })) }
+    const columns = Array.from({ length: 100 }, (_, at) => column(`c${at}`, 'use'))
+    const view = resourceView({ name: 'v', resource: 'Patient', select: [{ forEach: 'name', column: columns }] })
+    expect(() => view.rows(wide)).toThrow(/more than 500000 values, 5001 rows or more of 100 columns/)
+    const select = ['telecom', 'name'].map((forEach, part) => ({
+      forEach,
+      column: columns.slice(0, 50).map(({ name, path }) => column(`${name}_${part}`, path)),
+    }))
+    const few = { telecom: wide.name.slice(0, 100), name: wide.name.slice(0, 100) }
+    expect(() => resourceView({ name: 'v', resource: 'Patient', select }).rows(few)).toThrow(/side by side/)
+  })
+
   it.each([
     ['what it begins with', ['$this']],
     ['the same twice, at every depth', ['item', 'item']],
@@ -106,6 +119,16 @@ describe('a view of resources', () => {
 })
 
 describe('a view as a table', () => {
+  it('makes the rows of one resource some at a time', async () => {
+    const select = [{ forEach: 'name', column: [column('use', 'use')] }]
+    const { pages } = viewStream(resourceView({ name: 'v', resource: 'Patient', select }), async function* () {
+      yield { records: [{ id: 'a', name: Array.from({ length: 1_200 }, (_, at) => ({ use: at })) }] }
+    })
+    const sizes: number[] = []
+    for await (const { records } of pages(undefined)) sizes.push(records.length)
+    expect(sizes).toEqual([500, 500, 200])
+  })
+
   it('takes resources one by one, and none twice that has an id', async () => {
     const view = resourceView({ name: 'v', resource: 'Patient', select: [{ column: [column('id', 'id')] }] })
     const { pages } = viewStream(view, async function* () {
