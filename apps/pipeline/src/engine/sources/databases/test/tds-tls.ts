@@ -19,8 +19,9 @@ export function tlsInTds(socket: Socket, certificate: { key: string | Buffer; ce
   })
   socket.on('close', () => tunnel.destroy())
   socket.on('data', (bytes: Buffer) => {
+    if (!inside) return void tunnel.push(bytes)
     held = Buffer.concat([held, bytes])
-    while (inside && held[0] === kinds.preLogin && held.length >= held.readUInt16BE(2)) {
+    while (held[0] === kinds.preLogin && held.length >= held.readUInt16BE(2)) {
       tunnel.push(held.subarray(header, held.readUInt16BE(2)))
       held = held.subarray(held.readUInt16BE(2))
     }
@@ -28,7 +29,6 @@ export function tlsInTds(socket: Socket, certificate: { key: string | Buffer; ce
     if (held.length === 0 || held[0] === kinds.preLogin) return
     inside = false
     tunnel.push(held)
-    held = Buffer.alloc(0)
   })
   return new TLSSocket(tunnel, { isServer: true, ...certificate })
 }
