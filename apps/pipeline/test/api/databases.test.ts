@@ -135,12 +135,17 @@ describe('a pipeline from PostgreSQL', () => {
   it('is tried with the stored password where it is absent, and only at its own address', async () => {
     const id = await create({ sqlQuery: 'select 1' })
     const { password: _, ...known } = jdbcSource
-    const test = (changes: object) => owner.post('/data-pipelines/test-connection').send(body({ id, ...changes }))
+    const test = (changes: object) =>
+      owner.post('/data-pipelines/test-connection').send(body({ id, sqlQuery: 'select 1', ...changes }))
     expect((await test({ jdbcSource: known }).expect(200)).body.status).toBe('OK')
     const { body: away } = await test({ jdbcSource: { ...known, hostname: 'localhost' } }).expect(422)
     expect(away.errors[0].pointer).toBe('/jdbcSource/password')
     const { body: without } = await test({ id: undefined, jdbcSource: known }).expect(200)
-    expect(without).toMatchObject({ status: 'ERROR', errorCode: 'AUTHENTICATION_FAILED' })
+    expect(without).toMatchObject({
+      status: 'ERROR',
+      errorCode: 'AUTHENTICATION_FAILED',
+      message: expect.stringContaining('no password is given'),
+    })
   })
 })
 
@@ -170,7 +175,12 @@ describe('a look-up', () => {
 
 describe('a connection test', () => {
   const test = async (changes: object) =>
-    (await owner.post('/data-pipelines/test-connection').send(body(changes)).expect(200)).body
+    (
+      await owner
+        .post('/data-pipelines/test-connection')
+        .send(body({ sqlQuery: 'select 1', ...changes }))
+        .expect(200)
+    ).body
 
   it('answers with what the database says when it refuses', async () => {
     const wrong = await test({ jdbcSource: { ...jdbcSource, password: 'wrong password' } })
@@ -191,6 +201,19 @@ describe('a connection test', () => {
     ['that does not exist', 'db.invalid', 'HOST_UNKNOWN'],
   ])('connects to no address %s', async (_what, hostname, errorCode) => {
     expect(await test({ jdbcSource: { ...jdbcSource, hostname } })).toMatchObject({ status: 'ERROR', errorCode })
+  })
+
+  it.each([
+    ['/sqlQuery', {}],
+    ['/sqlQuery', { tables: [] }],
+    ['/sqlQuery', { sqlQuery: ' ' }],
+    ['/tables', { sqlQuery: 'select 1', tables: [{ name: 'cases' }] }],
+    ['/tables/1', { tables: [{ name: 'cases' }, { name: 'many' }] }],
+  ])('refuses what could not be saved: %s of %j', async (pointer, changes) => {
+    for (const path of ['test-connection', 'preview']) {
+      const { body: refused } = await owner.post(`/data-pipelines/${path}`).send(body(changes)).expect(422)
+      expect(refused.errors).toMatchObject([{ pointer }])
+    }
   })
 
   it('is for what can be connected to', async () => {

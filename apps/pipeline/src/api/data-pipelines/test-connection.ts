@@ -22,9 +22,10 @@ const testing = fewAtOnceEach({
 
 /** Tries a source that may not be saved yet. */
 export async function testSource(input: Unsaved): Promise<ResultEnvelope> {
-  const { checkConnection } = kindOf(input.body.type)
-  if (!checkConnection) throw nothingToReach()
-  checkConnection(input.body)
+  const kind = kindOf(input.body.type)
+  if (!kind.checkConnection) throw nothingToReach()
+  // What cannot be saved or previewed is not said to be well.
+  kind.check(input.body)
   return test(input, await readingOf(input))
 }
 
@@ -40,7 +41,7 @@ async function test(
   reading: Reading,
 ): Promise<ResultEnvelope> {
   const { sources, caller, request } = input
-  const system = systems[reading.type as KnownType]
+  const system = whoAnswers(reading.type as KnownType)
   const late = () => ({
     code: 'CONNECTION_TIMEOUT',
     message: `${system} did not answer in full within ${longest / 1000} seconds.`,
@@ -57,6 +58,9 @@ async function test(
     return { ...answered, status: 'OK', errorCode: 'OK', message: `${system} answers, and takes these credentials.` }
   return { ...answered, status: 'ERROR', errorCode: wrong.code, message: wrong.message.slice(0, 2000) }
 }
+
+/** A system by its name. Some types are of more than one: one of them is at the address. */
+export const whoAnswers = (type: KnownType): string => systems[type].replace(' and ', ' or ')
 
 const nothingToReach = () =>
   problems.refused('/type', 'Such a pipeline loads a file that is uploaded: there is nothing to connect to.')

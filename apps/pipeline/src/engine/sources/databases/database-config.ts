@@ -38,6 +38,8 @@ export type Connectable = (host: string, port: number) => Promise<readonly Resol
 export interface DatabaseLimits {
   /** For one address to answer at all. */
   connect: number
+  /** From an open connection to the first byte, of a server that speaks first. */
+  greeting: number
   /** From an open connection to being signed in. */
   signIn: number
   /** Without anything from the database before the first row: a query may have much to sort. */
@@ -51,6 +53,7 @@ export interface DatabaseLimits {
 
 export const databaseLimits: DatabaseLimits = {
   connect: 10_000,
+  greeting: 10_000,
   signIn: 30_000,
   firstRow: 60 * 60_000,
   silence: 10 * 60_000,

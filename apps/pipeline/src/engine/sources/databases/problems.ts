@@ -26,7 +26,9 @@ const sentences: Record<ProblemCode, Sentence> = {
   CERTIFICATE_NOT_TRUSTED: (config) =>
     `The certificate of ${at(config)} is not trusted. Give the server one that is valid for its name, or choose to trust the server’s certificate.`,
   AUTHENTICATION_FAILED: (config, engine) =>
-    `${engine} at ${at(config)} refuses user "${config.username}". Check the username, the password, and that this user may come from this server.`,
+    config.password === ''
+      ? `${engine} at ${at(config)} refuses user "${config.username}", for whom no password is given. Give the password, and check the username.`
+      : `${engine} at ${at(config)} refuses user "${config.username}". Check the username, the password, and that this user may come from this server.`,
   DATABASE_MISSING: ({ database, ...config }, engine) =>
     `${engine} at ${config.host} has no ${engine === 'Oracle' ? 'service' : 'database'} "${database}" for user "${config.username}". Check its name.`,
   PERMISSION_DENIED: ({ username }) =>

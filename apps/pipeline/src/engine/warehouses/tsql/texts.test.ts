@@ -116,6 +116,7 @@ describe('a query in T-SQL', () => {
     'select 1 union all select 2 except select 3',
     'with a as (select 1 as n), b as (select n from a) select [update], "drop", \'exec\' from b order by n',
     'select * from a inner merge join b on a.x = b.x option (maxrecursion 0)',
+    'select next, [value], predict from a -- predict(\n where openxml_rows = 1',
     'select (select max(n) from b) as n, case when 1 = 1 then 2 end from a offset 0 rows',
   ])('may be %s', (text) => {
     expect(() => demandOneQuery(text)).not.toThrow()

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Connection, createConnection, type PrepareStatementInfo } from 'mysql2'
-import type { StoredType } from '../../source.ts'
+import { SourceProblem, type StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
 import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
 import { openSocket } from '../sockets.ts'
@@ -36,6 +36,7 @@ async function open(access: Access): Promise<Session> {
     connectTimeout: access.limits.signIn,
   })
   const session = new MysqlSession(connection, socket, watched(connection, access))
+  using _greeting = greetingOf(socket, access)
   try {
     await session.begin()
   } catch (error) {
@@ -43,6 +44,16 @@ async function open(access: Access): Promise<Session> {
     throw error
   }
   return session
+}
+
+/** MySQL speaks first, and others that listen at a port do not: where nothing comes, both would wait for each other. */
+function greetingOf(socket: Socket, { config: { host, port }, limits }: Access): Disposable {
+  const timer = setTimeout(() => {
+    if (socket.bytesRead > 0) return
+    const silent = `${host}, port ${port} accepts connections and says nothing, where MySQL or MariaDB would speak first. Check the type and the port.`
+    socket.destroy(new SourceProblem('CONNECTION_TIMEOUT', silent))
+  }, limits.greeting)
+  return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
 /** What comes is counted, on the near side of TLS where there is TLS. */

@@ -55,7 +55,8 @@ export function explainMysql(error: unknown, { username }: DatabaseConfig): Expl
   // MariaDB tells a user of another database that they have none of this name: the same words for both.
   if (code === undefined || !/^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION|TABLE)/.test(code))
     return code && { code }
-  return { code, detail: message.replace(`'${username}'`, 'this user') }
+  const user = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
+  return { code, detail: message.replace(user, 'this user') }
 }
 
 /** The server's errors have a number, whether the driver has a name for it or not; most of the driver's own have a name. */

@@ -4,6 +4,7 @@ import type { StoredType } from '../../source.ts'
 import type { Note, Statement } from '../protocol.ts'
 import type { Access, DescribedColumn, Engine, Session } from '../session.ts'
 import type { TupleSink } from '../tuple-sink.ts'
+import { longestRows, OracleArrivals } from './arrivals.ts'
 import { columnOf, fetchAs, type OracleField } from './columns.ts'
 import { connectString } from './connect-string.ts'
 import { pinNetwork } from './pinned-network.ts'
@@ -22,39 +23,44 @@ async function open(access: Access): Promise<Session> {
   const { config, limits } = access
   const connect = connectString(config, limits)
   pinNetwork(access)
-  const connection = await oracledb.getConnection({
+  const arrivals = new OracleArrivals(access)
+  const signIn = {
     user: config.username,
     password: config.password,
     connectString: connect,
     sslServerDNMatch: !config.trustServerCertificate,
-  })
-  const session = new OracleSession(connection)
+  }
+  const connection = await arrivals.ask(() => oracledb.getConnection(signIn))
+  arrivals.signedIn()
+  const session = new OracleSession(connection, arrivals)
   if (config.ssl && config.trustServerCertificate)
     session.notes.push({
       level: 'WARN',
       message: 'Oracle’s driver always checks who signed the certificate; only its name is left unchecked.',
     })
-  await connection.execute(sessionSettings)
-  await connection.execute('set transaction read only')
+  await arrivals.ask(() => connection.execute(sessionSettings))
+  await arrivals.ask(() => connection.execute('set transaction read only'))
   return session
 }
 
 class OracleSession implements Session {
   readonly notes: Note[] = []
   readonly #connection: oracledb.Connection
+  readonly #arrivals: OracleArrivals
   #text = ''
   #columns: OracleField[] = []
   #received = 0
 
-  constructor(connection: oracledb.Connection) {
+  constructor(connection: oracledb.Connection, arrivals: OracleArrivals) {
     this.#connection = connection
+    this.#arrivals = arrivals
   }
 
   received = (): number => this.#received
 
   async describe(statement: Statement): Promise<{ columns: DescribedColumn[]; notes: Note[] }> {
     this.#text = statementText(statement, quoted)
-    const { metaData, statementType } = await this.#connection.getStatementInfo(this.#text)
+    const { metaData, statementType } = await this.#arrivals.ask(() => this.#connection.getStatementInfo(this.#text))
     if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new NotAllowed()
     this.#columns = metaData
     return { columns: metaData.map((column) => ({ label: column.name, ...columnOf(column) })), notes: [] }
@@ -64,19 +70,26 @@ class OracleSession implements Session {
     const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
     const atOnce = rowsAtOnce(this.#columns)
-    const { resultSet } = await this.#connection.execute<unknown[]>(this.#text, [], {
+    const options = {
       resultSet: true,
       outFormat: oracledb.OUT_FORMAT_ARRAY,
       fetchArraySize: atOnce,
       prefetchRows: atOnce,
       fetchTypeHandler: fetchAs,
-    })
+    }
+    const asked = () => this.#connection.execute<unknown[]>(this.#text, [], options)
+    const { resultSet } = await this.#arrivals.ask(asked, longestRows)
+    const rows = {
+      getRows: (most: number) => this.#arrivals.ask(() => resultSet!.getRows(most), longestRows),
+      close: () => resultSet!.close(),
+    }
     // The driver keeps its socket to itself, so what counts as received are rows.
-    await readRows(resultSet!, this.#columns, encoder, sink, (rows) => (this.#received += rows))
+    await readRows(rows, this.#columns, encoder, sink, (rows) => (this.#received += rows))
     return []
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#arrivals[Symbol.dispose]()
     await this.#connection.close({ drop: true }).catch(() => {})
   }
 }

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'pg'
 import { RowEncoder } from '@sluice/tuples'
-import type { StoredType } from '../../source.ts'
+import { SourceProblem, type StoredType } from '../../source.ts'
+import type { DatabaseConfig } from '../database-config.ts'
 import { Describe } from '../postgres/describe.ts'
 import { signIn } from '../postgres/sign-in.ts'
 import { embedded } from '../postgres/statements.ts'
@@ -33,9 +34,20 @@ const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 async function open(access: Access): Promise<Session> {
   const arrivals = new RedshiftArrivals(access.config, redshift.name)
   const { client, socket } = await signIn(access, arrivals, async (opened) => {
+    await demandRedshift(opened, access.config)
     for (const statement of opening) await opened.query(statement)
   })
   return new RedshiftSession(client, socket, arrivals)
+}
+
+/** PostgreSQL answers all of this too, and would be read slowly, and as having none of its own types. */
+async function demandRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
+  const { rows } = await client.query<{ version: string }>('select version() as version')
+  if (/redshift/i.test(rows[0]?.version ?? '')) return
+  throw new SourceProblem(
+    'OTHER_PROTOCOL',
+    `${host}, port ${port} is PostgreSQL, not Amazon Redshift. Choose the type SQL_DATABASE_D.`,
+  )
 }
 
 /** Rows come by a cursor: Redshift copies to no client, and sends a whole result at once to whoever asks for it plainly. */

@@ -5,12 +5,16 @@ import { inPackets, kinds, messagesOf } from '../../../../../test/tds/packets.ts
 import { tdsStandIn } from '../../../../../test/tds/stand-in.ts'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { databaseSource, tryDatabase } from '../database-source.ts'
+import { selfSigned } from './certificate.ts'
 import { rawServers, somewhere } from './raw-servers.ts'
 import { here, listener } from './reading.ts'
+import { tlsInTds } from './tds-tls.ts'
 
 const never = new AbortController().signal
 const mega = 1024 * 1024
 const preLogin = Buffer.from([0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xff, 16, 0, 0, 0, 0, 0, 2])
+/** The same, but that all is to be encrypted. */
+const encrypted = Buffer.from([...preLogin.subarray(0, -1), 1])
 
 /** A packet that says of no message that it ends. */
 function unending(payload: Buffer): Buffer {
@@ -33,12 +37,18 @@ function piece(bytes: number): Buffer {
 
 describe('a SQL Server that means harm', () => {
   const serve = rawServers()
-  const config = (port: number): DatabaseConfig => ({ ...somewhere, kind: 'sql-server', port, password: '' })
-  const tried = (port: number, limits = databaseLimits) =>
-    tryDatabase(config(port), here, never, limits).catch((error: unknown) => error)
+  const config = (port: number): DatabaseConfig => ({
+    ...somewhere,
+    kind: 'sql-server',
+    port,
+    password: '',
+    trustServerCertificate: true,
+  })
+  const tried = (port: number, changes: Partial<DatabaseConfig> = {}, limits = databaseLimits) =>
+    tryDatabase({ ...config(port), ...changes }, here, never, limits).catch((error: unknown) => error)
 
   /** Lets anybody in, and answers the first query with `begin`, and then with `more` for as long as somebody reads. */
-  async function flood(begin: Buffer, more: Buffer) {
+  async function flood(begin: Buffer, more: Buffer, certificate?: ReturnType<typeof selfSigned>) {
     const sent = { bytes: 0 }
     const pour = (socket: Socket): void => {
       while (!socket.destroyed) {
@@ -58,20 +68,33 @@ describe('a SQL Server that means harm', () => {
         }
       }
     }
-    const port = await serve((socket) => void answer(socket).catch(() => {}))
+    const port = await serve((socket) => {
+      if (!certificate) return void answer(socket).catch(() => {})
+      socket.once('data', () => {
+        socket.write(inPackets(encrypted))
+        const secured = tlsInTds(socket, certificate).on('error', () => {})
+        void answer(secured).catch(() => {})
+      })
+    })
     return { port, sent }
   }
 
-  it('is left when a value that comes in pieces has no end', async () => {
-    const { port, sent } = await flood(Buffer.concat([columns, row]), unending(piece(16_000)))
-    expect(await tried(port)).toMatchObject({
-      name: 'SourceProblem',
-      code: 'MESSAGE_TOO_LONG',
-      message: expect.stringContaining(`SQL Server at source.example, port ${port} sends more than 64 MB`),
-    })
-    expect(sent.bytes).toBeGreaterThan(60 * mega)
-    expect(sent.bytes).toBeLessThan(100 * mega)
-  }, 60_000)
+  it.each([false, true])(
+    'is left when a value that comes in pieces has no end (TLS %s)',
+    async (ssl) => {
+      const certificate = ssl ? selfSigned() : undefined
+      if (ssl && !certificate) return console.warn('openssl is not installed')
+      const { port, sent } = await flood(Buffer.concat([columns, row]), unending(piece(16_000)), certificate)
+      expect(await tried(port, { ssl })).toMatchObject({
+        name: 'SourceProblem',
+        code: 'MESSAGE_TOO_LONG',
+        message: expect.stringContaining(`SQL Server at source.example, port ${port} sends more than 64 MB`),
+      })
+      expect(sent.bytes).toBeGreaterThan(60 * mega)
+      expect(sent.bytes).toBeLessThan(100 * mega)
+    },
+    60_000,
+  )
 
   it('is left when the rows of a small answer, or what it warns of, have no end', async () => {
     const whole = Buffer.concat([row, piece(15_000), Buffer.alloc(4)])
@@ -105,7 +128,7 @@ describe('a SQL Server that means harm', () => {
 
   it('is left when it lets somebody in, and then says nothing', async () => {
     await using server = await tdsStandIn({ answer: () => new Promise(() => {}) })
-    expect(await tried(server.port, { ...databaseLimits, silence: 300 })).toMatchObject({
+    expect(await tried(server.port, {}, { ...databaseLimits, silence: 300 })).toMatchObject({
       name: 'SourceProblem',
       code: 'SOURCE_SILENT',
     })

@@ -100,6 +100,20 @@ describe('a server that means harm', () => {
     expect(sent.bytes).toBeLessThan(40 * mega)
   })
 
+  it('is left when it sends without end before anybody is signed in (Oracle)', async () => {
+    let sent = { bytes: 0 }
+    // Each asks for the first packet once more.
+    const again = Buffer.concat(Array.from({ length: 8_192 }, () => Buffer.from('000800000b000000', 'hex')))
+    const port = await serve((socket) => {
+      socket.once('data', () => {
+        socket.resume()
+        sent = flood(socket, () => again)
+      })
+    })
+    expect(await tried({ kind: 'oracle', port })).toMatchObject({ name: 'SourceProblem', code: 'OTHER_PROTOCOL' })
+    expect(sent.bytes).toBeLessThan(64 * mega)
+  })
+
   it.each([false, true])('is left when it begins a message of 2 GB (PostgreSQL, TLS %s)', async (ssl) => {
     const certificate = selfSigned()
     if (ssl && !certificate) return console.warn('openssl is not installed')

@@ -52,6 +52,26 @@ describe('an error while a database is read', () => {
     expect(told('x'.repeat(490) + password)).not.toContain('two')
   })
 
+  it('says of a refused sign-in that no password was given, when none was', () => {
+    const told = (password: string) =>
+      databaseProblem({ code: 'AUTHENTICATION_FAILED' }, { ...config, password }, 'PostgreSQL').message
+    expect(told('')).toContain('refuses user "reader", for whom no password is given. Give the password')
+    expect(told('some')).toContain('Check the username, the password')
+  })
+
+  it.each([
+    [
+      "SELECT command denied to user 'reader'@'localhost' for table `shop`.`cases`",
+      'SELECT command denied to this user for table `shop`.`cases`',
+    ],
+    ["Unknown column 'reader' in 'SELECT'", "Unknown column 'reader' in 'SELECT'"],
+  ])('calls the user of MySQL “this user”, and nothing else: %s', async (message, told) => {
+    const error = Object.assign(new Error(message), { code: 'ER_TABLEACCESS_DENIED_ERROR', errno: 1142 })
+    const explanation = await explain('mysql', error)
+    expect(explanation?.message).toMatch(/ It says: /)
+    expect(explanation?.message.split(' It says: ')[1]).toBe(told)
+  })
+
   it('is told as a bug with its stack, and without the password', () => {
     const told = toldAsBug(new TypeError(`no a-password-of-somebody`), config)
     expect(told.stack).toContain('problems.test')

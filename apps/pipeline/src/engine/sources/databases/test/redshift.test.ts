@@ -66,6 +66,14 @@ function configFor(database: string, changes: Partial<DatabaseConfig> = {}): Dat
     return { ...heard, ...loaded }
   }
 
+  it('is not PostgreSQL', async () => {
+    const error = await tryDatabase(configFor('postgres', { query: 'select 1' }), here, never).catch((thrown) => thrown)
+    expect(error).toMatchObject({
+      code: 'OTHER_PROTOCOL',
+      message: expect.stringContaining('is PostgreSQL, not Amazon Redshift. Choose the type SQL_DATABASE_D.'),
+    })
+  })
+
   it('keeps every type', async () => {
     await source.query(`
       create table every_type (

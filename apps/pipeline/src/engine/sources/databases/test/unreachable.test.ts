@@ -34,6 +34,18 @@ describe('a database that cannot be reached', () => {
     expect(await problem({ kind, port: await serve((socket) => socket.end()) })).toBe('CONNECTION_CLOSED')
   })
 
+  it('says nothing where MySQL would greet: it may be something else', async () => {
+    const port = await serve(() => {})
+    const config = { ...somewhere, kind: 'mysql' as const, port }
+    const began = performance.now()
+    const error = await tryDatabase(config, here, never, { ...databaseLimits, greeting: 300 }).catch((thrown) => thrown)
+    expect(error).toMatchObject({
+      code: 'CONNECTION_TIMEOUT',
+      message: expect.stringContaining('Check the type and the port.'),
+    })
+    expect(performance.now() - began).toBeLessThan(databaseLimits.signIn / 2)
+  })
+
   it.each<[DatabaseKind, string[]]>([
     ['postgres', ['OTHER_PROTOCOL']],
     // What it takes for the beginning of a long packet never ends.
