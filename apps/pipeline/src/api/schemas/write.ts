@@ -4,6 +4,7 @@ import type { Writing } from '@sluice/records'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
+import { describedKind } from '../../engine/warehouses/kinds.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import { firstNames, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -33,7 +34,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
       throw problems.refused(
         '/providerSchema',
-        `${body.providerSchema} is not set up here: use ${kinds.map((kind) => whatItIs[kind] ?? kind).join(' or ')}.`,
+        `${describedKind(body.providerSchema)} is not set up here: use ${kinds.map((kind) => whatItIs[kind] ?? kind).join(' or ')}.`,
       )
     }
     await checkSharingTargets(body.access, input)

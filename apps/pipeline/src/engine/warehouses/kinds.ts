@@ -30,6 +30,9 @@ const names: Record<Kind, string> = {
 
 export const nameOf = (kind: Kind): string => names[kind]
 
+/** Of whoever names a kind that is not set up: what it is, and what an operator sets. */
+export const describedKind = (kind: Exclude<Kind, 'NA'>): string => `${kind} (${names[kind]}, ${settings[kind]})`
+
 /** Said of a schema whose warehouse cannot be used here. */
 export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
   if (kind === 'NA')
