@@ -13,6 +13,7 @@ const guarded = table.filter(([, { guard }]) => guard !== 'anyone')
 const byRole = table.filter(([, { guard }]) => Array.isArray(guard))
 const withId = byRole.filter(([, { path }]) => path.includes(':uid'))
 const withBody = table.filter(([, { body }]) => body)
+const withoutQuery = table.filter(([, { query }]) => !query)
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>
@@ -65,6 +66,17 @@ describe.each(table)('%s', (id, signature) => {
     const { uid } = await good[id]!()
     const { body } = await service.http.patch(`/api/v1${at(signature, uid)}`).expect(405)
     expect(body.code).toBe('method-not-allowed')
+  })
+})
+
+describe.each(withoutQuery)('%s', (id, signature) => {
+  it('refuses a parameter that nobody reads', async () => {
+    const { uid, params, body, by } = await good[id]!()
+    const caller = by ?? (await rightful(signature))
+    const answer = await caller[signature.method](`${at(signature, uid, params)}?colour=red`)
+      .send(body)
+      .expect(400)
+    expect(answer.body.errors).toEqual([{ pointer: '/colour', detail: 'is not known here' }])
   })
 })
 

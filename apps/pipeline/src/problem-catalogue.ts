@@ -6,7 +6,8 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_ACCESS_DENIED: "The warehouse does not take the password of the client's role: an operator's business.",
   WAREHOUSE_FORBIDDEN: "The client's role in the warehouse may not do this.",
   WAREHOUSE_MISSING: "The client's database is not in the warehouse.",
-  WAREHOUSE_NOT_SET_UP: "The schema's warehouse is of a kind that this installation does not have.",
+  WAREHOUSE_NOT_SET_UP:
+    "The schema's warehouse is of a kind that this installation does not have. Making such a schema is `refused` instead.",
   WAREHOUSE_NOT_OURS: 'A database or role of that name was made by something else.',
   WAREHOUSE_OUTDATED: "The client's database is older or newer than this version of the service.",
   SCHEMA_MISSING: 'The schema is not in the warehouse.',

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals'
+import { checker } from '@sluice/contracts'
 import { openapi } from '@sluice/http'
 import { operations } from '../src/api/operations.ts'
 import { info } from '../src/info.ts'
@@ -10,4 +11,13 @@ it('the reference names every group of operations in words, says what it is abou
   }
   const nouns = new Set(operations.map(({ signature }) => signature.id.split('.')[0]!))
   expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
+})
+
+it('the reference says which bodies may be left out: those that may be empty', () => {
+  const { paths } = openapi(operations, info)
+  for (const { signature } of operations) {
+    if (!signature.body) continue
+    const { requestBody } = paths[signature.path.replaceAll(/:(\w+)/g, '{$1}')][signature.method]
+    expect([signature.id, requestBody.required]).toEqual([signature.id, 'violations' in checker(signature.body)({})])
+  }
 })

@@ -47,6 +47,11 @@ export type PagingRequest = TypeOf<typeof PagingRequest>
 export const SearchRequest = contract('SearchRequest', Type.Object({ ...search, paging: PagingRequest }, closed))
 export type SearchRequest = TypeOf<typeof SearchRequest>
 
+const Locale = Type.String({ maxLength: 35, examples: ['fr'] })
+
+/** What an operation without parameters of its own takes: the language of display names. */
+export const PlainQuery = contract('PlainQuery', Type.Object({ locale: Type.Optional(Locale) }, closed))
+
 /** The same search as query parameters. */
 export const ListQuery = contract(
   'ListQuery',
@@ -58,7 +63,7 @@ export const ListQuery = contract(
       after: Type.Optional(After),
       paging: Type.Optional(Type.Boolean()),
       total: Type.Optional(Type.Boolean()),
-      locale: Type.Optional(Type.String({ maxLength: 35, examples: ['fr'] })),
+      locale: Type.Optional(Locale),
     },
     closed,
   ),

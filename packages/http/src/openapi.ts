@@ -46,7 +46,9 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
         ...(Array.isArray(signature.guard) && { 'x-roles': signature.guard }),
         ...((signature.guard === 'in-person' || signature.inPerson) && { 'x-in-person': true }),
         parameters: [...pathParameters(path), ...queryParameters(signature.query, ref), ...headerParameters(signature)],
-        ...(signature.body && { requestBody: { required: true, content: content(signature.body) } }),
+        ...(signature.body && {
+          requestBody: { required: !mayBeLeftOut(signature.body), content: content(signature.body) },
+        }),
         ...(signature.upload && {
           requestBody: {
             required: true,
@@ -136,6 +138,10 @@ function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
     schema: ref(schema),
   }))
 }
+
+/** Where nothing is demanded, no body is read as `{}`. */
+const mayBeLeftOut = ({ type, oneOf, required = [], minProperties = 0 }: Json): boolean =>
+  type === 'object' && !oneOf && required.length === 0 && minProperties === 0
 
 /** The file itself, or a form with the file at its end. */
 function uploadOf({ form }: Signature, ref: (contract: Json) => Json): Json {

@@ -1,6 +1,6 @@
 import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
-import { checker, holds, type Guard, type Signature } from '@sluice/contracts'
+import { checker, holds, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
 import { Answer, Redirect, versionOf } from './answer.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
@@ -41,10 +41,13 @@ export function router<Context>(
   return routes
 }
 
+/** Of operations without a query: a parameter that nobody reads would be left out without a word, as `?mode=INCREMENTAL` of a run. */
+const checkPlainQuery = checker(PlainQuery, 'query')
+
 function answerer<Context>(operation: Operation<Context>, surroundings: Surroundings<Context>) {
   const { authenticate, run } = surroundings
   const { signature } = operation
-  const checkQuery = signature.query && checker(signature.query, 'query')
+  const checkQuery = signature.query ? checker(signature.query, 'query') : checkPlainQuery
   const checkBody = signature.body && checker(signature.body)
 
   return async (request: Request, response: Response) => {
@@ -53,11 +56,12 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
     response.locals.caller = caller
     authorize(signature, caller)
 
+    const query = demand(checkQuery, withoutNul(request.query))
     const facts = factsOf(request, response)
     const input = {
       caller,
       params: request.params as Record<string, string>,
-      query: checkQuery && demand(checkQuery, withoutNul(request.query)),
+      query: signature.query && query,
       body: checkBody && demand(checkBody, bodyOf(request)),
       request: facts,
     }

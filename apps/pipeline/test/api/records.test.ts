@@ -207,7 +207,12 @@ describe('schemas', () => {
       .post('/schemas')
       .send(schemaBody({ providerSchema: 'WAREHOUSE_A' }))
       .expect(422)
-    expect(pointers(body)).toEqual(['/providerSchema'])
+    expect(body.errors).toEqual([
+      {
+        pointer: '/providerSchema',
+        detail: expect.stringMatching(/^WAREHOUSE_A \(Redshift, REDSHIFT_URL\) is not set up here: use/),
+      },
+    ])
     const none = await newSchema({ providerSchema: 'NA' })
     const refused = await owner.post('/data-pipelines').send(pipelineBody(none)).expect(422)
     expect(pointers(refused.body)).toEqual(['/dataWarehouseTarget/schema/id'])

@@ -87,6 +87,7 @@ describe('A function of AWS Lambda', () => {
       /answers 500 in its envelope.*no database/,
     ],
     ['answers no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /holds no rows: let it answer a list/],
+    ['answers values that are no objects', { body: [1, 2] }, 'EMPTY_SOURCE', /the rejected rows say why/],
     ['answers nothing', { body: 'null' }, 'OTHER_PROTOCOL', /holds no rows/],
     ['gives the same token for ever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /never end/],
     [
@@ -110,12 +111,23 @@ describe('A function of AWS Lambda', () => {
     })
   })
 
+  it('sets rows aside that have not the key that it names, and names it', async () => {
+    says({ body: { rows: [{ id: 1 }], key: ['zz'] } })
+    await expect(open.load()).rejects.toMatchObject({
+      code: 'TOO_MANY_REJECTED_ROWS',
+      message: expect.stringContaining('has no value in "zz"'),
+    })
+  })
+
   it('is found by its name and version in a region, and where there is no region a sentence says so', async () => {
     const place = { url: open.server.url, functionName: 'people', qualifier: 'live' }
     const tried = (functionSource: object) =>
       open.sources.test(open.reading({ settings: { type: 'FUNCTION', functionSource } }), open.never)
     expect(await tried({ ...place, region: 'EU_WEST_1' })).toBeUndefined()
-    expect(await tried({ ...place, region: 'EU_WEST_1', qualifier: 'old' })).toMatchObject({ code: 'NOT_FOUND' })
+    expect(await tried({ ...place, region: 'EU_WEST_1', qualifier: 'old' })).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringMatching(/^The function "people" is not at 127\.0\.0\.1:\d+, or/),
+    })
     expect(await tried({ ...place, region: 'DEFAULT' })).toMatchObject({ code: 'REGION_MISSING' })
   })
 

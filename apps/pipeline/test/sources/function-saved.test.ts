@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
-import { invoked } from './function.scene.ts'
+import { addressed, invoked } from './function.scene.ts'
 import { account, key } from './function-server.ts'
 
 let service: Service
@@ -62,5 +62,18 @@ describe('a function of AWS Lambda', () => {
     }
     expect(await refused({ ...place(), authToken: 'a-token' })).toEqual(['/functionSource/authToken'])
     expect(await refused({ url: standIn.server.url, ...key })).toEqual(['/functionSource/accessKey'])
+  })
+})
+
+describe('a function behind an address', () => {
+  it('is missed in a sentence that is about the address', async () => {
+    const { server } = await addressed()
+    await using _server = server
+    const functionSource = { url: `${server.url}/api/nobody`, authToken: 'a-token' }
+    const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })
+    expect(body).toMatchObject({
+      status: 'ERROR',
+      message: expect.stringMatching(/^The function at 127\.0\.0\.1:\d+ has nothing at this address \(404\): check/),
+    })
   })
 })

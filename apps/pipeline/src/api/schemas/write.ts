@@ -5,6 +5,7 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
+import { describedWarehouse } from '../../warehouse-products.ts'
 import { firstNames, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
@@ -33,7 +34,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
       throw problems.refused(
         '/providerSchema',
-        `${body.providerSchema} is not set up here: use ${kinds.map((kind) => whatItIs[kind] ?? kind).join(' or ')}.`,
+        `${describedWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => whatItIs[kind] ?? kind).join(' or ')}.`,
       )
     }
     await checkSharingTargets(body.access, input)

@@ -49,5 +49,6 @@ export async function* readOpened(
   // What was written is all that can still fit: what is too much already need not be loaded first.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
-  yield* csvSource.read({ ...options, ...opened.dialect, path: fd, fileName: name }, told, signal)
+  const written = opened.dialect !== undefined
+  yield* csvSource.read({ ...options, ...opened.dialect, path: fd, fileName: name, written }, told, signal)
 }

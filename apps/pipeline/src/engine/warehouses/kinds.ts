@@ -1,4 +1,5 @@
 import type { providerSchemas } from '@sluice/contracts'
+import { warehouseNames, warehouseSettings } from '../../warehouse-products.ts'
 import { WarehouseProblem } from './warehouse.ts'
 
 /** Which warehouse a schema is in, as the wire has it. */
@@ -10,25 +11,7 @@ export const sqlServerKind = 'SQL_DATABASE_A' satisfies Kind
 export const redshiftKind = 'WAREHOUSE_A' satisfies Kind
 export const synapseKind = 'WAREHOUSE_C' satisfies Kind
 
-/** What an operator sets so that schemas can be there. */
-const settings: Record<Exclude<Kind, 'NA'>, string> = {
-  [postgresKind]: 'WAREHOUSE_DATABASE_URL',
-  [clickhouseKind]: 'CLICKHOUSE_URL',
-  [sqlServerKind]: 'SQLSERVER_URL',
-  [redshiftKind]: 'REDSHIFT_URL',
-  [synapseKind]: 'SYNAPSE_URL',
-}
-
-const names: Record<Kind, string> = {
-  SQL_DATABASE_D: 'PostgreSQL',
-  WAREHOUSE_A: 'Redshift',
-  WAREHOUSE_B: 'ClickHouse',
-  WAREHOUSE_C: 'Synapse',
-  SQL_DATABASE_A: 'SQL Server',
-  NA: 'none',
-}
-
-export const nameOf = (kind: Kind): string => names[kind]
+export const nameOf = (kind: Kind): string => warehouseNames[kind]
 
 /** Said of a schema whose warehouse cannot be used here. */
 export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
@@ -39,6 +22,6 @@ export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
     )
   return new WarehouseProblem(
     'WAREHOUSE_NOT_SET_UP',
-    `The schema "${schema}" is in a ${nameOf(kind)} warehouse (${kind}), which is not set up here. An operator has to set ${settings[kind]}; or choose another schema.`,
+    `The schema "${schema}" is in a ${nameOf(kind)} warehouse (${kind}), which is not set up here. An operator has to set ${warehouseSettings[kind]}; or choose another schema.`,
   )
 }

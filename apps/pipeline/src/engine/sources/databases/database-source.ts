@@ -1,3 +1,4 @@
+import { countOf } from '../count-of.ts'
 import { describeColumns } from '../describe-columns.ts'
 import { type Feed, type Report, type Source, SourceProblem, type StoredType, type TupleChunk } from '../source.ts'
 import { type Connectable, type DatabaseConfig, databaseLimits, type DatabaseLimits } from './database-config.ts'
@@ -48,7 +49,11 @@ async function* readDatabase(
   await using reading = new Reading({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
     const { columns, bytes } = await reading.describe()
-    report.log('INFO', 'LOW', `Read ${table || 'the query'}, ${columns.length} columns: ${describeColumns(columns)}`)
+    report.log(
+      'INFO',
+      'LOW',
+      `Read ${table || 'the query'}, ${countOf(columns.length, 'column')}: ${describeColumns(columns)}`,
+    )
     const size = bytes === undefined ? {} : { size: bytes }
     yield { table, columns, content: { format: 'copy-binary', rows: (types) => reading.rows(types), ...size } }
     reading.next()

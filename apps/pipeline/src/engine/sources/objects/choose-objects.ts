@@ -40,14 +40,18 @@ export async function chooseObjects(choosing: Choosing, signal: AbortSignal): Pr
   }
   const objects: StoredObject[] = []
   let empty = 0
-  for await (const object of matching(choosing, pattern, signal)) {
+  let deeper = false
+  const passedBy = ({ key: other }: StoredObject) => {
+    deeper ||= depth(other) > depth(key)
+  }
+  for await (const object of matching(choosing, pattern, passedBy, signal)) {
     // Folders that consoles make, and marks such as _SUCCESS, hold nothing.
     if (object.size === 0) empty += 1
     else objects.push(object)
     if (objects.length > mostObjects) throw tooMany(key)
     if (enough !== undefined && objects.length >= enough) break
   }
-  if (objects.length === 0) throw none(key, empty)
+  if (objects.length === 0) throw none(key, empty, deeper)
   return { single: false, objects: inOrderOfKeys(objects), empty }
 }
 
@@ -58,6 +62,7 @@ export const inOrderOfKeys = (objects: readonly StoredObject[]): StoredObject[] 
 async function* matching(
   { store, retrying, onPage }: Choosing,
   pattern: KeyPattern,
+  passedBy: (object: StoredObject) => void,
   signal: AbortSignal,
 ): AsyncGenerator<StoredObject, void, void> {
   let listed = 0
@@ -67,6 +72,7 @@ async function* matching(
     let since = performance.now()
     for (const object of page.objects) {
       if (pattern.matches(object.key)) yield object
+      else passedBy(object)
       // Somebody's long pattern and long keys are not to hold up everybody else.
       if (performance.now() - since < longestAtOnce) continue
       await breathe(undefined, { signal }).catch(() => {})
@@ -81,12 +87,19 @@ async function* matching(
   } while (next)
 }
 
-const none = (key: string, empty: number): SourceProblem =>
+const depth = (key: string): number => key.replace(/^\/+/, '').split('/').length
+
+/** What goes through all folders as well: `a/*.csv` is `a/**\/*.csv`. */
+const throughFolders = (key: string): string => key.replace(/[^/]*$/, (last) => `**/${last}`)
+
+const none = (key: string, empty: number, deeper: boolean): SourceProblem =>
   new SourceProblem(
     'NO_OBJECTS',
     empty > 0
       ? `All ${empty} objects that "${key}" fits are empty. The old data stays.`
-      : `No object fits "${key}". Check the key: it begins without a slash, and a folder ends with one. The old data stays.`,
+      : deeper && key.includes('*') && !key.includes('**')
+        ? `No object fits "${key}". \`*\` stays within one folder, and objects lie in folders below: \`${throughFolders(key)}\` goes through all. The old data stays.`
+        : `No object fits "${key}". Check the key: it begins without a slash, and a folder ends with one. The old data stays.`,
   )
 
 const tooMany = (key: string): SourceProblem =>

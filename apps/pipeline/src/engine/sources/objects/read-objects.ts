@@ -1,3 +1,4 @@
+import { countOf } from '../count-of.ts'
 import type { Feed, Report } from '../source.ts'
 import { twoHalves } from '../two-halves.ts'
 import { type Chosen, chooseObjects, inOrderOfKeys } from './choose-objects.ts'
@@ -76,11 +77,7 @@ export async function* readIncrement(
 ): AsyncGenerator<Feed, void, void> {
   const { length: known } = same
   const others = changed.length === 0 ? '' : `, ${changed.length} changed`
-  report.log(
-    'INFO',
-    'LOW',
-    `${fresh.length} objects are new${others}; ${known} are as they were when they were loaded.`,
-  )
+  report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${known} ${are(known)} as when loaded last.`)
   const came = inOrderOfKeys([...fresh, ...changed])
   if (came.length === 0) return
   const counts = new Map<string, number>()
@@ -117,15 +114,18 @@ async function* readOne(
   yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
 }
 
+const are = (amount: number): string => (amount === 1 ? 'is' : 'are')
+const objectsAre = (amount: number): string => `${countOf(amount, 'object')} ${are(amount)}`
+
 function whatFits({ objects, empty }: Chosen, key: string): string {
-  const left = empty > 0 ? `; ${empty} more are empty and left out` : ''
+  const left = empty > 0 ? `; ${empty} more ${are(empty)} empty and left out` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
-  return `${objects.length} objects of ${bytes} bytes in all fit "${key}"${left}.`
+  return `${countOf(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'fits' : 'fit'} "${key}"${left}.`
 }
 
 function tellWhyAnew(before: Loaded, objects: readonly StoredObject[], report: Report): void {
   const { fresh, changed, gone } = whatIsNew(before, objects)
   if (changed.length + gone === 0) return
-  const message = `Since the last load ${changed.length} objects changed, ${gone} are gone and ${fresh.length} are new: all are read, and take the place of the old rows.`
+  const message = `Since the last load ${countOf(changed.length, 'object')} changed, ${gone} ${are(gone)} gone and ${fresh.length} ${are(fresh.length)} new: all are read, and take the place of the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }

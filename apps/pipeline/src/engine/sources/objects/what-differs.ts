@@ -1,3 +1,4 @@
+import { countOf } from '../count-of.ts'
 import { describeColumns } from '../describe-columns.ts'
 import type { FeedColumn } from '../source.ts'
 import { isSame } from './widen-columns.ts'
@@ -27,6 +28,6 @@ export function whatDiffers(
     return said.length > 0 ? [`"${column.label}": ${said.join('; ')}`] : []
   })
   if (notes.length === 0) return undefined
-  const more = notes.length > mostNamed ? `, and ${notes.length - mostNamed} columns more` : ''
+  const more = notes.length > mostNamed ? `, and ${countOf(notes.length - mostNamed, 'column')} more` : ''
   return `The objects differ in their columns. The table has all of them, empty where an object lacks one, and wide enough for all. ${notes.slice(0, mostNamed).join('. ')}${more}.`
 }

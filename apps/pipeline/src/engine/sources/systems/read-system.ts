@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Reading } from '../reading.ts'
+import { countOf } from '../count-of.ts'
 import type { Feed } from '../source.ts'
 import { defaultUploadLimits } from '../files/spool/limits.ts'
 import { pagesThatEnd } from './pages-that-end.ts'
@@ -86,6 +87,8 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
     told,
     signal: asking.signal,
   })
+  const groups = most === undefined ? [] : all.slice(1)
+  if (groups.length > 0) told.log('INFO', 'LOW', groupsLeftOut(target, groups))
   if (several && most === undefined) {
     const contents = stack.use(contentsOf(target, all, directory))
     yield* withCursor(tableFeed(feed(contents)), kept)
@@ -112,6 +115,11 @@ function whyAll(system: System, { settings, cursor }: Reading): string {
     : 'All of it is read this time: the pipeline has other settings than at the last reading.'
 }
 
+const groupsLeftOut = (target: string, groups: readonly { table: TableSpool }[]): string =>
+  `Groups that repeat become tables of their own when this is loaded, and are not shown: ${groups
+    .map(({ table }) => table.name.replace(target, '…'))
+    .join(', ')}.`
+
 const inGroup = (name: string, tables: readonly string[]): boolean =>
   tables.some((table) => name.startsWith(`${table}__`))
 
@@ -133,6 +141,7 @@ async function readStream(
 ): Promise<unknown> {
   let cursor = from
   let held = false
+  let dropped = 0
   let turned = performance.now()
   const ends = pagesThatEnd(system.name)
   for await (const page of stream.pages(from)) {
@@ -145,8 +154,10 @@ async function readStream(
       }
       const fits = told.trying(tables.records + 1, record, () => tables.add(record))
       // The later of two may be the newer one: the next reading has to begin before it.
-      if (fits === false) held = true
-      else brought = true
+      if (fits === false) {
+        held = true
+        dropped += 1
+      } else brought = true
     }
     told.records(tables.records)
     ends(brought)
@@ -154,8 +165,13 @@ async function readStream(
     if (most !== undefined && tables.root.rows > most) break
   }
   tables.flush()
+  // A list that shifts while it is read gives the same record twice; a key that tells nothing apart loses records.
+  if (dropped > 0) told.log('WARN', 'MEDIUM', twice(dropped, tables.shape))
   return cursor
 }
+
+const twice = (dropped: number, { table, key }: RecordTables['shape']): string =>
+  `Left out ${countOf(dropped, 'record')} of ${table} whose key (${key.join(', ')}) an earlier one has: only the first is there.`
 
 function keptIn(cursor: unknown): Kept | undefined {
   const kept = cursor as Kept | null | undefined

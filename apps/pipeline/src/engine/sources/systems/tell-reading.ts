@@ -14,6 +14,8 @@ export interface Told {
   bytes(more: number): void
   /** Records of the stream at hand. */
   records(count: number): void
+  /** Records that were set aside so far. */
+  readonly rejected: number
   /** A sign of life. */
   alive(): void
   /** What adding a record answers, or undefined where the record is bad and was set aside. `number` counts from 1. */
@@ -49,6 +51,9 @@ export function tellReading(report: Report): Told {
       report.progress({ bytesRead })
     },
     records: () => report.progress({ bytesRead }),
+    get rejected() {
+      return rejected.length + more
+    },
     alive: () => report.progress({}),
     trying(number, record, add) {
       try {

@@ -22,13 +22,13 @@ function upload(name: string, bytes: Uint8Array | string) {
 
 /** Reads an upload to its end, as a load does; answers what was reported until then, or until it failed. */
 async function read(file: ReturnType<typeof upload>) {
-  const heard = { rejected: [] as number[], more: 0, chunks: 0, failure: undefined as unknown }
+  const heard = { rejected: [] as number[], more: 0, chunks: 0, said: [] as string[], failure: undefined as unknown }
   const report: Report = {
     progress: () => {},
     reject: ({ line }) => void heard.rejected.push(line),
     rejectMore: (count) => void (heard.more += count),
     startOver: async () => {},
-    log: () => {},
+    log: (_level, _importance, message) => void heard.said.push(message),
   }
   try {
     for await (const { columns, content } of readUpload(file, {}, report, never)) {
@@ -46,6 +46,13 @@ async function read(file: ReturnType<typeof upload>) {
 const good = (count: number) => Array.from({ length: count }, (_, index) => `{"id":${index}}`)
 const bad = (count: number) => Array.from({ length: count }, () => 'broken')
 const first = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
+
+describe('reading an upload that is no delimited text', () => {
+  it('says nothing of an encoding and a delimiter that it does not have', async () => {
+    const { said } = await read(upload('some.ndjson', good(3).join('\n')))
+    expect(said).toContain('Read some.ndjson, 1 column: id SMALLINT')
+  })
+})
 
 describe('reading an upload with rows that do not fit', () => {
   it('reports the first of them and counts the others', async () => {

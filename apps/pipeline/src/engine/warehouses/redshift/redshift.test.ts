@@ -65,7 +65,7 @@ describe('rows for Redshift', () => {
   it.each<[StoredType, string, RegExp]>([
     [{ dataType: 'TEXT' }, 'ü'.repeat(32_768), /column "Column 1" does not fit: the text has 65,536 bytes, and 65,535/],
     [{ dataType: 'DECIMAL' }, '1e18', /more than 18 digits before its point/],
-    [{ dataType: 'DECIMAL' }, 'NaN', /Redshift has no decimal that is not a number/],
+    [{ dataType: 'DECIMAL' }, 'NaN', /Redshift has no decimal that is not a number. Load the column as text/],
   ])('are refused with their column where it cannot hold them: %j', async (stored, value, message) => {
     await expect(csvOf([stored], [[value]])).rejects.toMatchObject({
       code: 'BAD_VALUE',

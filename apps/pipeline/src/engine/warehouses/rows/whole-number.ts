@@ -27,7 +27,9 @@ export function wholeNumber(
   const weight = from.getInt16(at + 2)
   const sign = from.getUint16(at + 4)
   if (sign !== positiveSign && sign !== negativeSign)
-    throw new MisfitCell(`${server} has no decimal that is not a number`)
+    throw new MisfitCell(
+      `${server} has no decimal that is not a number. Load the column as text, or mend it at the source`,
+    )
   // The last digit counts ten to the power of this, once the point is gone.
   const power = (weight - count + 1) * 4 + scale
   const exact = Math.max(0, power) + 4 * count <= exactDigits && power >= 0

@@ -30,7 +30,12 @@ export const bucketAccess = access(
   {
     bucket: Type.Optional(field(Name, 'Bucket', 'Where the objects are.', 'my-bucket')),
     objectKey: Type.Optional(
-      field(Key, 'Object key', 'The older name of key, which counts where both are there.', 'a.csv'),
+      field(
+        Key,
+        'Object key',
+        'Of older clients: kept, and counts for nothing. What is loaded is what key says.',
+        'a.csv',
+      ),
     ),
     region: Type.Optional(field(Name, 'Region', "The bucket's; found out where it is absent.", 'eu-west-1')),
     endpoint: Type.Optional(

@@ -1,3 +1,4 @@
+import { countOf } from '../../count-of.ts'
 import { Misfit } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
 import type { Note } from '../protocol.ts'
@@ -56,7 +57,7 @@ export class RowReader {
         : [
             {
               level: 'WARN',
-              message: `${nulled.zeroDates} dates in "${this.#labels[index]}" have a zero for the year, month or day; they became null.`,
+              message: `${countOf(nulled.zeroDates, 'date')} in "${this.#labels[index]}" with a zero for the year, month or day became null.`,
             },
           ],
     )

@@ -68,9 +68,7 @@ if (missing) console.warn(`Tests of MariaDB as a source are skipped: ${missing}.
     expect(rejected).toEqual([])
     expect(logs).toEqual([
       expect.stringMatching(/^Read every_type, 36 columns: id BIGINT, /),
-      ...['day', 'at', 'fine'].map(
-        (name) => `1 dates in "${name}" have a zero for the year, month or day; they became null.`,
-      ),
+      ...['day', 'at', 'fine'].map((name) => `1 date in "${name}" with a zero for the year, month or day became null.`),
     ])
   })
 

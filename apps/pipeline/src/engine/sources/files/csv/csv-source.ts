@@ -6,6 +6,7 @@ import {
   type ReadColumn,
 } from '@sluice/delimited'
 import { identifiers } from '../../../../identifiers.ts'
+import { countOf } from '../../count-of.ts'
 import { describeColumns } from '../../describe-columns.ts'
 import {
   type Feed,
@@ -25,6 +26,8 @@ export interface CsvConfig extends DelimitedOptions {
   path: string | number
   /** What people call it; messages name it, never the path. */
   fileName: string
+  /** Whether we wrote it ourselves, of something that has neither encoding nor delimiter. */
+  written?: boolean
 }
 
 /**
@@ -39,7 +42,7 @@ export const csvSource: Source<CsvConfig> = {
 
 /** `csvSource.read` within other limits. */
 export async function* readCsv(
-  { path, fileName, ...options }: CsvConfig,
+  { path, fileName, written = false, ...options }: CsvConfig,
   report: Report,
   signal: AbortSignal,
   limits: Limits,
@@ -50,7 +53,7 @@ export async function* readCsv(
   if (first.kind !== 'opened') throw new Error(`The thread said ${first.kind} before it had opened ${fileName}`)
   const { opened } = first
   const columns = feedColumns(opened.columns, opened.names)
-  report.log('INFO', 'LOW', whatWasGuessed(opened, columns, fileName))
+  report.log('INFO', 'LOW', `Read ${fileName}${written ? '' : whatWasGuessed(opened)}, ${whatItHas(columns)}`)
   for (const note of opened.notes) report.log('INFO', 'MEDIUM', note)
   const rows = new CsvRows(thread, opened, report)
   const content = {
@@ -128,6 +131,7 @@ function feedColumns(columns: readonly ReadColumn[], given: readonly (string | u
   }))
 }
 
-function whatWasGuessed({ encoding, guesses }: Opened, columns: readonly FeedColumn[], fileName: string): string {
-  return `Read ${fileName} as ${encoding}, ${guesses}, ${columns.length} columns: ${describeColumns(columns)}`
-}
+const whatWasGuessed = ({ encoding, guesses }: Opened): string => ` as ${encoding}, ${guesses}`
+
+const whatItHas = (columns: readonly FeedColumn[]): string =>
+  `${countOf(columns.length, 'column')}: ${describeColumns(columns)}`

@@ -1,3 +1,4 @@
+import { countOf } from '../../count-of.ts'
 import { describeColumns } from '../../describe-columns.ts'
 import {
   type ColumnProfile,
@@ -91,5 +92,5 @@ async function* tuples(
 function whatWasFound({ columns, rows, rowGroups, codecs, writer }: Inspected, fileName: string): string {
   const groups = rowGroups === 1 ? 'one row group' : `${rowGroups} row groups`
   const compression = codecs.join(', ') || 'nothing'
-  return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${columns.length} columns: ${describeColumns(columns)}`
+  return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${countOf(columns.length, 'column')}: ${describeColumns(columns)}`
 }

@@ -15,7 +15,7 @@ export function changesSuite(
     await store.put('daily/02.csv', 'id,age\n3,7\n')
     await store.put('daily/03.csv', 'name,id\nVardø,4.5\n')
     const { heard } = await loading.load(reading, 'daily', 'INCREMENTAL')
-    expect(heard.logs).toContain('2 objects are new; 1 are as they were when they were loaded.')
+    expect(heard.logs).toContain('2 objects are new; 1 is as when loaded last.')
     expect(heard.logs.join()).not.toContain('daily/01.csv')
     const merged = [
       ['1.0', 'Oslo', null],
@@ -42,7 +42,7 @@ export function changesSuite(
     await store.put('daily/01.csv', 'id,name\n1,Hamar\n')
     await store.remove('daily/02.csv')
     const anew = await loading.load(reading, 'daily', 'INCREMENTAL')
-    expect(anew.heard.logs.join()).toContain('1 objects changed, 1 are gone and 0 are new')
+    expect(anew.heard.logs.join()).toContain('1 object changed, 1 is gone and 0 are new')
     expect(await own()).toEqual([
       ['1.0', 'Hamar', null],
       ['4.5', 'Vardø', null],
@@ -64,7 +64,7 @@ export function changesSuite(
     await store.put('grown/b.csv', 'id,name\n1,b1\n2,other\n3,b3\n')
     await store.put('grown/d.csv', 'id,name\n1,d1\n')
     const { heard } = await loading.load(reading, 'grown', 'INCREMENTAL')
-    expect(heard.logs).toContain('1 objects are new, 1 changed; 2 are as they were when they were loaded.')
+    expect(heard.logs).toContain('1 object is new, 1 changed; 2 are as when loaded last.')
     expect(heard.totals).toMatchObject({ rowsRead: 4 })
     const grown = [...before.filter(([key]) => key !== 'b'), ['b', 'b1'], ['b', 'other'], ['b', 'b3'], ['d', 'd1']]
     expect(await own()).toEqual(grown.toSorted())

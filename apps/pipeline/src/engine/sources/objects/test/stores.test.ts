@@ -219,6 +219,11 @@ describe.each(kindsOfStores)('$name', ({ missing, start, refused, expired, type 
       message: expect.stringContaining('not/there.csv'),
     })
     await expect(loading.load(store.reading('not/*.csv'))).rejects.toMatchObject({ code: 'NO_OBJECTS' })
+    await store.put('folders/of/a.csv', 'id\n1\n')
+    await expect(loading.load(store.reading('folders/*.csv'))).rejects.toMatchObject({
+      code: 'NO_OBJECTS',
+      message: expect.stringContaining('`folders/**/*.csv` goes through all'),
+    })
   })
 
   test('reaches no address that the operator has not opened', async () => {

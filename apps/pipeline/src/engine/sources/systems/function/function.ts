@@ -81,6 +81,9 @@ function pathOf(place: Place): string {
 const whatOf = ({ functionName }: Place): string =>
   functionName === undefined ? 'The function' : `The function "${functionName}"`
 
+/** What may not be there: nobody chose another than what is at the address. */
+const chosenOf = (place: Place) => place.functionName !== undefined && { what: whatOf(place) }
+
 /** One call: the payload of the settings, with which page it is, and the token of the last answer. */
 async function call(
   { http, settings, log }: Asking<Settings>,
@@ -93,7 +96,7 @@ async function call(
       method: 'POST',
       body: { ...payload, page, nextToken: nextToken ?? null },
       repeatable: true,
-      what: whatOf(place),
+      ...chosenOf(place),
     }),
   )
   const failed = headers.get('x-amz-function-error')

@@ -6,7 +6,17 @@ import { type Asked, baseOf, type Connection, type Http, type Query } from './co
 import { downloadInto } from './download.ts'
 import { parseJson } from '../tables/exact-numbers.ts'
 import { longestRest, type Patience, waitFor } from './patience.ts'
-import { notJson, ofNetwork, ofPage, ofStatus, redirectsElsewhere, type Refusal, type Scene } from './refusals.ts'
+import {
+  notJson,
+  ofNetwork,
+  ofPage,
+  ofStatus,
+  redirectsElsewhere,
+  redirectsForEver,
+  redirectsWhatIsSent,
+  type Refusal,
+  type Scene,
+} from './refusals.ts'
 import { wordsWithout } from '../../../words-without.ts'
 
 export interface HttpParts {
@@ -109,8 +119,12 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
       const next = URL.canParse(to, at.href) ? new URL(to, at) : undefined
       // The port counts: behind another one is somebody else. From http to https, both by their usual ports, the host is the same.
       const safer = next && (next.protocol === at.protocol || next.protocol === 'https:')
-      if (!next || !safer || next.host !== at.host || hops === mostRedirects || method !== 'GET')
+      if (!next || next.host !== at.host)
         throw new Refused(redirectsElsewhere(next ? next.host : 'no address', scene(asked)))
+      if (!safer) throw new Refused(redirectsElsewhere(next.origin, scene(asked)))
+      // What follows the question mark may be a secret of theirs.
+      if (method !== 'GET') throw new Refused(redirectsWhatIsSent(words(next.origin + next.pathname), scene(asked)))
+      if (hops === mostRedirects) throw new Refused(redirectsForEver(scene(asked)))
       at = next
     }
   }

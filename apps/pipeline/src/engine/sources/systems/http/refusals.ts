@@ -46,6 +46,7 @@ export function ofStatus(status: number, headers: Headers, text: string, scene: 
   const said = saidIn(text)
   const says = said ? ` It says: ${words(said)}` : ''
   const at = `${system} at ${host}`
+  const who = beginsSentence(at)
   const made = (
     code: string,
     sentence: string,
@@ -61,7 +62,7 @@ export function ofStatus(status: number, headers: Headers, text: string, scene: 
     case 401:
       return made(
         'AUTHENTICATION_FAILED',
-        `${at} refuses who is asking (401): check the user and password, or the token, and that it has not expired.`,
+        `${who} refuses who is asking (401): check the user and password, or the token, and that it has not expired.`,
         { signedOut: true },
       )
     case 403:
@@ -74,11 +75,11 @@ export function ofStatus(status: number, headers: Headers, text: string, scene: 
       return made(
         'NOT_FOUND',
         what
-          ? `${what} is not at ${at}, or the account may not see it (${status}): choose another one.`
-          : `${at} has nothing at this address (${status}): check the address.`,
+          ? `${what} is not at ${isSame(what, system) ? host : at}, or the account may not see it (${status}): choose another one.`
+          : `${who} has nothing at this address (${status}): check the address.`,
       )
     case 429:
-      return made('RATE_LIMITED', `${at} asks to be left alone${rest(after)} (429): load less often.`, { after }, true)
+      return made('RATE_LIMITED', `${who} asks to be left alone${rest(after)} (429): load less often.`, { after }, true)
     case 408:
     case 425:
     case 500:
@@ -87,16 +88,21 @@ export function ofStatus(status: number, headers: Headers, text: string, scene: 
     case 504:
       return made(
         'SOURCE_FAILED',
-        `${at} fails (${status}): look what is wrong there, then run again.`,
+        `${who} fails (${status}): look what is wrong there, then run again.`,
         { after },
         true,
       )
     default:
       return status >= 500
-        ? made('SOURCE_FAILED', `${at} fails (${status}): look what is wrong there, then run again.`)
-        : made('REQUEST_REFUSED', `${at} refuses what it is asked (${status}): check what is to be loaded.`)
+        ? made('SOURCE_FAILED', `${who} fails (${status}): look what is wrong there, then run again.`)
+        : made('REQUEST_REFUSED', `${who} refuses what it is asked (${status}): check what is to be loaded.`)
   }
 }
+
+/** A function is asked of `the function`: it is not to be at itself. */
+const isSame = (what: string, system: string): boolean => what.toLowerCase().startsWith(system.toLowerCase())
+
+const beginsSentence = (text: string): string => text.replace(/^the /, 'The ')
 
 function rest(seconds: number | undefined): string {
   if (seconds === undefined || seconds < 1) return ''
@@ -136,4 +142,18 @@ export const redirectsElsewhere = (to: string, { system, host }: Scene): Refusal
     'REDIRECTED',
     `${host} leads to ${to}, which is not asked since the credentials of ${system} would go there: type that address, if it is the right one.`,
   ),
+})
+
+/** To itself, where what is sent by POST does not go after it. */
+export const redirectsWhatIsSent = (to: string, { host }: Scene): Refusal => ({
+  again: false,
+  problem: new SourceProblem(
+    'REDIRECTED',
+    `${host} leads to another of its addresses, ${to}, and what is sent to one address is not sent on to another: type that address, if it is the right one.`,
+  ),
+})
+
+export const redirectsForEver = ({ host }: Scene): Refusal => ({
+  again: false,
+  problem: new SourceProblem('REDIRECTED', `${host} leads from one of its addresses to the next: check the address.`),
 })

@@ -1,5 +1,6 @@
 import { closeSync } from 'node:fs'
 import type { ColumnOptions } from '@sluice/delimited'
+import { countOf } from '../../count-of.ts'
 import { describeColumns } from '../../describe-columns.ts'
 import { csvSource } from '../../files/csv/csv-source.ts'
 import { defaultUploadLimits } from '../../files/spool/limits.ts'
@@ -30,7 +31,7 @@ export interface TableToFeed {
  */
 export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void, void> {
   const { table, as, directory, told, signal } = given
-  if (table.rows === 0) return yield withoutRows(table, as)
+  if (table.rows === 0) return yield withoutRows(table, as, told)
   const name = `${table.name}.ndjson`
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
@@ -44,7 +45,7 @@ export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void,
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
       const named = namedLike(table)
       const known = named(feed.columns)
-      told.log('INFO', 'LOW', `Read ${table.name}, ${known.length} columns: ${describeColumns(known)}`)
+      told.log('INFO', 'LOW', `Read ${table.name}, ${countOf(known.length, 'column')}: ${describeColumns(known)}`)
       yield { table: as, columns: known, content: contentOf(feed, known, named) }
     }
   } finally {
@@ -95,9 +96,9 @@ function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Nam
 }
 
 /** A table is there, and can be merged into, before anything is in it. */
-function withoutRows(table: TableSpool, as: string): Feed {
+function withoutRows(table: TableSpool, as: string, told: Told): Feed {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
-  if (paths.length === 0) throw emptySource(table.name)
+  if (paths.length === 0) throw emptySource(table.name, told.rejected)
   const names = columnNames(paths)
   const columns = paths.map((path, index): FeedColumn => {
     const { label = path, dataType = 'TEXT' } = table.known.get(path) ?? {}
@@ -106,8 +107,10 @@ function withoutRows(table: TableSpool, as: string): Feed {
   return { table: as, columns, content: { format: 'copy-binary', rows: async function* () {}, size: 0 } }
 }
 
-const emptySource = (table: string): SourceProblem =>
+const emptySource = (table: string, rejected: number): SourceProblem =>
   new SourceProblem(
     'EMPTY_SOURCE',
-    `There is no record for ${table}, and nothing says which columns it would have. The old data stays; run again once there are some.`,
+    rejected > 0
+      ? `No record for ${table} became a row: the rejected rows say why. The old data stays; mend them at the source, and run again.`
+      : `There is no record for ${table}, and nothing says which columns it would have. The old data stays; run again once there are some.`,
   )

@@ -117,7 +117,7 @@ function idAt(record: object, path: string): Value {
     (typeof value === 'string' && value !== '') ||
     typeof value === 'number' ||
     (typeof value === 'object' && value !== null && isExact(value))
-  if (!known) throw new BadRecord('has no value in what tells it from others', path)
+  if (!known) throw new BadRecord(`has no value in "${path}", which is to tell it from others`, path)
   return value as Value
 }
 

@@ -125,11 +125,22 @@ describe('a request', () => {
     expect(await asking().json('old')).toEqual({ path: '/at/new' })
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}x` } })
     server.requests.length = 0
-    await expect(asking().json('loop')).rejects.toMatchObject({ code: 'REDIRECTED' })
+    await expect(asking().json('loop')).rejects.toMatchObject({
+      code: 'REDIRECTED',
+      message: expect.stringContaining('from one of its addresses to the next'),
+    })
     expect(paths()).toHaveLength(6)
     answer = () => ({ status: 302, headers: { location: 'http://localhost/x' } })
     await expect(asking().json('away')).rejects.toMatchObject({
       message: expect.stringContaining('leads to localhost'),
+    })
+    // What is sent is not sent on, also where it would stay on the host; what is asked for there may be secret.
+    answer = ({ path }) => ({ status: 302, headers: { location: `${path}/there?secret=1` } })
+    await expect(asking().json('run', { method: 'POST', body: {} })).rejects.toMatchObject({
+      code: 'REDIRECTED',
+      message: expect.stringMatching(
+        /leads to another of its addresses, http:\/\/127\.0\.0\.1:\d+\/at\/run\/there, and/,
+      ),
     })
     // Behind another port is somebody else, who is not to get what shows who asks.
     server.requests.length = 0

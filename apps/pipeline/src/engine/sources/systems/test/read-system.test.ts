@@ -17,17 +17,23 @@ const pagesOf = (...pages: Page[]): Stream['pages'] =>
     yield* pages
   }
 
-/** What a system comes to whose streams are these. */
+const sourceOf = (system: System) =>
+  systemSource(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
+const target: Reading = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target' }
+
+/** A system whose streams are these. */
+const systemOf = (streams: Stream | Stream[]): System => ({
+  name: 'Example',
+  connect: () => ({ url: 'https://example.org' }),
+  test: async () => {},
+  increments: () => true,
+  streams: async () => streams,
+})
+
+/** What it comes to. */
 async function read(streams: Stream | Stream[], asked: Partial<Reading> = {}) {
-  const system: System = {
-    name: 'Example',
-    connect: () => ({ url: 'https://example.org' }),
-    test: async () => {},
-    increments: () => true,
-    streams: async () => streams,
-  }
-  const source = systemSource(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
-  const reading: Reading = { type: 'X', settings: { a: 1 }, secrets: {}, input: {}, table: 'target', ...asked }
+  const source = sourceOf(systemOf(streams))
+  const reading: Reading = { ...target, ...asked }
   const rejected: RejectedRow[] = []
   const said: string[] = []
   const report: Report = {
@@ -85,6 +91,12 @@ describe('a system', () => {
     expect(new Set(tables).size).toBe(4)
   })
 
+  it('says in a preview which tables of groups there would be', async () => {
+    const records = [{ id: 1, visits: [{ day: 1 }] }]
+    const source = sourceOf(systemOf({ name: 'cases', key: ['id'], pages: pagesOf({ records }) }))
+    expect((await source.preview!(target, 5, never)).notes.join()).toContain('are not shown: …__visits.')
+  })
+
   it('lets others have their turn between few records that are much work', async () => {
     const records = Array.from({ length: 4 }, (_, id) => ({
       id,
@@ -113,7 +125,8 @@ describe('a system', () => {
       { records: people(3, 3), cursor: 'second' },
       { records: people(6, 1), cursor: 'third' },
     )
-    const { feeds, cursor } = await read({ name: 'people', key: ['id'], pages })
+    const { feeds, cursor, said } = await read({ name: 'people', key: ['id'], pages })
+    expect(said).toContain('Left out 1 record of target whose key (id) an earlier one has: only the first is there.')
     // Six tuples: the number of columns, a length, and the two bytes of a small number.
     expect(feeds[0]!.rows).toBe(6 * 8)
     expect(cursor.at).toEqual({ people: 'first' })

@@ -1,0 +1,25 @@
+import type { providerSchemas } from '@sluice/contracts'
+
+type Kind = (typeof providerSchemas)[number]
+
+/** What an operator sets so that schemas can be there. */
+export const warehouseSettings: Record<Exclude<Kind, 'NA'>, string> = {
+  SQL_DATABASE_D: 'WAREHOUSE_DATABASE_URL',
+  WAREHOUSE_B: 'CLICKHOUSE_URL',
+  SQL_DATABASE_A: 'SQLSERVER_URL',
+  WAREHOUSE_A: 'REDSHIFT_URL',
+  WAREHOUSE_C: 'SYNAPSE_URL',
+}
+
+export const warehouseNames: Record<Kind, string> = {
+  SQL_DATABASE_D: 'PostgreSQL',
+  WAREHOUSE_A: 'Redshift',
+  WAREHOUSE_B: 'ClickHouse',
+  WAREHOUSE_C: 'Synapse',
+  SQL_DATABASE_A: 'SQL Server',
+  NA: 'none',
+}
+
+/** For whoever chose one that is not set up. */
+export const describedWarehouse = (kind: Exclude<Kind, 'NA'>): string =>
+  `${kind} (${warehouseNames[kind]}, ${warehouseSettings[kind]})`
