@@ -8,7 +8,7 @@ import { type AnyKind, kindOf } from './types/registry.ts'
 
 /**
  * What a body says of its source, as columns: the settings in the clear, the secrets sealed, with where they were meant to go. `variables`
- * is asked for where an address names some.
+ * is asked for where there are secrets, and their address names some.
  */
 export async function sourceColumns(
   body: DataPipelineBody,
@@ -21,7 +21,8 @@ export async function sourceColumns(
   const settings = kind.settings(body)
   const given = kind.secrets(body)
   const stored = current && Object.values(given).includes(undefined) ? current : undefined
-  const now = await givenForNow(kind.meantFor?.of(settings), variables)
+  const some = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
+  const now = some ? await givenForNow(kind.meantFor?.of(settings), variables) : undefined
   const { secrets } = stored
     ? keptSecrets(kind, stored, settings, given, ring, { now })
     : { secrets: withValues(given) }
