@@ -82,6 +82,12 @@ export const pipelineProblems: readonly KnownProblem[] = [
     title: 'A variable cannot be used like this.',
     when: 'In SQL a variable stands where no value can stand: inside of quotes or as a part of a name.',
   },
+  {
+    code: 'secret-for-other-address',
+    status: 422,
+    title: 'A variable cannot be used like this.',
+    when: 'A variable leads to another address than a stored password or token was given for: nothing is asked there until the pipeline is saved again with it.',
+  },
   ...Object.entries(warehouseRefusals).map(([code, when]) => ({
     code: code.toLowerCase().replaceAll('_', '-'),
     status: 422,

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { enter } from '../../src/engine/warehouses/dialects/ledger.ts'
+import { synapseDialect } from '../../src/engine/warehouses/synapse/dialect.ts'
 import type { ViewDefinition } from '../../src/engine/warehouses/views.ts'
 import { columns, loadAll, never, numbered } from '../rows.ts'
 import { texts } from '../tds/rules.ts'
@@ -75,6 +77,17 @@ describe('views in Synapse, against a stand-in', () => {
     const defining = view({ id: 'w', name: 'beyond', query })
     await expect(defining).rejects.toMatchObject({ code: 'SQL_NOT_ALLOWED' })
     expect([done(), pool.memory.names()]).toEqual([[], tables])
+  })
+
+  it('that an earlier version decided on and that reach beyond the client are left out, and hold nothing up', async () => {
+    const dialect = synapseDialect(pool.access)
+    const place = { schema: 'health', name: 'reaching' }
+    const steps = [{ kind: 'VIEW' as const, place, query: 'select * from c_xyz_health.secret' }]
+    await using session = await dialect.open({ role: 'service' })
+    await enter(dialect, session, 'decisions', 'left', { steps, marks: [], forgotten: [] })
+    await loadAll(pool.warehouse, { table: 'seen', columns: shape }, numbered(1))
+    expect(pool.memory.ledger.has('decisions')).toBe(false)
+    expect(pool.memory.find('c_abc_health', 'reaching')).toBeUndefined()
   })
 
   it('get another text where they are', async () => {

@@ -1,11 +1,10 @@
 import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
 import { fewAtOnceEach, problems, type Input } from '@sluice/http'
-import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import type { DataPipelineRow } from './row.ts'
 import { keptSecrets, withValues } from './source-columns.ts'
-import { savedReading } from './source-asked.ts'
+import { type AskedReading, savedReading } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { findKind } from './types/registry.ts'
 import { whileAsked } from './while-asked.ts'
@@ -52,8 +51,9 @@ export async function lookUpSaved(input: Saved): Promise<LookedUp[]> {
   // What is typed takes the place of whatever is stored.
   const typed = withValues(given)
   const pointer = (body.jdbcSource ?? body.functionSource ?? body.spreadsheetSource) ? undefined : '/url'
-  const secrets = Object.keys(typed).length > 0 ? typed : keptSecrets(kind, row, settings, given, keyRing, pointer)
-  return answer(input, params.kind, { type: row.type, settings, secrets, input: {} })
+  const sent =
+    Object.keys(typed).length > 0 ? { secrets: typed } : keptSecrets(kind, row, settings, given, keyRing, { pointer })
+  return answer(input, params.kind, { type: row.type, settings, ...sent, input: {} })
 }
 
 /** A pipeline's source with what was typed in the place of what is stored. Undefined where nothing was. */
@@ -92,7 +92,7 @@ function asked(type: string, body: SourceLookupBody): SourceBody {
 async function answer(
   input: Pick<Saved, 'sources' | 'caller' | 'body' | 'request' | 'db' | 'keyRing'>,
   kind: string,
-  reading: Reading,
+  reading: AskedReading,
 ): Promise<LookedUp[]> {
   const { sources, caller, body, request } = input
   const late = () => {

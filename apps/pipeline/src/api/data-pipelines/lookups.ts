@@ -1,6 +1,9 @@
+import type { KeyRing } from '@sluice/database'
 import type { Caller } from '@sluice/http'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
+import { variablesOf } from '../../engine/variables/stored.ts'
+import type { Variables } from '../../engine/variables/variables.ts'
 import { writableSchema } from '../schemas/referenced.ts'
 import { defaultAccess } from '../settings/default-access.ts'
 
@@ -18,6 +21,8 @@ export interface Lookups {
   writableSchema(uid: string): Promise<Schema | undefined>
   hasView(schema: number, name: string): Promise<boolean>
   defaultAccess(): Promise<'NONE' | 'READ'>
+  /** Of the caller's client, secured ones opened. */
+  variables(ring: KeyRing): Promise<Variables>
 }
 
 /** Asks each time. */
@@ -35,6 +40,7 @@ export function lookups(trx: Transaction<DB>, caller: Caller): Lookups {
       return (await views.where('view_name', '=', name).executeTakeFirst()) !== undefined
     },
     defaultAccess: () => defaultAccess(trx, caller.client),
+    variables: (ring) => variablesOf(trx, caller.client, ring),
   }
 }
 
@@ -51,6 +57,7 @@ export function rememberedLookups(trx: Transaction<DB>, caller: Caller): Lookups
     writableSchema: once(asking.writableSchema),
     hasView: async (schema, name) => (await views(schema)).has(name),
     defaultAccess: () => access(''),
+    variables: once(asking.variables),
   }
 }
 

@@ -1,10 +1,9 @@
 import type { Socket } from 'node:net'
 import type { SourceBody, SourcePreview } from '@sluice/contracts'
 import { fewAtOnceEach, problems, type Input } from '@sluice/http'
-import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
 import { presentAnswer } from '../catalogue/present-answer.ts'
-import { readingOf } from './source-asked.ts'
+import { type AskedReading, readingOf } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { kindOf } from './types/registry.ts'
 
@@ -39,7 +38,7 @@ export async function previewSource(input: Asking): Promise<SourcePreview> {
 /** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
 export async function preview(
   input: Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
-  reading: Reading,
+  reading: AskedReading,
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
   const { sources, caller, request } = input

@@ -1,29 +1,45 @@
 import type { DataPipelineBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
-import { openSourceSecrets, sealSourceSecrets, type SourceSecrets } from '../../source-secrets.ts'
+import { type GivenFor, givenForNow, isSameAddress } from '../../engine/variables/given-for.ts'
+import { openSource, sealSourceSecrets, type SentSecrets } from '../../source-secrets.ts'
 import { type GivenSecrets, keptSecrets as kept, withValues } from '../kept-secrets.ts'
 import type { DataPipelineRow } from './row.ts'
 import { type AnyKind, kindOf } from './types/registry.ts'
 
-/** What a body says of its source, as columns: the settings in the clear, the secrets sealed. */
-export function sourceColumns(
+/**
+ * What a body says of its source, as columns: the settings in the clear, the secrets sealed, with where they were meant to go. `variables`
+ * is asked for where there are secrets, and their address names some.
+ */
+export async function sourceColumns(
   body: DataPipelineBody,
   uid: string,
   current: DataPipelineRow | undefined,
   ring: KeyRing,
-): { settings: string; source_secrets: string | null } {
+  variables: () => Promise<ReadonlyMap<string, string>>,
+): Promise<{ settings: string; source_secrets: string | null }> {
   const kind = kindOf(body.type)
   const settings = kind.settings(body)
   const given = kind.secrets(body)
   const stored = current && Object.values(given).includes(undefined) ? current : undefined
-  const secrets = stored ? keptSecrets(kind, stored, settings, given, ring) : withValues(given)
+  const some = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
+  const now = some ? await givenForNow(kind.meantFor?.of(settings), variables) : undefined
+  const { secrets } = stored
+    ? keptSecrets(kind, stored, settings, given, ring, { now })
+    : { secrets: withValues(given) }
   kind.checkSecrets?.(settings, secrets)
-  return { settings: JSON.stringify(settings), source_secrets: sealSourceSecrets(uid, secrets, ring) }
+  return { settings: JSON.stringify(settings), source_secrets: sealSourceSecrets(uid, secrets, ring, now) }
+}
+
+interface Where {
+  /** What has the secrets sent elsewhere, where bodies are not those of pipelines. */
+  pointer?: string | undefined
+  /** What the address comes to, for whoever stores it anew: from now on the secrets are meant for that. */
+  now?: GivenFor | undefined
 }
 
 /**
- * The given secrets, and the stored ones for those that are absent, as long as the source stays where it is. `pointer` is what has them sent
- * elsewhere, where bodies are not those of pipelines.
+ * The given secrets, and the stored ones for those that are absent, as long as the source stays where it is; then `givenFor` says where that
+ * was, if it names variables.
  */
 export function keptSecrets(
   kind: AnyKind,
@@ -31,12 +47,20 @@ export function keptSecrets(
   settings: object,
   given: GivenSecrets,
   ring: KeyRing,
-  pointer?: string,
-): SourceSecrets {
-  const open = openSourceSecrets(stored, ring)
-  const source = kind.movesTo(stored.settings as object, settings)
-  const first = Object.keys(given).find((name) => given[name] === undefined && name in open)
-  return kept({ stored: open, given, moved: source && (pointer ?? `${source}/${first}`) })
+  { pointer, now }: Where = {},
+): SentSecrets {
+  const open = openSource(stored, ring)
+  const first = Object.keys(given).find((name) => given[name] === undefined && name in open.secrets)
+  const moves =
+    movesTo(kind, stored.settings as object, settings) ||
+    (now !== undefined && open.givenFor !== undefined && !isSameAddress(open.givenFor, now))
+  const moved = moves ? (pointer ?? `${kind.meantFor!.pointer}/${first}`) : undefined
+  const secrets = kept({ stored: open.secrets, given, moved })
+  return { secrets, givenFor: first === undefined ? undefined : open.givenFor }
 }
+
+/** Would secrets be sent elsewhere than they were given for, as the addresses are written? */
+const movesTo = ({ meantFor }: AnyKind, before: object, after: object): boolean =>
+  meantFor !== undefined && JSON.stringify(meantFor.of(before)) !== JSON.stringify(meantFor.of(after))
 
 export { withValues }

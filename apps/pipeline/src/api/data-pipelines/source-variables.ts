@@ -1,24 +1,28 @@
 import { Problem, type Caller } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
+import { demandSameAddress } from '../../engine/variables/given-for.ts'
 import { namesVariables, replaceVariables } from '../../engine/variables/replace.ts'
 import { variablesOf } from '../../engine/variables/stored.ts'
 import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
+import type { AskedReading } from './source-asked.ts'
 
 type Asking = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
 /**
  * Asks a source with the values of variables in its settings and secrets. What a source says may repeat them: `hide` takes
- * those that are secured out of a sentence; from what is thrown they are taken out already.
+ * those that are secured out of a sentence; from what is thrown they are taken out already. Throws `VariableProblem`, and asks nothing, where
+ * stored secrets would go elsewhere than they were given for.
  */
 export async function withVariables<T>(
   { db, keyRing, caller }: Asking,
-  reading: Reading,
+  { givenFor, ...reading }: AskedReading,
   work: (reading: Reading, hide: (sentence: string) => string) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
   if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence)
   const variables = await variablesOf(db, caller.client, keyRing)
+  if (givenFor) demandSameAddress(givenFor, variables)
   const ready = {
     ...reading,
     settings: replaceVariables(settings, variables),

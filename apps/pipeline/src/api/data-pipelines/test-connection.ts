@@ -1,9 +1,8 @@
 import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts'
 import { fewAtOnceEach, problems, type Input } from '@sluice/http'
-import type { Reading } from '../../engine/sources/reading.ts'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
-import { readingOf, savedReading } from './source-asked.ts'
+import { type AskedReading, readingOf, savedReading } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
 import { whileAsked } from './while-asked.ts'
@@ -38,7 +37,7 @@ export async function testConnection(input: Saved): Promise<ResultEnvelope> {
 
 async function test(
   input: Pick<Saved, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
-  reading: Reading,
+  reading: AskedReading,
 ): Promise<ResultEnvelope> {
   const { sources, caller, request } = input
   const system = whoAnswers(reading.type as KnownType)

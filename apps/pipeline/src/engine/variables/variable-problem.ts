@@ -1,7 +1,7 @@
 /** Something is wrong with how a variable is used, in a sentence for people. */
 export class VariableProblem extends Error {
   override readonly name = 'VariableProblem'
-  readonly code: 'VARIABLE_UNKNOWN' | 'VARIABLE_MISPLACED'
+  readonly code: 'VARIABLE_UNKNOWN' | 'VARIABLE_MISPLACED' | 'SECRET_FOR_OTHER_ADDRESS'
 
   constructor(code: VariableProblem['code'], message: string) {
     super(message)

@@ -1,4 +1,5 @@
-import { openSourceSecrets, type SourceSecrets } from '../../source-secrets.ts'
+import { openSource, type SourceSecrets } from '../../source-secrets.ts'
+import { demandSameAddress } from '../variables/given-for.ts'
 import { namesVariables, replaceVariables } from '../variables/replace.ts'
 import { variablesOf } from '../variables/stored.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
@@ -6,7 +7,8 @@ import type { WorkParts } from './work.ts'
 
 /**
  * A pipeline's source with the values of variables in its settings and secrets. From now on no log line holds any of what is
- * secret in it. Throws `VariableProblem` when a variable is not there.
+ * secret in it. Throws `VariableProblem` when a variable is not there, or leads to another
+ * address than the secrets were given for.
  */
 export async function sourceToRead(
   { db, keyRing, redaction }: Pick<WorkParts, 'db' | 'keyRing' | 'redaction'>,
@@ -14,12 +16,13 @@ export async function sourceToRead(
   pipeline: PipelineToLoad,
 ): Promise<{ type: string; settings: unknown; secrets: SourceSecrets }> {
   const { type, settings } = pipeline
-  const secrets = openSourceSecrets(pipeline, keyRing)
+  const { secrets, givenFor } = openSource(pipeline, keyRing)
   if (!namesVariables(settings, secrets)) {
     redaction.add(...Object.values(secrets))
     return { type, settings, secrets }
   }
   const variables = await variablesOf(db, client, keyRing)
+  if (givenFor) demandSameAddress(givenFor, variables)
   const ready = replaceVariables(secrets, variables)
   redaction.add(...variables.secured, ...Object.values(ready))
   return { type, settings: replaceVariables(settings, variables), secrets: ready }

@@ -54,8 +54,7 @@ export function connected<Type extends KnownType>(kind: Connected<Type>): Pipeli
     },
     secrets: (body) => Object.fromEntries(secrets.map((one) => [one, objectOf(body)[one]])) as GivenSecrets,
     ...(checkSecrets && { checkSecrets }),
-    movesTo: (before, after) =>
-      JSON.stringify(meantFor(before)) === JSON.stringify(meantFor(after)) ? undefined : `/${field}`,
+    meantFor: { pointer: `/${field}`, of: meantFor },
     fields: (settings) => settings as unknown as Omit<ResourceOf<Type>, keyof ResourceOf<'PARQUET_UPLOAD'>>,
     sourceName: name,
   }

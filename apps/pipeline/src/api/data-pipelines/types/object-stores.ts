@@ -30,8 +30,8 @@ export const objectStorageBucket = connected({
   },
   check: checkWhat,
   checkSecrets: (_settings, secrets) => demandPair(secrets, 'objectStoreSource'),
-  // Keys are not sent along, but what is signed with them could be sent on by another store.
-  meantFor: ({ objectStoreSource: { endpoint } }) => endpoint ?? '',
+  // Keys are not sent along, but what is signed with them could be sent on by another store. A region is a part of Amazon's host.
+  meantFor: ({ objectStoreSource: { endpoint, region } }) => endpoint ?? (region?.includes('${') ? ['', region] : ''),
   name: ({ objectStoreSource: { bucket }, key }) => `${bucket}/${key}`.slice(0, 255),
 })
 

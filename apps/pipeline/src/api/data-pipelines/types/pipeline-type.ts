@@ -33,8 +33,11 @@ export interface PipelineKind<Type extends KnownType, Settings extends object> {
   secrets(source: SourceOf<Type>): GivenSecrets
   /** Refuses secrets that do not go together, once those that are kept have joined those that were given. */
   checkSecrets?(settings: Settings, secrets: SourceSecrets): void
-  /** The object whose secrets would be sent elsewhere than they were given for; undefined where they stay. */
-  movesTo(before: Settings, after: Settings): string | undefined
+  /**
+   * The object of a body that has the secrets, and what those are meant for: given for one thing, they are not sent to another. Absent where
+   * there are none.
+   */
+  meantFor?: { pointer: string; of(settings: Settings): unknown }
   /** The fields of the response that other types do not have. */
   fields(settings: Settings): Omit<ResourceOf<Type>, keyof ResourceOf<'PARQUET_UPLOAD'>>
   /** What people call the source; a file is called by its own name. */

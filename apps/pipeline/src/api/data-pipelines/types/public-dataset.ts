@@ -18,7 +18,6 @@ export const publicDataset: PipelineKind<'PUBLIC_DATASET', { key: string }> = {
   },
   settings: ({ key }) => ({ key }),
   secrets: () => ({}),
-  movesTo: () => undefined,
   fields: ({ key }) => ({ key }),
   sourceName: ({ key }) => key,
 }

@@ -52,7 +52,7 @@ type AnyBody = DataPipelineBody | SourceBody
 /** A kind as whoever knows no type in particular may use it. */
 export type AnyKind = Omit<
   PipelineKind<KnownType, any>,
-  'checkConnection' | 'check' | 'checkStored' | 'settings' | 'secrets' | 'checkSecrets' | 'fields'
+  'checkConnection' | 'check' | 'checkStored' | 'settings' | 'secrets' | 'checkSecrets' | 'meantFor' | 'fields'
 > & {
   checkConnection?(body: AnyBody): void
   check(body: AnyBody): void
@@ -60,6 +60,7 @@ export type AnyKind = Omit<
   settings(body: AnyBody): object
   secrets(body: AnyBody): GivenSecrets
   checkSecrets?(settings: object, secrets: SourceSecrets): void
+  meantFor?: { pointer: string; of(settings: object): unknown }
   fields(settings: unknown): object
 }
 

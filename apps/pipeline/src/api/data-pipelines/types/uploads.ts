@@ -5,6 +5,5 @@ export const uploaded = {
   scheduleable: false,
   check: () => {},
   secrets: () => ({}),
-  movesTo: () => undefined,
   sourceName: () => undefined,
 } satisfies Partial<PipelineKind<KnownType, object>>
