@@ -1,9 +1,9 @@
 import preset from '../../jest.preset.js'
 
-/** Many of its tests wait, for workers to be missed and taken over: two at a time leave the machine to others, too. */
+/** Many of its tests wait, for workers to be missed and taken over: three at a time on two cores keep both busy. */
 export default {
   ...preset,
-  maxWorkers: '100%',
+  maxWorkers: '150%',
   globalSetup: '<rootDir>/test/shared-identity/start.ts',
   globalTeardown: '<rootDir>/test/shared-identity/stop.ts',
 }
