@@ -4,7 +4,7 @@ import { demandAddress } from './addresses.ts'
 import { connected } from './connected.ts'
 import { demandOneWay, demandPair } from './credentials.ts'
 import { checkCsvOptions } from './csv-upload.ts'
-import { keyProblem } from '../../../engine/sources/objects/key-problem.ts'
+import { keyProblem } from '../../../key-problem.ts'
 import type { SourceOf } from './pipeline-type.ts'
 
 type Body = SourceOf<'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'>

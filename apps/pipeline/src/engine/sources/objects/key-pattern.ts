@@ -1,5 +1,5 @@
 import { SourceProblem } from '../source.ts'
-import { keyProblem } from './key-problem.ts'
+import { keyProblem } from '../../../key-problem.ts'
 
 /** Which keys are meant: one, or all with a beginning that match. */
 export interface KeyPattern {
