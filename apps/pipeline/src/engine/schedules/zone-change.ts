@@ -20,7 +20,10 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   const last = lastTick(expression, from, now)
   const next = nextTick(expression, from, now)
   if (last === undefined || next === undefined || next - last <= Math.min(apart, shorterThanDays)) return plain
-  const [sameInNew] = instantsOf(to, wallAt(from, last))
+  // An hour that comes twice there: what happened in the second one did not happen in the first.
+  const [sameInNew] = instantsOf(to, wallAt(from, last)).toSorted(
+    (one, other) => Math.abs(one - last) - Math.abs(other - last),
+  )
   const run = nextTick(expression, to, sameInNew!)
   return run === undefined ? {} : { run, full: run }
 }

@@ -195,7 +195,8 @@ describe('a client that moves to another zone', () => {
         expect(run! - now).toBeLessThanOrEqual(30 * minute)
         expect(run! - now).toBeGreaterThan(-30 * minute)
       }),
-      { numRuns: 100 },
+      // In Tallinn that hour comes for the second time.
+      { numRuns: 100, examples: [['Europe/Kaliningrad', 'Europe/Tallinn', at('2026-10-25T01:00Z')]] },
     )
   })
 })
