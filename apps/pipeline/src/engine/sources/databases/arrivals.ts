@@ -81,8 +81,9 @@ export abstract class Arrivals {
   }
 }
 
-export const tooLong = ({ host, port }: DatabaseConfig, engine: string): SourceProblem =>
+/** `most` is in bytes. */
+export const tooLong = ({ host, port }: DatabaseConfig, engine: string, most = longestMessage): SourceProblem =>
   new SourceProblem(
     'MESSAGE_TOO_LONG',
-    `${engine} at ${host}, port ${port} sends more than 64 MB in one row or one answer. Leave out the columns with such long values, or shorten them in a query.`,
+    `${engine} at ${host}, port ${port} sends more than ${Math.floor(most / 1024 / 1024)} MB in one row or one answer. Leave out the columns with such long values, or shorten them in a query.`,
   )

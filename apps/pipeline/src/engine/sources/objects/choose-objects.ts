@@ -41,8 +41,9 @@ export async function chooseObjects(choosing: Choosing, signal: AbortSignal): Pr
   const objects: StoredObject[] = []
   let empty = 0
   let deeper = false
+  const own = depth(key)
   const passedBy = ({ key: other }: StoredObject) => {
-    deeper ||= depth(other) > depth(key)
+    deeper ||= depth(other) > own
   }
   for await (const object of matching(choosing, pattern, passedBy, signal)) {
     // Folders that consoles make, and marks such as _SUCCESS, hold nothing.

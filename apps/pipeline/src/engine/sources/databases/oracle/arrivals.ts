@@ -52,7 +52,7 @@ export class OracleArrivals implements Disposable {
     if (this.#received() - this.#since <= this.#most) return
     const { config, opened } = this.#access
     this.#problem ??= this.#signedIn
-      ? tooLong(config, 'Oracle')
+      ? tooLong(config, 'Oracle', this.#most)
       : databaseProblem({ code: 'OTHER_PROTOCOL' }, config, 'Oracle')
     for (const socket of opened) socket.destroy(new Error('closed'))
   }
