@@ -13,7 +13,7 @@ import { inUse, isBusy, problemOf } from './problems.ts'
 import { settleAll } from './publish-settled.ts'
 import { settleFirst } from './settle.ts'
 import { asideName, asked } from './shapes.ts'
-import { keyTwice } from './unique.ts'
+import { keyTwice } from './key-twice.ts'
 
 /** Milliseconds before another try, where somebody reads the table or publishes just now. */
 const patience = [100, 250, 500, 1_000, 2_000]
