@@ -1,8 +1,7 @@
 import { mkdir } from 'node:fs/promises'
-import { setPriority } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import { connect } from '@sluice/database'
-import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@sluice/process'
+import { createLogger, createMetrics, giveWay, main, Redaction, stopOnSignal } from '@sluice/process'
 import { sql } from 'kysely'
 import { sendingOf } from '@sluice/mail'
 import { catalogueClient } from '../src/catalogue-client.ts'
@@ -39,7 +38,7 @@ import { demandMigrated } from '../src/migrations.ts'
 // Its threads take it over: rows are bytes, few objects are made, and what is thrown away need not be kept for later.
 setFlagsFromString('--optimize-for-size')
 // Whoever waits for the API is served first.
-setPriority(5)
+giveWay(5)
 
 await main(async () => {
   const config = readConfig()
@@ -68,7 +67,8 @@ await main(async () => {
   const adminUrl = config.WAREHOUSE_DATABASE_URL
   const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
   const keyRing = config.SECRET_KEYS
-  const warehouses = everyKind(clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads }), {
+  const copyNiceness = config.COPY_NICENESS
+  const warehouses = everyKind(clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, copyNiceness }), {
     db,
     keyRing,
     redaction,

@@ -94,6 +94,11 @@ const shape = {
   UPLOAD_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
   /** Loads at once in one worker. */
   WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: Math.max(2, availableParallelism()) }),
+  /**
+   * How much the PostgreSQL processes that copy rows in give way to others (niceness): for a warehouse on the worker's own machine, by a
+   * worker that is root or the server's user. 0 leaves them as they are.
+   */
+  COPY_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
   /** Loads at once of one client, in all workers together. */
   CLIENT_CONCURRENCY: integer({ min: 1, max: 64, fallback: 2 }),
   /** A worker that is silent for so many seconds is taken for dead, and its runs go to others. */

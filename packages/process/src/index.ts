@@ -1,3 +1,4 @@
+export * from './give-way.ts'
 export * from './logger.ts'
 export * from './main.ts'
 export * from './metrics.ts'

@@ -48,6 +48,8 @@ interface Parts {
   redaction: Redaction
   /** The most loads of one client that this process does at once; none where it only reads. */
   loads?: number
+  /** Of the server's processes that copy, where they are on this machine: 0 to 19. */
+  copyNiceness?: number
 }
 
 /** Milliseconds until a warehouse without connections is forgotten. */
@@ -73,7 +75,7 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
       return one.warehouse
     }
     const access = warehouseAccess(adminUrl, credentialsOf(parts, row))
-    const warehouse = openPostgresWarehouse(access, { loads: parts.loads ?? 0 })
+    const warehouse = openPostgresWarehouse(access, { loads: parts.loads ?? 0, copyNiceness: parts.copyNiceness ?? 0 })
     known.set(row.client, { warehouse, usedAt: now })
     return warehouse
   }

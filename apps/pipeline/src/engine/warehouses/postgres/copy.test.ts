@@ -1,8 +1,10 @@
+import { getPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, never } from '../../../../test/rows.ts'
 import { scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../../../../test/tuples.ts'
+import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 const large = { size: 1 << 30 }
@@ -15,8 +17,8 @@ describe('copying binary tuples', () => {
     table = word('cases_')
   })
 
-  const begin = (attempt = 1) =>
-    scratch.warehouse.beginLoad({ schema: 'health', table, columns: two, run: word('run'), attempt }, never)
+  const targeted = (attempt = 1) => ({ schema: 'health', table, columns: two, run: word('run'), attempt })
+  const begin = (attempt = 1) => scratch.warehouse.beginLoad(targeted(attempt), never)
   const rowsIn = async (staging: string) =>
     (
       await scratch.superuser.query(
@@ -110,21 +112,45 @@ describe('copying binary tuples', () => {
     ).toBe(0)
   })
 
+  it('gives way with what copies, on this machine, and with nothing else', async () => {
+    const { database } = scratch.access
+    await using nice = openPostgresWarehouse(scratch.access, { copyNiceness: 7 })
+    await using load = await nice.beginLoad(targeted(), never)
+    let seen: { copies: boolean; niceness: number }[] = []
+    async function* looked() {
+      yield* numberedTuples(10, name)
+      await sleep(200)
+      const { rows } = await scratch.superuser.query<{ pid: number; copies: boolean }>(
+        `select pid, application_name = 'sluice copy' as copies from pg_stat_activity
+         where datname = $1 and usename = $2 and backend_start > now() - interval '1 minute'`,
+        [database, scratch.access.load.user],
+      )
+      seen = rows.map(({ pid, copies }) => ({ copies, niceness: getPriority(pid) }))
+    }
+    await load.write(binary(looked, large), never)
+    expect(seen.filter(({ copies }) => copies)).toEqual(Array(2).fill({ copies: true, niceness: 7 }))
+    const others = seen.filter(({ copies }) => !copies)
+    expect(others.length).toBeGreaterThan(0)
+    expect(new Set(others.map(({ niceness }) => niceness))).toEqual(new Set([getPriority()]))
+  })
+
   it('is content with one connection where the server has no second', async () => {
     const user = scratch.access.load.user
-    await using load = await begin()
-    // Its own of this moment, idle or not, and none more.
+    await using fresh = openPostgresWarehouse(scratch.access)
+    await fresh.check()
+    await using load = await fresh.beginLoad(targeted(), never)
+    // Those of this moment, idle or not, and one more.
     const { rows } = await scratch.superuser.query(
       'select count(*)::int as now from pg_stat_activity where usename = $1',
       [user],
     )
-    await scratch.superuser.query(`alter role ${user} connection limit ${rows[0].now}`)
+    await scratch.superuser.query(`alter role ${user} connection limit ${rows[0].now + 1}`)
     try {
       await load.write(
         binary(() => numberedTuples(100_000, name), large),
         never,
       )
-      expect(await rowsIn(load.stagingTable)).toMatchObject({ count: 100_000, right: 100_000 })
+      expect(await rowsIn(load.stagingTable)).toMatchObject({ count: 100_000, right: 100_000, writers: 1 })
     } finally {
       await scratch.superuser.query(`alter role ${user} connection limit 220`)
     }

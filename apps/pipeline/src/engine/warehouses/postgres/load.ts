@@ -19,8 +19,12 @@ import { readShape } from './shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
 import { describeType } from './types.ts'
 
-/** `copies` has one for each load, all the way to its publication, so that none waits; `statements` are for moments. */
+/**
+ * `lanes` have two for each load, to copy over; `copies` one, for all else on the way to its publication, so that none waits;
+ * `statements` are for moments.
+ */
 export interface Pools {
+  lanes: Pool
   copies: Pool
   statements: Pool
 }
@@ -67,7 +71,7 @@ export class PostgresLoad implements Load {
     const frozen = this.target.attempt > 1
     const copying = { staging: this.stagingTable, columns, types: this.#types, content, frozen }
     const begun = performance.now()
-    const written = await copyInto(this.#pools.copies, copying, this.scene, signal)
+    const written = await copyInto(this.#pools.lanes, copying, this.scene, signal)
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
     this.profile = content.profile?.()
     this.written = written

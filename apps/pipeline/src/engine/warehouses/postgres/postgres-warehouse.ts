@@ -1,6 +1,6 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
-import { ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
+import { copyPool, ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
 import { ambiguousTable } from './ambiguous-table.ts'
 import { findCursor, findPublication, findTable } from './catalogue.ts'
 import { defineView } from './define-view.ts'
@@ -33,10 +33,14 @@ const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s
  */
 export function openPostgresWarehouse(
   access: WarehouseAccess,
-  { loads = 4, viewBytes = mostViewBytes } = {},
+  { loads = 4, viewBytes = mostViewBytes, copyNiceness = 0 } = {},
 ): Warehouse {
-  // A load uses two connections at the most; the two more are for a load that was cut off and is not quite gone.
-  const pools: Pools = { copies: loadPool(access, 2 * loads + 2), statements: loadPool(access, 4) }
+  // The two more are for a load that was cut off and is not quite gone.
+  const pools: Pools = {
+    lanes: copyPool(access, 2 * loads + 2, copyNiceness),
+    copies: loadPool(access, loads + 2),
+    statements: loadPool(access, 4),
+  }
 
   // Of one client, so that nobody's queries take all that the server can do.
   const turns = { queries: new Turns(3), pushes: new Turns(4) }
@@ -55,7 +59,7 @@ export function openPostgresWarehouse(
         await demandOwnSettings(client)
       }),
 
-    connections: () => pools.copies.totalCount + pools.statements.totalCount,
+    connections: () => Object.values(pools).reduce((sum, { totalCount }) => sum + totalCount, 0),
 
     async ensureSchema(schema) {
       checkSchemaName(schema)
@@ -157,7 +161,7 @@ export function openPostgresWarehouse(
     pruneLedger: (days) => run('the ledger', (client) => pruneLedger(client, days)),
 
     async [Symbol.asyncDispose]() {
-      await Promise.all([pools.copies.end(), pools.statements.end()])
+      await Promise.all(Object.values(pools).map((pool) => pool.end()))
     },
   }
 }
