@@ -7,34 +7,35 @@ import { runOn } from '../database.ts'
 import { inTurns } from '../rounds.ts'
 import { figuresOf, type Parts, ratio, type Report, right } from './measure.ts'
 
-const pipe = 'psql COPY | psql COPY'
+const asTyped = 'psql COPY | psql COPY'
+const binary = 'the same, format binary'
 
 /** From one PostgreSQL to another: here from a database of the same server. */
 export async function* postgresToPostgres(parts: Parts, megabytes: number): AsyncGenerator<Report> {
   const file = await makeFile(parts.folder, 'wide', megabytes)
   const source = await filled(parts, file.path)
   const target = parts.peers
-  const peer: Contender = {
-    name: pipe,
+  const pipe = (name: string, format: string): Contender => ({
+    name,
     prepare: () => runOn(target, `drop table if exists t; create table t (${kinds.wide.columns.join(', ')})`),
     load: () =>
       measureCommand(
-        `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to stdout (format binary)" | psql -qX "$TARGET" -v ON_ERROR_STOP=1 -c "copy t from stdin (format binary)"`,
+        `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to stdout ${format}" | psql -qX "$TARGET" -v ON_ERROR_STOP=1 -c "copy t from stdin ${format}"`,
         { SOURCE: source, TARGET: target },
       ),
     table: () => ({ database: target, table: 't' }),
-  }
+  })
   const jdbcSource = sourceAt(source)
   const settings = { jdbcSource, sqlQuery: 'select * from public.source' }
   const own = await product(parts.installation, { name: `postgres_${megabytes}`, type: 'SQL_DATABASE_D', settings })
-  const figures = await inTurns([peer, own], parts.rounds, parts.peers)
+  const figures = await inTurns([pipe(asTyped, ''), pipe(binary, '(format binary)'), own], parts.rounds, parts.peers)
   yield {
     title: `PostgreSQL to PostgreSQL, the wide ${megabytes} MB`,
     figures,
     bytes: file.size,
     targets: [
       right(figures),
-      { text: `time / ${pipe}`, value: ratio(figures, 'Sluice', pipe), limit: 1, unit: '×' },
+      { text: `time / ${asTyped}`, value: ratio(figures, 'Sluice', asTyped), limit: 1, unit: '×' },
       { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').megabytes, limit: 150, unit: 'MB' },
     ],
   }
