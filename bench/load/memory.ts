@@ -2,10 +2,10 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { lifeOf } from './life.ts'
 
-/** Megabytes that a process held at most since `forgetPeak`, by the kernel's count; 0 where the kernel does not say. */
+/** MiB that a process held at most since `forgetPeak`, by the kernel's count; 0 where the kernel does not say. */
 export async function peakMemory(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1000
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024
 }
 
 export async function forgetPeak(pid: number): Promise<void> {

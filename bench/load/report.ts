@@ -1,29 +1,29 @@
 import { availableParallelism, totalmem } from 'node:os'
 import type { Report, Target } from './measures/measure.ts'
 
-const line = (cells: string[]): string => `| ${cells.join(' | ')} |`
+const line = (cells: string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
 const seconds = (milliseconds: number): string => (milliseconds / 1000).toFixed(2)
 
 export const met = ({ value, limit }: Target): boolean => value <= limit
 
-const shown = ({ value, unit }: Target): string => `${value.toFixed(unit === 'MB' ? 0 : 2)} ${unit}`
+const shown = ({ value, unit }: Target): string => `${value.toFixed(unit === 'MiB' ? 0 : 2)} ${unit}`
 
 /** A report as markdown: what was measured, by how much it differs from the first, and what of it was wanted. */
 export function markdown({ title, figures, bytes, targets }: Report): string {
   const [first] = figures
-  const rows = figures.map(({ name, milliseconds, fastest, slowest, megabytes, differs }) =>
+  const rows = figures.map(({ name, milliseconds, fastest, slowest, memory, differs }) =>
     line([
       differs ? `${name} (other values)` : name,
       seconds(milliseconds),
       `${seconds(fastest)}–${seconds(slowest)}`,
       (milliseconds / first!.milliseconds).toFixed(2),
       bytes ? (bytes / 1000 / milliseconds).toFixed(0) : '',
-      megabytes ? megabytes.toFixed(0) : '',
+      memory ? memory.toFixed(0) : '',
     ]),
   )
   const table = first
     ? [
-        line(['how', 's', 'from–to', `ratio to ${first.name}`, 'MB/s', 'peak MB']),
+        line(['how', 's', 'from–to', `ratio to ${first.name}`, 'MB/s', 'peak MiB']),
         line(['---', '---:', '---:', '---:', '---:', '---:']),
         ...rows,
         '',

@@ -7,7 +7,8 @@ export interface Figures {
   name: string
   /** Medians. */
   milliseconds: number
-  megabytes: number
+  /** The most of all rounds, in MiB. */
+  memory: number
   fastest: number
   slowest: number
   /** It has loaded something else than the first contender did. */
@@ -33,10 +34,10 @@ export async function inTurns(
     for (const contender of round % 2 ? contenders.toReversed() : contenders) {
       await contender.prepare?.()
       await calm(admin)
-      const { milliseconds, megabytes } = await contender.load()
+      const { milliseconds, memory } = await contender.load()
       const figures = measured.get(contender.name)!
       figures.times.push(milliseconds)
-      figures.memory.push(megabytes)
+      figures.memory.push(memory)
       if (figures.times.length > 1 || !contender.table) continue
       const found = await contentOf(contender.table())
       content ??= found
@@ -46,7 +47,7 @@ export async function inTurns(
     name,
     differs,
     milliseconds: median(times),
-    megabytes: Math.max(...memory),
+    memory: Math.max(...memory),
     fastest: Math.min(...times),
     slowest: Math.max(...times),
   }))

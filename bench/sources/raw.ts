@@ -24,14 +24,14 @@ export function rawDownload(file: string, atOnce: number): Raw {
       })
       const ended = once(child, 'exit')
       const said = once(child, 'message')
-      const [megabytes, outcome] = await Promise.all([
+      const [memory, outcome] = await Promise.all([
         watchMemory(child.pid!, ended),
         Promise.race([said, ended.then(() => undefined)]),
       ])
       if (!outcome) throw new Error('The raw download failed.')
       const [{ milliseconds, bytes }] = outcome as [{ milliseconds: number; bytes: number }]
       last = bytes
-      return { milliseconds, megabytes }
+      return { milliseconds, memory }
     },
   }
 }

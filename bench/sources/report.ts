@@ -5,7 +5,7 @@ const cells = (texts: (string | number)[]): string => `| ${texts.join(' | ')} |`
 const seconds = (milliseconds: number): string => (milliseconds / 1000).toFixed(2)
 const rate = (amount: number, milliseconds: number): number => amount / (milliseconds / 1000)
 
-const heads = ['type', 'what', 'rows', 'MB', 'raw s', 'Sluice s', 'rows/s', 'MB/s', 'of raw', 'worker peak MB']
+const heads = ['type', 'what', 'rows', 'MB', 'raw s', 'Sluice s', 'rows/s', 'MB/s', 'of raw', 'worker peak MiB']
 
 /** Raw time to the product's: 0.5 is half as fast as nothing but the download. */
 export const ofRaw = ({ raw, own }: Line): number => raw.milliseconds / own.milliseconds
@@ -26,7 +26,7 @@ export const row = (line: Line): string => {
     rowsEach,
     rate(bytes / 1e6, own.milliseconds).toFixed(1),
     ofRaw(line).toFixed(2),
-    own.megabytes.toFixed(0),
+    own.memory.toFixed(0),
   ])
 }
 

@@ -13,9 +13,9 @@ export async function measureCommand(command: string, env: NodeJS.ProcessEnv = {
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2000)))
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-  const megabytes = await watchMemory(child.pid!, ended)
+  const memory = await watchMemory(child.pid!, ended)
   if ((await ended) !== 0) throw new Error(`${command.slice(0, 200)} failed: ${said}`)
-  return { milliseconds: performance.now() - began, megabytes }
+  return { milliseconds: performance.now() - began, memory }
 }
 
 export const has = (program: string): boolean =>

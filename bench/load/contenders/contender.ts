@@ -19,6 +19,6 @@ export interface Place {
 export interface Measured {
   /** From asking for the load to readers seeing it. */
   milliseconds: number
-  /** The most that the loading processes held, PostgreSQL's left out. */
-  megabytes: number
+  /** The most that the loading processes held, PostgreSQL's left out, in MiB. */
+  memory: number
 }

@@ -53,7 +53,7 @@ export async function product(
       if (run.status !== 'OK') throw new Error(`The run of ${source.name} ended ${run.status}: ${run.message}`)
       database ||= await warehouseOf(installation)
       const milliseconds = Date.parse(run.finished!) - Date.parse(run.created)
-      return { milliseconds, megabytes: await peakMemory(workerPid) }
+      return { milliseconds, memory: await peakMemory(workerPid) }
     },
   }
 }

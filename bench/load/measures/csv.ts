@@ -30,7 +30,7 @@ export async function* csv(parts: Parts, kinds: KindName[]): AsyncGenerator<Repo
         targets: [
           right(figures),
           { text: `time / ${psql}`, value: ratio(figures, 'Sluice', psql), limit: wanted(megabytes), unit: '×' },
-          { text: 'peak memory of the worker', value: own.megabytes, limit: 150, unit: 'MB' },
+          { text: 'peak memory of the worker', value: own.memory, limit: 150, unit: 'MiB' },
         ],
       }
     }

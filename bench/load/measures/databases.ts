@@ -36,7 +36,7 @@ export async function* postgresToPostgres(parts: Parts, megabytes: number): Asyn
     targets: [
       right(figures),
       { text: `time / ${asTyped}`, value: ratio(figures, 'Sluice', asTyped), limit: 1, unit: '×' },
-      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').megabytes, limit: 150, unit: 'MB' },
+      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').memory, limit: 150, unit: 'MiB' },
     ],
   }
 }

@@ -34,7 +34,7 @@ export async function* mariadb(parts: Parts, megabytes: number): AsyncGenerator<
     bytes: file.size,
     targets: [
       { text: 'time / pgloader', value: ratio(figures, 'Sluice', 'pgloader'), limit: 0.33, unit: '×' },
-      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').megabytes, limit: 150, unit: 'MB' },
+      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').memory, limit: 150, unit: 'MiB' },
     ],
   }
 }

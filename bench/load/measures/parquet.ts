@@ -23,7 +23,7 @@ export async function* parquet(parts: Parts, megabytes: number): AsyncGenerator<
     targets: [
       right(figures),
       { text: `time / ${psql}`, value: ratio(figures, 'Sluice', psql), limit: 1, unit: '×' },
-      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').megabytes, limit: 150, unit: 'MB' },
+      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').memory, limit: 150, unit: 'MiB' },
     ],
   }
 }
