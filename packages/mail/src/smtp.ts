@@ -1,3 +1,4 @@
+import { isLoopback } from '@sluice/process'
 import type { Transporter } from 'nodemailer'
 import { isMailable, type Sender, type SmtpServer } from './settings.ts'
 
@@ -26,7 +27,6 @@ export type SendMail = (mail: Outgoing, signal: AbortSignal) => Promise<void>
 
 /** A server that says nothing for this long, in milliseconds, is given up for now. */
 const longestSilence = 15_000
-const loopback = /^(localhost|127(\.\d+){3}|::1)$/
 
 interface Options {
   server: SmtpServer
@@ -54,7 +54,7 @@ export function smtp({ server, from, ca, patience = longestSilence }: Options): 
     port,
     secure,
     // What a network in between could strip off must not be what keeps a password and links secret.
-    requireTLS: !secure && user !== undefined && !loopback.test(host),
+    requireTLS: !secure && user !== undefined && !isLoopback(host),
     ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
     tls: { minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) },
     connectionTimeout: patience,

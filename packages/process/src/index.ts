@@ -1,5 +1,6 @@
 export * from './give-way.ts'
 export * from './logger.ts'
+export * from './loopback.ts'
 export * from './main.ts'
 export * from './metrics.ts'
 export * from './redaction.ts'

@@ -15,7 +15,6 @@ async function waiting({ detached }: { detached: boolean }) {
   const [pid, ended] = [child.pid!, once(child, 'exit')]
   return {
     pid,
-    ended,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
       await ended

@@ -53,9 +53,10 @@ export async function addRun(
         ...(workflowRunId && { workflow_run_id: workflowRunId }),
         created_by: createdBy,
         input: JSON.stringify(input),
-        // The transaction may have begun before the job ended that this one comes after, and have waited for it.
-        ...(trigger === 'WORKFLOW' && !begun && { created_at: sql<Date>`clock_timestamp()` }),
-        ...(begun && { state: 'RUNNING', attempt: 1, started_at: sql`now()` }),
+        // A transaction that waited for another run's end began before it: what is queued is made now.
+        ...(begun
+          ? { state: 'RUNNING', attempt: 1, started_at: sql<Date>`now()` }
+          : { created_at: sql<Date>`clock_timestamp()` }),
       })
       .onConflict((conflict) =>
         conflict

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { giveWay } from '@sluice/process'
+import { giveWay, isLoopback } from '@sluice/process'
 import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
 import { loadOptions, readOptions } from './role-settings.ts'
 
@@ -56,17 +56,15 @@ export function loadPool(access: WarehouseAccess, max: number): Pool {
 
 /**
  * The same, for connections that copy and do nothing else. Where the server is on this machine its processes behind them get so
- * much niceness, 0 to 19: two that copy fill two cores, and everybody else would wait for them. It cannot be taken back but by root, so
- * such a connection is for nothing else. A server whose processes are not ours to command keeps them as they are.
+ * much niceness, 0 to 19: two that copy fill two cores, and everybody else would wait for them. Only root takes it back, so
+ * nothing else is done over them. A server whose processes are not ours to command keeps them as they are.
  */
 export function copyPool(access: WarehouseAccess, max: number, niceness: number): Pool {
   const pool = loadPool(access, max)
-  if (niceness > 0 && onThisMachine(access))
+  if (niceness > 0 && isLoopback(access.host))
     pool.on('connect', (client) => void giveWay(niceness, (client as PoolClient & { processID: number }).processID))
   return pool
 }
-
-const onThisMachine = ({ host }: WarehouseAccess) => ['localhost', '::1'].includes(host) || host.startsWith('127.')
 
 /** One connection of role `read`, to be thrown away after use. */
 export function readClient(access: WarehouseAccess): Client {

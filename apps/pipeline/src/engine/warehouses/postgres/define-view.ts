@@ -36,7 +36,7 @@ export async function defineView(
   checkTableName(view.name)
   const place = qualified(view.schema, view.name)
   try {
-    using borrowed = await borrow(pools.copies, signal)
+    using borrowed = await borrow(pools.transactions, signal)
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
     const current = await currentOf(client, view)

@@ -20,12 +20,12 @@ import { createStaging, dropDetached, stagingName } from './staging.ts'
 import { describeType } from './types.ts'
 
 /**
- * `lanes` have two for each load, to copy over; `copies` one, for all else on the way to its publication, so that none waits;
+ * `lanes` have two for each load, to copy over; `transactions` one, for all else on the way to its publication, so that none waits;
  * `statements` are for moments.
  */
 export interface Pools {
   lanes: Pool
-  copies: Pool
+  transactions: Pool
   statements: Pool
 }
 
@@ -93,7 +93,7 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   const { run, attempt, schema, table } = target
   const scene = sceneOf(target)
   try {
-    return await withClient(pools.copies, signal, async (client) => {
+    return await withClient(pools.transactions, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
       if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(client, schema, table)

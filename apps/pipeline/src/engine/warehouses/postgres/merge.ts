@@ -21,7 +21,7 @@ const longest = `set local statement_timeout = '12h'`
 export async function prepareMerge(pools: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
   if (load.keys.length === 0) throw noKey(load.scene.place)
   try {
-    await withClient(pools.copies, signal, async (client) => {
+    await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${longest}`)
       const live = await readShape(client, load.target.schema, load.target.table)
       const staging = await readShape(client, 'sluice', load.stagingTable)

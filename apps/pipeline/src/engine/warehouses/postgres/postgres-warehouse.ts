@@ -38,7 +38,7 @@ export function openPostgresWarehouse(
   // The two more are for a load that was cut off and is not quite gone.
   const pools: Pools = {
     lanes: copyPool(access, 2 * loads + 2, copyNiceness),
-    copies: loadPool(access, loads + 2),
+    transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 4),
   }
 

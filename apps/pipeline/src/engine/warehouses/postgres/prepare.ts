@@ -16,11 +16,11 @@ const sample = (target: number) => `set local default_statistics_target = ${targ
 const few = 3_000
 
 /** What takes long happens before anyone is kept waiting: the key's index, and the numbers the planner needs. */
-export async function prepare({ copies }: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
+export async function prepare({ transactions }: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
   if (!load.written) throw new Error('A load is published after it is written.')
   const staging = qualified('sluice', load.stagingTable)
   try {
-    await withClient(copies, signal, async (client) => {
+    await withClient(transactions, signal, async (client) => {
       const shape = await readShape(client, 'sluice', load.stagingTable)
       if (!shape) throw gone(load)
       const keys = missingKey(load, shape)

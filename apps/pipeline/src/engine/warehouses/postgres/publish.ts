@@ -83,7 +83,7 @@ async function swapAll(
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
-  const { publication, swaps } = await withClient(pools.copies, signal, async (client, borrowed) => {
+  const { publication, swaps } = await withClient(pools.transactions, signal, async (client, borrowed) => {
     await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${notForLong}`)
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await alreadyThere(client, run), swaps: [] }

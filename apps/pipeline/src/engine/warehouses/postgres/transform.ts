@@ -12,7 +12,7 @@ const longest = 7_200
 
 /** See `Warehouse.transform`. Aborting ends the statement at the server within a second. */
 export async function transform(
-  { copies, statements: moments }: Pools,
+  { transactions, statements: moments }: Pools,
   loads: readonly PostgresLoad[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
@@ -21,7 +21,7 @@ export async function transform(
   if (statements.length === 0 || loads.length === 0) return
   const workshop = workshopFor(loads)
   // Never called sound: nobody else gets a connection on which users' SQL ran.
-  using borrowed = await borrow(copies, signal)
+  using borrowed = await borrow(transactions, signal)
   const { client } = borrowed
   try {
     await workshop.open(client)

@@ -28,7 +28,7 @@ export async function refreshView(
   checkTableName(name)
   const place = qualified(schema, name)
   try {
-    using borrowed = await borrow(pools.copies, signal)
+    using borrowed = await borrow(pools.transactions, signal)
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${longest}s'; set local lock_timeout = '30s'`)
     const view = await findRelation(client, { schema, name })
