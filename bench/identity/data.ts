@@ -41,6 +41,7 @@ export async function fill(url: string, { clients, users }: Size): Promise<Home>
     await database.query(insertApplication, [client, application.id, secretHash(application.secret)])
     if (clients > 1) await database.query(insertNeighbours, [client])
     await fillUsers(url, [{ client, users }])
+    await database.query(insertPast, [passwordSignIns])
     await database.query('vacuum (analyze)')
     const { rows } = await database.query<{ name: string }>(
       'select name from users where password_hash is null and client = $1 order by uid limit 200',
@@ -69,6 +70,27 @@ const insertGroups = `
     select $1::uuid, 'Group ' || n, 'G' || n from generate_series(1, 2) as n returning id
   )
   insert into user_group_members select made.id, users.id from made, users where users.client = $1`
+
+/** Sign-ins of each, in the month before. */
+const passwordSignIns = 20
+
+/**
+ * What sign-ins leave behind. Of tables that were empty when it looked, PostgreSQL believes for a minute that reading them
+ * from end to end is the shortest way, and it keeps such plans.
+ */
+const insertPast = `
+  with opened as (
+    insert into sessions (user_id, client, created_at, last_used_at, expires_at, ended_at, end_reason, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
+    select id, client, at, at, at + interval '30 days', at + interval '8 hours', 'SIGNED_OUT', 168, roles, '127.0.0.1', '127.0.0.0/24', '', '{pwd}'
+    from users, generate_series(1, $1::integer) as n, lateral (select now() - n * interval '1 day') as past(at)
+    where password_hash is not null returning *
+  ), kept as (
+    insert into refresh_tokens (token_hash, session_id, created_at, expires_at)
+    select sha256(uid::text::bytea), id, created_at, expires_at from opened
+  )
+  insert into audit (at, operation, actor, client, object, request_id, address, details)
+  select o.created_at, 'auth.login', u.uid, o.client, u.uid, o.uid, o.address, '{"outcome": "signed in"}'
+  from opened o join users u on u.id = o.user_id`
 
 const insertApplication = `
   insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, secret_hash, client_name, redirect_uris, scopes, grant_types)

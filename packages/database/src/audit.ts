@@ -52,7 +52,14 @@ export type AuditFacts = Pick<AuditEntry, 'operation' | 'requestId' | 'address'>
  * The audit rows of a statement that writes and keeps its audit in one: a part for its WITH. `noted` selects actor, client,
  * object and details from what the statement wrote.
  */
-export const auditing = ({ operation, requestId, address }: AuditFacts, noted: RawBuilder<unknown>) => sql`
-  insert into audit (operation, actor, client, object, request_id, address, details)
-  select ${operation}, actor, client, object, ${requestId}, ${address}, details
-  from (${noted}) as noted (actor, client, object, details)`
+export const auditing = ({ operation, requestId, address }: AuditFacts, noted: RawBuilder<unknown>) =>
+  auditingEach(sql`
+    select ${operation}, actor, client, object, ${requestId}, ${address}, details
+    from (${noted}) as noted (actor, client, object, details)`)
+
+/**
+ * The same of a statement that does what several requests ask for: `noted` selects operation, actor, client, object,
+ * request id, address and details.
+ */
+export const auditingEach = (noted: RawBuilder<unknown>) => sql`
+  insert into audit (operation, actor, client, object, request_id, address, details) ${noted}`

@@ -16,7 +16,7 @@ export function fewAtOnce({
   const waiting: (() => void)[] = []
   let running = 0
 
-  return async <T>(work: () => Promise<T>): Promise<T> => {
+  const run = async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= atOnce) {
       if (waiting.length >= waitingAtMost) {
         throw new Problem(503, 'busy', title, {
@@ -37,6 +37,10 @@ export function fewAtOnce({
       else running--
     }
   }
+  return Object.assign(run, {
+    /** How many wait for their turn. */
+    waiting: () => waiting.length,
+  })
 }
 
 /** The same for each of many, such as clients: what one of them asks for keeps none of the others waiting. */

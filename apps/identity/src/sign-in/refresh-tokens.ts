@@ -40,10 +40,13 @@ export async function addRefreshToken(
   return token
 }
 
-/** The same as part of a statement that opens the session: `opened` is its rows of id and expires_at. */
-export const refreshTokenKept = (token: string, opened: RawBuilder<unknown>) => sql`
+/**
+ * The same as part of a statement that opens sessions: `opened` is its rows of id and expires_at; `hash`: of the token, or
+ * the column that holds it.
+ */
+export const refreshTokensKept = (hash: Buffer | RawBuilder<unknown>, opened: RawBuilder<unknown>) => sql`
   insert into refresh_tokens (token_hash, session_id, expires_at)
-  select ${secretHash(token)}, id, expires_at from ${opened}`
+  select ${hash}, id, expires_at from ${opened}`
 
 /**
  * Uses a token up and gives the next one of its session, in one statement together with its audit row, because nothing is
@@ -72,7 +75,7 @@ export async function exchangeRefreshToken(
     ), used as (
       update refresh_tokens set consumed_at = now() where token_hash = ${hash} and exists (select from continued)
     ), next as (
-      ${refreshTokenKept(refreshToken, sql`continued`)}
+      ${refreshTokensKept(secretHash(refreshToken), sql`continued`)}
     ), audited as (
       ${auditing(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
     )

@@ -9,7 +9,7 @@ import { noteThrottled } from './note-throttled.ts'
 import { verifyPassword } from './password.ts'
 import { methodsOf } from './second-factor/second-factor.ts'
 import { issueTicket } from './second-factor/tickets.ts'
-import { openAtOnce } from './open-at-once.ts'
+import type { OpenAtOnce } from './open-at-once.ts'
 import { openSession, type SessionLives } from './sessions.ts'
 import {
   admitted,
@@ -34,8 +34,8 @@ export interface SignInContext {
     userAgent: string
     audit(object: string | null, details?: object, by?: Actor): void
   }
-  /** What the session begins with where that is all that `opened` does: then it is opened in one statement. */
-  refreshToken?: string
+  /** How the session is opened in one statement, where what it begins with is all that `opened` does. */
+  atOnce?: { open: OpenAtOnce; refreshToken: string }
   /** What else belongs to the sign-in, in the transaction that opens the session. */
   opened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }
@@ -95,6 +95,23 @@ export async function signIn(
   })
   if (!result) throw notSignedIn('The username or the password is not right, or this user may not sign in this way.')
   return result
+}
+
+/** Undefined: it is not to be opened in one statement, or cannot be. */
+async function openAtOnce(
+  { id, password_hash: passwordHash }: Account,
+  attempt: Attempt,
+  { write, request, atOnce }: SignInContext,
+): Promise<SignedIn | undefined> {
+  if (!atOnce) return undefined
+  const { open, refreshToken } = atOnce
+  const userAgent = keptOf(request.userAgent)
+  return write.atOnce(async (_db, facts) => {
+    const opened = await open({ user: id, passwordHash, attempt, facts, userAgent, refreshToken })
+    if (!opened) return undefined
+    const { user, client, ...session } = opened
+    return { kind: 'signed-in', user: { uid: user, id, client }, session, amr: ['pwd'] }
+  })
 }
 
 function outcomeOf(result: SignedIn | SecondFactorWanted | undefined, refusal: string | undefined) {
@@ -184,11 +201,13 @@ export async function open(
   amr: string[],
   { config, request, opened }: SignInContext,
 ): Promise<SignedIn> {
-  const userAgent = request.userAgent.slice(0, 500)
+  const userAgent = keptOf(request.userAgent)
   const session = await openSession(trx, { user, lives: config, address: request.address, userAgent, amr })
   await opened?.(trx, session)
   return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr }
 }
+
+const keptOf = (userAgent: string): string => userAgent.slice(0, 500)
 
 async function demandCode(trx: Transaction<DB>, { id }: SigningIn): Promise<SecondFactorWanted> {
   return { kind: 'second-factor', ticket: await issueTicket(trx, id), methods: await methodsOf(trx, id) }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
+import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { prepared } from '@sluice/database'
 import { Problem, problems } from '@sluice/http'
 import type { DB } from '../database.ts'
@@ -70,8 +70,8 @@ export function tryCounted(skeleton: string, address: string): RawBuilder<unknow
   return sql`
     own as (
       select exists (
-        select from sessions s join users u on u.id = s.user_id
-        where u.username_skeleton = ${skeleton} and s.address_prefix = ${network}
+        select from sessions
+        where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
       ) as known
     ), network as (
       ${counted(sql`select ${`network:${network}`}::text`, perNetwork)}
@@ -157,22 +157,43 @@ export async function succeeded(
   await sql`
     ${prepared('try-succeeded')}
     with forgotten as (delete from sign_in_attempts where key = ${account})
-    ${networkForgiven(network)}`.execute(db)
+    ${networkForgiven(sql`1`, sql`where key = ${network}`)}`.execute(db)
 }
 
-/** The same as parts of a statement that does more, where `condition` holds. */
-export const tryForgiven = ({ account, network }: Attempt, condition: RawBuilder<SqlBool>) => sql`
-  network_forgiven as (${networkForgiven(network)} and ${condition}),
-  account_forgotten as (delete from sign_in_attempts where key = ${account} and ${condition})`
+/**
+ * Locks what is counted under several keys, networks before accounts, as those who count do, so that nobody waits in a ring.
+ * Parts of a WITH. By a list and not by a join, which misses a row that somebody else changed while it was waited for.
+ */
+const locked = (keys: RawBuilder<unknown>) => sql`
+  tries as (select key from sign_in_attempts where key = any(${keys}) order by key desc for update),
+  locked as (select count(*) from tries)`
+const whenLocked = sql`(select count from locked) > 0`
 
-const networkForgiven = (network: string) => sql`
-  update sign_in_attempts set failures = greatest(failures - 1, 0),
-    blocked_until = case when failures <= ${perNetwork.free} then '-infinity' else blocked_until end
-  where key = ${network}`
+/** The same of many, as parts of a statement that does more: `forgiven` is their rows of `network` and `account`. */
+export const triesForgiven = (forgiven: RawBuilder<unknown>) => sql`
+  ${locked(sql`array(select network from ${forgiven} union all select account from ${forgiven})`)},
+  networks_forgiven as (
+    ${networkForgiven(
+      sql`times`,
+      sql`
+        from (select network, count(*)::integer as times from ${forgiven} group by network) as counted
+        where key = network and ${whenLocked}`,
+    )}
+  ), accounts_forgotten as (
+    delete from sign_in_attempts
+    where key = any(array(select account from ${forgiven})) and ${whenLocked}
+  )`
+
+const networkForgiven = (times: RawBuilder<unknown>, which: RawBuilder<unknown>) => sql`
+  update sign_in_attempts as a set failures = greatest(failures - ${times}, 0),
+    blocked_until = case when failures - ${times} < ${perNetwork.free} then '-infinity' else blocked_until end
+  ${which}`
 
 /** A try that could not be made, because a part was down, is none. */
 export async function takenBack(db: Kysely<DB>, { account, network }: Attempt): Promise<void> {
+  const keys = [account, network]
   await sql`
+    with ${locked(sql`${keys}`)}
     update sign_in_attempts set failures = greatest(failures - 1, 0), blocked_until = '-infinity'
-    where key in (${account}, ${network})`.execute(db)
+    where key = any(${keys}) and ${whenLocked}`.execute(db)
 }

@@ -32,7 +32,7 @@ function forTokens(input: Asked) {
       userAgent: request.stream.headers['user-agent'] ?? '',
       audit: (...note) => request.audit(...note),
     },
-    refreshToken,
+    atOnce: { open: input.openAtOnce, refreshToken },
     async opened(trx, session) {
       await addRefreshToken(trx, session, refreshToken)
     },
