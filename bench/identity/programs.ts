@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { memorySettings } from '../../infra/local/environment.ts'
 import { type Running, startProgram } from '../../infra/local/program.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
@@ -26,7 +27,7 @@ const secrets = {
 
 let port = 17_100
 
-/** Everything that is measured runs like this: in production mode, with the heap that the images give it. */
+/** Everything that is measured runs like this: in production mode, with the memory that the images give it. */
 async function start(folder: string, { file, env, alive, flags = [] }: Started): Promise<Program> {
   port = await freePort(port + 1)
   const running = startProgram({
@@ -36,7 +37,8 @@ async function start(folder: string, { file, env, alive, flags = [] }: Started):
     env: {
       PATH: process.env['PATH'],
       NODE_ENV: 'production',
-      NODE_OPTIONS: ['--max-semi-space-size=2', ...flags].join(' '),
+      ...memorySettings,
+      NODE_OPTIONS: [memorySettings.NODE_OPTIONS, ...flags].join(' '),
       PORT: String(port),
       IDENTITY_PORT: String(port),
       ...env,

@@ -3,17 +3,23 @@ import type { Databases } from './databases.ts'
 import type { Secrets } from './secrets.ts'
 import { loopbackOf, type Settings } from './settings.ts'
 
+/** How Node and the C library keep memory: the same in the images (infra/images/Dockerfile). */
+export const memorySettings = {
+  // A small young generation keeps a service under 150 MB after load too; the data road makes few objects.
+  NODE_OPTIONS: '--max-semi-space-size=2 --v8-pool-size=1',
+  // One heap for all threads, and buffers that go back to the system: the worker is 20 MB smaller while it loads.
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_MMAP_THRESHOLD_: '32768',
+}
+
 /** What every program of apps/<app>/bin is started with, on top of the caller's own environment. */
 export const programEnvironment = (settings: Settings, secrets: Secrets, databases: Databases): NodeJS.ProcessEnv => {
   const { SLUICE_ADMIN_PASSWORD: _, ...inherited } = process.env
   const { IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT } = settings.ports
   return {
     ...inherited,
-    // A small young generation keeps a service under 150 MB after load too; the data road makes few objects.
-    NODE_OPTIONS: [inherited.NODE_OPTIONS, '--max-semi-space-size=2 --v8-pool-size=1'].filter(Boolean).join(' '),
-    // One heap for all threads, and buffers that go back to the system: the worker is 20 MB smaller while it loads.
-    MALLOC_ARENA_MAX: '1',
-    MALLOC_MMAP_THRESHOLD_: '32768',
+    ...memorySettings,
+    NODE_OPTIONS: [inherited.NODE_OPTIONS, memorySettings.NODE_OPTIONS].filter(Boolean).join(' '),
     // Types are taken out of the sources once: a second start is quicker, and each process 25 MB smaller.
     NODE_COMPILE_CACHE: join(settings.state, 'compiled'),
     IDENTITY_PORT: String(IDENTITY_PORT),
