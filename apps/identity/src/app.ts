@@ -14,7 +14,7 @@ import { translate } from './problems.ts'
 import { publishedKeys } from './published-keys.ts'
 import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
 import { signingKeys } from './sign-in/keys.ts'
-import { openingAtOnce } from './sign-in/open-at-once.ts'
+import { signingInTogether } from './sign-in/together.ts'
 import { demandStill } from './sign-in/still.ts'
 import { standingOf } from './sign-in/standing.ts'
 
@@ -37,7 +37,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
   const oidc = openIdProvider({ db, config, keys, logger, tally })
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db, { demandStill, searches })
-  const more = { config, keys, oidc, federation: providers, openAtOnce: openingAtOnce(db, config) }
+  const more = { config, keys, oidc, federation: providers, together: signingInTogether(db, config) }
   return door({
     operations,
     info,

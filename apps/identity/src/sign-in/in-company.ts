@@ -16,7 +16,7 @@ export function inCompany<Asked, Answer>({
   /** Is nobody to wait for company? Asked when somebody comes; those who wait go along with them. */
   hurried(): boolean
   /** Answers in the order of those who ask. */
-  ask(all: readonly Asked[]): Promise<readonly Answer[]>
+  ask(all: readonly Asked[]): Promise<readonly Answer[]> | readonly Answer[]
   /** Says an error that nothing of the question happened? */
   refused(error: unknown): boolean
 }): (asked: Asked) => Promise<Answer> {

@@ -1,11 +1,9 @@
 import { sql, type Kysely } from 'kysely'
-import pg from 'pg'
 import { auditingEach, prepared, type AuditFacts } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { secretHash } from '../secret-hash.ts'
 import { prefixOf } from './addresses.ts'
-import { hashing } from './hashing-queue.ts'
-import { inCompany } from './in-company.ts'
+import { inCrowd } from './in-crowd.ts'
 import { refreshTokensKept } from './refresh-tokens.ts'
 import type { SessionLives } from './sessions.ts'
 import { triesForgiven, type Attempt } from './throttle.ts'
@@ -35,26 +33,14 @@ export interface OpenedAtOnce {
  */
 export type OpenAtOnce = (opening: Opening) => Promise<OpenedAtOnce | undefined>
 
-/** So many passwords that wait to be checked make nobody wait for company. */
-const calm = 3
-
 /**
  * Opens the sessions of those who need no more than their password, in one statement instead of a transaction of seven each:
  * the user is locked and looked at once more, so that a password or status that changed while we checked is not overlooked.
  *
- * While passwords wait to be checked, up to eight are opened by the same statement. Checking one empties the caches of the
- * processor, so that whatever is done next takes three times as long as usual: eight together pay for that once. Nobody
- * waits longer for it than the next four passwords take.
+ * In a crowd several go into one statement. Nobody waits longer for company than the next few passwords take.
  */
 export const openingAtOnce = (db: Kysely<DB>, lives: SessionLives): OpenAtOnce =>
-  inCompany({
-    most: 8,
-    patience: 50,
-    hurried: () => hashing.waiting() <= calm,
-    ask: (all) => openAll(db, lives, all),
-    // An answer of the server: it undid the statement. Without one, nobody knows.
-    refused: (error) => error instanceof pg.DatabaseError,
-  })
+  inCrowd({ patience: 50, ask: (all) => openAll(db, lives, all) })
 
 async function openAll(
   db: Kysely<DB>,

@@ -1,26 +1,18 @@
 import { sql, type Kysely, type Transaction } from 'kysely'
-import type { LoginBody, Role, SecondFactorMethod, UserStatus } from '@sluice/contracts'
+import type { LoginBody, Role, SecondFactorMethod } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import { Problem, type Actor } from '@sluice/http'
 import type { Write } from '@sluice/records'
 import type { DB } from '../database.ts'
 import type { MailConfig } from '../mail/outbox.ts'
 import { noteThrottled } from './note-throttled.ts'
+import { countOne, type Account } from './admit.ts'
 import { verifyPassword } from './password.ts'
 import { methodsOf } from './second-factor/second-factor.ts'
 import { issueTicket } from './second-factor/tickets.ts'
-import type { OpenAtOnce } from './open-at-once.ts'
+import type { Together } from './together.ts'
 import { openSession, type SessionLives } from './sessions.ts'
-import {
-  admitted,
-  succeeded,
-  takenBack,
-  tried,
-  triedColumns,
-  tryCounted,
-  type Attempt,
-  type TryCounted,
-} from './throttle.ts'
+import { admitted, succeeded, takenBack, type Attempt } from './throttle.ts'
 import { skeletonOf } from './username.ts'
 
 /** What a sign-in needs: what an operation has, and what a page can make. */
@@ -34,8 +26,8 @@ export interface SignInContext {
     userAgent: string
     audit(object: string | null, details?: object, by?: Actor): void
   }
-  /** How the session is opened in one statement, where what it begins with is all that `opened` does. */
-  atOnce?: { open: OpenAtOnce; refreshToken: string }
+  /** How it is done in one statement with others, where what the session begins with is all that `opened` does. */
+  together?: Together & { refreshToken: string }
   /** What else belongs to the sign-in, in the transaction that opens the session. */
   opened?(trx: Transaction<DB>, session: SignedIn['session']): Promise<void>
 }
@@ -53,17 +45,6 @@ export interface SecondFactorWanted {
   kind: 'second-factor'
   ticket: string
   methods: SecondFactorMethod[]
-}
-
-interface Account {
-  id: number
-  uid: string
-  client: string
-  roles: Role[]
-  status: UserStatus
-  sso_auth: boolean
-  password_hash: string | null
-  disabled: boolean
 }
 
 /**
@@ -101,10 +82,10 @@ export async function signIn(
 async function openAtOnce(
   { id, password_hash: passwordHash }: Account,
   attempt: Attempt,
-  { write, request, atOnce }: SignInContext,
+  { write, request, together }: SignInContext,
 ): Promise<SignedIn | undefined> {
-  if (!atOnce) return undefined
-  const { open, refreshToken } = atOnce
+  if (!together) return undefined
+  const { open, refreshToken } = together
   const userAgent = keptOf(request.userAgent)
   return write.atOnce(async (_db, facts) => {
     const opened = await open({ user: id, passwordHash, attempt, facts, userAgent, refreshToken })
@@ -126,16 +107,9 @@ async function admitSigningIn(
   username: string,
   context: SignInContext,
 ): Promise<{ attempt: Attempt; account: Account | undefined }> {
-  const skeleton = skeletonOf(username)
-  const { rows } = await sql<TryCounted & (Account | Record<keyof Account, null>)>`
-    ${prepared('admit-sign-in')}
-    with ${tryCounted(skeleton, context.request.address)}
-    select ${triedColumns}, who.* from ${tried} left join (
-      select u.id, u.uid, u.client, u.roles, u.status, u.sso_auth, u.password_hash, c.disabled
-      from users u join clients c on c.uid = u.client
-      where u.username_skeleton = ${skeleton}
-    ) as who on true`.execute(context.db)
-  const row = rows[0]!
+  const { db, together, request } = context
+  const trying = { skeleton: skeletonOf(username), address: request.address }
+  const row = await (together ? together.count(trying) : countOne(db, trying))
   const account = row.id === null ? undefined : row
   const attempt = await noteThrottled(
     Promise.try(() => admitted(row)),

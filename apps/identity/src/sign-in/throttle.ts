@@ -63,10 +63,13 @@ export interface TryCounted {
   account_wait: number | null
 }
 
+const accountKey = (skeleton: string): string => `account:${createHash('sha256').update(skeleton).digest('base64url')}`
+const networkKey = (network: string): string => `network:${network}`
+
 /** The counting of `admitTry` as parts of a statement's WITH, for whoever asks for more in it: one row of `tried`. */
 export function tryCounted(skeleton: string, address: string): RawBuilder<unknown> {
   const network = prefixOf(address)
-  const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
+  const account = accountKey(skeleton)
   return sql`
     own as (
       select exists (
@@ -74,11 +77,37 @@ export function tryCounted(skeleton: string, address: string): RawBuilder<unknow
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
       ) as known
     ), network as (
-      ${counted(sql`select ${`network:${network}`}::text`, perNetwork)}
+      ${counted(sql`select ${networkKey(network)}::text, 1`, perNetwork)}
     ), account as (
-      ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
+      ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end, 1 from own, network where seconds <= 0`, perAccount)}
     )`
 }
+
+/**
+ * The same of many, each of another account: rows of `who`, with their row of `account`. Whose network would come to its limit
+ * with them has none, and is not counted: they have to be one by one. `found` selects the id, and what else is wanted, of the
+ * user whose username is `asked.skeleton`. Networks before accounts, and both in the order in which `locked` takes them.
+ */
+export const triesCounted = (
+  given: readonly { skeleton: string; address: string }[],
+  found: RawBuilder<unknown>,
+) => sql`
+  asked as (
+    select * from unnest(
+      ${given.map(({ skeleton }) => skeleton)}::text[], ${given.map(({ skeleton }) => accountKey(skeleton))}::text[],
+      ${given.map(({ address }) => prefixOf(address))}::text[]
+    ) as asked (skeleton, account, network)
+  ), network as (
+    ${counted(sql`select 'network:' || network, count(*)::integer from asked group by network order by 1 desc`, perNetwork, { belowLimit: true })}
+  ), who as materialized (
+    select asked.skeleton, network.key as network_key, network.seconds as network_wait, found.*,
+      case when exists (select from sessions s where s.user_id = found.id and s.address_prefix = asked.network)
+        then account || '@' || network else account end as account_key
+    from asked join network on network.key = 'network:' || asked.network
+    left join lateral (${found}) as found on true
+  ), account as (
+    ${counted(sql`select account_key, 1 from who order by account_key desc`, perAccount)}
+  )`
 
 export const tried = sql`network left join account on true`
 export const triedColumns = sql`network.key as network_key, network.seconds as network_wait,
@@ -108,7 +137,7 @@ export async function admitCode(db: Kysely<DB>, user: string, address: string): 
         select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
       ) as known
     )
-    ${counted(sql`select case when known then ${`${key}@${network}`} else ${key} end from own`, perSecondFactor)}`.execute(
+    ${counted(sql`select case when known then ${`${key}@${network}`} else ${key} end, 1 from own`, perSecondFactor)}`.execute(
     db,
   )
   demandNoWait(rows)
@@ -127,23 +156,32 @@ export function demandNoWait(rows: readonly { key: string; seconds: number }[]):
  */
 const resting = 60
 
-/** One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. */
-export const counted = (key: RawBuilder<unknown>, { free, first, longest, forget }: Limit) => sql`
+/**
+ * One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. `tries` selects
+ * keys, each once, and how many tries there are of each: one. `belowLimit`: several, fewer than are free; counted only where
+ * nobody has to wait and the limit is not reached with them, and of other keys nothing is answered.
+ */
+export const counted = (
+  tries: RawBuilder<unknown>,
+  { free, first, longest, forget }: Limit,
+  { belowLimit = false } = {},
+) => {
+  const begins = sql`a.last_at < now() - make_interval(secs => ${forget + resting})`
+  const failures = sql`case when ${begins} then 0 else a.failures end + excluded.failures`
+  return sql`
   insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
-  select keys.key, 1, now(), '-infinity' from (${key}) as keys (key)
+  select tries.key, tries.times, now(), '-infinity' from (${tries}) as tries (key, times)
   on conflict (key) do update set
-    failures = case
-      when a.blocked_until > now() then a.failures
-      when a.last_at < now() - make_interval(secs => ${forget + resting}) then 1
-      else a.failures + 1 end,
+    failures = case when a.blocked_until > now() then a.failures else ${failures} end,
     last_at = case
       when a.blocked_until > now() or a.last_at > now() - make_interval(secs => ${resting}) then a.last_at
       else now() end,
     blocked_until = case
-      when a.blocked_until > now() or a.failures + 1 < ${free} or a.last_at < now() - make_interval(secs => ${forget + resting})
-      then a.blocked_until
-      else now() + make_interval(secs => least(${longest}, ${first} * 2 ^ least(a.failures + 1 - ${free}, 20))) end
+      when a.blocked_until > now() or ${failures} < ${free} then a.blocked_until
+      else now() + make_interval(secs => least(${longest}, ${first} * 2 ^ least(${failures} - ${free}, 20))) end
+  ${belowLimit ? sql`where a.blocked_until <= now() and ${failures} < ${free}` : sql``}
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
+}
 
 /** The account begins anew; the network gets this one try back. */
 export async function succeeded(

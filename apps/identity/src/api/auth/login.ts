@@ -32,7 +32,7 @@ function forTokens(input: Asked) {
       userAgent: request.stream.headers['user-agent'] ?? '',
       audit: (...note) => request.audit(...note),
     },
-    atOnce: { open: input.openAtOnce, refreshToken },
+    together: { ...input.together, refreshToken },
     async opened(trx, session) {
       await addRefreshToken(trx, session, refreshToken)
     },
