@@ -84,8 +84,8 @@ describe('many who sign in at once', () => {
               crowd.login(username, at, all[at] === wrong ? 'not-the-right-one' : goodPassword),
         ),
       )
-      // Their account was read as it was; the statement that opens sessions waits for what becomes of it.
-      while (!(await crowd.isWaitedFor('open-at-once'))) await sleep(5)
+      // Their account was read as it was; the others are let in, and this one waits for what becomes of it.
+      while (!(await crowd.isWaitedFor('lock-signing-in-with-password'))) await sleep(5)
       return { trying }
     })
     const answers = await trying
@@ -127,15 +127,25 @@ describe('many who sign in at once', () => {
     }
   })
 
-  it('are let in when something else of them changed meanwhile', async () => {
-    const [user] = await crowd.accounts(1)
-    const opening = await crowd.openingOf(user!, 0)
-    const { opened } = await crowd.db.transaction().execute(async (trx) => {
-      await sql`update users set name = 'Renamed' where id = ${user!.id}`.execute(trx)
-      const opened = crowd.open(opening)
-      while (!(await crowd.isWaitedFor('open-at-once'))) await sleep(5)
-      return { opened }
+  it('wait for none of them whom somebody is changing, who is let in after that', async () => {
+    const all = await crowd.people(8)
+    const uids = all.map(({ uid }) => uid)
+    const { trying } = await crowd.db.transaction().execute(async (trx) => {
+      await sql`update users set name = 'Renamed' where uid = ${uids[3]!}`.execute(trx)
+      const trying = atOnce(
+        all.map(
+          ({ username }, at) =>
+            () =>
+              crowd.login(username, at),
+        ),
+      )
+      const opened = () =>
+        sql`
+        select from sessions s join users u on u.id = s.user_id where u.uid = any(${uids})`.execute(crowd.db)
+      while ((await opened()).rows.length < 7) await sleep(5)
+      return { trying }
     })
-    expect(await opened).toMatchObject({ client: crowd.client })
+    for (const { status } of await trying) expect(status).toBe(200)
+    expect(await sessionsOf(uids[3]!)).toHaveLength(1)
   })
 })

@@ -55,6 +55,6 @@ async function waitOf(db: Kysely<DB>, key: string): Promise<number> {
 }
 
 async function failed(db: Kysely<DB>, key: string): Promise<number> {
-  const { rows } = await sql<{ seconds: number }>`${counted(sql`select ${key}::text, 1`, perNetwork)}`.execute(db)
+  const { rows } = await sql<{ seconds: number }>`${counted(sql`select ${key}::text`, perNetwork)}`.execute(db)
   return rows[0]?.seconds ?? 0
 }

@@ -26,9 +26,9 @@ export async function admitForgotten(db: Kysely<DB>, typed: string, address: str
   const account = `forgotten:${createHash('sha256').update(skeletonOf(typed)).digest('base64url')}`
   const { rows } = await sql<{ key: string; seconds: number }>`
     with network as (
-      ${counted(sql`select ${`forgotten-network:${prefixOf(address)}`}::text, 1`, perNetwork)}
+      ${counted(sql`select ${`forgotten-network:${prefixOf(address)}`}::text`, perNetwork)}
     ), account as (
-      ${counted(sql`select ${account}::text, 1 from network where seconds <= 0`, perAccount)}
+      ${counted(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
     )
     select key, seconds from network union all select key, seconds from account`.execute(db)
   demandNoWait(rows)

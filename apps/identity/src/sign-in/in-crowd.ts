@@ -17,6 +17,6 @@ export const inCrowd = <Asked, Answer>(
     ...parts,
     most: 8,
     hurried: () => hashing.waiting() <= calm,
-    // An answer of the server: it undid the statement. Without one, nobody knows.
-    refused: (error) => error instanceof pg.DatabaseError,
+    // An error of the statement: it was undone. What ends a connection (57P) or is no answer leaves that open.
+    refused: (error) => error instanceof pg.DatabaseError && !error.code?.startsWith('57P'),
   })

@@ -29,7 +29,8 @@ export interface OpenedAtOnce {
 }
 
 /**
- * Undefined: nothing was done, because more is asked of them, or they may no longer sign in.
+ * Undefined: nothing was done, because more is asked of them, they may no longer sign in, or somebody is changing them at this
+ * moment, for which others do not wait.
  */
 export type OpenAtOnce = (opening: Opening) => Promise<OpenedAtOnce | undefined>
 
@@ -37,7 +38,8 @@ export type OpenAtOnce = (opening: Opening) => Promise<OpenedAtOnce | undefined>
  * Opens the sessions of those who need no more than their password, in one statement instead of a transaction of seven each:
  * the user is locked and looked at once more, so that a password or status that changed while we checked is not overlooked.
  *
- * In a crowd several go into one statement. Nobody waits longer for company than the next few passwords take.
+ * In a crowd several go into one statement: who waits for company does so for 50 ms at most, about what the next few passwords
+ * take.
  */
 export const openingAtOnce = (db: Kysely<DB>, lives: SessionLives): OpenAtOnce =>
   inCrowd({ patience: 50, ask: (all) => openAll(db, lives, all) })
@@ -47,9 +49,7 @@ async function openAll(
   lives: SessionLives,
   all: readonly Opening[],
 ): Promise<(OpenedAtOnce | undefined)[]> {
-  const each = <T>(of: (opening: Opening) => T): T[] => inOrder.map(of)
-  // Everybody locks users in this order.
-  const inOrder = all.toSorted((one, other) => one.user - other.user)
+  const each = <T>(of: (opening: Opening) => T): T[] => all.map(of)
   const { rows } = await sql<OpenedAtOnce & { token_hash: Buffer }>`
     ${prepared('open-at-once')}
     with asked as (
@@ -66,7 +66,7 @@ async function openAll(
         select u.uid as user, u.client, u.roles from users u join clients c on c.uid = u.client
         where u.id = asked.user_id and u.password_hash = asked.password_hash and u.status = 'ACTIVE' and not c.disabled
           and not u.two_factor_auth
-        for share of u
+        for share of u skip locked
       ) as who
     ), opened as (
       insert into sessions (uid, user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)

@@ -77,15 +77,15 @@ export function tryCounted(skeleton: string, address: string): RawBuilder<unknow
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
       ) as known
     ), network as (
-      ${counted(sql`select ${networkKey(network)}::text, 1`, perNetwork)}
+      ${counted(sql`select ${networkKey(network)}::text`, perNetwork)}
     ), account as (
-      ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end, 1 from own, network where seconds <= 0`, perAccount)}
+      ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
     )`
 }
 
 /**
- * The same of many, each of another account: rows of `who`, with their row of `account`. Whose network would come to its limit
- * with them has none, and is not counted: they have to be one by one. `found` selects the id, and what else is wanted, of the
+ * The same of many, each of another account: rows of `who`, with their row of `account`. Whose network has to
+ * wait, or would come to its limit with them, has none, and is not counted: they have to be one by one. `found` selects the id, and what else is wanted, of the
  * user whose username is `asked.skeleton`. Networks before accounts, and both in the order in which `locked` takes them.
  */
 export const triesCounted = (
@@ -98,7 +98,7 @@ export const triesCounted = (
       ${given.map(({ address }) => prefixOf(address))}::text[]
     ) as asked (skeleton, account, network)
   ), network as (
-    ${counted(sql`select 'network:' || network, count(*)::integer from asked group by network order by 1 desc`, perNetwork, { belowLimit: true })}
+    ${countedBelow(sql`select 'network:' || network, count(*)::integer from asked group by network order by 1 desc`, perNetwork)}
   ), who as materialized (
     select asked.skeleton, network.key as network_key, network.seconds as network_wait, found.*,
       case when exists (select from sessions s where s.user_id = found.id and s.address_prefix = asked.network)
@@ -106,7 +106,7 @@ export const triesCounted = (
     from asked join network on network.key = 'network:' || asked.network
     left join lateral (${found}) as found on true
   ), account as (
-    ${counted(sql`select account_key, 1 from who order by account_key desc`, perAccount)}
+    ${counted(sql`select account_key from who order by account_key desc`, perAccount)}
   )`
 
 export const tried = sql`network left join account on true`
@@ -137,7 +137,7 @@ export async function admitCode(db: Kysely<DB>, user: string, address: string): 
         select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
       ) as known
     )
-    ${counted(sql`select case when known then ${`${key}@${network}`} else ${key} end, 1 from own`, perSecondFactor)}`.execute(
+    ${counted(sql`select case when known then ${`${key}@${network}`} else ${key} end from own`, perSecondFactor)}`.execute(
     db,
   )
   demandNoWait(rows)
@@ -157,15 +157,24 @@ export function demandNoWait(rows: readonly { key: string; seconds: number }[]):
 const resting = 60
 
 /**
- * One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. `tries` selects
- * keys, each once, and how many tries there are of each: one. `belowLimit`: several, fewer than are free; counted only where
- * nobody has to wait and the limit is not reached with them, and of other keys nothing is answered.
+ * One upsert that decides, counts and answers how many seconds to wait (0: go ahead), under the row's lock. `keys` selects
+ * what a try is counted under, each once.
  */
-export const counted = (
+export const counted = (keys: RawBuilder<unknown>, limit: Limit) =>
+  upsert(sql`select keys.key, 1 from (${keys}) as keys (key)`, limit, () => sql``)
+
+/**
+ * The same for several tries of each: `tries` selects keys and numbers, which are smaller than the limit. Where somebody has to
+ * wait or the limit is reached with them, nothing is counted or answered of that key.
+ */
+const countedBelow = (tries: RawBuilder<unknown>, limit: Limit) =>
+  upsert(tries, limit, (failures) => sql`where a.blocked_until <= now() and ${failures} < ${limit.free}`)
+
+function upsert(
   tries: RawBuilder<unknown>,
   { free, first, longest, forget }: Limit,
-  { belowLimit = false } = {},
-) => {
+  where: (failures: RawBuilder<unknown>) => RawBuilder<unknown>,
+): RawBuilder<unknown> {
   const begins = sql`a.last_at < now() - make_interval(secs => ${forget + resting})`
   const failures = sql`case when ${begins} then 0 else a.failures end + excluded.failures`
   return sql`
@@ -179,7 +188,7 @@ export const counted = (
     blocked_until = case
       when a.blocked_until > now() or ${failures} < ${free} then a.blocked_until
       else now() + make_interval(secs => least(${longest}, ${first} * 2 ^ least(${failures} - ${free}, 20))) end
-  ${belowLimit ? sql`where a.blocked_until <= now() and ${failures} < ${free}` : sql``}
+  ${where(failures)}
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
 }
 
