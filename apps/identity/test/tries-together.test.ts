@@ -53,7 +53,7 @@ describe('tries that come at once', () => {
     expect(rows).toHaveLength(16)
     expect(rows.filter(({ failures: one }) => one !== 1)).toEqual([])
     expect(rows.filter(({ key }) => /@203\.0\.[0-3]\.0\/24$/.test(key))).toHaveLength(4)
-    expect(new Set(rows.map(({ written }) => written)).size).toBeLessThan(8)
+    expect(new Set(rows.map(({ written }) => written)).size).toBeLessThan(rows.length)
     expect(Object.values(await crowd.failures('network:%'))).toEqual([4, 4, 4, 4])
   })
 
