@@ -49,17 +49,17 @@ async function openAll(
   lives: SessionLives,
   all: readonly Opening[],
 ): Promise<(OpenedAtOnce | undefined)[]> {
-  const each = <T>(of: (opening: Opening) => T): T[] => all.map(of)
+  const hashes = all.map(({ refreshToken }) => secretHash(refreshToken))
   const { rows } = await sql<OpenedAtOnce & { token_hash: Buffer }>`
     ${prepared('open-at-once')}
     with asked as (
       select * from unnest(
-        ${each(({ user }) => user)}::bigint[], ${each(({ passwordHash }) => passwordHash)}::text[],
-        ${each(({ refreshToken }) => secretHash(refreshToken))}::bytea[],
-        ${each(({ attempt }) => attempt.network)}::text[], ${each(({ attempt }) => attempt.account)}::text[],
-        ${each(({ facts }) => facts.operation)}::text[], ${each(({ facts }) => facts.requestId)}::text[],
-        ${each(({ facts }) => facts.address)}::text[], ${each(({ facts }) => prefixOf(facts.address))}::text[],
-        ${each(({ userAgent }) => userAgent)}::text[]
+        ${all.map(({ user }) => user)}::bigint[], ${all.map(({ passwordHash }) => passwordHash)}::text[],
+        ${hashes}::bytea[],
+        ${all.map(({ attempt }) => attempt.network)}::text[], ${all.map(({ attempt }) => attempt.account)}::text[],
+        ${all.map(({ facts }) => facts.operation)}::text[], ${all.map(({ facts }) => facts.requestId)}::text[],
+        ${all.map(({ facts }) => facts.address)}::text[], ${all.map(({ facts }) => prefixOf(facts.address))}::text[],
+        ${all.map(({ userAgent }) => userAgent)}::text[]
       ) as asked (user_id, password_hash, token_hash, network, account, operation, request_id, address, address_prefix, user_agent)
     ), signing_in as materialized (
       select asked.*, gen_random_uuid() as session, who.* from asked cross join lateral (
@@ -85,5 +85,5 @@ async function openAll(
     select token_hash, opened.id, opened.uid, opened.expires_at, "user", client
     from opened join signing_in on session = opened.uid`.execute(db)
   const byToken = new Map(rows.map(({ token_hash, ...opened }) => [token_hash.toString('base64url'), opened]))
-  return all.map(({ refreshToken }) => byToken.get(secretHash(refreshToken).toString('base64url')))
+  return hashes.map((hash) => byToken.get(hash.toString('base64url')))
 }

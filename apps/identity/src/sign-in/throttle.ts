@@ -64,7 +64,6 @@ export interface TryCounted {
 }
 
 const accountKey = (skeleton: string): string => `account:${createHash('sha256').update(skeleton).digest('base64url')}`
-const networkKey = (network: string): string => `network:${network}`
 
 /** The counting of `admitTry` as parts of a statement's WITH, for whoever asks for more in it: one row of `tried`. */
 export function tryCounted(skeleton: string, address: string): RawBuilder<unknown> {
@@ -77,16 +76,17 @@ export function tryCounted(skeleton: string, address: string): RawBuilder<unknow
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
       ) as known
     ), network as (
-      ${counted(sql`select ${networkKey(network)}::text`, perNetwork)}
+      ${counted(sql`select ${`network:${network}`}::text`, perNetwork)}
     ), account as (
       ${counted(sql`select case when known then ${`${account}@${network}`} else ${account} end from own, network where seconds <= 0`, perAccount)}
     )`
 }
 
 /**
- * The same of many, each of another account: rows of `who`, with their row of `account`. Whose network has to
- * wait, or would come to its limit with them, has none, and is not counted: they have to be one by one. `found` selects the id, and what else is wanted, of the
- * user whose username is `asked.skeleton`. Networks before accounts, and both in the order in which `locked` takes them.
+ * The same of many, each of another account: rows of `who`, with their row of `account`. Whose network has to wait,
+ * or would come to its limit with them, has none, and is not counted: they have to be one by one. `found` selects the id, and
+ * what else is wanted, of the user whose username is `asked.skeleton`. Networks before accounts, and both in the order in which
+ * `locked` takes them.
  */
 export const triesCounted = (
   given: readonly { skeleton: string; address: string }[],
@@ -216,7 +216,7 @@ const locked = (keys: RawBuilder<unknown>) => sql`
   locked as (select count(*) from tries)`
 const whenLocked = sql`(select count from locked) > 0`
 
-/** The same of many, as parts of a statement that does more: `forgiven` is their rows of `network` and `account`. */
+/** What `succeeded` does, for many and as parts of a statement that does more: `forgiven` is their rows of `network` and `account`. */
 export const triesForgiven = (forgiven: RawBuilder<unknown>) => sql`
   ${locked(sql`array(select network from ${forgiven} union all select account from ${forgiven})`)},
   networks_forgiven as (
