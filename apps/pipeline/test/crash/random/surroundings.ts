@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { sweepStaging } from '../../../src/engine/worker/duties/sweep-staging.ts'
+import { WarehouseProblem } from '../../../src/engine/warehouses/warehouse.ts'
 import { never } from '../../rows.ts'
 import type { Dice } from './dice.ts'
 import { age, hurry } from './fleet.ts'
@@ -34,10 +35,14 @@ export async function read(game: Game): Promise<void> {
   }
 }
 
-/** What the janitor of a worker does once a minute; these workers do not live that long. */
+/** What the janitor of a worker does once a minute; these workers do not live that long. Its connections are cut as well. */
 export async function sweep(game: Game): Promise<void> {
   while (!game.over) {
-    await sweepStaging(game.stack).run(never)
+    await sweepStaging(game.stack)
+      .run(never)
+      .catch((error: unknown) => {
+        if (!(error instanceof WarehouseProblem && error.retryable)) throw error
+      })
     await sleep(3_000)
   }
 }
