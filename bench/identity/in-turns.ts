@@ -2,10 +2,15 @@ import type { Result } from './load/job.ts'
 
 /** One thing that is measured next to others. */
 export interface Contender {
-  round(seconds: number): Promise<Figures>
+  round(seconds: number): Promise<Round>
 }
 
-export type Figures = Pick<Result, 'rate' | 'p50' | 'p95'>
+export type Round = Pick<Result, 'rate' | 'p50' | 'p95'>
+
+/** Medians of all rounds, and the rate of each. */
+export interface Figures extends Round {
+  rates: number[]
+}
 
 export interface Rounds {
   rounds: number
@@ -18,14 +23,26 @@ export interface Rounds {
  */
 export async function inTurns(contenders: Contender[], { rounds, seconds }: Rounds): Promise<Figures[]> {
   for (const contender of contenders) await contender.round(2 * seconds)
-  const results = contenders.map((): Figures[] => [])
+  const results = contenders.map((): Round[] => [])
   for (let round = 0; round < rounds; round++)
     for (const [index, contender] of contenders.entries()) results[index]!.push(await contender.round(seconds))
-  return results.map((figures) => ({
-    rate: median(figures.map(({ rate }) => rate)),
-    p50: median(figures.map(({ p50 }) => p50)),
-    p95: median(figures.map(({ p95 }) => p95)),
-  }))
+  return results.map((figures) => {
+    const rates = figures.map(({ rate }) => rate)
+    return {
+      rates,
+      rate: median(rates),
+      p50: median(figures.map(({ p50 }) => p50)),
+      p95: median(figures.map(({ p95 }) => p95)),
+    }
+  })
+}
+
+/**
+ * How many times as many a second as the other, who took turns with it: the median of the ratios of each round. A machine that
+ * becomes slower or faster within minutes does so for neighbouring rounds alike, and not for the medians of each.
+ */
+export function ratio({ rates }: Figures, other: Figures): number {
+  return median(rates.map((rate, round) => rate / other.rates[round]!))
 }
 
 function median(values: number[]): number {

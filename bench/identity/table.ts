@@ -1,5 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os'
-import type { Rounds } from './in-turns.ts'
+import { ratio, type Rounds } from './in-turns.ts'
 import type { Row } from './measures/bench.ts'
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
@@ -15,7 +15,7 @@ const cells = ({ what, figures, against, target }: Row): string[] => [
   against?.name ?? '',
   against ? count(against.figures.rate) : '',
   against ? milliseconds(against.figures.p95) : '',
-  against ? (figures.rate / against.figures.rate).toFixed(2) : '',
+  against ? ratio(figures, against.figures).toFixed(2) : '',
   target?.text ?? '',
   target ? (target.met ? 'met' : '**missed**') : '',
 ]
@@ -30,6 +30,6 @@ export function table(rows: Row[], { rounds, seconds }: Rounds): string {
   return `${[line(head), rule, ...rows.map((row) => line(cells(row)))].join('\n')}
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; one process of the service;
-PostgreSQL and the load generator on the same cores. Medians of ${rounds} rounds of ${seconds} s, in turns.
+PostgreSQL and the load generator on the same cores. Medians of ${rounds} rounds of ${seconds} s (a sign-in: twice as many) in turns, ratios by round.
 `
 }

@@ -1,5 +1,5 @@
 import type { Request } from '../load/job.ts'
-import { inTurns, type Contender } from '../in-turns.ts'
+import { inTurns, ratio, type Contender } from '../in-turns.ts'
 import type { Stage } from '../stage.ts'
 import { bearing, connections, contender, type Bench, type Row } from './bench.ts'
 
@@ -15,7 +15,7 @@ export async function session(bench: Bench): Promise<Row[]> {
     ],
     bench.rounds,
   )
-  const target = { text: '≥ 0.6 × bare Express + pg', met: ours!.rate >= 0.6 * bare!.rate }
+  const target = { text: '≥ 0.6 × bare Express + pg', met: ratio(ours!, bare!) >= 0.6 }
   return [{ what: 'GET /session', figures: ours!, against: { name: 'bare Express + pg', figures: bare! }, target }]
 }
 
@@ -25,7 +25,7 @@ export async function sessionAmongClients(bench: Bench): Promise<Row[]> {
     return contender(bench, { port: stage.port, connections, requests })
   }
   const [alone, crowded] = await inTurns([await of(bench.small), await of(bench.crowded)], bench.rounds)
-  const target = { text: '≥ 0.9 × with one client', met: crowded!.rate >= 0.9 * alone!.rate }
+  const target = { text: '≥ 0.9 × with one client', met: ratio(crowded!, alone!) >= 0.9 }
   const what = `GET /session, ${bench.crowded.size.clients.toLocaleString('en')} clients`
   return [{ what, figures: crowded!, against: { name: 'with one client', figures: alone! }, target }]
 }
