@@ -8,6 +8,7 @@ import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import { claims, findAccount } from './accounts.ts'
 import { oidcAdapter } from './adapter.ts'
+import { addresses } from './addresses.ts'
 import { extraMetadata, type ExtraMetadata } from './clients.ts'
 import { loadExistingGrant } from './consents.ts'
 import { logoutSource, postLogoutSuccessSource, renderError } from './provider-pages.ts'
@@ -56,14 +57,7 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
     // Which pages of other sites may read answers is for CORS_ORIGINS to say.
     clientBasedCORS: () => false,
     clockTolerance: 5,
-    routes: {
-      authorization: '/oidc/auth',
-      token: '/oidc/token',
-      userinfo: '/oidc/me',
-      revocation: '/oidc/token/revocation',
-      end_session: '/oidc/session/end',
-      jwks: '/.well-known/jwks.json',
-    },
+    routes: { ...addresses, jwks: '/.well-known/jwks.json' },
     interactions: { url: (_ctx, { uid }) => `${prefix}/interaction/${uid}`, policy: policy() },
     cookies: {
       keys: [createHmac('sha256', config.SERVICE_SECRET).update('cookies of the OpenID provider').digest('base64url')],

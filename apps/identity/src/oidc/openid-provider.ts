@@ -8,6 +8,7 @@ import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/keys.ts'
 import { problemPages } from '../pages/problem-pages.ts'
+import { addresses, answered } from './addresses.ts'
 import { auditTally, type AuditTally } from './audit-tally.ts'
 import { begunSignIns } from './begun.ts'
 import { interactionRoutes } from './interactions.ts'
@@ -31,8 +32,6 @@ interface Parts {
   tally?: AuditTally | undefined
 }
 
-const ours = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', /^\/oidc(\/|$)/]
-
 /** The OpenID Provider. Keys that change are taken up by a new instance behind the same routes; requests under way finish with the old one. */
 export function openIdProvider({ db, config, keys, logger, tally = auditTally(db, logger) }: Parts): OpenIdProvider {
   let made: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
@@ -49,9 +48,9 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
   const publish = asPublished(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
-  routes.use('/oidc/auth', knowing(prefix), begunSignIns(), problemPages)
-  routes.get(['/oidc/auth', '/oidc/session/end'], shortParameters(prefix))
-  routes.all(ours, publish, async (request: Request, response: Response) => {
+  routes.use(addresses.authorization, knowing(prefix), begunSignIns(), problemPages)
+  routes.get([addresses.authorization, addresses.end_session], shortParameters(prefix))
+  routes.all(answered, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)
   })

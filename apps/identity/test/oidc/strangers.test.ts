@@ -88,6 +88,21 @@ describe('whoever is not signed in', () => {
     },
   )
 
+  it.each([
+    '/oidc/AUTH',
+    '/oidc/auth/',
+    '/OIDC/auth',
+    '/oidc/Session/End',
+    '/oidc/session/end/',
+    '/oidc/Token',
+    '/oidc/x',
+  ])('gets past no limit by another spelling of an address: %s is none', async (path) => {
+    const { url } = await party.begin({ state: 'x'.repeat(8000) })
+    for (const search of [url.search, '']) expect((await service.http.get(path + search)).status).toBe(404)
+    expect((await service.http.post(path)).status).toBe(404)
+    expect(await kept()).toEqual([])
+  })
+
   it('sends no more than fits in all parameters together', async () => {
     const some = Object.fromEntries(['state', 'nonce', 'login_hint', 'a', 'b'].map((name) => [name, 'x'.repeat(2000)]))
     expect((await party.browser().open((await party.begin(some)).url)).status).toBe(400)
