@@ -23,6 +23,7 @@ export async function startCrowd() {
   return {
     ...service,
     client,
+    anotherClient: () => service.client(),
     people,
     login: (username: string, at: number, password = goodPassword) =>
       service.http

@@ -127,11 +127,18 @@ describe('many who sign in at once', () => {
     }
   })
 
-  it('wait for none of them whom somebody is changing, who is let in after that', async () => {
-    const all = await crowd.people(8)
+  it.each([
+    ['whom', (uid: string) => sql`update users set name = 'Renamed' where uid = ${uid}`],
+    [
+      'whose client',
+      (uid: string) => sql`select from clients where uid = (select client from users where uid = ${uid}) for update`,
+    ],
+  ])('wait for none of them %s somebody is changing, who is let in after that', async (_, changing) => {
+    const all = await crowd.people(7)
+    all.splice(3, 0, await crowd.user({ client: await crowd.anotherClient() }))
     const uids = all.map(({ uid }) => uid)
     const { trying } = await crowd.db.transaction().execute(async (trx) => {
-      await sql`update users set name = 'Renamed' where uid = ${uids[3]!}`.execute(trx)
+      await changing(uids[3]!).execute(trx)
       const trying = atOnce(
         all.map(
           ({ username }, at) =>
@@ -143,6 +150,7 @@ describe('many who sign in at once', () => {
         sql`
         select from sessions s join users u on u.id = s.user_id where u.uid = any(${uids})`.execute(crowd.db)
       while ((await opened()).rows.length < 7) await sleep(5)
+      expect(await crowd.isWaitedFor('open-at-once')).toBe(false)
       return { trying }
     })
     for (const { status } of await trying) expect(status).toBe(200)

@@ -146,6 +146,33 @@ describe('a config', () => {
     expect(await pins()).toBe(0)
     await person.get('/users/me').expect(401)
   })
+
+  it.each([
+    ['the provider', { clientDomain: 'sso.elsewhere.example', clientSecret: 'x' }],
+    ['the mapping claim', { mappingClaim: 'oid' }],
+    ['the registration', { clientId: 'another', clientSecret: 'x' }],
+  ])('that changes %s signs nobody in whose provider was being asked', async (_what, changes) => {
+    const id = await made()
+    const { rows } = await sql<{ code: string }>`select code from clients where uid = ${manager.client}`.execute(
+      service.db,
+    )
+    const user = await ssoUser(service, { client: manager.client, ssoId: 'p' })
+    provider.person = { sub: 'p' }
+    provider.misbehaviour = {
+      async token(claims) {
+        await put(id, changes).expect(200)
+        return provider.sign(claims)
+      },
+    }
+    const answer = await signInThrough(service, rows[0]!.code)
+    expect([answer.status, answer.body.code]).toEqual([401, 'sign-in-failed'])
+    const left = sql`
+      with person as (select id from users where uid = ${user.uid})
+      select from sessions join person on person.id = user_id union all select from sso_identities join person on person.id = user_id`
+    expect((await left.execute(service.db)).rows).toHaveLength(0)
+    const [noted] = await auditOf(service.db, user.uid)
+    expect(noted!.details).toMatchObject({ outcome: 'the config changed meanwhile' })
+  })
 })
 
 describe('trying a provider', () => {

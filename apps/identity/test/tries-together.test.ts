@@ -101,6 +101,27 @@ describe('tries that come at once', () => {
     }
   })
 
+  it('wait for no sign-in of their network that has yet to write what it did', async () => {
+    const [slow, other] = await crowd.people(2)
+    // Needs a transaction of its own.
+    await sql`update users set two_factor_auth = true where uid = ${slow!.uid}`.execute(crowd.db)
+    await sql`
+      create function hold_up() returns trigger language plpgsql as $$ begin
+        perform pg_advisory_xact_lock(7);
+        return new;
+      end $$`.execute(crowd.db)
+    await sql`create trigger hold_up before insert on audit for each row execute function hold_up()`.execute(crowd.db)
+    const { trying } = await crowd.db.transaction().execute(async (trx) => {
+      await sql`select pg_advisory_xact_lock(7)`.execute(trx)
+      const trying = Promise.resolve(crowd.login(slow!.username, 1).expect(200))
+      while (!(await crowd.isWaitedFor('record-audit'))) await sleep(5)
+      await admitTry(crowd.db, other!.username, addressOf(1))
+      return { trying }
+    })
+    await trying
+    await sql`drop trigger hold_up on audit`.execute(crowd.db)
+  })
+
   it('wait in no ring with those who count tries of the same accounts and networks', async () => {
     const users = await crowd.accounts(8)
     const openings = await Promise.all(users.map(crowd.openingOf))

@@ -18,6 +18,9 @@ export class Redirect {
   }
 }
 
+/** A problem that a page tells instead of this answer. As after one that is thrown, nothing has to be written. */
+export class RefusedElsewhere extends Redirect {}
+
 /** A strong validator of an object's version, as If-Match takes it. */
 export const etagOf = (version: number): string => `"${version}"`
 

@@ -1,7 +1,15 @@
 import type { Kysely, Transaction } from 'kysely'
 import { recordAudits, transaction, type AuditFacts } from '@sluice/database'
 import type { Signature } from '@sluice/contracts'
-import { fewAtOnceEach, problems, type AuditNote, type Caller, type Operation, type RequestFacts } from '@sluice/http'
+import {
+  fewAtOnceEach,
+  problems,
+  RefusedElsewhere,
+  type AuditNote,
+  type Caller,
+  type Operation,
+  type RequestFacts,
+} from '@sluice/http'
 
 /** Runs the writing part of an operation: one transaction, with the audit rows of what was noted in it. */
 export interface Write<DB> {
@@ -86,7 +94,7 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
     const answer = isSearch
       ? await fairly(caller.client, () => inTime(work({ ...more, db: searches, write })))
       : await work({ ...more, db, write })
-    if (signature.effect === 'write' && !written)
+    if (signature.effect === 'write' && !written && !(answer instanceof RefusedElsewhere))
       throw new Error(`${signature.id} is declared a write, but nothing was written`)
     return answer
   }

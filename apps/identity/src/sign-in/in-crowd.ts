@@ -17,6 +17,6 @@ export const inCrowd = <Asked, Answer>(
     ...parts,
     most: 8,
     hurried: () => hashing.waiting() <= calm,
-    // An error of the statement: it was undone. What ends a connection (57P) or is no answer leaves that open.
-    refused: (error) => error instanceof pg.DatabaseError && !error.code?.startsWith('57P'),
+    // An error of the statement: it was undone. What ends a connection (57P; a pooler says 08) or is no answer leaves that open.
+    refused: (error) => error instanceof pg.DatabaseError && !/^(57P|08)/.test(error.code ?? ''),
   })

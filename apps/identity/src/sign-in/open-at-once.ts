@@ -29,14 +29,15 @@ export interface OpenedAtOnce {
 }
 
 /**
- * Undefined: nothing was done, because more is asked of them, they may no longer sign in, or somebody is changing them at this
- * moment, for which others do not wait.
+ * Undefined: nothing was done, because more is asked of them, they may no longer sign in, or somebody is changing them or their
+ * client at this moment, for which others do not wait.
  */
 export type OpenAtOnce = (opening: Opening) => Promise<OpenedAtOnce | undefined>
 
 /**
  * Opens the sessions of those who need no more than their password, in one statement instead of a transaction of seven each:
- * the user is locked and looked at once more, so that a password or status that changed while we checked is not overlooked.
+ * the user is locked and looked at once more, so that a password or status that changed while we checked is not overlooked. The
+ * client is locked as the session's reference to it would, only before anything is written and without waiting.
  *
  * In a crowd several go into one statement: who waits for company does so for 50 ms at most, about what the next few passwords
  * take.
@@ -66,7 +67,7 @@ async function openAll(
         select u.uid as user, u.client, u.roles from users u join clients c on c.uid = u.client
         where u.id = asked.user_id and u.password_hash = asked.password_hash and u.status = 'ACTIVE' and not c.disabled
           and not u.two_factor_auth
-        for share of u skip locked
+        for share of u skip locked for key share of c skip locked
       ) as who
     ), opened as (
       insert into sessions (uid, user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)

@@ -6,7 +6,7 @@ import { noteThrottled } from './note-throttled.ts'
 import { recoveryCodesLeft } from './second-factor/recovery-codes.ts'
 import { useCode } from './second-factor/second-factor.ts'
 import { ticketHolder, useTicket } from './second-factor/tickets.ts'
-import { lockSigningIn, notSignedIn, open, type SignedIn, type SignInContext } from './sign-in.ts'
+import { isOf, lockSigningIn, notSignedIn, ofAnother, open, type SignedIn, type SignInContext } from './sign-in.ts'
 import { admitCode, succeeded } from './throttle.ts'
 
 /** As RFC 8176 names them; a recovery code has no name of its own there. */
@@ -44,6 +44,7 @@ async function complete(
 ): Promise<SignedIn | string> {
   const user = await lockSigningIn(trx, id)
   if (!user?.two_factor_auth) return 'changed meanwhile'
+  if (!isOf(user, context.of)) return ofAnother
   const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
   if (!method) return 'wrong code'
   if (method === 'RECOVERY_CODE')

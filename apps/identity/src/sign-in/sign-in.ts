@@ -26,6 +26,8 @@ export interface SignInContext {
     userAgent: string
     audit(object: string | null, details?: object, by?: Actor): void
   }
+  /** The client whose users may sign in here, where it is not everybody: others are refused as if the password were wrong. */
+  of?: string
   /** How it is done in one statement with others, where what the session begins with is all that `opened` does. */
   together?: Together & { refreshToken: string }
   /** What else belongs to the sign-in, in the transaction that opens the session. */
@@ -58,10 +60,12 @@ export async function signIn(
   const { db, write, request } = context
   const { attempt, account } = await admitSigningIn(username, context)
   const right = await verified(password, account, db, attempt)
-  const refusal = account ? refusalOf(account, right) : 'unknown username'
+  const refusal = account ? refusalOf(account, right, context.of) : 'unknown username'
   if (account && refusal === undefined) {
     const opened = await openAtOnce(account, attempt, context)
     if (opened) return opened
+    // By itself: in the transaction, others of this network would wait for what it has yet to do.
+    await succeeded(db, attempt)
   }
 
   const result = await write(async (trx) => {
@@ -71,7 +75,6 @@ export async function signIn(
     const result =
       user && (user.two_factor_auth ? await demandCode(trx, user) : await open(trx, user, ['pwd'], context))
     request.audit(account?.uid ?? null, outcomeOf(result, refusal), by)
-    if (result) await succeeded(trx, attempt)
     return result
   })
   if (!result) throw notSignedIn('The username or the password is not right, or this user may not sign in this way.')
@@ -134,13 +137,22 @@ async function verified(
   }
 }
 
-function refusalOf({ status, sso_auth, password_hash, disabled }: Account, right: boolean): string | undefined {
+function refusalOf(
+  { client, status, sso_auth, password_hash, disabled }: Account,
+  right: boolean,
+  of: string | undefined,
+): string | undefined {
   if (sso_auth) return 'signs in elsewhere'
   if (password_hash === null) return 'no password'
   if (!right) return 'wrong password'
+  if (!isOf({ client }, of)) return ofAnother
   if (status !== 'ACTIVE') return `status ${status}`
   return disabled ? 'client disabled' : undefined
 }
+
+export const ofAnother = 'of another organisation'
+export const isOf = ({ client }: { client: string }, of: string | undefined): boolean =>
+  of === undefined || client === of
 
 interface SigningIn {
   id: number
@@ -189,3 +201,5 @@ async function demandCode(trx: Transaction<DB>, { id }: SigningIn): Promise<Seco
 
 export const notSignedIn = (detail: string) =>
   new Problem(401, 'sign-in-failed', 'You are not signed in.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
+
+export const isNotSignedIn = (error: unknown): boolean => error instanceof Problem && error.code === 'sign-in-failed'

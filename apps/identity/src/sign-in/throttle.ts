@@ -42,7 +42,8 @@ export interface Attempt {
 
 /**
  * Counts a try as a failure before it is made, so that no number of parallel tries gets past the limits: `succeeded` takes
- * it back. Throws 429 when the account or the network has to wait; a try that has to wait lengthens nothing.
+ * it back. Throws 429 when the account or the network has to wait. A try that has to wait for its network counts nowhere; one
+ * that has to wait for its account still counts for its network.
  *
  * A user's own network (where one of their sessions was opened) is counted apart from the rest of the world, so that
  * strangers cannot keep them out.

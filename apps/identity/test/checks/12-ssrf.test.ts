@@ -102,6 +102,7 @@ describe('an address inside', () => {
 describe('a provider that leads inside', () => {
   const provider = (clientDomain: string): ProviderConfig => ({
     id: 1,
+    version: 1,
     uid: '',
     client: '',
     issuer: new URL(clientDomain),

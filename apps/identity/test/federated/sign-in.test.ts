@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { keepHouseOnce } from '../../src/housekeeping.ts'
-import { takeHandover } from '../../src/sign-in/federated/handovers.ts'
 import { auditOf, type Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import {
@@ -10,8 +8,9 @@ import {
   clientOf,
   comeBack,
   followed,
-  pageOpen,
+  networkThatWaits,
   signInThrough,
+  somebodyAt,
   ssoUser,
   startServiceBesideProviders,
 } from './visitor.ts'
@@ -30,13 +29,7 @@ beforeEach(() => {
   provider.misbehaviour = {}
 })
 
-/** A client with a user whom the provider signs in from now on. */
-async function somebody(about: Partial<Parameters<typeof ssoUser>[1]> = {}) {
-  const at = await clientOf(service, provider.issuer)
-  const ssoId = randomUUID()
-  provider.person = { sub: ssoId }
-  return { ...at, ssoId, user: await ssoUser(service, { client: at.client, ssoId, ...about }) }
-}
+const somebody = (about: Parameters<typeof somebodyAt>[2] = {}) => somebodyAt(service, provider, about)
 
 describe('signing in at the provider of a client', () => {
   it('answers tokens, opens a session and is audited', async () => {
@@ -92,6 +85,29 @@ describe('signing in at the provider of a client', () => {
     expect((await service.bearing(body.accessToken).get('/users/me')).body.id).toBe(user.uid)
   })
 
+  it.each([
+    ['half a character', 'a\ud800b'],
+    ['a control character', 'a\0b'],
+    ['nothing', ''],
+    ['too much', 'x'.repeat(256)],
+  ])('takes no person whose name there is %s, and says so in the audit', async (_what, text) => {
+    const { code, config } = await somebody()
+    const mapped = await clientOf(service, provider.issuer, { mappingClaim: 'employee' })
+    for (const [at, person] of [
+      [{ code, config }, { sub: text }],
+      [mapped, { sub: 'somebody', employee: text }],
+    ] as const) {
+      provider.person = person
+      const answer = await signInThrough(service, at.code)
+      expect([answer.status, answer.body.code]).toEqual([502, 'sso-provider-failed'])
+      const { rows } = await sql<{ outcome: string }>`
+        select details ->> 'outcome' as outcome from audit where details ->> 'provider' = ${at.config}`.execute(
+        service.db,
+      )
+      expect(rows).toEqual([{ outcome: expect.stringMatching(/^SSO_(TOKEN|ANSWER)_INVALID$/) }])
+    }
+  })
+
   it('uses new keys of the provider at once', async () => {
     const { code } = await somebody()
     expect((await signInThrough(service, code)).status).toBe(200)
@@ -125,14 +141,12 @@ describe('coming back', () => {
     const used = async () =>
       (await sql<{ n: number }>`select count(*)::int as n from sso_used_states`.execute(service.db)).rows[0]!.n
     const before = await used()
-    await sql`
-      insert into sign_in_attempts as a (key, failures, last_at, blocked_until)
-      values ('sso:198.51.100.0/24', 101, now(), now() + interval '30 seconds')`.execute(service.db)
-    const from = () => comeBack(service, back, cookie).set('x-forwarded-for', '198.51.100.7')
+    const waiting = await networkThatWaits(service)
+    const from = () => comeBack(service, back, cookie).set('x-forwarded-for', waiting.address)
     const answer = await from().expect(429)
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
     expect(await used()).toBe(before)
-    await sql`delete from sign_in_attempts where key = 'sso:198.51.100.0/24'`.execute(service.db)
+    await waiting.ends()
     await from().expect(200)
   })
 
@@ -194,71 +208,6 @@ describe('a client without single sign-on', () => {
     for (const { status, body } of answers) {
       expect([status, body.code, body.detail]).toEqual([404, 'not-found', 'No such single sign-on.'])
     }
-  })
-})
-
-describe('a sign-in that began on a page of the OpenID Provider', () => {
-  it('goes back there with a ticket, which is good once, there, for a minute', async () => {
-    const { code, user } = await somebody()
-    const ticketOf = async () => {
-      const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
-      expect([answer.status, answer.text]).toEqual([302, ''])
-      const back = new URL(answer.headers.location as string)
-      expect(back.origin + back.pathname).toBe('http://localhost:3001/interaction/page-1/federated')
-      return back.searchParams.get('ticket')!
-    }
-    const facts = { requestId: 'a-request', address: '192.0.2.1' }
-    const open = async () =>
-      (
-        await sql`
-          select from sessions s join users u on u.id = s.user_id
-          where u.uid = ${user.uid} and s.ended_at is null`.execute(service.db)
-      ).rows.length
-    const ticket = await ticketOf()
-    const taken = await Promise.all([1, 2, 3].map(() => takeHandover(service.db, ticket, 'page-1', facts)))
-    expect(taken.filter(Boolean)).toEqual([
-      { user: { uid: user.uid, id: expect.any(Number), client: user.client }, session: expect.anything(), amr: [] },
-    ])
-    expect(await takeHandover(service.db, await ticketOf(), 'page-2', facts)).toBeUndefined()
-    const late = await ticketOf()
-    await sql`update sso_tickets set expires_at = now() - interval '1 second'`.execute(service.db)
-    expect(await takeHandover(service.db, late, 'page-1', facts)).toBeUndefined()
-    // What was opened for the other two is of use to nobody.
-    expect(await open()).toBe(1)
-    const { rows } = await sql`
-      select from audit where operation = 'oidc.endSession' and actor = ${user.uid} and request_id = 'a-request'`.execute(
-      service.db,
-    )
-    expect(rows.length).toBe(2)
-  })
-
-  it('goes back there when it fails', async () => {
-    const { code } = await somebody({ status: 'INACTIVE' })
-    const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
-    expect(answer.headers.location).toBe('http://localhost:3001/interaction/page-1/federated?problem=sign-in-failed')
-  })
-
-  it('begins in the browser that has the page open, and nowhere else', async () => {
-    const { code } = await somebody()
-    const { query, cookie } = await pageOpen(service, 'page-3')
-    const other = await pageOpen(service, 'page-4')
-    const status = async (search: string, header = '') =>
-      (await service.http.get(`/api/v1/auth/sso/${code}${search}`).set('cookie', header)).status
-    expect(await status(query, cookie)).toBe(302)
-    expect(await status(query)).toBe(400)
-    expect(await status(query, other.cookie)).toBe(400)
-    expect(await status('?interaction=page-3', cookie)).toBe(400)
-    expect(await status(query.replace('page-3', 'page-4'), cookie)).toBe(400)
-    await sql`update oidc_models set expires_at = now() - interval '1 second'`.execute(service.db)
-    const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).set('cookie', cookie)
-    expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
-  })
-
-  it('is not led anywhere else', async () => {
-    const { code } = await somebody()
-    for (const page of ['..', 'a/b', 'https://evil.example.org', '%0d%0a', 'a.b'])
-      await service.http.get(`/api/v1/auth/sso/${code}?interaction=${page}`).expect(400)
-    await service.http.get(`/api/v1/auth/sso/${code}?redirect=https://evil.example.org`).expect(400)
   })
 })
 

@@ -5,7 +5,7 @@ import { outgoingAllowed } from '@sluice/http'
 import { csrfGuard } from '../../src/csrf.ts'
 import { sealedSecret } from '../../src/sign-in/federated/provider-config.ts'
 import { clientBody, startService, type NewUser, type Service } from '../app-under-test.ts'
-import { registered } from './test-provider.ts'
+import { registered, type TestProvider } from './test-provider.ts'
 
 /** The service, which may ask providers on this machine. */
 export const startServiceBesideProviders = () =>
@@ -83,4 +83,29 @@ export const comeBack = (service: Service, url: string, cookie: string) =>
 export async function signInThrough(service: Service, code: string, from: Parameters<typeof begin>[2] = {}) {
   const { location, cookie } = await begin(service, code, from)
   return comeBack(service, await followed(location), cookie)
+}
+
+/** A client with a user whom the provider signs in from now on. */
+export async function somebodyAt(
+  service: Service,
+  provider: TestProvider,
+  about: Partial<Parameters<typeof ssoUser>[1]> = {},
+) {
+  const at = await clientOf(service, provider.issuer)
+  const ssoId = randomUUID()
+  provider.person = { sub: ssoId }
+  return { ...at, ssoId, user: await ssoUser(service, { client: at.client, ssoId, ...about }) }
+}
+
+/** An address from which too many ways back have failed. */
+export async function networkThatWaits(service: Service) {
+  const key = 'sso:198.51.100.0/24'
+  await sql`
+    insert into sign_in_attempts (key, failures, last_at, blocked_until)
+    values (${key}, 101, now(), now() + interval '30 seconds')
+    on conflict (key) do update set blocked_until = excluded.blocked_until`.execute(service.db)
+  return {
+    address: '198.51.100.7',
+    ends: () => sql`delete from sign_in_attempts where key = ${key}`.execute(service.db),
+  }
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
@@ -56,6 +57,29 @@ describe('the sign-in page of an application', () => {
     expect(answers[0]![0]).toBe(401)
     expect(await sessionsOf(elsewhere.uid)).toBe(0)
     expect(await sessionsOf(root.uid)).toBe(0)
+  })
+
+  it('counts and audits the right password of somebody of another organisation as it does a wrong one', async () => {
+    const elsewhere = await service.user({ client: await service.client() })
+    const failures = async () =>
+      (
+        await sql<{ failures: number }>`
+          select failures from sign_in_attempts
+          where key = ${`account:${createHash('sha256').update(elsewhere.username).digest('base64url')}`}`.execute(
+          service.db,
+        )
+      ).rows
+    for (const [at, password] of [`${goodPassword}x`, goodPassword, `${goodPassword}x`].entries()) {
+      const { browser, page } = await open()
+      expect((await browser.submit(page, { username: elsewhere.username, password })).status).toBe(401)
+      expect(await failures()).toEqual([{ failures: at + 1 }])
+    }
+    const outcomes = (await auditOf(service.db, elsewhere.uid)).map(({ details }) => details)
+    expect(outcomes.toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)))).toEqual([
+      { outcome: 'of another organisation' },
+      { outcome: 'wrong password' },
+      { outcome: 'wrong password' },
+    ])
   })
 
   it('names what is missing', async () => {
@@ -143,6 +167,26 @@ describe('an interaction', () => {
 })
 
 describe('a second factor', () => {
+  it('lets nobody in with a ticket and a code of another organisation', async () => {
+    const elsewhere = await service.as(['ROLE_SEE_VIEW'])
+    const factor = await enrol(service, elsewhere)
+    const before = await sessionsOf(elsewhere.uid)
+    const { username } = elsewhere
+    const login = await service.http.post('/api/v1/auth/login').send({ username, password: goodPassword }).expect(200)
+    const { ticket } = login.body.secondFactor
+    const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
+    await enrol(service, user)
+    const { browser, page } = await open()
+    const asked = await browser.submit(page, { username: user.username, password: goodPassword })
+    browser.cookies.find(({ name }) => name === 'sluice-second-factor')!.value = ticket
+    expect((await browser.submit(asked, { code: factor.code() })).status).toBe(401)
+    expect(await sessionsOf(elsewhere.uid)).toBe(before)
+    const noted = (await auditOf(service.db, elsewhere.uid)).map(({ details }) => details)
+    expect(noted).toContainEqual({ outcome: 'of another organisation' })
+    // Both are still good where they belong.
+    await service.http.post('/api/v1/auth/login/code').send({ ticket, code: factor.code() }).expect(200)
+  })
+
   it('is asked for on a page of its own, and nothing is opened before', async () => {
     const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
     const factor = await enrol(service, user)

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { SsoCallbackQuery, Tokens } from '@sluice/contracts'
-import { Answer, Problem, Redirect } from '@sluice/http'
+import { Answer, Problem, Redirect, RefusedElsewhere } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import { admit } from '../../sign-in/federated/admit.ts'
 import { browserCookies } from '../../sign-in/federated/browser-cookie.ts'
@@ -29,11 +29,12 @@ export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<
   // Another config's answer: RFC 9207 calls it a mix-up.
   if (underWay.config !== query.provider.toLowerCase()) throw unknownSignIn()
 
+  // Before anything is written: whoever has to wait leaves no rows, and can come back with the same state and cookie.
+  const counted = await admitWayBack(input.db, request.address).catch((error: unknown) =>
+    toPage(error, underWay, input, {}),
+  )
+  if (counted instanceof RefusedElsewhere) return counted
   const headers = { 'Set-Cookie': cookies.clear(underWay.browser) }
-  const told = (error: unknown) => toPage(error, underWay, input, headers)
-  // Before anything is written: whoever has to wait leaves no rows, and can come back with the same state.
-  const counted = await admitWayBack(input.db, request.address).catch(told)
-  if (counted instanceof Redirect) return counted
   if (!(await useOnce(input.db, query.state, underWay))) throw unknownSignIn()
   try {
     const provider = await providerOf(underWay, input)
@@ -42,19 +43,19 @@ export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<
       ? new Answer(await tokensOf(input, done), headers)
       : new Redirect(pageOf(underWay, input, { ticket: done.ticket }), headers)
   } catch (error) {
-    return told(error)
+    return toPage(error, underWay, input, headers)
   }
 }
 
 /** Tells what went wrong on the page that the sign-in began on. Throws where there is none, and what is our own fault. */
-function toPage(error: unknown, underWay: UnderWay, input: Asked, headers: Record<string, string>): Redirect {
+function toPage(error: unknown, underWay: UnderWay, input: Asked, headers: Record<string, string>): RefusedElsewhere {
   if (
     underWay.interaction === undefined ||
     !(error instanceof Problem) ||
     (error.status >= 500 && error.status !== 502)
   )
     throw error
-  return new Redirect(pageOf(underWay, input, { problem: error.code }), headers)
+  return new RefusedElsewhere(pageOf(underWay, input, { problem: error.code }), headers)
 }
 
 /** As it is now; one that asks elsewhere than when the sign-in began is another. */

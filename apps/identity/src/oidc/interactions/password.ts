@@ -3,9 +3,8 @@ import { rememberOrganisation } from '../../pages/organisation-cookie.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { signInPage, type SignInFacts } from '../../pages/sign-in-page.ts'
 import { publicAddress } from '../../public-address.ts'
-import { signIn } from '../../sign-in/sign-in.ts'
+import { isNotSignedIn, signIn } from '../../sign-in/sign-in.ts'
 import type { Step } from './step.ts'
-import { demandOf, isRefusal } from './admission.ts'
 import { providersOf } from './providers.ts'
 import { enter } from './finish.ts'
 import { keepTicket } from './second-factor.ts'
@@ -51,13 +50,13 @@ export async function takePassword(step: Step): Promise<void> {
   }
   try {
     const result = await audited('auth.login', request, response, (context) =>
-      signIn({ username: username.trim(), password }, { ...context, opened: demandOf(application.tenant) }),
+      signIn({ username: username.trim(), password }, { ...context, of: application.tenant }),
     )
     if (result.kind === 'signed-in') return await enter(step, result)
     keepTicket(step, result)
     response.redirect(303, `${base}/code`)
   } catch (error) {
-    if (!isRefusal(error)) throw error
+    if (!isNotSignedIn(error)) throw error
     await showPassword(step, 401, { username, message: words.refused })
   }
 }

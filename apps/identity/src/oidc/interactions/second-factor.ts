@@ -4,10 +4,9 @@ import { codePage } from '../../pages/code-page.ts'
 import { textsIn } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { publicAddress } from '../../public-address.ts'
-import type { SecondFactorWanted } from '../../sign-in/sign-in.ts'
+import { isNotSignedIn, type SecondFactorWanted } from '../../sign-in/sign-in.ts'
 import { signInWithCode } from '../../sign-in/sign-in-with-code.ts'
 import type { Step } from './step.ts'
-import { demandOf, isRefusal } from './admission.ts'
 import { enter } from './finish.ts'
 
 const cookie = 'sluice-second-factor'
@@ -55,12 +54,12 @@ export async function takeCode(step: Step): Promise<void> {
   if (typeof code !== 'string' || code.trim() === '' || code.length > 40) return show(step, 400, words.missing)
   try {
     const result = await audited('auth.loginWithCode', request, response, (context) =>
-      signInWithCode({ ticket, code: code.trim() }, { ...context, opened: demandOf(application.tenant) }),
+      signInWithCode({ ticket, code: code.trim() }, { ...context, of: application.tenant }),
     )
     response.clearCookie(cookie, { path: base })
     await enter(step, result)
   } catch (error) {
-    if (!isRefusal(error)) throw error
+    if (!isNotSignedIn(error)) throw error
     show(step, 401, words.refused)
   }
 }

@@ -25,22 +25,24 @@ interface Found extends Admitted {
 /**
  * The user that a person is, or why they are none: looked up by ssoId within the config's client, never by anything else. At
  * the first sign-in the person's issuer and subject are kept, and from then on nobody else is this user, whatever their
- * mapping claim says; nor is this person another user. Whoever was invited is active from here.
+ * mapping claim says; nor is this person another user. Whoever was invited is active from here. Nobody is who was sent on by
+ * a config that changed while the provider was asked; one that is about to change waits, and finds the session to be ended.
  */
 export async function admit(
   trx: Transaction<DB>,
-  config: { id: number },
+  config: { id: number; version: number },
   { issuer, subject, ssoId }: Person,
 ): Promise<{ user: Admitted; activation?: Activation } | { refusal: string; user?: Admitted }> {
-  const { rows } = await sql<Found>`
-    select u.id, u.uid, u.client, u.username, u.roles, u.status, u.sso_auth
+  const { rows } = await sql<Found & { unchanged: boolean }>`
+    select u.id, u.uid, u.client, u.username, u.roles, u.status, u.sso_auth, p.version = ${config.version} as unchanged
     from sso_provider_configs p
     join clients c on c.uid = p.client
     join users u on u.client = p.client
     where p.id = ${config.id} and u.sso_id = ${ssoId} and not c.disabled
-    for update of u for key share of p`.execute(trx)
+    for update of u for share of p`.execute(trx)
   const user = rows[0]
   if (!user) return { refusal: 'nobody has this ssoId' }
+  if (!user.unchanged) return { refusal: 'the config changed meanwhile', user }
   if (!user.sso_auth) return { refusal: 'does not use single sign-on', user }
   if (user.status === 'INACTIVE') return { refusal: 'status INACTIVE', user }
   if (!(await isPerson(trx, config, user, { issuer, subject }))) return { refusal: 'another person than before', user }

@@ -77,9 +77,15 @@ export async function personOf(
   }
 }
 
+/** What a database keeps and a log shows: neither control characters nor halves of characters. */
+const usable = /^[^\p{Cc}\p{Cs}]{1,255}$/u
+
 function demandSubject(subject: string): string {
-  if (subject.length > 255)
-    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider’s name for the person (sub) is longer than allowed.')
+  if (!usable.test(subject))
+    throw new ProviderProblem(
+      'SSO_TOKEN_INVALID',
+      'The provider’s name for the person (sub) is not usable: a text of 1 to 255 characters is needed.',
+    )
   return subject
 }
 
@@ -89,7 +95,7 @@ async function mapped(claims: IDToken, claim: string, config: Configuration, acc
   const inToken = Object.hasOwn(claims, claim)
   const all = inToken || !userinfo_endpoint ? claims : await fetchUserInfo(config, accessToken, claims.sub)
   const value = Object.hasOwn(all, claim) ? all[claim] : undefined
-  if (typeof value !== 'string' || !/^\P{Cc}{1,255}$/u.test(value))
+  if (typeof value !== 'string' || !usable.test(value))
     throw new ProviderProblem(
       'SSO_TOKEN_INVALID',
       `The provider says nothing usable in the claim ${claim}: a text of 1 to 255 characters is needed.`,

@@ -8,6 +8,8 @@ import { issuerOf } from './issuer.ts'
 /** How a client's users sign in, ready to be used. */
 export interface ProviderConfig {
   id: number
+  /** Another one with each change. */
+  version: number
   uid: string
   /** The client's uid. */
   client: string
@@ -20,6 +22,7 @@ export interface ProviderConfig {
 
 interface Row {
   id: number
+  version: number
   uid: string
   client: string
   provider: SsoProvider
@@ -47,6 +50,7 @@ export async function findProviderConfig(
 export function readyToUse(row: Row, { IDENTITY_PUBLIC_URL, SECRET_KEYS }: Settings): ProviderConfig {
   return {
     id: row.id,
+    version: row.version,
     uid: row.uid,
     client: row.client,
     issuer: issuerOf(row.provider, row.client_domain),
