@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { LostRun } from '../../src/engine/lost-run.ts'
 import type { LoadTarget, PublishOptions } from '../../src/engine/warehouses/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from '../rows.ts'
@@ -39,6 +40,26 @@ export function publicationsSuite(subject: Given): void {
       await using load = await stage(warehouse, { table: 'fenced', columns: shape }, [[2, 'zombie']])
       await expect(warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LostRun)
       expect(await rowsIn(warehouse, 'fenced')).toEqual([[1, 'old']])
+    })
+
+    it('are published, or never will be, once somebody has closed their run', async () => {
+      const { warehouse } = subject
+      await loadAll(warehouse, { table: 'closed', columns: shape }, numbered(1, 'old'))
+      const run = randomUUID()
+      await using load = await stage(warehouse, { table: 'closed', columns: shape, run }, [[2, 'new']])
+      const [passing, passed] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()]
+      const stillOurs = () => (passing.resolve(), passed.promise)
+      const publishing = warehouse.publish([load], stillOurs, never).catch(() => undefined)
+      await passing.promise
+      const closing = warehouse.closeRun(run, 1)
+      await Promise.race([closing, sleep(500)])
+      passed.resolve(true)
+      const published = await publishing
+      expect(await closing).toEqual(published)
+      expect(await rowsIn(warehouse, 'closed')).toEqual([published ? [2, 'new'] : [1, 'old']])
+      const again = await publish({ table: 'closed', columns: shape, run, attempt: 2 }, [[2, 'new']])
+      expect(await warehouse.closeRun(run, 2)).toEqual(again)
+      expect(await rowsIn(warehouse, 'closed')).toEqual([[2, 'new']])
     })
 
     it('are all of the tables of a run', async () => {

@@ -98,6 +98,12 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     expect(published()).toEqual(['health.cases'])
   })
 
+  it('are looked for behind whoever publishes, where their run is closed', async () => {
+    const from = transactions(server).length
+    expect(await warehouse.closeRun(randomUUID(), 1)).toBeUndefined()
+    expect(transactions(server).slice(from)).toEqual([['BEGIN', 'declare @taken', 'select run', 'COMMIT']])
+  })
+
   it('are whole or not there wherever the connection ends in a publication, and another attempt ends it', async () => {
     await loadAll(warehouse, { table: 'cut', columns: shape }, numbered(1, 'old'))
     const from = transactions(server).length

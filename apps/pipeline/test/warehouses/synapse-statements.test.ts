@@ -77,6 +77,15 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     expect([tables(), await rowsOf('cases')]).toEqual([['health.cases'], 3])
   })
 
+  it('are looked for in a turn, where their run is closed', async () => {
+    const from = pool.server.statements.length
+    expect(await pool.warehouse.closeRun(randomUUID(), 1)).toBeUndefined()
+    const said = told(from)
+    const turn = said.slice(said.lastIndexOf('BEGIN'), said.lastIndexOf('COMMIT'))
+    expect(turn[1]).toBe('update [c_abc].[turn] set part = 1 - part')
+    expect(turn.filter((text) => text.includes('[runs]'))).toHaveLength(1)
+  })
+
   it('are decided on one after the other, and not by whoever has lost the run', async () => {
     const run = randomUUID()
     await using one = await stage(pool.warehouse, { table: 'cases', columns: shape, run, attempt: 1 }, numbered(4))

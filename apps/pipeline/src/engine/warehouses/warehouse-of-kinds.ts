@@ -1,14 +1,7 @@
 import { type Kind, nameOf, notSetUp } from './kinds.ts'
 import { readdressed } from './sql-names.ts'
 import type { Place } from './views.ts'
-import {
-  type Load,
-  type Publication,
-  type UserQuery,
-  type Warehouse,
-  type WarehouseTable,
-  WarehouseProblem,
-} from './warehouse.ts'
+import { type Load, type UserQuery, type Warehouse, type WarehouseTable, WarehouseProblem } from './warehouse.ts'
 
 /** A client's warehouses, by kind. The first is asked about schemas that nobody knows. */
 export type Opened = readonly [readonly [Kind, Warehouse], ...(readonly [Kind, Warehouse])[]]
@@ -81,6 +74,14 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
     return total
   }
 
+  const first = async <T>(ask: (warehouse: Warehouse) => Promise<T | undefined>): Promise<T | undefined> => {
+    for (const warehouse of all) {
+      const found = await ask(warehouse)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
   return {
     async check() {
       for (const warehouse of all) await warehouse.check()
@@ -112,13 +113,8 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
         },
       }
     },
-    async findPublication(run): Promise<Publication | undefined> {
-      for (const warehouse of all) {
-        const found = await warehouse.findPublication(run)
-        if (found) return found
-      }
-      return undefined
-    },
+    findPublication: (run) => first((warehouse) => warehouse.findPublication(run)),
+    closeRun: (run, attempt) => first((warehouse) => warehouse.closeRun(run, attempt)),
     findCursor: async (schema, table) => (await of(schema)).findCursor(schema, table),
     findTable: async (schema, table) => (await of(schema)).findTable(schema, table),
     readTable: async (schema, table, page) => (await of(schema)).readTable(schema, table, page),

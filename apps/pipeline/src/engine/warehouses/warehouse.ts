@@ -238,6 +238,12 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    */
   rehearse(tables: readonly ReadyTable[], of: { run: string; attempt: number }): Promise<Rehearsal>
   findPublication(run: string): Promise<Publication | undefined>
+  /**
+   * The same, for good: an attempt that has passed `stillOurs` is waited for, or kept from publishing any more. For whoever
+   * ends a run that no earlier attempt has in hand any longer; attempts after this one may still publish it. Throws
+   * `WarehouseProblem`, a retryable one where somebody publishes for too long.
+   */
+  closeRun(run: string, attempt: number): Promise<Publication | undefined>
   /** What the last publication of the table kept for its source; undefined where it kept nothing. */
   findCursor(schema: string, table: string): Promise<unknown>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>

@@ -137,10 +137,10 @@ async function successOf(
  */
 async function doneAlready(
   { warehouses }: Pick<WorkParts, 'warehouses'>,
-  { client, uid, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'rowsRejected'>,
+  { client, uid, attempt, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'rowsRejected'>,
 ): Promise<Success | undefined> {
   const warehouse = await warehouses.find(client)
-  const publication = await warehouse?.findPublication(uid).catch((error: unknown) => {
+  const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
     // One that is gone, or knows us no more, holds nothing that this run published.
     if (error instanceof WarehouseProblem && !error.retryable) return undefined
     throw error

@@ -50,11 +50,11 @@ export type Success = Extract<Outcome, { state: 'OK' | 'WARNING' }>
 export interface Work {
   run(parts: WorkParts, attempt: Attempt): Promise<Success>
   /**
-   * How a run ended that an attempt brought about without living to say so; undefined where none did. Asked before a run is called
-   * failed or cancelled for good. Absent where there is nobody to ask.
+   * How a run ended that an attempt brought about without living to say so; undefined where none did, nor will any up to this one.
+   * Asked before a run is called failed or cancelled for good. Absent where there is nobody to ask.
    */
   doneAlready?(
     parts: Pick<WorkParts, 'warehouses'>,
-    run: Pick<Claim, 'client' | 'uid' | 'rowsRejected'>,
+    run: Pick<Claim, 'client' | 'uid' | 'attempt' | 'rowsRejected'>,
   ): Promise<Success | undefined>
 }

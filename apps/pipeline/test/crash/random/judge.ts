@@ -1,6 +1,7 @@
 import type { Client } from 'pg'
 import type { RunState } from '../../../src/engine/runs/states.ts'
 import type { Stack } from '../../engine/stack.ts'
+import { logOf } from '../scene.ts'
 import type { Target } from './targets.ts'
 
 interface Content {
@@ -37,18 +38,20 @@ export async function wrongAtLast(stack: Stack, client: Client, target: Target):
   const published = new Set(ledger.map(({ run }) => run))
   const states = await stack.db
     .selectFrom('runs')
-    .select(['uid', 'state', 'rows_written'])
+    .select(['id', 'uid', 'state', 'rows_written'])
     .where('runnable_id', '=', target.pipeline.id)
     .execute()
-  return states.flatMap(({ uid, state, rows_written: written }) => {
+  const found = states.map(async ({ id, uid, state, rows_written: written }) => {
     const one = target.asked.find((asked) => asked.uid === uid)!
     const wrong: string[] = []
     if (published.has(uid) !== (state === 'OK' || state === 'WARNING'))
       wrong.push(`${state}, and ${published.has(uid) ? 'published' : 'not published'}`)
     if (published.has(uid) && written !== one.rows) wrong.push(`said to have ${written} rows, not ${one.rows}`)
     if (state === 'QUEUED' || state === 'RUNNING') wrong.push(`still ${state}`)
-    return wrong.map((sentence) => `target ${target.name}: run ${one.number} is ${sentence}`)
+    const log = wrong.length > 0 && (await logOf(stack, { id }))
+    return wrong.map((sentence) => `target ${target.name}: run ${one.number} is ${sentence}; its log:\n${log}`)
   })
+  return (await Promise.all(found)).flat()
 }
 
 /** A reader that does not care what is going on: sees one whole run, or no table yet. */

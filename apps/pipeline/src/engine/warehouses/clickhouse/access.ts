@@ -50,8 +50,9 @@ export function clickhouseAccess(
   }
 }
 
+const states = `Enum8('PROPOSED' = 1, 'PUBLISHED' = 2, 'CLOSING' = 3, 'CLOSED' = 4)`
 const ledger = `(
-  publication String, state Enum8('PROPOSED' = 1, 'PUBLISHED' = 2), run String, attempt Int32, schema String, table String,
+  publication String, state ${states}, run String, attempt Int32, schema String, table String,
   load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
@@ -78,6 +79,8 @@ export async function provision({ key, service, load, read }: ClientAccess): Pro
   try {
     await run(`create database if not exists ${home}`)
     await run(`create table if not exists ${home}.ledger ${ledger}`)
+    // Those of older versions have fewer.
+    await run(`alter table ${home}.ledger modify column state ${states}`)
     const limits = limitsOf()
     for (const [{ user, password }, more] of [
       [load, noDisks],

@@ -17,7 +17,7 @@ import { publishedBy } from './ledger.ts'
 import { beginLoad, ClickHouseLoad, demandOurs, hasDatabase } from './load.ts'
 import { checkSchemaName, checkTableName, databaseOf, qualified, quoted, shownAs } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { publish } from './publish.ts'
+import { closeRun, publish } from './publish.ts'
 import { ambiguousTable, query } from './query.ts'
 import { queryPages, readTable } from './read.ts'
 import { rehearse, viewReads } from './rehearsal.ts'
@@ -103,6 +103,7 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
     rehearse: (tables, of) => rehearse(access, tables, of),
 
     findPublication: (id) => settled('the ledger', () => publishedBy(access, id)),
+    closeRun: (id, attempt) => run('the ledger', () => closeRun(access, { run: id, attempt })),
     findCursor: (schema, table) => settled(named(schema, table), () => findCursor(access, schema, table)),
     findTable: async (schema, table) => run(named(schema, table), () => findTable(access, schema, table)),
     readTable: async (schema, table, page) => run(whole, () => readTable(access, schema, table, page)),

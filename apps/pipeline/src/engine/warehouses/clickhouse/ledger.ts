@@ -32,15 +32,17 @@ export interface Decided {
 const columns = 'publication, run, attempt, schema, table, load, base, entry'
 export const ledgerOf = ({ key }: ClientAccess): string => `${quoted(ledgerDatabase(key))}.ledger`
 
+/** Whoever looks next sees what was written, however often it was. */
+const atOnce = { async_insert: 0, insert_deduplicate: 0 }
+
 /** All tables of it in one block, so all or none; nobody takes them for published. */
 export async function propose(access: ClientAccess, decided: readonly Decided[]): Promise<void> {
   const rows = decided.map(
     (one) =>
       `(${[one.publication, one.run].map(literal).join(', ')}, ${one.attempt}, ${[one.schema, one.table, one.load, one.base, JSON.stringify(one.entry)].map(literal).join(', ')}, 'PROPOSED')`,
   )
-  const settings = { async_insert: 0, insert_deduplicate: 0 }
   await execute(access.service, `insert into ${ledgerOf(access)} (${columns}, state) values ${rows.join(', ')}`, {
-    settings,
+    settings: atOnce,
   })
 }
 
@@ -50,8 +52,45 @@ export async function declarePublished(access: ClientAccess, publication: string
     access.service,
     `insert into ${ledgerOf(access)} (${columns}, state) select ${columns}, 'PUBLISHED' from ${ledgerOf(access)}
      where publication = {publication:String} and state = 'PROPOSED'`,
-    { parameters: { publication }, settings: { async_insert: 0, insert_deduplicate: 0 } },
+    { parameters: { publication }, settings: atOnce },
   )
+}
+
+/** What an attempt decides on that wants its run to be published no more, by itself or an earlier one. */
+export async function proposeClosing(
+  access: ClientAccess,
+  publication: string,
+  { run, attempt }: Pick<Decided, 'run' | 'attempt'>,
+): Promise<void> {
+  await execute(
+    access.service,
+    `insert into ${ledgerOf(access)} (publication, run, attempt, state)
+     values (${literal(publication)}, ${literal(run)}, ${attempt}, 'CLOSING')`,
+    { settings: atOnce },
+  )
+}
+
+/** Says it, if that is what was decided on; otherwise nothing. */
+export async function declareClosed(access: ClientAccess, publication: string): Promise<void> {
+  await execute(
+    access.service,
+    `insert into ${ledgerOf(access)} (publication, run, attempt, state) select publication, run, attempt, 'CLOSED' from ${ledgerOf(access)}
+     where publication = {publication:String} and state = 'CLOSING'`,
+    { parameters: { publication }, settings: atOnce },
+  )
+}
+
+/** Whether what this attempt decided on was decided too late. */
+export async function isClosed(
+  access: ClientAccess,
+  { run, attempt }: Pick<Decided, 'run' | 'attempt'>,
+): Promise<boolean> {
+  const [row] = await rowsOf<{ closed: number }>(
+    access.service,
+    `select count() as closed from ${ledgerOf(access)} where run = {run:String} and state = 'CLOSED' and attempt >= {attempt:Int32}`,
+    { parameters: { run, attempt: String(attempt) } },
+  )
+  return row!.closed > 0
 }
 
 interface LedgerRow extends Omit<Decided, 'entry'> {

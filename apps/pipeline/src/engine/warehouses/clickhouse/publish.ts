@@ -7,7 +7,7 @@ import { demandReady } from '../ready-to-publish.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { widens } from './follow-views.ts'
 import { execute, rowsOf } from './http.ts'
-import { type Decided, type Entry, entryOf, propose, publishedBy } from './ledger.ts'
+import { type Decided, type Entry, entryOf, propose, proposeClosing, publishedBy } from './ledger.ts'
 import { type ClickHouseLoad, demandOurs } from './load.ts'
 import { mergeAside } from './merge.ts'
 import { databaseOf, quoted } from './names.ts'
@@ -56,7 +56,7 @@ export async function publish(
     await failpoint('in-publication')
     signal.throwIfAborted()
     for (const load of loads) load.decided = true
-    await demandDecision(access, publication, first)
+    await demandDecision(access, publication, () => changedMeanwhile(first.target))
     await settle(access, publication).catch((error: unknown) => {
       for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
       throw error
@@ -70,14 +70,41 @@ export async function publish(
   }
 }
 
-async function demandDecision(access: ClientAccess, publication: string, { target }: ClickHouseLoad): Promise<void> {
+/**
+ * See `Warehouse.closeRun`. Nothing is locked between the fence and the decision, so closing is decided on as well: a publication of
+ * these attempts was decided on before, or is void.
+ */
+export async function closeRun(
+  access: ClientAccess,
+  closing: { run: string; attempt: number },
+): Promise<Publication | undefined> {
+  await settlePending(access).catch(unlessOvertaken)
+  const earlier = await publishedBy(access, closing.run)
+  if (earlier) return earlier
+  const publication = randomUUID()
+  await proposeClosing(access, publication, closing)
+  await demandDecision(access, publication, stillPublishing)
+  await settle(access, publication)
+  return publishedBy(access, closing.run)
+}
+
+const stillPublishing = () =>
+  new WarehouseProblem(
+    'WAREHOUSE_BUSY',
+    'Others are publishing in this warehouse all the while. It is looked at again.',
+    {
+      retryable: true,
+    },
+  )
+
+async function demandDecision(access: ClientAccess, publication: string, busy: () => WarehouseProblem): Promise<void> {
   for (let tries = 0; tries < patience.tries; tries += 1) {
     if (await decide(access, publication)) return
     // Void or not, it is not ours.
     await settlePending(access).catch(unlessOvertaken)
     if (tries > 2) await sleep(patience.wait)
   }
-  throw changedMeanwhile(target)
+  throw busy()
 }
 
 /** The old tables wait where the new ones waited; whoever reads them still may end in peace. */

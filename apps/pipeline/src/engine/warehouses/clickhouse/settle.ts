@@ -4,7 +4,7 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { putBack, setAside, widens } from './follow-views.ts'
 import { execute, rowsOf } from './http.ts'
-import { type Decided, declarePublished, proposed, publishedBy } from './ledger.ts'
+import { type Decided, declareClosed, declarePublished, isClosed, proposed, publishedBy } from './ledger.ts'
 import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, shownAs } from './names.ts'
 import { codes, isCode } from './problems.ts'
 import { holdsRows, markIn, readShape, type Shape } from './shape.ts'
@@ -46,24 +46,29 @@ async function decidedOn(access: ClientAccess, name = decision): Promise<string 
 
 /**
  * Brings every table of a decided publication about and says so in the ledger. Throws WAREHOUSE_BUSY, with nothing changed, where
- * another run replaced a table meanwhile.
+ * another run replaced a table meanwhile, or the run was closed.
  */
 export async function settle(access: ClientAccess, publication: string): Promise<void> {
   const tables = await proposed(access, publication)
   const [first] = tables
+  if (!first) await declareClosed(access, publication)
   const before = first && (await publishedBy(access, first.run))
   if (!first || before) return forget(access, publication)
+  // While this is decided on nobody can close the run, so that was before, and nothing of this has begun.
+  if (await isClosed(access, first)) return giveUp(access, first)
   const stands = await Promise.all(tables.map((one) => standing(access, one)))
-  if (stands.includes('overtaken') && !stands.includes('done')) {
-    await forget(access, publication)
-    throw changedMeanwhile(first)
-  }
+  if (stands.includes('overtaken') && !stands.includes('done')) return giveUp(access, first)
   for (const [index, one] of tables.entries())
     if (stands[index] === 'due' && widens(one.entry.changes)) await setAside(access, one)
   for (const one of tables) await bringAbout(access, one)
   if (tables.some(({ entry }) => widens(entry.changes))) await putBack(access, first)
   await declarePublished(access, publication)
   await forget(access, publication)
+}
+
+async function giveUp(access: ClientAccess, one: Decided): Promise<never> {
+  await forget(access, one.publication)
+  throw changedMeanwhile(one)
 }
 
 /** Somebody else may be at it too: what is not waiting any more when it is looked for has its place by the time that is looked at. */

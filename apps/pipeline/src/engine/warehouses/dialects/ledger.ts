@@ -132,6 +132,11 @@ export async function forget({ names }: Dialect, session: Session, table: Table,
   await session.execute(sql`delete from ${piece(names.ledger(table))} where ${piece(tables[table])} = ${whose}`)
 }
 
+/** Within a transaction: until that ends nobody else publishes, nor passes the fence. */
+export async function lockLedger({ changes }: Dialect, session: Session): Promise<void> {
+  for (const statement of changes.lockLedger()) await session.execute(statement)
+}
+
 /** The marks of all relations of the client, or of one, by id. */
 export async function marksIn(dialect: Dialect, session: Session, id?: string): Promise<Map<string, Mark>> {
   return (await entriesIn(dialect, session, 'marks', id)) as Map<string, Mark>

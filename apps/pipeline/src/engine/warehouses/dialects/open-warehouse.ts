@@ -9,7 +9,7 @@ import { beginLoad, check, demandOurs, DialectLoad } from './load.ts'
 import { queryPages } from './pages.ts'
 import { forget } from './place-view.ts'
 import { problemOf } from './problems.ts'
-import { publish } from './publish.ts'
+import { closeRun, publish } from './publish.ts'
 import { ambiguousTable, query, readTable } from './query.ts'
 import { rehearse } from './rehearsal.ts'
 import { inTurn, settleFirst, together } from './settle.ts'
@@ -92,6 +92,7 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     rehearse: (tables, of) => rehearse(dialect, tables, of),
 
     findPublication: (id) => service('the ledger', (session) => publishedBy(dialect, session, id)),
+    closeRun: (id) => run('the ledger', () => closeRun(dialect, id)),
     findCursor: (schema, table) => placed(schema, table, (session, place) => findCursor(dialect, session, place)),
     findTable: (schema, table) =>
       placed(schema, table, async (session, place) => {

@@ -3,7 +3,7 @@ import { uniqueNames } from '../unique-names.ts'
 import type { Place } from '../views.ts'
 import { dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect } from './dialect.ts'
-import { dropMark, type Mark, setMark, type ViewMark } from './ledger.ts'
+import { dropMark, lockLedger, type Mark, setMark, type ViewMark } from './ledger.ts'
 import { countRows, makeFilled } from './merge.ts'
 import { columnsOf } from './pages.ts'
 import type { Hands } from './carry-out.ts'
@@ -105,7 +105,7 @@ export interface Placing {
 export async function putInPlace(dialect: Dialect, { place, instead, made }: Placing): Promise<void> {
   await asked(dialect, { role: 'service' }, (session) =>
     session.transaction(async () => {
-      for (const statement of dialect.changes.lockLedger()) await session.execute(statement)
+      await lockLedger(dialect, session)
       const above = viewsAbove(await keptViews(dialect, session), [place])
       await dropViews(dialect, session, above)
       for (const relation of instead) await forget(dialect, { tables: session, ledger: session }, relation)

@@ -6,12 +6,12 @@ import type { Publication, PublishedTable, PublishOptions } from '../warehouse.t
 import { dropViews, keptViews, remakeViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { afterwards, passFence } from './fence.ts'
-import { dropMark, enterRun, publishedBy, setMark } from './ledger.ts'
+import { dropMark, enterRun, lockLedger, publishedBy, setMark } from './ledger.ts'
 import type { DialectLoad } from './load.ts'
 import { becoming, type Planned, plan, unmakeable, waiting } from './planned.ts'
 import { inUse, isBusy, problemOf } from './problems.ts'
 import { settleAll } from './publish-settled.ts'
-import { settleFirst } from './settle.ts'
+import { inTurn, settleFirst } from './settle.ts'
 import { asideName, asked } from './shapes.ts'
 import { keyTwice } from './key-twice.ts'
 
@@ -72,6 +72,18 @@ export async function publish(
   }
 }
 
+/** See `Warehouse.closeRun`: whoever has passed the fence has the ledger locked until they are through. */
+export function closeRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
+  return inTurn(dialect, ({ ledger }) => {
+    const published = () => publishedBy(dialect, ledger, run)
+    if (dialect.publication === 'SETTLED') return published()
+    return ledger.transaction(async () => {
+      await lockLedger(dialect, ledger)
+      return published()
+    })
+  })
+}
+
 /** In one transaction. */
 async function swapAll(
   dialect: Dialect,
@@ -87,7 +99,7 @@ async function swapAll(
   try {
     const publication = await session.transaction(async () => {
       old = []
-      for (const statement of dialect.changes.lockLedger()) await session.execute(statement)
+      await lockLedger(dialect, session)
       const earlier = await publishedBy(dialect, session, run)
       if (earlier) return earlier
       await passFence({ run, attempt }, stillOurs, signal)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Place } from '../views.ts'
 import { type Decision, finish, type Hands, unlessLate } from './carry-out.ts'
 import type { Dialect, Session } from './dialect.ts'
-import { countIn, enter } from './ledger.ts'
+import { countIn, enter, lockLedger } from './ledger.ts'
 import { isBusy, problemOf } from './problems.ts'
 import { asked } from './shapes.ts'
 
@@ -39,9 +39,7 @@ async function handed<Result>(
 
 async function holding<Result>(dialect: Dialect, { ledger }: Hands, work: () => Promise<Result>): Promise<Result> {
   return ledger.transaction(async () => {
-    await unlessLate(dialect, 'The warehouse', async () => {
-      for (const statement of dialect.changes.lockLedger()) await ledger.execute(statement)
-    })
+    await unlessLate(dialect, 'The warehouse', () => lockLedger(dialect, ledger))
     return work()
   })
 }

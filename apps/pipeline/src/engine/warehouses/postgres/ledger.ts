@@ -45,6 +45,20 @@ export async function enterRun(
   return rows[0]?.entered ?? undefined
 }
 
+/**
+ * Waits until no attempt is between its entry and its end. One that enters later finds `stillOurs` false. Throws 55P03 when it takes
+ * longer than a transaction that is stopped may idle, and a swap take.
+ */
+export async function outwait(
+  client: ClientBase,
+  key: string,
+  entering: { run: string; attempt: number },
+): Promise<void> {
+  await client.query(`begin; set local lock_timeout = '30s'`)
+  await enterRun(client, key, entering)
+  await client.query('rollback')
+}
+
 const enterTable = `select sluice.enter_table(${tableParameters.map((type, index) => `$${index + 1}::${type}`).join(', ')})`
 
 /** In the publishing transaction, after its run. */

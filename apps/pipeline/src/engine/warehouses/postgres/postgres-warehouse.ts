@@ -1,10 +1,11 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
-import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
+import { type Load, type Publication, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { copyPool, ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
 import { ambiguousTable } from './ambiguous-table.ts'
 import { findCursor, findPublication, findTable } from './catalogue.ts'
 import { defineView } from './define-view.ts'
 import { untilDurable } from './durable.ts'
+import { outwait } from './ledger.ts'
 import { demandLedger, pruneLedger } from './ledger-schema.ts'
 import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { findStaging, findTables, relations } from './list-tables.ts'
@@ -86,12 +87,12 @@ export function openPostgresWarehouse(
 
     rehearse: (tables, of) => rehearse(pools, access, tables, of),
 
-    findPublication: (id) =>
+    findPublication: (id) => run('the ledger', (client) => lastingPublication(client, id)),
+
+    closeRun: (id, attempt) =>
       run('the ledger', async (client) => {
-        const found = await findPublication(client, id)
-        // Whoever published it may have died before it was on disk; nobody says that it is published before.
-        if (found) await untilDurable(client)
-        return found
+        await outwait(client, key, { run: id, attempt })
+        return lastingPublication(client, id)
       }),
 
     async findCursor(schema, table) {
@@ -164,6 +165,13 @@ export function openPostgresWarehouse(
       await Promise.all(Object.values(pools).map((pool) => pool.end()))
     },
   }
+}
+
+/** Whoever published it may have died before it was on disk; nobody says that it is published before. */
+async function lastingPublication(client: ClientBase, run: string): Promise<Publication | undefined> {
+  const found = await findPublication(client, run)
+  if (found) await untilDurable(client)
+  return found
 }
 
 function ourOwn(loads: readonly Load[]): PostgresLoad[] {

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
+import { runTransaction } from '../../src/engine/runs/run-transaction.ts'
+import { startStack, type Stack } from '../engine/stack.ts'
+import { spawnWorker, until } from '../engine/worker-process.ts'
+import { ask, jobs, type Loaded, loadedPipelines, numbered, seen, silentForLong, sprung, trapped } from './scene.ts'
+
+let stack: Stack
+let scenes: Loaded[]
+beforeAll(async () => {
+  stack = await startStack({ heartbeatSeconds: 10 })
+  scenes = await loadedPipelines(stack, 2)
+})
+afterAll(async () => {
+  for (const { client } of scenes ?? []) await client.end()
+  await stack?.[Symbol.asyncDispose]()
+})
+
+describe('a worker that is stopped between the fence and its commit, and woken', () => {
+  it('has published, when another one gives the run up meanwhile', async () => {
+    const scene = scenes[0]!
+    const run = await ask(stack, scene.pipeline, numbered(2, 20))
+    await stack.db.updateTable('runs').set({ attempt: 4 }).where('id', '=', run.id).execute()
+    await using stopped = await trapped(stack, 'in-publication:stop@1')
+    await sprung(stopped, 'in-publication')
+    await silentForLong(stack, run)
+    await using other = await spawnWorker({ ...stack.environment, LOG_LEVEL: 'debug' })
+    await until(() => /"attempt":6,"msg":"a run is taken up"/.test(other.output()))
+    await sleep(1_000)
+    stopped.signal('SIGCONT')
+    await until(() => stopped.output().includes('"ending":"LOST"'))
+    await until(async () => (await jobs(stack, run)) === 0)
+    expect(await seen(stack, scene, run)).toMatchObject({
+      state: 'OK',
+      rows_written: 20,
+      holds: [2],
+      publications: 1,
+    })
+  })
+
+  it('has published, when the run was cancelled meanwhile and it dies before it can say so', async () => {
+    const scene = scenes[1]!
+    const run = await ask(stack, scene.pipeline, numbered(2, 20))
+    await using stopped = await trapped(stack, 'in-publication:stop@1,published:exit@1')
+    await sprung(stopped, 'in-publication')
+    await runTransaction(stack.db, (trx) => cancelRun(trx, stack.queue, scene.pipeline.id))
+    await silentForLong(stack, run)
+    await using other = await spawnWorker({ ...stack.environment, LOG_LEVEL: 'debug' })
+    await until(async () => (await waiting()) > 0 || (await jobs(stack, run)) === 0)
+    stopped.signal('SIGCONT')
+    await stopped.ended
+    await until(async () => (await jobs(stack, run)) === 0)
+    expect(await seen(stack, scene, run)).toMatchObject({ state: 'OK', holds: [2], publications: 1 })
+    expect(other.output()).not.toContain('a run is taken up')
+
+    /** Sessions of the warehouse that wait for another one. */
+    async function waiting(): Promise<number> {
+      const { rows } = await scene.client.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return rows.length
+    }
+  })
+})
