@@ -10,7 +10,7 @@ let stack: Stack
 let scenes: Loaded[]
 beforeAll(async () => {
   stack = await startStack({ heartbeatSeconds: 10 })
-  scenes = await loadedPipelines(stack, 2)
+  scenes = await loadedPipelines(stack, 3)
 })
 afterAll(async () => {
   for (const { client } of scenes ?? []) await client.end()
@@ -47,19 +47,32 @@ describe('a worker that is stopped between the fence and its commit, and woken',
     await runTransaction(stack.db, (trx) => cancelRun(trx, stack.queue, scene.pipeline.id))
     await silentForLong(stack, run)
     await using other = await spawnWorker({ ...stack.environment, LOG_LEVEL: 'debug' })
-    await until(async () => (await waiting()) > 0 || (await jobs(stack, run)) === 0)
+    await until(async () => (await waiting(scene)) > 0 || (await jobs(stack, run)) === 0)
     stopped.signal('SIGCONT')
     await stopped.ended
     await until(async () => (await jobs(stack, run)) === 0)
     expect(await seen(stack, scene, run)).toMatchObject({ state: 'OK', holds: [2], publications: 1 })
     expect(other.output()).not.toContain('a run is taken up')
+  })
 
-    /** Sessions of the warehouse that wait for another one. */
-    async function waiting(): Promise<number> {
-      const { rows } = await scene.client.query(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      return rows.length
-    }
+  it('has published, when the run was cancelled meanwhile and it does not hear of its commit', async () => {
+    const scene = scenes[2]!
+    const run = await ask(stack, scene.pipeline, numbered(2, 20))
+    // Its pulse notices the cancellation before the publication fails behind its commit.
+    await using stopped = await trapped(stack, 'published:stop@1,published:sleep:3000,published:throw@1')
+    await sprung(stopped, 'published')
+    await runTransaction(stack.db, (trx) => cancelRun(trx, stack.queue, scene.pipeline.id))
+    stopped.signal('SIGCONT')
+    await until(() => stopped.output().includes('"ending":"LOST"'))
+    await until(async () => (await jobs(stack, run)) === 0)
+    expect(await seen(stack, scene, run)).toMatchObject({ state: 'OK', attempt: 1, holds: [2], publications: 1 })
   })
 })
+
+/** Sessions of the warehouse that wait for another one. */
+async function waiting({ client }: Loaded): Promise<number> {
+  const { rows } = await client.query(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows.length
+}

@@ -1,3 +1,4 @@
+import { holdsNothing } from './holds-nothing.ts'
 import { type Kind, nameOf, notSetUp } from './kinds.ts'
 import { readdressed } from './sql-names.ts'
 import type { Place } from './views.ts'
@@ -74,11 +75,14 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
     return total
   }
 
+  /** What one of them knows; where none does, the trouble of one that cannot tell just now goes before that of one that is gone. */
   const first = async <T>(ask: (warehouse: Warehouse) => Promise<T | undefined>): Promise<T | undefined> => {
+    const troubles: unknown[] = []
     for (const warehouse of all) {
-      const found = await ask(warehouse)
+      const found = await ask(warehouse).catch((error: unknown) => void troubles.push(error))
       if (found !== undefined) return found
     }
+    if (troubles.length > 0) throw troubles.find((one) => !holdsNothing(one)) ?? troubles[0]
     return undefined
   }
 

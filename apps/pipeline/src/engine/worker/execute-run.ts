@@ -52,7 +52,8 @@ interface Context {
 
 /**
  * One attempt at a run, from claim to end. `stopping` aborts with `HandedBack`. Throws only when the service's own
- * database does not take the ending; the queue then delivers the run again.
+ * database does not take the ending, or the warehouse cannot tell what a cancelled run has published; the queue then
+ * delivers the run again.
  */
 export async function executeRun(parts: Context['parts'], delivery: Delivery, stopping: AbortSignal): Promise<Ended> {
   const { db, redaction } = parts
@@ -129,6 +130,7 @@ async function settle(context: Context, error: unknown, begun: boolean): Promise
   if (error instanceof LostRun) {
     log.write('INFO', 'MEDIUM', error.message)
     await failpoint('lost')
+    await correctCancelled(parts, claim.uid)
     return { ending: 'LOST', claim }
   }
   if (error instanceof HandedBack) {
@@ -149,7 +151,11 @@ async function settle(context: Context, error: unknown, begun: boolean): Promise
     log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next try in ${seconds} seconds)`)
     return { ending: await queueAgain(context, { code: failure.code, message, unfinished }, seconds), claim }
   }
-  const published = await publishedAlready(parts, claim).catch(() => (waits ? ('UNKNOWN' as const) : undefined))
+  const published = await publishedAlready(parts, claim).catch((trouble: unknown) => {
+    const { retryable, away } = failureOf(trouble, claim.uid)
+    // A warehouse that is away for so long may never be back; one that is busy answers some day.
+    return waits || (retryable && !away) ? ('UNKNOWN' as const) : undefined
+  })
   if (published === 'UNKNOWN')
     return {
       ending: await queueAgain(context, { code: failure.code, message, unfinished: true }, backoff(claim.attempt)),

@@ -9,7 +9,8 @@ import { tellProgress } from '../runs/progress-lines.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
 import type { Report } from '../sources/source.ts'
-import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
+import { holdsNothing } from '../warehouses/holds-nothing.ts'
+import type { Warehouse } from '../warehouses/warehouse.ts'
 import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
@@ -141,8 +142,7 @@ async function doneAlready(
 ): Promise<Success | undefined> {
   const warehouse = await warehouses.find(client)
   const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
-    // One that is gone, or knows us no more, holds nothing that this run published.
-    if (error instanceof WarehouseProblem && !error.retryable) return undefined
+    if (holdsNothing(error)) return undefined
     throw error
   })
   return publication && successOf(warehouse!, publication.tables, rowsRejected)

@@ -10,7 +10,7 @@ export function publishedAlready(parts: Parts, claim: Claim): Promise<Success | 
   return works[claim.subject.kind]?.doneAlready?.(parts, claim) ?? Promise.resolve(undefined)
 }
 
-/** A run that was cancelled while its worker, now dead, was committing: it is what its table says. */
+/** A run that was cancelled while its worker, dead by now or none the wiser, was committing: it is what its table says. */
 export async function correctCancelled(parts: Parts, uid: string): Promise<void> {
   const run = await parts.db
     .selectFrom('runs as r')

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type Access, ClickHouseError, execute } from './http.ts'
+import { type Access, ClickHouseError, execute, rowsOf } from './http.ts'
 import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 
@@ -79,8 +79,13 @@ export async function provision({ key, service, load, read }: ClientAccess): Pro
   try {
     await run(`create database if not exists ${home}`)
     await run(`create table if not exists ${home}.ledger ${ledger}`)
-    // Those of older versions have fewer.
-    await run(`alter table ${home}.ledger modify column state ${states}`)
+    const [column] = await rowsOf<{ type: string }>(
+      service,
+      `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
+      { parameters: { database: ledgerDatabase(key) } },
+    )
+    // One of an older version has fewer.
+    if (!column?.type.includes('CLOSED')) await run(`alter table ${home}.ledger modify column state ${states}`)
     const limits = limitsOf()
     for (const [{ user, password }, more] of [
       [load, noDisks],

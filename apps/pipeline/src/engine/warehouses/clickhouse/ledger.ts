@@ -70,6 +70,20 @@ export async function proposeClosing(
   )
 }
 
+/** The publications that this attempt of a run, and earlier ones, have proposed. */
+export async function proposalsOf(
+  access: ClientAccess,
+  { run, attempt }: Pick<Decided, 'run' | 'attempt'>,
+): Promise<string[]> {
+  const rows = await rowsOf<{ publication: string }>(
+    access.service,
+    `select distinct publication from ${ledgerOf(access)}
+     where run = {run:String} and state = 'PROPOSED' and attempt <= {attempt:Int32}`,
+    { parameters: { run, attempt: String(attempt) } },
+  )
+  return rows.map(({ publication }) => publication)
+}
+
 /** Says it, if that is what was decided on; otherwise nothing. */
 export async function declareClosed(access: ClientAccess, publication: string): Promise<void> {
   await execute(

@@ -7,13 +7,22 @@ import { demandReady } from '../ready-to-publish.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { widens } from './follow-views.ts'
 import { execute, rowsOf } from './http.ts'
-import { type Decided, type Entry, entryOf, propose, proposeClosing, publishedBy } from './ledger.ts'
+import {
+  type Decided,
+  type Entry,
+  entryOf,
+  isClosed,
+  proposalsOf,
+  propose,
+  proposeClosing,
+  publishedBy,
+} from './ledger.ts'
 import { type ClickHouseLoad, demandOurs } from './load.ts'
 import { mergeAside } from './merge.ts'
 import { databaseOf, quoted } from './names.ts'
 import { demandSense, plainReaders } from './place-view.ts'
 import { warehouseProblem } from './problems.ts'
-import { changedMeanwhile, decide, settle, settlePending, unlessOvertaken } from './settle.ts'
+import { changedMeanwhile, decide, settle, settlePending, standingDecisions, unlessOvertaken } from './settle.ts'
 import { holdsRows, readShape, type Shape } from './shape.ts'
 import { widest } from './types.ts'
 
@@ -81,11 +90,19 @@ export async function closeRun(
   await settlePending(access).catch(unlessOvertaken)
   const earlier = await publishedBy(access, closing.run)
   if (earlier) return earlier
+  // Each proposes before the fence: one that comes later finds the run in other hands.
+  const proposals = await proposalsOf(access, closing)
+  if (proposals.length === 0) return undefined
   const publication = randomUUID()
   await proposeClosing(access, publication, closing)
   await demandDecision(access, publication, stillPublishing)
   await settle(access, publication)
-  return publishedBy(access, closing.run)
+  const published = await publishedBy(access, closing.run)
+  if (published) return published
+  // Somebody of an older version may have taken the closing back unsaid, or two have decided where one took a decision back too late.
+  const decisions = await standingDecisions(access)
+  if (!(await isClosed(access, closing)) || proposals.some((one) => decisions.includes(one))) throw stillPublishing()
+  return undefined
 }
 
 const stillPublishing = () =>

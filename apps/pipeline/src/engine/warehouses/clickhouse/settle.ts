@@ -157,16 +157,24 @@ export function unlessOvertaken(error: unknown): void {
 
 /** What is left of decisions where somebody died while taking one back: carried out, should that be due, and dropped. */
 export async function dropSettled(access: ClientAccess): Promise<void> {
-  const rows = await rowsOf<{ name: string; comment: string }>(
-    access.service,
-    `select name, comment from system.tables where database = {database:String} and startsWith(name, 'settled_')`,
-    { parameters: { database: ledgerDatabase(access.key) } },
-  )
-  for (const { name, comment } of rows) {
+  for (const { name, comment } of await decisionsIn(access, 'settled_')) {
     await settle(access, comment).catch(unlessOvertaken)
     await execute(access.service, `drop table if exists ${qualified(ledgerDatabase(access.key), name)}`)
   }
 }
+
+/** Publications that are decided on, also by a decision that somebody is taking back. */
+export async function standingDecisions(access: ClientAccess): Promise<string[]> {
+  const found = [...(await decisionsIn(access, decision)), ...(await decisionsIn(access, 'settled_'))]
+  return found.map(({ comment }) => comment)
+}
+
+const decisionsIn = (access: ClientAccess, prefix: string) =>
+  rowsOf<{ name: string; comment: string }>(
+    access.service,
+    'select name, comment from system.tables where database = {database:String} and startsWith(name, {prefix:String})',
+    { parameters: { database: ledgerDatabase(access.key), prefix } },
+  )
 
 export function changedMeanwhile({ schema, table }: { schema: string; table: string }): WarehouseProblem {
   const sentence = `Another run changed ${shownAs(schema, table)} while this one was being published. It is tried again.`

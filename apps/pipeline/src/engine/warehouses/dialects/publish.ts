@@ -11,7 +11,7 @@ import type { DialectLoad } from './load.ts'
 import { becoming, type Planned, plan, unmakeable, waiting } from './planned.ts'
 import { inUse, isBusy, problemOf } from './problems.ts'
 import { settleAll } from './publish-settled.ts'
-import { inTurn, settleFirst } from './settle.ts'
+import { behindOthers, settleFirst } from './settle.ts'
 import { asideName, asked } from './shapes.ts'
 import { keyTwice } from './key-twice.ts'
 
@@ -74,14 +74,7 @@ export async function publish(
 
 /** See `Warehouse.closeRun`: whoever has passed the fence has the ledger locked until they are through. */
 export function closeRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
-  return inTurn(dialect, ({ ledger }) => {
-    const published = () => publishedBy(dialect, ledger, run)
-    if (dialect.publication === 'SETTLED') return published()
-    return ledger.transaction(async () => {
-      await lockLedger(dialect, ledger)
-      return published()
-    })
-  })
+  return behindOthers(dialect, ({ ledger }) => publishedBy(dialect, ledger, run))
 }
 
 /** In one transaction. */

@@ -27,6 +27,12 @@ export async function inTurn<Result>(dialect: Dialect, work: (hands: Hands) => P
   })
 }
 
+/** For whoever wants to know what is published, for good: behind everybody who is publishing, in either way. */
+export const behindOthers = <Result>(dialect: Dialect, work: (hands: Hands) => Promise<Result>): Promise<Result> =>
+  dialect.publication === 'SETTLED'
+    ? inTurn(dialect, work)
+    : handed(dialect, patience, (hands) => holding(dialect, hands, () => work(hands)))
+
 async function handed<Result>(
   dialect: Dialect,
   seconds: number,

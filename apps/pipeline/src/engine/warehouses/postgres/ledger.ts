@@ -32,6 +32,9 @@ export async function lastEntry(client: ClientBase, partition: string | undefine
   return rows[0]
 }
 
+/** A worker that is stopped while it enters its run must not keep the run's next attempt waiting until that gives up. */
+export const notForLong = `set local idle_in_transaction_session_timeout = '10s'`
+
 /** In the publishing transaction. Undefined when the run is there already; waits for one that is entering it just now. */
 export async function enterRun(
   client: ClientBase,
@@ -54,7 +57,7 @@ export async function outwait(
   key: string,
   entering: { run: string; attempt: number },
 ): Promise<void> {
-  await client.query(`begin; set local lock_timeout = '30s'`)
+  await client.query(`begin; set local lock_timeout = '30s'; ${notForLong}`)
   await enterRun(client, key, entering)
   await client.query('rollback')
 }

@@ -91,6 +91,8 @@ export function openPostgresWarehouse(
 
     closeRun: (id, attempt) =>
       run('the ledger', async (client) => {
+        const found = await lastingPublication(client, id)
+        if (found) return found
         await outwait(client, key, { run: id, attempt })
         return lastingPublication(client, id)
       }),

@@ -6,7 +6,7 @@ import { readyTable } from '../ready-to-publish.ts'
 import { type Publication, type PublishOptions, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
-import { enterLedger, enterRun, type Entry } from './ledger.ts'
+import { enterLedger, enterRun, type Entry, notForLong } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { mergeModeOf, prepareMerge } from './merge.ts'
 import { outlast } from './older-readers.ts'
@@ -22,9 +22,6 @@ const patience = [100, 250, 500, 1000, 2000, 2000]
 
 /** Someone holds a lock, or another load made or dropped the same table just now. */
 const worthAnotherTry = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
-
-/** A worker that is stopped in the middle of this must not keep its run's next attempt waiting until that gives up. */
-const notForLong = `set local idle_in_transaction_session_timeout = '10s'`
 
 /** Whose rows are published, and as whom they are read. */
 interface Publishing {
