@@ -8,7 +8,9 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 4 }
   // Drivers take passwords and settings from there that nobody gave them, and they go to whoever is connected to.
-  const env = {}
+  // Where compiled modules are kept is all that is left: without it, each thread would compile its own.
+  const { NODE_COMPILE_CACHE } = process.env
+  const env: Record<string, string> = NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE } : {}
   const reading = `the database at ${host}`
   const thread = new ReadingThread<Message, Command>({ program, name: kind, job, reading, resourceLimits, env }, signal)
   makeRoom(thread.ended)
