@@ -41,6 +41,8 @@ export interface ScratchServer extends AsyncDisposable {
   adminUrl: string
   [Symbol.asyncDispose](): Promise<void>
   provision(key?: string, passwords?: { loadPassword: string; readPassword: string }): Promise<WarehouseAccess>
+  /** Removes the warehouses that a service, which has ended, made here. */
+  remove(keys: Iterable<string>): Promise<void>
 }
 
 export async function scratchServer(): Promise<ScratchServer> {
@@ -52,18 +54,25 @@ export async function scratchServer(): Promise<ScratchServer> {
   const url = new URL(superuserUrl())
   url.username = admin
   url.password = admin
+  async function remove(keys: Iterable<string>): Promise<void> {
+    await using client = await connected(superuserUrl())
+    // A process that is gone leaves a session that may still be making a database for one of the roles.
+    await client.query('select pg_terminate_backend(pid, 60000) from pg_stat_activity where usename = $1', [admin])
+    for (const key of keys) {
+      await client.query(`drop database if exists c_${key} with (force)`)
+      await client.query(`drop role if exists c_${key}_load, c_${key}_read, c_${key}_owner`)
+    }
+  }
   return {
     adminUrl: url.href,
     provision(key = word(), passwords = { loadPassword: word('load-'), readPassword: word('read-') }) {
       keys.add(key)
       return provisionWarehouse(url.href, { key, ...passwords })
     },
+    remove,
     async [Symbol.asyncDispose]() {
+      await remove(keys)
       await using client = await connected(superuserUrl())
-      for (const key of keys) {
-        await client.query(`drop database if exists c_${key} with (force)`)
-        await client.query(`drop role if exists c_${key}_load, c_${key}_read, c_${key}_owner`)
-      }
       // Shares rows of the catalogue with other test files' administrators.
       await client.query(`select pg_advisory_lock(hashtext('sluice warehouse template'))`)
       await client.query(`drop owned by ${admin}`)

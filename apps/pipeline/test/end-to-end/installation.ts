@@ -6,7 +6,7 @@ import { testDatabase } from '@sluice/testing'
 import { joinIdentity, type Identity } from '../identity.ts'
 import { freePort } from '@sluice/testing/free-port'
 import { ready, runProgram, startProgram, type Program } from '../program.ts'
-import { connected, scratchServer, superuserUrl } from '../scratch-warehouse.ts'
+import { connected, scratchServer } from '../scratch-warehouse.ts'
 
 /** Sluice as people run it: every part a process of its own, started by its own command. */
 export interface Installation {
@@ -59,7 +59,7 @@ export async function startInstallation(more: Record<string, string> = {}): Prom
     anotherWorker,
     async stop() {
       await Promise.all([api.stop(), ...workers.map((one) => one.stop())])
-      await removeWarehouses(database.url)
+      await warehouse.remove(await warehouseKeys(database.url))
       await warehouse[Symbol.asyncDispose]()
       await database.drop()
       await rm(filesDirectory, { recursive: true })
@@ -67,11 +67,8 @@ export async function startInstallation(more: Record<string, string> = {}): Prom
   }
 }
 
-async function removeWarehouses(databaseUrl: string): Promise<void> {
+async function warehouseKeys(databaseUrl: string): Promise<string[]> {
   await using own = await connected(databaseUrl)
-  await using superuser = await connected(superuserUrl())
-  for (const { key } of (await own.query('select key from warehouses')).rows) {
-    await superuser.query(`drop database if exists c_${key} with (force)`)
-    await superuser.query(`drop role if exists c_${key}_load, c_${key}_read, c_${key}_owner`)
-  }
+  const { rows } = await own.query<{ key: string }>('select key from warehouses')
+  return rows.map(({ key }) => key)
 }

@@ -116,11 +116,7 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
       await queue[Symbol.asyncDispose]()
       await warehouses[Symbol.asyncDispose]()
       await db.destroy()
-      await using superuser = await connected(superuserUrl())
-      for (const { key } of keys) {
-        await superuser.query(`drop database if exists c_${key} with (force)`)
-        await superuser.query(`drop role if exists c_${key}_load, c_${key}_read, c_${key}_owner`)
-      }
+      await server.remove(keys.map(({ key }) => key))
       await server[Symbol.asyncDispose]()
       await database.drop()
       await rm(filesDirectory, { recursive: true })

@@ -1,3 +1,5 @@
+import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
 import { ReadingThread } from '../reading-thread.ts'
 import { makeRoom } from '../spare-thread.ts'
 import type { Command, Job, Message } from './protocol.ts'
@@ -8,9 +10,10 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 4 }
   // Drivers take passwords and settings from there that nobody gave them, and they go to whoever is connected to.
-  // Where compiled modules are kept is all that is left: without it, each thread would compile its own.
-  const { NODE_COMPILE_CACHE } = process.env
-  const env: Record<string, string> = NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE } : {}
+  // Where compiled modules are kept is all that is left: without it, each thread would compile its own. Node
+  // answers with the folder of its own version, inside of the one it was given.
+  const compiled = getCompileCacheDir()
+  const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
   const reading = `the database at ${host}`
   const thread = new ReadingThread<Message, Command>({ program, name: kind, job, reading, resourceLimits, env }, signal)
   makeRoom(thread.ended)
