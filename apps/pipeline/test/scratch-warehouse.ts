@@ -41,7 +41,7 @@ export interface ScratchServer extends AsyncDisposable {
   adminUrl: string
   [Symbol.asyncDispose](): Promise<void>
   provision(key?: string, passwords?: { loadPassword: string; readPassword: string }): Promise<WarehouseAccess>
-  /** Removes the warehouses that a service, which has ended, made here. */
+  /** Removes warehouses that a service made here, once it has ended; ends what is left of the administrator's sessions. */
   remove(keys: Iterable<string>): Promise<void>
 }
 

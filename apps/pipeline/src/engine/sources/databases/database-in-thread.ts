@@ -9,9 +9,9 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
   const { kind, host } = job.config
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 4 }
-  // Drivers take passwords and settings from there that nobody gave them, and they go to whoever is connected to.
-  // Where compiled modules are kept is all that is left: without it, each thread would compile its own. Node
-  // answers with the folder of its own version, inside of the one it was given.
+  // Drivers take passwords and settings from the environment that nobody gave them, and they go to whoever is connected
+  // to. So only where compiled modules are kept is in it: without that, each thread would compile its own. Node answers
+  // with the folder of its own version, inside of the one it was given.
   const compiled = getCompileCacheDir()
   const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
   const reading = `the database at ${host}`
