@@ -1,4 +1,36 @@
-import preset from './jest.preset.js'
+import { join } from 'node:path'
 
-/** The tests of infra/; packages and apps have their own jest.config.js. `npm test` runs all of them. */
-export default { ...preset, roots: ['<rootDir>/infra'] }
+const here = (path) => join(import.meta.dirname, path)
+
+/** The file that `npm test` reads its closing lines from; unset when jest is run by hand. */
+const results = process.env.SLUICE_TEST_RESULTS
+
+/** TypeScript is run by Node as it is, in plain processes: infra/test/jest/runtime.js says why. */
+const project = {
+  testMatch: ['**/*.test.ts'],
+  transform: {},
+  extensionsToTreatAsEsm: ['.ts'],
+  runtime: here('infra/test/jest/runtime.js'),
+  testEnvironment: here('infra/test/jest/environment.js'),
+}
+
+/** The tests of all packages and apps: one pool of files, so that no core idles while another has files left. */
+export default {
+  projects: [
+    {
+      ...project,
+      roots: [here('apps/pipeline')],
+      globalSetup: here('apps/pipeline/test/shared-identity/start.ts'),
+      globalTeardown: here('apps/pipeline/test/shared-identity/stop.ts'),
+    },
+    { ...project, roots: [here('apps/identity'), here('packages'), here('infra')] },
+  ],
+  testTimeout: 300_000,
+  testSequencer: here('infra/test/jest/sequencer.js'),
+  // More than there are cores: many files wait for processes, heartbeats and deadlines.
+  maxWorkers: '250%',
+  // A worker writes what it compiled before it exits.
+  workerGracefulExitTimeout: 10_000,
+  passWithNoTests: true,
+  reporters: ['default', ...(results ? [[here('infra/test/jest/reporter.ts'), { file: results }]] : [])],
+}

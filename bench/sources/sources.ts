@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { step } from '../../infra/compose-smoke/step.ts'
 import { root } from '../../infra/paths.ts'
 import { refuse } from '../../infra/refusal.ts'
-import { demandPrograms, programsFolder } from '../../infra/test/npm-programs.ts'
+import { installMissingPrograms, programsFolder } from '../../infra/test/npm-programs.ts'
 import { runOn } from '../load/database.ts'
 import { startInstallation } from '../load/installation.ts'
 import type { Line, Parts } from './line.ts'
@@ -55,7 +55,7 @@ async function* measured(parts: Parts, names: string[]): AsyncGenerator<Line | u
 }
 
 async function* inStore(parts: Parts, name: 's3' | 'azure', reference: () => Promise<Reference>) {
-  if (name === 'azure') await demandPrograms()
+  if (name === 'azure') await installMissingPrograms()
   // Whoever imports them looks for what is installed.
   const { kindsOfStores } = await import('../../apps/pipeline/src/engine/sources/objects/test/stores.ts')
   const { objects } = await import('./measures/objects.ts')

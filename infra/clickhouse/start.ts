@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { state } from '../paths.ts'
 import { Refusal, refuse } from '../refusal.ts'
-import { demandPrograms, programsFolder } from '../test/npm-programs.ts'
+import { installMissingPrograms, programsFolder } from '../test/npm-programs.ts'
 import { startClickHouse } from './clickhouse.ts'
 import { clickhouseMissing, clickhousePackage, libraryIn } from './library.ts'
 
@@ -10,7 +10,7 @@ import { clickhouseMissing, clickhousePackage, libraryIn } from './library.ts'
  * It is no server for data that matters: nobody watches it, and its password is known.
  */
 const start = async (): Promise<void> => {
-  await demandPrograms([clickhousePackage])
+  await installMissingPrograms([clickhousePackage])
   const missing = clickhouseMissing(programsFolder)
   if (missing) throw new Refusal(`${missing}.`)
   const port = Number(process.env['CLICKHOUSE_PORT'] || 8123)

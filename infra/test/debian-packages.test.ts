@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
-import { demandPackages } from './debian-packages.ts'
+import { installMissingPackages } from './debian-packages.ts'
 
 const before = process.env['SLUICE_INSTALL_PACKAGES']
 beforeEach(() => void (process.env['SLUICE_INSTALL_PACKAGES'] = 'no'))
@@ -11,7 +11,7 @@ afterEach(() => {
 
 it('says in one line which tests are left out, and why', async () => {
   const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
-  await demandPackages(['no-such-package-of-debian'])
+  await installMissingPackages(['no-such-package-of-debian'])
   expect(said.mock.calls).toEqual([
     ['Tests that need no-such-package-of-debian are skipped: SLUICE_INSTALL_PACKAGES is "no".'],
   ])
@@ -19,6 +19,6 @@ it('says in one line which tests are left out, and why', async () => {
 
 it('says nothing where nothing is missing', async () => {
   const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
-  await demandPackages([])
+  await installMissingPackages([])
   expect(said).not.toHaveBeenCalled()
 })

@@ -1,10 +1,13 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
 
 /**
- * Programs of others that our tests run against, by the Debian package that brings them. The two libraries are ones that
- * lemonldap-ng only recommends, and cannot be an OpenID Provider without.
+ * Debian packages of the programs that tests run against. LemonLDAP::NG recommends the two libraries, and needs them to be
+ * an OpenID Provider.
  */
 export const testPackages = [
   'lemonldap-ng',
@@ -22,59 +25,56 @@ export const testPackages = [
   'libfaketime',
 ]
 
-const apt = ['-qq', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Acquire::Retries=2']
-
 /**
- * Installs which of these Debian packages are missing, where that can be done: as root, with apt. No service is started.
- * Elsewhere, or when it fails, one line says which tests are left out and why: tests look for the program, and skip
- * themselves without it. SLUICE_INSTALL_PACKAGES=no keeps it from touching the machine. Never throws.
+ * Installs the missing ones of these packages, where that is possible: as root, with apt, unless
+ * SLUICE_INSTALL_PACKAGES=no. Starts no service. Otherwise one line says which tests are skipped and why. Never throws.
  */
-export const demandPackages = async (names: readonly string[] = testPackages): Promise<void> => {
-  const missing = names.filter((name) => !isInstalled(name))
+export const installMissingPackages = async (names: readonly string[] = testPackages): Promise<void> => {
+  const installed = await Promise.all(names.map(isInstalled))
+  const missing = names.filter((_, index) => !installed[index])
   if (missing.length === 0) return
   const reason = obstacle() ?? (await install(missing))
   if (reason) console.warn(`Tests that need ${missing.join(', ')} are skipped: ${reason}.`)
 }
 
-const isInstalled = (name: string): boolean => {
-  const { stdout } = spawnSync('dpkg-query', ['--show', '--showformat=${db:Status-Status}', name], { encoding: 'utf8' })
-  return stdout === 'installed'
-}
+const isInstalled = (name: string): Promise<boolean> =>
+  execute('dpkg-query', ['--show', '--showformat=${db:Status-Status}', name]).then(
+    ({ stdout }) => stdout === 'installed',
+    () => false,
+  )
 
 const obstacle = (): string | undefined => {
   if (process.env['SLUICE_INSTALL_PACKAGES'] === 'no') return 'SLUICE_INSTALL_PACKAGES is "no"'
   if (!existsSync('/usr/bin/apt-get')) return 'there is no apt here to install them with'
-  if (process.getuid?.() !== 0) return 'installing them takes root: apt-get install them, or run the tests as root'
+  if (process.getuid?.() !== 0) return 'only root can install them: run apt-get install, or run the tests as root'
   return undefined
 }
 
-/** Undefined when it worked, else why not. */
+/** Answers why it failed, or undefined. */
 const install = async (names: readonly string[]): Promise<string | undefined> => {
   console.log(`Installing what tests need: ${names.join(', ')} …`)
   await using _quiet = await withoutServices()
-  // Fails where a mirror is away; what is known already may still do.
-  run(['update', ...apt])
-  const { status, stderr } = run(['install', '--yes', '--no-install-recommends', ...apt, ...names])
-  if (status === 0) return undefined
-  const said =
-    stderr
-      .trim()
-      .split('\n')
-      .findLast((line) => line.startsWith('E:')) ?? 'no reason given'
-  return `apt-get could not install them (${said})`
+  // An update fails while a mirror is away; the lists of an earlier update may do.
+  await runApt(['update']).catch(() => {})
+  return runApt(['install', '--yes', '--no-install-recommends', ...names]).then(
+    () => undefined,
+    ({ stderr = '' }: { stderr?: string }) => {
+      const lines = stderr.trim().split('\n')
+      return `apt-get could not install them (${lines.findLast((line) => line.startsWith('E:')) ?? 'no reason given'})`
+    },
+  )
 }
 
-const run = (args: string[]) =>
-  spawnSync('apt-get', args, {
-    encoding: 'utf8',
-    stdio: ['ignore', 'ignore', 'pipe'],
+const runApt = (args: string[]) =>
+  execute('apt-get', [...args, '-qq', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Acquire::Retries=2'], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
+    maxBuffer: 100_000_000,
     timeout: 900_000,
   })
 
 const policy = '/usr/sbin/policy-rc.d'
 
-/** While it lasts, packages do not start what they bring. A policy that the machine has already stays as it is. */
+/** Until it is disposed of, packages do not start their services. An existing policy of the machine stays as it is. */
 const withoutServices = async (): Promise<AsyncDisposable> => {
   const own = !existsSync(policy)
   if (own) await writeFile(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })

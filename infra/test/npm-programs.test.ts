@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
-import { demandPrograms } from './npm-programs.ts'
+import { installMissingPrograms } from './npm-programs.ts'
 
 const before = process.env['SLUICE_INSTALL_PACKAGES']
 let folder: string
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 it('says in one line which tests are left out, and why, and leaves nothing behind', async () => {
   const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
-  await demandPrograms(['some-program@1.0.0'], folder)
+  await installMissingPrograms(['some-program@1.0.0'], folder)
   expect(said.mock.calls).toEqual([
     ['Tests that need some-program@1.0.0 are skipped: SLUICE_INSTALL_PACKAGES is "no".'],
   ])

@@ -1,29 +1,31 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { clickhousePackage } from '../clickhouse/library.ts'
-import { state } from '../paths.ts'
+
+const execute = promisify(execFile)
 
 /**
- * Programs of others that our tests run against, by their npm package. They are too heavy for `npm install`: Azurite, which
- * is Microsoft's own stand-in for Azure Storage, brings three hundred packages with it, and ClickHouse, which comes where
- * SLUICE_TEST_CLICKHOUSE=1 asks for it, is half a gigabyte.
+ * npm packages of the programs that tests run against. They are too heavy for `npm install`: Azurite, Microsoft's stand-in
+ * for Azure Storage, depends on three hundred packages, and ClickHouse, installed where SLUICE_TEST_CLICKHOUSE=1 asks for
+ * it, is half a gigabyte.
  */
 export const testPrograms = [
   'azurite@3.36.0',
   ...(process.env['SLUICE_TEST_CLICKHOUSE'] === '1' ? [clickhousePackage] : []),
 ]
 
-/** Where they are: one folder for each version. Tests hear of it as SLUICE_TEST_PROGRAMS. */
-export const programsFolder = join(state, 'test-programs')
+/** One folder for each version, kept for all checkouts of this user. Tests find it in SLUICE_TEST_PROGRAMS. */
+export const programsFolder = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'sluice/test-programs')
 
 /**
- * Installs which of these are missing into a folder of their own, without running anything of theirs. Where that fails, one
- * line says which tests are left out and why: tests look for the program, and skip themselves without it.
- * SLUICE_INSTALL_PACKAGES=no keeps it from trying. Never throws.
+ * Installs the missing ones of these, without running their install scripts. Where that fails, or where
+ * SLUICE_INSTALL_PACKAGES=no, one line says which tests are skipped and why. Never throws.
  */
-export const demandPrograms = async (
+export const installMissingPrograms = async (
   names: readonly string[] = testPrograms,
   folder = programsFolder,
 ): Promise<void> => {
@@ -39,28 +41,26 @@ export const demandPrograms = async (
 
 const folderOf = (name: string, folder: string) => join(folder, name.replace('@', '-'))
 
-/** Undefined when it worked, else why not. It is whole or not there at all, whatever ends this. */
+/** Answers why it failed, or undefined. The folder gets its name when it is complete, so half an installation is never used. */
 const install = async (name: string, folder: string): Promise<string | undefined> => {
   console.log(`Installing what tests need: ${name} …`)
   await mkdir(folder, { recursive: true })
-  const making = await mkdtemp(join(folder, '.making-'))
+  const unfinished = await mkdtemp(join(folder, '.unfinished-'))
   try {
-    await writeFile(join(making, 'package.json'), '{ "private": true }\n')
-    const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--loglevel=error']
-    const { status, stderr, error } = spawnSync('npm', ['install', ...quiet, name], {
-      cwd: making,
-      encoding: 'utf8',
-      stdio: ['ignore', 'ignore', 'pipe'],
-      timeout: 300_000,
-    })
-    if (error) return `npm could not be run (${error.message})`
-    if (status !== 0) return `npm could not install it (${stderr.trim().split('\n')[0] || 'no reason given'})`
-    await rename(making, folderOf(name, folder)).catch((cause: NodeJS.ErrnoException) => {
-      // Somebody else was quicker.
+    await writeFile(join(unfinished, 'package.json'), '{ "private": true }\n')
+    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--loglevel=error']
+    await execute('npm', ['install', ...flags, name], { cwd: unfinished, timeout: 300_000 })
+    await rename(unfinished, folderOf(name, folder)).catch((cause: NodeJS.ErrnoException) => {
+      // Another run installed it meanwhile.
       if (!['ENOTEMPTY', 'EEXIST'].includes(cause.code ?? '')) throw cause
     })
     return undefined
+  } catch (error) {
+    const { stderr, code, message } = error as Error & { stderr?: string; code?: unknown }
+    if (stderr === undefined) throw error
+    if (code === 'ENOENT') return `npm could not be run (${message})`
+    return `npm could not install it (${stderr.trim().split('\n')[0] || 'no reason given'})`
   } finally {
-    await rm(making, { recursive: true, force: true })
+    await rm(unfinished, { recursive: true, force: true })
   }
 }

@@ -1,87 +1,95 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import pc from 'picocolors'
-import { bringUpToDate } from '../bundle/up-to-date.ts'
 import { root, state } from '../paths.ts'
 import { refuse } from '../refusal.ts'
 import { workspaces } from '../workspaces.ts'
-import { closingLine, slowest, sumOf } from './counts.ts'
-import { demandPackages } from './debian-packages.ts'
-import { demandPrograms, programsFolder } from './npm-programs.ts'
-import { selection } from './selection.ts'
+import { childProcessorSeconds } from './processor-time.ts'
+import { programsFolder } from './npm-programs.ts'
+import { writeDurations } from './durations.ts'
+import { bundles, prepare } from './prepare.ts'
+import { closingLines, noResults, skippedTests, slowestFiles, type Results } from './results.ts'
+import { jestArguments } from './selection.ts'
 import { throwAwayPostgres } from './throw-away-postgres.ts'
 
 /**
- * `npm test [-- package or jest arguments]`: every test of the repository, on a PostgreSQL of its own. The last line is
- * the sum over all packages; exit code 0 only when at least one test ran and none failed.
+ * `npm test [-- packages, file patterns or Jest options]`: the tests of the repository on a PostgreSQL of their own, which
+ * is there for as long as Jest runs, also with --watch. The last line counts the tests; the exit code is 0 only when at
+ * least one test ran and none failed.
  */
-
-const running = new Set<ReturnType<typeof spawn>>()
-let interrupted = false
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => {
-    interrupted = true
-    for (const child of running) child.kill('SIGTERM')
-  })
+const test = async (): Promise<void> => {
+  const began = performance.now()
+  const args = process.argv.slice(2).filter((arg) => !ownOptions.includes(arg))
+  const [writesDurations, long] = ownOptions.map((option) => process.argv.includes(option))
+  await prepare()
+  const folder = join(state, 'test-results')
+  const results = join(folder, `${process.pid}.json`)
+  await mkdir(folder, { recursive: true })
+  let passed: boolean
+  {
+    await using postgres = await throwAwayPostgres()
+    passed = await run('jest', jestArguments(long ? [...longSuites, ...args] : args, workspaces()), {
+      ...process.env,
+      TEST_DATABASE_URL: postgres.url('postgres'),
+      SLUICE_TEST_RESULTS: results,
+      SLUICE_TEST_PROGRAMS: programsFolder,
+      SLUICE_TEST_BUILT: bundles,
+      ...(long && { SLUICE_LONG: '1' }),
+      ...(pc.isColorSupported && { FORCE_COLOR: '1' }),
+    })
+  }
+  const found = await readFile(results, 'utf8').catch(() => undefined)
+  await rm(results, { force: true })
+  const summary = found === undefined ? noResults : (JSON.parse(found) as Results)
+  if (writesDurations && !interrupted) await writeDurations(summary)
+  if (interrupted) console.error('Interrupted: not all tests ran.')
+  else if (summary.passed + summary.failed + summary.skipped === 0)
+    console.error('No test ran: no file matches the arguments.')
+  process.exitCode = passed && !interrupted && summary.failed === 0 && summary.passed > 0 ? 0 : 1
+  console.log(report(summary, (performance.now() - began) / 1_000).join('\n'))
 }
 
+/** `npm run test:durations` and `npm run test:long` are this command with these options. */
+const ownOptions = ['--write-durations', '--long']
+
+/** The suites that draw cases at random: small in every run, large with --long. */
+const longSuites = ['random-kills', 'workflow-kills', 'against-slow-reader', 'fuzz', 'into-postgres', 'bad-input']
+
+let interrupted = false
+
+/** Resolves to whether the program ended well. Signals to this process are passed on to it. */
 const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<boolean> => {
   const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' })
-  running.add(child)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      interrupted = true
+      child.kill('SIGTERM')
+    })
+  }
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('exit', (code) => {
-      running.delete(child)
-      resolve(code === 0)
-    })
+    child.once('exit', (code) => resolve(code === 0))
   })
 }
 
-const test = async (): Promise<void> => {
-  const { packages, infra, jest } = selection(process.argv.slice(2), workspaces())
-  const built = join(state, 'built-for-tests')
-  if (packages.some((name) => ['@sluice/identity', '@sluice/pipeline'].includes(name))) {
-    await demandPackages()
-    await bringUpToDate(root, built)
-  }
-  if (packages.includes('@sluice/pipeline')) await demandPrograms()
-  const counts = await mkdtemp(join(tmpdir(), 'sluice-test-'))
-  await using postgres = await throwAwayPostgres()
-  const env: NodeJS.ProcessEnv = {
-    ...process.env,
-    TEST_DATABASE_URL: postgres.url('postgres'),
-    SLUICE_TEST_COUNTS: counts,
-    SLUICE_TEST_PROGRAMS: programsFolder,
-    SLUICE_TEST_BUILT: built,
-    NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning',
-    TURBO_TELEMETRY_DISABLED: '1',
-    TURBO_NO_UPDATE_NOTIFIER: '1',
-    ...(pc.isColorSupported && { FORCE_COLOR: '1' }),
-  }
-  // Grouped: what two packages say at the same time does not mix. Continued: one failure does not hide another.
-  const turbo = [
-    'run',
-    'test',
-    '--ui=stream',
-    '--log-order=grouped',
-    '--log-prefix=none',
-    '--continue',
-    '--concurrency=2',
+const report = (results: Results, seconds: number): string[] => {
+  const skipped = skippedTests(results)
+  const processor = childProcessorSeconds()
+  const cores = availableParallelism()
+  return [
+    'Slowest files:',
+    ...slowestFiles(results),
+    ...(skipped.length > 0 ? ['Skipped:', ...skipped] : []),
+    ...(processor === undefined
+      ? []
+      : [
+          `Processor time of the tests: ${processor.toFixed(0)} s in ${seconds.toFixed(0)} s, ` +
+            `${((100 * processor) / seconds / cores).toFixed(0)} % of ${cores} cores`,
+        ]),
+    ...closingLines(results),
   ]
-  const filters = packages.map((name) => `--filter=${name}`)
-  const runs = await Promise.all([
-    packages.length === 0 || run('turbo', [...turbo, ...filters, '--', ...jest], env),
-    !infra || run('jest', ['--config', 'jest.config.js', ...jest], env),
-  ])
-  const sum = sumOf(counts)
-  await rm(counts, { recursive: true })
-  if (interrupted) console.error('Interrupted: not all tests ran.')
-  else if (sum.passed + sum.failed + sum.skipped === 0) console.error('No test ran: no file matches the arguments.')
-  const good = !interrupted && runs.every(Boolean) && sum.failed === 0 && sum.passed > 0
-  process.exitCode = good ? 0 : 1
-  process.on('exit', () => console.log(`${slowest(sum)}${closingLine(sum)}`))
 }
 
 await test().catch(refuse)

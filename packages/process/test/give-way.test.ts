@@ -5,7 +5,8 @@ import { getPriority } from 'node:os'
 import { describe, expect, it } from '@jest/globals'
 import { giveWay } from '@sluice/process'
 
-const grouped = existsSync('/proc/self/autogroup') ? it : it.skip
+const hasAutogroups = existsSync('/proc/self/autogroup')
+const itWithAutogroups = hasAutogroups ? it : it.skip
 const groupOf = (pid: number) => readFileSync(`/proc/${pid}/autogroup`, 'latin1')
 
 /** A process that waits until it is disposed of. */
@@ -30,7 +31,7 @@ describe('giving way', () => {
     expect(getPriority(one.pid)).toBe(9)
   })
 
-  grouped('makes the session nicer that it leads, and none that it is only part of', async () => {
+  itWithAutogroups('makes the session nicer that it leads, and none that it is only part of', async () => {
     await using leader = await waiting({ detached: true })
     await using part = await waiting({ detached: false })
     const before = groupOf(part.pid)

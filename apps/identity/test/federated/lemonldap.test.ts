@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import { sql } from 'kysely'
 import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { clientBody, type Service } from '../app-under-test.ts'
@@ -7,9 +8,8 @@ import { lemonldapMissing, secretAtLemonldap, startLemonldap, type Lemonldap } f
 import { begin, comeBack, ssoUser, startServiceBesideProviders } from './visitor.ts'
 
 const missing = lemonldapMissing()
-const described = missing ? describe.skip : describe
 
-described(`LemonLDAP::NG as the provider of a client${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing)('LemonLDAP::NG as the provider of a client', () => {
   let service: Service
   let lemonldap: Lemonldap
   let manager: Awaited<ReturnType<Service['as']>>

@@ -1,15 +1,15 @@
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application.ts'
 import { freePort } from '@sluice/testing/free-port'
 import { forward, hasApache, startApache } from './apache.ts'
 import { Browser, type Page } from './browser.ts'
 
-if (!hasApache) console.warn('apache2 with libapache2-mod-auth-openidc is not there: its tests are skipped')
-const whereApacheIs = hasApache ? describe : describe.skip
+const missing = hasApache ? undefined : 'no Apache here: apt-get install apache2 libapache2-mod-auth-openidc'
 
-whereApacheIs('Apache with mod_auth_openidc', () => {
+describeUnless(missing)('Apache with mod_auth_openidc', () => {
   const ends = new AsyncDisposableStack()
   let service: Service
   let apache: Awaited<ReturnType<typeof startApache>>

@@ -3,7 +3,8 @@ import { chownSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import { unprivilegedUser } from '../../../../infra/postgres/os-user.ts'
 import { finished } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
@@ -27,10 +28,9 @@ async function smallDisk(): Promise<string | undefined> {
 }
 
 const disk = await smallDisk()
-if (!disk) console.warn('A full disk is not tested: mounting a small one takes root and the right to mount.')
 
-const when = disk ? describe : describe.skip
-when('a warehouse whose disk is full', () => {
+const missing = disk ? undefined : 'only root with the right to mount can make a small disk'
+describeUnless(missing)('a warehouse whose disk is full', () => {
   let plain: Stack
   let own: OwnWarehouse
   let stack: Stack

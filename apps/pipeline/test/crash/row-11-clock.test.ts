@@ -2,7 +2,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
 import { until } from '../engine/worker-process.ts'
@@ -12,10 +13,9 @@ import { ask, loadedPipelines, numbered, seen, takenBy, trapped } from './scene.
 const library = readdirSync('/usr/lib')
   .map((folder) => `/usr/lib/${folder}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path))
-if (!library) console.warn('Clocks that jump are not tested: install the Debian package libfaketime.')
 
-const when = library ? describe : describe.skip
-when('a worker whose clock is wrong', () => {
+const missing = library ? undefined : 'no libfaketime here: apt-get install libfaketime'
+describeUnless(missing)('a worker whose clock is wrong', () => {
   let stack: Stack
   let folder: string
   beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import { sql } from 'kysely'
 import { startStack, type Stack } from '../engine/stack.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
@@ -9,11 +10,10 @@ import { comeDue, midnightly, outcomes, waiting } from './ticking.ts'
 const library = readdirSync('/usr/lib')
   .map((folder) => `/usr/lib/${folder}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path))
-if (!library) console.warn('Clocks that are wrong are not tested: install the Debian package libfaketime.')
 
 /** Summer and winter time, and clients that move, are in engine/scheduler.test.ts and src/engine/schedules. */
-const when = library ? describe : describe.skip
-when('a scheduler whose clock is wrong', () => {
+const missing = library ? undefined : 'no libfaketime here: apt-get install libfaketime'
+describeUnless(missing)('a scheduler whose clock is wrong', () => {
   let stack: Stack
   beforeAll(async () => void (stack = await startStack({ heartbeatSeconds: 10 })))
   afterAll(() => stack?.[Symbol.asyncDispose]())

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { itUnless } from '@sluice/testing/skip'
 import { keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
 import { type ClientWarehouses, clientWarehouses } from '../../src/engine/warehouses/client-warehouses.ts'
@@ -83,9 +84,7 @@ describe('a worker', () => {
     },
   )
 
-  const when = clickhouseMissing === undefined ? it : it.skip
-
-  when('loads into ClickHouse beside PostgreSQL, each where its schema is', async () => {
+  itUnless(clickhouseMissing)('loads into ClickHouse beside PostgreSQL, each where its schema is', async () => {
     const there = await pipelineIn('WAREHOUSE_B')
     const here = await stack.pipeline(there.client)
     expect(await load(there, 'id,name\n1,Oslo\n2,Bergen\n')).toMatchObject({ state: 'OK', rows_written: 2 })

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import { kindsOfStores, type TestStore } from '../../src/engine/sources/objects/test/stores.ts'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
@@ -30,35 +31,34 @@ async function run(id: string) {
   })
 }
 
-describe.each(kindsOfStores)('$name', ({ missing, start, type }) => {
-  const test = missing ? it.skip : it
-  let store: TestStore
-  beforeAll(async () => {
-    if (missing) return
-    store = await start()
+for (const { name, missing, start, type } of kindsOfStores)
+  describeUnless(missing)(name, () => {
+    let store: TestStore
+    beforeAll(async () => {
+      store = await start()
+    })
+    afterAll(() => store?.[Symbol.asyncDispose]())
+
+    it('is tried, looked at and loaded by a run, and no key of it is ever said', async () => {
+      await store.put('reports/2026.csv', 'id,name\n1,Oslo\n2,Bergen\n')
+      const { settings, secrets } = store.reading('reports/')
+      const [field] = Object.keys(settings as object) as [string]
+      const { [field]: source, ...what } = settings as Record<string, object>
+      const own = { type, ...what, [field]: { ...source, ...secrets } }
+
+      const { body: tried } = await owner.post('/data-pipelines/test-connection').send(own).expect(200)
+      expect(tried).toMatchObject({ status: 'OK' })
+      const { body: preview } = await owner.post('/data-pipelines/preview').send(own).expect(200)
+      expect(preview).toMatchObject({ height: 2, complete: true })
+
+      const body = pipelineBody(schema, own)
+      const { body: made } = await owner.post('/data-pipelines').send(body).expect(201)
+      expect(await run(made.id)).toMatchObject({ status: 'OK', rowsWritten: 2 })
+      await store.remove('reports/2026.csv')
+      const failed = await run(made.id)
+      expect(failed).toMatchObject({ status: 'FAILED', errorCode: 'NO_OBJECTS' })
+      const { text: logs } = await owner.get(`/data-pipelines/${made.id}/logs`).expect(200)
+      for (const said of [logs, JSON.stringify([tried, preview, made, failed])])
+        for (const secret of Object.values(secrets)) expect(said).not.toContain(secret)
+    })
   })
-  afterAll(() => store?.[Symbol.asyncDispose]())
-
-  test('is tried, looked at and loaded by a run, and no key of it is ever said', async () => {
-    await store.put('reports/2026.csv', 'id,name\n1,Oslo\n2,Bergen\n')
-    const { settings, secrets } = store.reading('reports/')
-    const [field] = Object.keys(settings as object) as [string]
-    const { [field]: source, ...what } = settings as Record<string, object>
-    const own = { type, ...what, [field]: { ...source, ...secrets } }
-
-    const { body: tried } = await owner.post('/data-pipelines/test-connection').send(own).expect(200)
-    expect(tried).toMatchObject({ status: 'OK' })
-    const { body: preview } = await owner.post('/data-pipelines/preview').send(own).expect(200)
-    expect(preview).toMatchObject({ height: 2, complete: true })
-
-    const body = pipelineBody(schema, own)
-    const { body: made } = await owner.post('/data-pipelines').send(body).expect(201)
-    expect(await run(made.id)).toMatchObject({ status: 'OK', rowsWritten: 2 })
-    await store.remove('reports/2026.csv')
-    const failed = await run(made.id)
-    expect(failed).toMatchObject({ status: 'FAILED', errorCode: 'NO_OBJECTS' })
-    const { text: logs } = await owner.get(`/data-pipelines/${made.id}/logs`).expect(200)
-    for (const said of [logs, JSON.stringify([tried, preview, made, failed])])
-      for (const secret of Object.values(secrets)) expect(said).not.toContain(secret)
-  })
-})

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import { connect, createServer, type Server } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { Client } from 'pg'
@@ -11,9 +12,8 @@ import { here, listener, loadFeed, postgresConfig, superuser, word } from './rea
 const never = new AbortController().signal
 const certificate = selfSigned()
 const missing = certificate ? mariadbMissing() : 'openssl is not installed'
-if (missing) console.warn(`Tests of encrypted connections are skipped: ${missing}.`)
 
-;(missing ? describe.skip : describe)('an encrypted connection', () => {
+describeUnless(missing)('an encrypted connection', () => {
   const table = word('loaded_')
   let target: Client
   let mariadb: Mariadb

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import type { Client } from 'pg'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { databaseSource, tryDatabase } from '../database-source.ts'
@@ -8,9 +9,8 @@ import { here, listener, loadFeed, shape, superuser, word } from './reading.ts'
 
 const never = new AbortController().signal
 const missing = mariadbMissing()
-if (missing) console.warn(`Tests of MariaDB as a source are skipped: ${missing}.`)
 
-;(missing ? describe.skip : describe)('MariaDB as a source', () => {
+describeUnless(missing)('MariaDB as a source', () => {
   const table = word('loaded_')
   let mariadb: Mariadb
   let target: Client

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip'
 import mssql from 'mssql'
 import type { Client } from 'pg'
 import type { Answer } from '../../../../../test/tds/answers.ts'
@@ -144,7 +145,7 @@ describe('SQL Server as a source, played by a stand-in that speaks TDS', () => {
 
 const given = process.env['SQLSERVER_TEST_URL']
 
-;(given ? describe : describe.skip)('SQL Server as a source, for real (SQLSERVER_TEST_URL)', () => {
+describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a source, on a server', () => {
   const url = new URL(given ?? 'mssql://none@localhost')
   const database = word('shop_')
   const login = word('reader_')

@@ -1,13 +1,10 @@
-import { expect, type it } from '@jest/globals'
+import { expect, it } from '@jest/globals'
 import type { Loading } from './loading.ts'
 import type { TestStore } from './stores.ts'
 
 /** What every store does where its objects change between two loads. `given` answers what runs for all of its tests. */
-export function changesSuite(
-  test: typeof it | typeof it.skip,
-  given: () => { store: TestStore; loading: Loading },
-): void {
-  test('reads only what is new, as long as what was there is as it was', async () => {
+export function changesSuite(given: () => { store: TestStore; loading: Loading }): void {
+  it('reads only what is new, as long as what was there is as it was', async () => {
     const { store, loading } = given()
     const reading = store.reading('daily/')
     await store.put('daily/01.csv', 'id,name\n1,Oslo\n2,Bergen\n')
@@ -50,7 +47,7 @@ export function changesSuite(
     ])
   })
 
-  test('reads only what changed as well, and everything only where an object became shorter', async () => {
+  it('reads only what changed as well, and everything only where an object became shorter', async () => {
     const { store, loading } = given()
     const reading = store.reading('grown/')
     for (const name of ['a', 'b', 'c']) await store.put(`grown/${name}.csv`, `id,name\n1,${name}1\n2,${name}2\n`)
@@ -81,7 +78,7 @@ export function changesSuite(
     expect(await own()).toHaveLength(6)
   })
 
-  test('reads one object again only once it has changed', async () => {
+  it('reads one object again only once it has changed', async () => {
     const { store, loading } = given()
     const reading = store.reading('one.csv')
     await store.put('one.csv', 'id\n1\n')

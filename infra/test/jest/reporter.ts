@@ -1,0 +1,78 @@
+import { writeFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { root } from '../../paths.ts'
+import type { Results } from '../results.ts'
+
+/** The part of Jest's results that is used here. */
+type JestResults = {
+  numPassedTests: number
+  numFailedTests: number
+  numPendingTests: number
+  numTodoTests: number
+  numRuntimeErrorTestSuites: number
+  testResults: FileResult[]
+}
+type FileResult = {
+  testFilePath: string
+  perfStats: { start: number; end: number }
+  testExecError?: unknown
+  testResults: {
+    status: string
+    title: string
+    fullName: string
+    ancestorTitles: string[]
+    failureMessages: string[]
+  }[]
+}
+
+/** Jest reporter: writes what the closing lines of `npm test` say into a file. */
+export default class ResultsReporter {
+  readonly #file: string
+  readonly #selectsByName: boolean
+
+  constructor(globalConfig: { testNamePattern?: string | null }, { file }: { file: string }) {
+    this.#file = file
+    this.#selectsByName = Boolean(globalConfig.testNamePattern)
+  }
+
+  onRunComplete(_contexts: unknown, results: JestResults): void {
+    const summary: Results = {
+      passed: results.numPassedTests,
+      // A file that cannot be loaded has no tests to count, and is a failure all the same.
+      failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
+      skipped: results.numPendingTests + results.numTodoTests,
+      failures: results.testResults.flatMap(failuresOf),
+      // With -t, every test of another name counts as skipped.
+      skips: this.#selectsByName ? [] : results.testResults.flatMap(skipsOf),
+      seconds: results.testResults.map(({ testFilePath, perfStats: { start, end } }) => [
+        relative(root, testFilePath),
+        (end - start) / 1_000,
+      ]),
+    }
+    writeFileSync(this.#file, JSON.stringify(summary))
+  }
+}
+
+/** By file and name, with the first line of what went wrong. */
+function failuresOf({ testFilePath, testExecError, testResults }: FileResult): string[] {
+  const file = relative(root, testFilePath)
+  if (testExecError) return [`${file}: could not be loaded, or failed outside of its tests`]
+  return testResults
+    .filter(({ status }) => status === 'failed')
+    .map(({ fullName, failureMessages }) => `${file} › ${fullName}: ${firstLine(failureMessages[0] ?? '')}`)
+}
+
+/** Skipped tests of one file, by the outermost title that says why, or else by the test's own title. */
+function skipsOf({ testFilePath, testResults }: FileResult): Results['skips'] {
+  const file = relative(root, testFilePath)
+  const counts = new Map<string, number>()
+  for (const { status, title, ancestorTitles } of testResults) {
+    if (status !== 'pending' && status !== 'todo') continue
+    const reason = [...ancestorTitles, title].find((text) => text.endsWith(')')) ?? title
+    counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  }
+  return [...counts].map(([reason, tests]) => ({ file, reason, tests }))
+}
+
+const firstLine = (text: string) => stripVTControlCharacters(text).split('\n')[0]!.slice(0, 200)

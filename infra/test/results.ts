@@ -1,0 +1,33 @@
+/** How many tests ended how, and how long each file took. */
+export type Results = {
+  passed: number
+  failed: number
+  skipped: number
+  /** One line for each failed test. */
+  failures: string[]
+  skips: { file: string; reason: string; tests: number }[]
+  seconds: [file: string, seconds: number][]
+}
+
+export const noResults: Results = { passed: 0, failed: 0, skipped: 0, failures: [], skips: [], seconds: [] }
+
+const slowestShown = 10
+const failuresShown = 40
+
+/** The ten files that took longest. */
+export const slowestFiles = ({ seconds }: Results): string[] =>
+  seconds
+    .toSorted(([, one], [, other]) => other - one)
+    .slice(0, slowestShown)
+    .map(([file, taken]) => `${taken.toFixed(1).padStart(7)} s  ${file}`)
+
+/** What was skipped and why, one line for each reason and file. */
+export const skippedTests = ({ skips }: Results): string[] =>
+  skips.map(({ file, reason, tests }) => `${String(tests).padStart(7)}    ${file}: ${reason}`)
+
+/** What failed, and the closing line that people and CI look for. */
+export const closingLines = ({ passed, failed, skipped, failures }: Results): string[] => [
+  ...failures.slice(0, failuresShown).map((failure) => `✗ ${failure}`),
+  ...(failures.length > failuresShown ? [`✗ and ${failures.length - failuresShown} more`] : []),
+  `Tests: ${passed} passed, ${failed} failed, ${skipped} skipped`,
+]

@@ -1,0 +1,15 @@
+import { describe, it } from '@jest/globals'
+
+type Define = (title: string, body: () => void) => void
+type DefineTest = (title: string, body: () => void | Promise<unknown>) => void
+
+/**
+ * `describe`, or with a reason `describe.skip`: what is missing on this machine, and how to get it. The reason ends the
+ * title in parentheses, where `npm test` finds it for its list of what was skipped and why.
+ */
+export const describeUnless = (reason: string | undefined): Define =>
+  reason === undefined ? describe : (title, body) => describe.skip(`${title} (${reason})`, body)
+
+/** `it`, or with a reason `it.skip`, as `describeUnless` does. */
+export const itUnless = (reason: string | undefined): DefineTest =>
+  reason === undefined ? it : (title, body) => it.skip(`${title} (${reason})`, body)
