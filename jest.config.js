@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
 const here = (path) => join(import.meta.dirname, path)
@@ -28,7 +29,7 @@ export default {
   testTimeout: 300_000,
   testSequencer: here('infra/test/jest/sequencer.js'),
   // More than there are cores: many files wait for processes, heartbeats and deadlines.
-  maxWorkers: '250%',
+  maxWorkers: Math.ceil(2.5 * availableParallelism()),
   // A worker writes what it compiled before it exits.
   workerGracefulExitTimeout: 10_000,
   passWithNoTests: true,

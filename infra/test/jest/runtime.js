@@ -33,7 +33,7 @@ export default class NativeRuntime {
   /** The query makes the address new, so that Node evaluates the file again when a worker runs it twice. */
   async unstable_importModule(file) {
     evaluated += 1
-    await import(`${pathToFileURL(file)}?${evaluated}`)
+    await import(`${pathToFileURL(file).href}?${evaluated}`)
   }
 
   setGlobalsForRuntime(globals) {
