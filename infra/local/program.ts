@@ -3,7 +3,14 @@ import { closeSync, createWriteStream, openSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A program of apps/<app>/bin, its log, and what it is started with. */
-export type Program = { file: string; log: string; cwd: string; env: NodeJS.ProcessEnv }
+export type Program = {
+  file: string
+  log: string
+  cwd: string
+  env: NodeJS.ProcessEnv
+  /** Node listens for a debugger on this port of 127.0.0.1. */
+  inspectorPort?: number | undefined
+}
 
 /** A started program. */
 export type Running = {
@@ -23,14 +30,19 @@ export const runningPrograms = new Set<ChildProcess>()
  * Starts a program with this Node. Standard output goes to its log (or is kept, with `capture`), standard error to both
  * its log and memory. In a process group of its own, so that Ctrl-C in the terminal reaches only us.
  */
-export const startProgram = ({ file, log, cwd, env }: Program, capture = false): Running => {
+export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, capture = false): Running => {
   const output = openSync(log, 'a')
-  const child = spawn(process.execPath, ['--import', join(import.meta.dirname, 'leave-with-parent.ts'), file], {
-    cwd,
-    env,
-    detached: true,
-    stdio: ['ignore', capture ? 'pipe' : output, 'pipe', 'ipc'],
-  })
+  const flags = ['--enable-source-maps', ...(inspectorPort ? [`--inspect=127.0.0.1:${inspectorPort}`] : [])]
+  const child = spawn(
+    process.execPath,
+    [...flags, '--import', join(import.meta.dirname, 'leave-with-parent.ts'), file],
+    {
+      cwd,
+      env,
+      detached: true,
+      stdio: ['ignore', capture ? 'pipe' : output, 'pipe', 'ipc'],
+    },
+  )
   closeSync(output)
   runningPrograms.add(child)
   const logged = createWriteStream(log, { flags: 'a' }).on('error', () => {})
@@ -49,5 +61,14 @@ export const startProgram = ({ file, log, cwd, env }: Program, capture = false):
     runningPrograms.delete(child)
     logged.end()
   })
-  return { child, output: () => said, lastWords: () => complained.trim().split('\n').slice(-8).join('\n'), ended }
+  const lastWords = (): string =>
+    complained
+      .split('\n')
+      .filter((line) => !ofNode.test(line))
+      .slice(-8)
+      .join('\n')
+  return { child, output: () => said, lastWords, ended }
 }
+
+/** What Node writes by itself says nothing about the program: its own stack frames, its version, its debugger. */
+const ofNode = /^\s*$|^\s+at .*node:internal\/|^Node\.js v|^Debugger |^For help, see: /

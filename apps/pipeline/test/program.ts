@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { programFile } from '@sluice/testing/program-file'
+import { programArguments } from '@sluice/testing/program-arguments'
 
 /** One of the apps' programs in a process of its own. */
 export interface Program {
@@ -25,7 +25,7 @@ export function startProgram(
   said: (text: string) => void = () => {},
 ): Program {
   const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
-  const child = spawn(process.execPath, [programFile(file)], {
+  const child = spawn(process.execPath, programArguments(file), {
     env: { PATH, ...(cache && { NODE_COMPILE_CACHE: cache }), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
