@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { Client } from 'pg'
 import { testDatabase } from './database.ts'
 
@@ -67,6 +67,20 @@ describe('a test database', () => {
     expect(next.url).not.toBe(alive.url)
     expect(await databases('sluice_test_left_over')).toEqual([])
     expect(await databases(nameOf(alive.url))).toHaveLength(1)
+  })
+
+  it('is kept with SLUICE_KEEP_DATABASES, which prints how to connect to it', async () => {
+    const print = jest.spyOn(process.stderr, 'write').mockReturnValue(true)
+    process.env['SLUICE_KEEP_DATABASES'] = '1'
+    const kept = await testDatabase()
+    delete process.env['SLUICE_KEEP_DATABASES']
+    await kept.drop()
+    expect(print).toHaveBeenCalledWith(`Kept for as long as the test server runs: ${kept.url}\n`)
+    print.mockRestore()
+    await using next = await testDatabase()
+    expect(next.url).not.toBe(kept.url)
+    expect(await ask(kept.url, 'select 1 as one')).toEqual([{ one: 1 }])
+    await ask(server, `drop database ${nameOf(kept.url)}`)
   })
 
   it('lets a failing migration speak, and leaves no template of it', async () => {

@@ -15,7 +15,8 @@ export type TestDatabase = AsyncDisposable & {
 /**
  * A migrated database for one test file. The first caller for a set of migrations makes a template of it, everybody
  * else copies that in 20 ms. `migrations` is the folder of .sql files; none: an empty database.
- * Needs TEST_DATABASE_URL, a superuser's connection string to any database of a server.
+ * Needs TEST_DATABASE_URL, a superuser's connection string to any database of a server. With SLUICE_KEEP_DATABASES the
+ * database is kept, and its connection string is printed.
  *
  * Throws what the migration throws. What is forgotten, or left by a killed run, the next run removes.
  */
@@ -23,17 +24,22 @@ export const testDatabase = async ({ migrations }: { migrations?: string } = {})
   const server = serverUrl()
   const admin = await connect(server)
   const template = migrations === undefined ? 'template0' : await templateOf(admin, server, migrations)
-  const name = `${CLONE}${randomBytes(9).toString('hex')}`
+  const keep = Boolean(process.env['SLUICE_KEEP_DATABASES'])
+  const name = `${keep ? KEPT : CLONE}${randomBytes(9).toString('hex')}`
   await hold(admin, name)
   // Copying files: 15 ms with its two checkpoints, as fsync is off; writing the copy to the log takes 30 to 100 ms.
   await admin.query(`create database ${name} template ${template} strategy file_copy`)
   await dropLeftOver(admin, name)
+  const url = databaseUrl(server, name)
   const drop = async (): Promise<void> => {
-    await patiently(admin, name)
-    await admin.query(`drop database if exists ${name} with (force)`)
+    if (keep) process.stderr.write(`Kept for as long as the test server runs: ${url}\n`)
+    else {
+      await patiently(admin, name)
+      await admin.query(`drop database if exists ${name} with (force)`)
+    }
     await admin.end()
   }
-  return { url: databaseUrl(server, name), drop, [Symbol.asyncDispose]: drop }
+  return { url, drop, [Symbol.asyncDispose]: drop }
 }
 
 /** A pool that has ended may still be saying goodbye; cut off in that, it fails its test. Half a second is enough for it. */
@@ -46,6 +52,8 @@ const patiently = async (admin: Client, name: string): Promise<void> => {
 }
 
 const CLONE = 'sluice_test_'
+/** Another prefix than that of clones, which the next run removes. */
+const KEPT = 'sluice_kept_'
 const TEMPLATE = 'sluice_template_'
 
 /** Advisory locks of the two kinds; the second number is a hash of the database's name. */
