@@ -2,9 +2,15 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import { root } from '../paths.ts'
+import { refuse } from '../refusal.ts'
+import { workspaces } from '../workspaces.ts'
 import { badNames } from './names.ts'
+import { type Part, selectedParts } from './selection.ts'
 
-/** `npm run check`: everything that is said about the code without running it, all at once; exit code 1 when one objects. */
+/**
+ * `npm run check [-- package …]`: everything that is said about the code without running it, all at once; exit code 1
+ * when one objects. With packages the generated files are left out: they depend on the whole repository.
+ */
 
 type Outcome = { good: boolean; said: string }
 type Check = { name: string; mend: string; run: () => Promise<Outcome> }
@@ -26,49 +32,70 @@ const command = (program: string, ...args: string[]): Promise<Outcome> => {
   })
 }
 
-const both = async (...commands: Promise<Outcome>[]): Promise<Outcome> => {
+const all = async (...commands: Promise<Outcome>[]): Promise<Outcome> => {
   const outcomes = await Promise.all(commands)
   const bad = outcomes.filter(({ good }) => !good)
   return { good: bad.length === 0, said: bad.map(({ said }) => said).join('\n') }
 }
 
-const TURBO = [
-  'run',
-  'types',
-  '--ui=stream',
-  '--output-logs=errors-only',
-  '--log-order=grouped',
-  '--log-prefix=none',
-  '--continue',
-]
+/** Cached for each package, by its sources and those of the packages that it depends on. */
+const turboTypes = (packages: readonly string[]): Promise<Outcome> =>
+  command(
+    'turbo',
+    'run',
+    'types',
+    '--ui=stream',
+    '--output-logs=errors-only',
+    '--log-order=grouped',
+    '--log-prefix=none',
+    '--continue',
+    ...packages.map((name) => `--filter=${name}`),
+  )
 
-const checks: Check[] = [
-  {
-    name: 'types',
-    mend: 'mend what tsc says',
-    run: () =>
-      both(command('turbo', ...TURBO), command('tsc', '-p', '.', ...(pc.isColorSupported ? ['--pretty'] : []))),
-  },
-  {
-    name: 'lint',
-    mend: '"npm run format" mends some of it',
-    run: () => command('oxlint', '--type-aware', '--deny-warnings'),
-  },
-  { name: 'format', mend: 'run "npm run format"', run: () => command('biome', 'format', '--max-diagnostics=20', '.') },
-  {
+const tsc = (project: string): Promise<Outcome> =>
+  command('tsc', '-p', project, ...(pc.isColorSupported ? ['--pretty'] : []))
+
+/** All packages in one program: a package that others import is read and checked once. */
+const types = (parts: readonly Part[]): Promise<Outcome> => {
+  if (parts.length === 0) return tsc('infra/check/tsconfig.all.json')
+  const packages = parts.flatMap(({ workspace }) => workspace ?? [])
+  return all(
+    ...(packages.length > 0 ? [turboTypes(packages)] : []),
+    ...(packages.length < parts.length ? [tsc('.')] : []),
+  )
+}
+
+const names = (folders: readonly string[]): Promise<Outcome> => {
+  const bad = badNames().filter(
+    (file) => folders.length === 0 || folders.some((folder) => file.startsWith(`${folder}/`)),
+  )
+  return Promise.resolve({ good: bad.length === 0, said: bad.join('\n') })
+}
+
+/** The checks of some parts, or of everything where none are named. */
+const checksOf = (parts: readonly Part[]): Check[] => {
+  const folders = parts.map(({ folder }) => folder)
+  const generated = {
     name: 'generated files',
     mend: 'run "npm run generate"',
     run: () => command(process.execPath, join(root, 'infra/generate/generate.ts'), '--check'),
-  },
-  {
-    name: 'names',
-    mend: 'name it after what it holds',
-    run: async () => {
-      const bad = badNames()
-      return { good: bad.length === 0, said: bad.join('\n') }
+  }
+  return [
+    { name: 'types', mend: 'mend what tsc says', run: () => types(parts) },
+    {
+      name: 'lint',
+      mend: '"npm run format" mends some of it',
+      run: () => command('oxlint', '--type-aware', '--deny-warnings', ...folders),
     },
-  },
-]
+    {
+      name: 'format',
+      mend: 'run "npm run format"',
+      run: () => command('biome', 'format', '--max-diagnostics=20', ...(folders.length > 0 ? folders : ['.'])),
+    },
+    ...(parts.length === 0 ? [generated] : []),
+    { name: 'names', mend: 'name it after what it holds', run: () => names(folders) },
+  ]
+}
 
 const report = async ({ name, mend, run }: Check): Promise<boolean> => {
   const began = performance.now()
@@ -79,5 +106,10 @@ const report = async ({ name, mend, run }: Check): Promise<boolean> => {
   return good
 }
 
-const outcomes = await Promise.all(checks.map(report))
-process.exitCode = outcomes.every(Boolean) ? 0 : 1
+const check = async (): Promise<void> => {
+  const parts = selectedParts(process.argv.slice(2), workspaces())
+  const outcomes = await Promise.all(checksOf(parts).map(report))
+  process.exitCode = outcomes.every(Boolean) ? 0 : 1
+}
+
+await check().catch(refuse)
