@@ -15,7 +15,19 @@ type BringUp = {
   superuserUrl: string
   say: (line: string) => void
   stopped: AbortSignal
+  mode?: Mode
 }
+
+/** How `npm run dev` differs from `npm start`. */
+export type Mode = {
+  /** A saved source restarts the services that run it. */
+  restartOnChange?: boolean
+  /** Debuggers can attach to the services. */
+  inspect?: boolean
+}
+
+/** Where debuggers attach, on 127.0.0.1. */
+export const inspectorPorts: Record<string, number> = { identity: 9231, pipeline: 9232, 'pipeline-worker': 9233 }
 
 /**
  * Migrates both databases, makes the first administrator and starts the three processes, as much at the same time as
@@ -23,7 +35,7 @@ type BringUp = {
  * stop it however this ends. Throws Refusal with what a program printed last.
  */
 export const bringUp = async (
-  { settings, programs, env, superuserUrl, say, stopped }: BringUp,
+  { settings, programs, env, superuserUrl, say, stopped, mode = {} }: BringUp,
   services: Service[],
 ): Promise<Admin> => {
   const failed = new AbortController()
@@ -43,7 +55,14 @@ export const bringUp = async (
   const start = (name: string, app: string, bin: string, port: number): Promise<void> => {
     off.throwIfAborted()
     const health = `http://${loopbackOf(settings)}:${port}/health/ready`
-    const service = startService({ name, program: program(app, bin, name), health, say })
+    const service = startService({
+      name,
+      app,
+      program: { ...program(app, bin, name), inspectorPort: mode.inspect ? inspectorPorts[name] : undefined },
+      health,
+      say,
+      waitForRestart: mode.restartOnChange,
+    })
     services.push(service)
     return service.ready
   }

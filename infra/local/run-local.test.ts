@@ -68,7 +68,7 @@ describe('npm start', () => {
     expect(run.said()).toContain('admin, password made up here')
     expect(statSync(join(folder, 'state/secrets.json')).mode & 0o777).toBe(0o600)
     expect(readFileSync(join(folder, 'state/logs/identity.log'), 'utf8')).toContain(
-      '{"msg":"started","secret":"string","admin":"undefined"}',
+      '{"msg":"started","secret":"string","admin":"undefined","sourceMaps":true}',
     )
     expect(readFileSync(join(folder, 'state/local.json'), 'utf8')).not.toContain('made up')
   })

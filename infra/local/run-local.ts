@@ -2,13 +2,14 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import type { Programs } from '../bundle/programs.ts'
-import { bringUp } from './bring-up.ts'
+import { bringUp, inspectorPorts, type Mode } from './bring-up.ts'
 import { prepareDatabases } from './databases.ts'
 import { requireSpace } from './disk.ts'
 import { programEnvironment } from './environment.ts'
 import { takeLock } from './lock.ts'
 import { requirePorts } from './ports.ts'
 import { startPostgres } from './postgres.ts'
+import { restartOnChange } from './restart-on-change.ts'
 import { saveSecrets, secretsOf } from './secrets.ts'
 import type { Service } from './supervise.ts'
 import type { Settings } from './settings.ts'
@@ -21,7 +22,7 @@ const say = (line: string): void => console.log(`${pc.yellow('▲')} ${line}`)
  * Starts everything on this machine, says so, and returns when it was told to stop and everything has. Throws Refusal
  * with a sentence for a person; what was started by then is stopped.
  */
-export const runLocal = async (settings: Settings, programs: Programs): Promise<void> => {
+export const runLocal = async (settings: Settings, programs: Programs, mode: Mode = {}): Promise<void> => {
   const began = performance.now()
   await mkdir(join(settings.state, 'files'), { recursive: true })
   await requireSpace(settings.state)
@@ -52,18 +53,28 @@ export const runLocal = async (settings: Settings, programs: Programs): Promise<
   try {
     await ready
     const admin = await bringUp(
-      { settings, programs, env, superuserUrl: postgres.url('postgres'), say, stopped },
+      { settings, programs, env, superuserUrl: postgres.url('postgres'), say, stopped, mode },
       services,
     )
     if (admin.password)
       await saveSecrets(settings.state, { ...secrets, admin: { username: admin.username, password: admin.password } })
     started.defer(await publish(settings, admin))
     console.log(summary(settings, admin, secrets.admin !== undefined, (performance.now() - began) / 1000))
+    if (mode.restartOnChange) {
+      started.use(restartOnChange({ root: settings.root, services, say }))
+      console.log(pc.dim('  Saved sources in apps/ and packages/ restart the services that run them.\n'))
+    }
+    if (mode.inspect) console.log(`${debuggers()}\n`)
   } catch (error) {
     if (!stopped.aborted) throw error
   }
   await told
 }
+
+const debuggers = (): string =>
+  Object.entries(inspectorPorts)
+    .map(([name, port]) => `  ${pc.dim(`Debugger of ${name}:`)} 127.0.0.1:${port}`)
+    .join('\n')
 
 /** What other commands (npm run demo) read to find this installation while it runs; holds no secret. */
 const publish = async (settings: Settings, { username }: Admin): Promise<() => Promise<void>> => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 
 const serve = (portName: string): string => `
 import { createServer } from 'node:http'
-console.log(JSON.stringify({ msg: 'started', secret: typeof process.env.SERVICE_SECRET, admin: typeof process.env.SLUICE_ADMIN_PASSWORD }))
+console.log(JSON.stringify({ msg: 'started', secret: typeof process.env.SERVICE_SECRET, admin: typeof process.env.SLUICE_ADMIN_PASSWORD, sourceMaps: process.sourceMapsEnabled }))
 const server = createServer((request, response) => {
   if (request.url === '/die') { process.stderr.write('told to die\\n'); process.exit(3) }
   response.end(String(process.pid))
@@ -47,8 +47,12 @@ import { runLocal } from ${JSON.stringify(join(import.meta.dirname, 'run-local.t
 import { readSettings } from ${JSON.stringify(join(import.meta.dirname, 'settings.ts'))}
 import { programSources } from ${JSON.stringify(join(import.meta.dirname, '../bundle/programs.ts'))}
 import { refuse } from ${JSON.stringify(join(import.meta.dirname, '../refusal.ts'))}
-try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))}), programSources(${JSON.stringify(folder)})) } catch (error) { refuse(error) }
+try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))}), programSources(${JSON.stringify(folder)}), { restartOnChange: process.argv.includes('dev') }) } catch (error) { refuse(error) }
 process.exit()`,
+    'apps/identity/package.json': '{"name":"@stand-in/identity","type":"module"}',
+    'apps/pipeline/package.json':
+      '{"name":"@stand-in/pipeline","type":"module","dependencies":{"@stand-in/words":"*"}}',
+    'packages/words/package.json': '{"name":"@stand-in/words","type":"module"}',
     ...programs,
   }
   for (const [name, text] of Object.entries(files)) {
@@ -68,8 +72,9 @@ export type Start = {
   until: (text: string) => Promise<void>
 }
 
-export const startStandIns = (folder: string, env: NodeJS.ProcessEnv): Start => {
-  const child = spawn(process.execPath, [join(folder, 'infra/local/start.ts')], {
+/** With the argument `dev` as `npm run dev` does, else as `npm start`. */
+export const startStandIns = (folder: string, env: NodeJS.ProcessEnv, ...args: string[]): Start => {
+  const child = spawn(process.execPath, [join(folder, 'infra/local/start.ts'), ...args], {
     env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

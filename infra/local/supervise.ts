@@ -1,26 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Refusal } from '../refusal.ts'
 import { type Program, type Running, startProgram } from './program.ts'
+import { untilReady } from './until-ready.ts'
 
 export type ServiceOptions = {
   name: string
+  /** The folder of apps/ that its program is from. */
+  app: string
   program: Program
   /** Address that answers 200 when it is ready. */
   health: string
   /** Tells the person at the terminal. */
   say: (line: string) => void
+  /** A service that ends stays down until `restart` is called. Otherwise it starts again after a pause. */
+  waitForRestart?: boolean
 }
 
 /** A service that is kept running. */
 export type Service = {
+  name: string
+  app: string
   /** Settles when it is ready for the first time; throws Refusal with what it printed last when it does not get there. */
   ready: Promise<void>
+  /** Replaces the process by a new one. Resolves to whether the new one is ready; `say` has told why it is not. */
+  restart: () => Promise<boolean>
   /** SIGTERM, and SIGKILL when that did not help within 25 s. */
   stop: () => Promise<void>
 }
 
-const READY_WITHIN = 60_000
 const STOP_WITHIN = 25_000
+/** A developer waits for a restart: running work is cut off, and the next worker takes it over. */
+const RESTART_KILLS_AFTER = 1_000
+const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 30_000
 /** A service that ran this long was fine: the pauses between its starts begin short again. */
 const FINE_AFTER = 60_000
@@ -29,70 +39,88 @@ const FINE_AFTER = 60_000
 export const startService = (options: ServiceOptions): Service => {
   const stopping = new AbortController()
   let running = startProgram(options.program)
+  let pausing = new AbortController()
+  /** Present from a call of `restart` until the next process has started. */
+  let next: PromiseWithResolvers<Running> | undefined
+
+  const keepRunning = async (): Promise<void> => {
+    for (let pause = FIRST_PAUSE; !stopping.signal.aborted; ) {
+      const since = Date.now()
+      const how = await running.ended
+      if (!next && !stopping.signal.aborted) {
+        if (Date.now() - since > FINE_AFTER) pause = FIRST_PAUSE
+        pausing = new AbortController()
+        await pauseAfterEnd(options, running, how, pause, AbortSignal.any([stopping.signal, pausing.signal]))
+        pause = Math.min(pause * 2, LONGEST_PAUSE)
+      }
+      if (stopping.signal.aborted) return
+      running = startProgram(options.program)
+      next?.resolve(running)
+      next = undefined
+    }
+  }
   const ready = untilReady(options, running, stopping.signal)
-  const life = ready
-    .then(() =>
-      keepRunning(
-        options,
-        () => running,
-        (next) => (running = next),
-        stopping.signal,
-      ),
-    )
-    .catch(() => {
-      running.child.kill('SIGTERM')
-      return running.ended
-    })
+  const life = ready.then(keepRunning).catch(async () => {
+    running.child.kill('SIGTERM')
+    await running.ended
+  })
+  const restart = async (): Promise<boolean> => {
+    next ??= Promise.withResolvers()
+    const started = next.promise
+    pausing.abort()
+    const clearTimer = terminate(running, RESTART_KILLS_AFTER)
+    const current = await Promise.race([started, life])
+    clearTimer()
+    if (!current) return false
+    try {
+      await untilReady(options, current, stopping.signal)
+      return true
+    } catch (error) {
+      // What ended by itself was reported by pauseAfterEnd.
+      if (isAlive(current) && !stopping.signal.aborted) options.say((error as Error).message)
+      return false
+    }
+  }
   const stop = async (): Promise<void> => {
     stopping.abort()
-    running.child.kill('SIGTERM')
-    const hard = setTimeout(() => {
-      options.say(`${options.name} did not finish within ${STOP_WITHIN / 1000} s and is ended.`)
-      running.child.kill('SIGKILL')
-    }, STOP_WITHIN)
-    await life
-    clearTimeout(hard)
-  }
-  return { ready, stop }
-}
-
-const untilReady = async (
-  { name, program, health }: ServiceOptions,
-  running: Running,
-  stopping: AbortSignal,
-): Promise<void> => {
-  let end: string | undefined
-  void running.ended.then((how) => (end = how ?? 'it ended by itself'))
-  let said = 'nothing'
-  for (const patience = Date.now() + READY_WITHIN; Date.now() < patience; await delay(40)) {
-    if (stopping.aborted) throw new Refusal(`${name} was stopped.`)
-    if (end) throw new Refusal(`${name} could not start (${end}):\n${running.lastWords() || `see ${program.log}`}`)
-    const answer = await fetch(health, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
-    if (answer?.ok) return
-    if (answer) said = `${answer.status} ${(await answer.text().catch(() => '')).slice(0, 300)}`
-  }
-  throw new Refusal(
-    `${name} was not ready within ${READY_WITHIN / 1000} s; ${health} answers ${said}; its log: ${program.log}`,
-  )
-}
-
-const keepRunning = async (
-  { name, program, say }: ServiceOptions,
-  current: () => Running,
-  replace: (next: Running) => void,
-  stopping: AbortSignal,
-): Promise<void> => {
-  for (let pause = 1_000; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
-    const since = Date.now()
-    const how = (await current().ended) ?? 'exit code 0'
-    if (stopping.aborted) return
-    if (Date.now() - since > FINE_AFTER) pause = 1_000
-    const why = current().lastWords().split('\n').at(-1)?.slice(0, 200)
-    say(
-      `${name} ended (${how}${why ? `: ${why}` : ''}) and is started again in ${pause / 1000} s. Its log: ${program.log}`,
+    const clearTimer = terminate(running, STOP_WITHIN, () =>
+      options.say(`${options.name} did not finish within ${STOP_WITHIN / 1000} s and is ended.`),
     )
-    await delay(pause, undefined, { signal: stopping }).catch(() => {})
-    if (stopping.aborted) return
-    replace(startProgram(program))
+    await life
+    clearTimer()
   }
+  return { name: options.name, app: options.app, ready, restart, stop }
+}
+
+/** Sends SIGTERM now and SIGKILL after `milliseconds`. Returns a function that cancels the SIGKILL. */
+const terminate = ({ child }: Running, milliseconds: number, onKill = (): void => {}): (() => void) => {
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => {
+    onKill()
+    child.kill('SIGKILL')
+  }, milliseconds)
+  return () => clearTimeout(timer)
+}
+
+const isAlive = ({ child }: Running): boolean => child.exitCode === null && child.signalCode === null
+
+/** Tells that a service has ended, and waits until `signal` aborts, or for the pause where a restart needs no person. */
+const pauseAfterEnd = async (
+  { name, program, say, waitForRestart }: ServiceOptions,
+  running: Running,
+  how = 'exit code 0',
+  pause: number,
+  signal: AbortSignal,
+): Promise<void> => {
+  const words = running.lastWords()
+  if (waitForRestart) {
+    say(`${name} ended (${how}) and starts again when a source is saved. Its log: ${program.log}\n${words}`.trimEnd())
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    return
+  }
+  const why = words.split('\n').at(-1)?.slice(0, 200)
+  say(
+    `${name} ended (${how}${why ? `: ${why}` : ''}) and is started again in ${pause / 1000} s. Its log: ${program.log}`,
+  )
+  await delay(pause, undefined, { signal }).catch(() => {})
 }
