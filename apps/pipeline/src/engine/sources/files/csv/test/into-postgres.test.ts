@@ -8,6 +8,7 @@ import {
   Reading,
   type StoredType,
 } from '@sluice/delimited'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import type { Client } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
@@ -15,7 +16,7 @@ import { textOf } from '../../../../../../../../packages/delimited/test/read-tex
 import { sqlType, superuser, word } from '../../../databases/test/reading.ts'
 import { type SpelledColumn, spelledColumns } from './spelled-columns.ts'
 
-const runs = Number(process.env['SLUICE_FUZZ_RUNS'] ?? 12)
+const runs = drawCount({ short: 6, long: 200 })
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 
 describe('tuples of delimited text', () => {

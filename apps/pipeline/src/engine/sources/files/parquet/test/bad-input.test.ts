@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import { SourceProblem } from '../../../source.ts'
 import { FileTrouble } from '../damaged.ts'
 import { encodeRows } from '../encode-rows.ts'
@@ -154,7 +155,7 @@ describe('a bad Parquet file', () => {
 
   it('never does more than end in a sentence, whichever byte is wrong and wherever it is cut', async () => {
     const seed = Number(process.env['SLUICE_FUZZ_SEED'] ?? Date.now() % 1e9)
-    const runs = Number(process.env['SLUICE_FUZZ_RUNS'] ?? 1500)
+    const runs = drawCount({ short: 500, long: 10_000 })
     const random = generator(seed)
     const flat = (['SNAPPY', 'UNCOMPRESSED', 'ZSTD', 'GZIP'] as const).map((codec) =>
       written(fuzzed(), { codec, pageSize: 200 }),
