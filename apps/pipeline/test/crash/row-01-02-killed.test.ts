@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
@@ -33,9 +34,17 @@ interface Killed {
 let stack: Stack
 const killed = new Map<string, Killed>()
 
-/** All at once, for every one has to wait until its worker counts as dead: ten seconds of silence. */
+/** Until all workers are dead, the queue gives no run to another worker, however long the machine takes. */
+const heldHeartbeatSeconds = 300
+
+/** From now on the queue requeues a run after ten seconds without a heartbeat. */
+async function shortenHeartbeats(): Promise<void> {
+  await sql`update pgboss.job set heartbeat_seconds = 10, heartbeat_on = now() where state = 'active'`.execute(stack.db)
+}
+
+/** Kills the workers of all cases at the same time, because each run waits ten seconds until it is requeued. */
 beforeAll(async () => {
-  stack = await startStack({ heartbeatSeconds: 10 })
+  stack = await startStack({ heartbeatSeconds: heldHeartbeatSeconds })
   const scenes = await loadedPipelines(stack, cases.length)
   const workers = await Promise.all(cases.map(([point]) => trapped(stack, `${point}:exit`)))
   const asked = await Promise.all(
@@ -54,7 +63,10 @@ beforeAll(async () => {
       return { name: nameOf(one), scene, run, after }
     }),
   )
-  await using _rescue = await spawnWorker({ ...stack.environment, CLIENT_CONCURRENCY: '64', WORKER_CONCURRENCY: '4' })
+  await shortenHeartbeats()
+  const heartbeat = { WORKER_HEARTBEAT_SECONDS: '10' }
+  const many = { CLIENT_CONCURRENCY: '64', WORKER_CONCURRENCY: '4' }
+  await using _rescue = await spawnWorker({ ...stack.environment, ...heartbeat, ...many })
   await Promise.all(
     dead.map(async ({ name, scene, run, after }) => {
       await finished(stack, run)
