@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
 import { freePort } from '@sluice/testing/free-port'
+import { programArguments, programEnvironment } from '@sluice/testing/programs'
 
 let database: TestDatabase
 let env: NodeJS.ProcessEnv
@@ -12,7 +12,7 @@ beforeAll(async () => {
   database = await testDatabase()
   port = await freePort()
   env = {
-    PATH: process.env['PATH'],
+    ...programEnvironment(),
     IDENTITY_DATABASE_URL: database.url,
     IDENTITY_PORT: String(port),
     SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
@@ -28,8 +28,7 @@ interface Ended {
 }
 
 function start(command: string, more: NodeJS.ProcessEnv = {}): { child: ChildProcess; ended: Promise<Ended> } {
-  const file = resolve(import.meta.dirname, `../bin/${command}.ts`)
-  const child = spawn(process.execPath, [file], { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, programArguments(`identity/bin/${command}.ts`), { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
   const text = { out: '', err: '' }
   child.stdout!.on('data', (data) => (text.out += data))
   child.stderr!.on('data', (data) => (text.err += data))

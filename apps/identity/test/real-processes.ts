@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase } from '@sluice/testing'
 import { goodPassword } from './app-under-test.ts'
 import { freePort } from '@sluice/testing/free-port'
-import { programArguments } from '@sluice/testing/program-arguments'
+import { programArguments, programEnvironment } from '@sluice/testing/programs'
 
 type Environment = Record<string, string>
 
@@ -91,9 +91,8 @@ interface Program extends AsyncDisposable {
 }
 
 function begin(file: string, environment: Environment, flags: string[] = []): Program {
-  const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
   const child = spawn(process.execPath, programArguments(file, ...flags), {
-    env: { PATH, ...(cache && { NODE_COMPILE_CACHE: cache }), ...environment },
+    env: { ...programEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { programArguments } from '@sluice/testing/program-arguments'
+import { programArguments, programEnvironment } from '@sluice/testing/programs'
 
 /** One of the apps' programs in a process of its own. */
 export interface Program {
@@ -18,15 +18,14 @@ export interface Program {
   stop(signal?: NodeJS.Signals): Promise<number | string>
 }
 
-/** Starts `identity/bin/serve.ts` and the like with exactly this environment. `said` is told what it says. */
+/** Starts `identity/bin/serve.ts` and the like with this environment only. Passes each piece of its output to `said`. */
 export function startProgram(
   file: string,
   environment: Record<string, string>,
   said: (text: string) => void = () => {},
 ): Program {
-  const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
   const child = spawn(process.execPath, programArguments(file), {
-    env: { PATH, ...(cache && { NODE_COMPILE_CACHE: cache }), ...environment },
+    env: { ...programEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '@sluice/testing/free-port'
+import { programEnvironment } from '@sluice/testing/programs'
 
 const portal = '/usr/share/lemonldap-ng/portal/htdocs/index.psgi'
 /** What lemonldap-ng cannot be an OpenID Provider without, and Debian only recommends. */
@@ -55,7 +56,7 @@ export async function startLemonldap() {
       running = spawn(
         '/bin/sh',
         ['-c', `exec plackup -I ${folder}/perl --host 127.0.0.1 --port ${port} -E deployment ${portal} >${log} 2>&1`],
-        { env: { PATH: process.env['PATH'], LC_ALL: 'C', LLNG_DEFAULTCONFFILE: join(folder, 'lemonldap-ng.ini') } },
+        { env: { ...programEnvironment(), LC_ALL: 'C', LLNG_DEFAULTCONFFILE: join(folder, 'lemonldap-ng.ini') } },
       )
       await ready(base, log)
     },

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
@@ -11,6 +10,7 @@ import type { DB } from '../../src/database.ts'
 import { migrationsFolder } from '../../src/migrations.ts'
 import { goodPassword, userBody } from '../app-under-test.ts'
 import { freePort } from '@sluice/testing/free-port'
+import { programArguments, programEnvironment } from '@sluice/testing/programs'
 import { startSmtp, type Received } from '@sluice/testing/smtp'
 
 let database: TestDatabase
@@ -30,7 +30,7 @@ beforeAll(async () => {
     },
   })
   env = {
-    PATH: process.env['PATH'],
+    ...programEnvironment(),
     IDENTITY_DATABASE_URL: database.url,
     IDENTITY_PUBLIC_URL: 'https://id.example.org',
     SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
@@ -49,8 +49,7 @@ afterAll(async () => {
 })
 
 function begin(command: string, more: NodeJS.ProcessEnv = {}) {
-  const file = join(import.meta.dirname, `../../bin/${command}.ts`)
-  const child = spawn(process.execPath, [file], { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, programArguments(`identity/bin/${command}.ts`), { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => void (output += data))
   started.push(child)

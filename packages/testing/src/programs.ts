@@ -9,6 +9,12 @@ export const programArguments = (source: string, ...flags: string[]): string[] =
   ...flags,
 ]
 
+/** What every program that a test starts with an environment of its own needs from the environment of the test. */
+export function programEnvironment(): Record<string, string> {
+  const names = ['PATH', 'NODE_COMPILE_CACHE', 'TMPDIR']
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+}
+
 /**
  * The file of one of the apps' programs, such as `identity/bin/serve.ts`: bundled, as people run it, where `npm test` has said
  * in SLUICE_TEST_BUILT where that is; its source otherwise.

@@ -1,0 +1,44 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startCluster } from '../postgres/cluster.ts'
+import { startTestRun } from './test-run.ts'
+
+/** A program that behaves like a test run: `runner` starts `worker`, which leaves everything behind that a test can. */
+const [role, parent] = process.argv.slice(2)
+
+if (role === 'runner') {
+  const { environment } = await startTestRun(parent)
+  const env = { ...process.env, ...environment }
+  const worker = spawn(process.execPath, [import.meta.filename, 'worker'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  worker.once('exit', () => process.exit(1))
+  const [line] = await once(worker.stdout.setEncoding('utf8'), 'data')
+  process.stdout.write(line)
+} else {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-left-'))
+  const program = ['-e', 'setInterval(() => {}, 1_000)']
+  // In a session of its own, stopped, and with hardly any environment.
+  const env = { FILES_DIRECTORY: folder }
+  const stopped = spawn(process.execPath, program, { detached: true, stdio: 'ignore', env })
+  stopped.kill('SIGSTOP')
+  const cluster = await startCluster({
+    folder: join(folder, 'data'),
+    log: join(folder, 'postgres.log'),
+    password: 'left',
+    port: 17_432,
+    durable: false,
+  })
+  const disk = join(folder, 'disk')
+  await mkdir(disk)
+  let mounted = true
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', disk], { stdio: 'ignore' })
+  } catch {
+    mounted = false
+  }
+  const found = { pids: [process.pid, stopped.pid], port: cluster.port, disk: mounted ? disk : undefined }
+  process.stdout.write(`${JSON.stringify(found)}\n`)
+}
+setInterval(() => {}, 1_000)
