@@ -1,12 +1,16 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, afterEach, describe, expect, it, jest } from '@jest/globals'
 import { Client } from 'pg'
 import { testDatabase } from './database.ts'
 
+const folders: string[] = []
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })))
+
 const folderWith = (sql: string): string => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-migrations-'))
+  folders.push(folder)
   writeFileSync(join(folder, '0001_first.sql'), sql)
   return folder
 }
@@ -49,6 +53,25 @@ describe('a test database', () => {
     writeFileSync(join(migrations, '0002_second.sql'), 'create table after ()')
     await using database = await testDatabase({ migrations })
     expect(await ask(database.url, 'select from after')).toEqual([])
+  })
+
+  it('has what a step adds to the template, which runs once for each of its inputs', async () => {
+    const migrations = folderWith('create table thing (name text)')
+    const applied: string[] = []
+    const stepOf = (input: string) => ({
+      inputs: [input],
+      async apply(url: string) {
+        applied.push(input)
+        await ask(url, `insert into thing values ('${input}')`)
+      },
+    })
+    for (const input of ['one', 'other', 'one']) {
+      await using database = await testDatabase({ migrations, step: stepOf(input) })
+      expect(await ask(database.url, 'select name from thing')).toEqual([{ name: input }])
+    }
+    expect(applied).toEqual(['one', 'other'])
+    await using plain = await testDatabase({ migrations })
+    expect(await ask(plain.url, 'select name from thing')).toEqual([])
   })
 
   it('is dropped while somebody is connected', async () => {

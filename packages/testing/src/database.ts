@@ -12,18 +12,30 @@ export type TestDatabase = AsyncDisposable & {
   drop: () => Promise<void>
 }
 
+/** Prepares a template database after its migrations, for example with the tables of a job queue. */
+export type TemplateStep = {
+  /** Texts that decide what `apply` does. A new template is built when one of them changes. */
+  inputs: readonly string[]
+  apply: (url: string) => Promise<void>
+}
+
+type DatabaseContent = {
+  /** Folder of .sql files; an empty database without it. */
+  migrations?: string
+  step?: TemplateStep
+}
+
 /**
- * A migrated database for one test file. The first caller for a set of migrations makes a template of it, everybody
- * else copies that in 20 ms. `migrations` is the folder of .sql files; none: an empty database.
- * Needs TEST_DATABASE_URL, a superuser's connection string to any database of a server. With SLUICE_KEEP_DATABASES the
- * database is kept, and its connection string is printed.
+ * Returns a migrated database for one test file. The first caller builds a template for its migrations and step; the
+ * others copy the template, which takes 20 ms. Needs TEST_DATABASE_URL, the connection string of a superuser. With
+ * SLUICE_KEEP_DATABASES the database is kept, and its connection string is printed.
  *
- * Throws what the migration throws. What is forgotten, or left by a killed run, the next run removes.
+ * Throws the errors of the migrations and of the step. Databases of killed test runs are dropped.
  */
-export const testDatabase = async ({ migrations }: { migrations?: string } = {}): Promise<TestDatabase> => {
+export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): Promise<TestDatabase> => {
   const server = serverUrl()
   const admin = await connect(server)
-  const template = migrations === undefined ? 'template0' : await templateOf(admin, server, migrations)
+  const template = migrations === undefined ? 'template0' : await templateOf(admin, server, { migrations, step })
   const keep = Boolean(process.env['SLUICE_KEEP_DATABASES'])
   const name = `${keep ? KEPT : CLONE}${randomBytes(9).toString('hex')}`
   await hold(admin, name)
@@ -81,13 +93,15 @@ const connect = async (connectionString: string): Promise<Client> => {
 
 const databaseUrl = (server: string, name: string): string => Object.assign(new URL(server), { pathname: `/${name}` }).href
 
-/** Makes the template once per content of the folder; workers that ask at the same time wait for the first. */
-const templateOf = async (admin: Client, server: string, folder: string): Promise<string> => {
-  const name = `${TEMPLATE}${contentHash(folder)}`
+type TemplateContent = { migrations: string; step: TemplateStep | undefined }
+
+/** Builds the template once for each content. Processes that need it at the same time wait for the first. */
+const templateOf = async (admin: Client, server: string, content: TemplateContent): Promise<string> => {
+  const name = `${TEMPLATE}${contentHash(content)}`
   await admin.query('select pg_advisory_lock($1, hashtext($2))', [TEMPLATES, name])
   try {
     const { rowCount } = await admin.query('select from pg_database where datname = $1', [name])
-    if (rowCount === 0) await build(admin, server, folder, name)
+    if (rowCount === 0) await build(admin, server, content, name)
   } finally {
     await admin.query('select pg_advisory_unlock($1, hashtext($2))', [TEMPLATES, name])
   }
@@ -95,21 +109,24 @@ const templateOf = async (admin: Client, server: string, folder: string): Promis
 }
 
 /** Under another name until it is finished, so that a killed builder leaves nothing that is taken for a template. */
-const build = async (admin: Client, server: string, folder: string, name: string): Promise<void> => {
+const build = async (admin: Client, server: string, content: TemplateContent, name: string): Promise<void> => {
   const unfinished = `${name}_unfinished`
   await admin.query(`drop database if exists ${unfinished} with (force)`)
   await admin.query(`create database ${unfinished} template template0 strategy file_copy`)
-  await migrate(databaseUrl(server, unfinished), folder)
+  const url = databaseUrl(server, unfinished)
+  await migrate(url, content.migrations)
+  await content.step?.apply(url)
   await admin.query(`alter database ${unfinished} allow_connections false`)
   await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${unfinished}'`)
   await admin.query(`alter database ${unfinished} rename to ${name}`)
 }
 
-const contentHash = (folder: string): string => {
+const contentHash = ({ migrations, step }: TemplateContent): string => {
   const hash = createHash('sha256')
-  for (const file of readdirSync(folder).filter((file) => file.endsWith('.sql')).sort()) {
-    hash.update(`${file}\0`).update(readFileSync(join(folder, file))).update('\0')
+  for (const file of readdirSync(migrations).filter((file) => file.endsWith('.sql')).sort()) {
+    hash.update(`${file}\0`).update(readFileSync(join(migrations, file))).update('\0')
   }
+  for (const input of step?.inputs ?? []) hash.update(`\0${input}\0`)
   return hash.digest('hex').slice(0, 20)
 }
 

@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
-import { testDatabase } from '@sluice/testing'
+import { type TemplateStep, testDatabase } from '@sluice/testing'
 import type { Kysely, Selectable } from 'kysely'
 import type { Client } from 'pg'
 import type { DB, Runs } from '../../src/database.ts'
@@ -40,9 +41,22 @@ export interface Pipeline {
   table: string
 }
 
+/** Files that decide which tables the queue has and how they are set. */
+const queueSources = ['src/engine/queue/pg-boss-queue.ts', 'package.json'].map((file) =>
+  readFileSync(join(import.meta.dirname, '../..', file), 'utf8'),
+)
+
+/** The queue's tables are the same in every test database, and their migration takes 250 ms. */
+const queueStep = (heartbeatSeconds: number): TemplateStep => ({
+  inputs: [...queueSources, String(heartbeatSeconds)],
+  apply: (url) => migrateQueue(url, { heartbeatSeconds }),
+})
+
 export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack> {
-  const database = await testDatabase({ migrations: join(import.meta.dirname, '../../migrations') })
-  await migrateQueue(database.url, { heartbeatSeconds })
+  const database = await testDatabase({
+    migrations: join(import.meta.dirname, '../../migrations'),
+    step: queueStep(heartbeatSeconds),
+  })
   const server = await scratchServer()
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-engine-'))
   await mkdir(uploadsDirectory(filesDirectory))
