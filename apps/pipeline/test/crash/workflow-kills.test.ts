@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import { startStack, type Stack } from '../engine/stack.ts'
 import { until } from '../engine/worker-process.ts'
 import { begin, cancel, underWay } from '../engine/workflow-scene.ts'
@@ -10,8 +11,8 @@ import { watchOver } from './random/kill-at-random.ts'
 import { wrongWith } from './workflows/judge.ts'
 import { randomWorkflow, type RandomWorkflow } from './workflows/random-workflow.ts'
 
-/** SLUICE_WORKFLOW_KILLS=500 npm test -- apps/pipeline/workflow-kills; SLUICE_SEED=… has the same workflows and lives. */
-const kills = Number(process.env['SLUICE_WORKFLOW_KILLS'] ?? 12)
+const kills = drawCount({ short: 12, long: 200, variable: 'SLUICE_KILLS' })
+/** SLUICE_SEED repeats the draws: the same workflows, and workers that live equally long. */
 const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 
 it(

@@ -17,27 +17,28 @@ export interface Plan {
 }
 
 export interface Death extends Plan {
-  /** The uids of the runs that it had in hand at some time. */
+  /** The uids of all runs that the worker took up. */
   runs: string[]
-  /** Whether it died where it was meant to, and not of old age. */
+  /** Whether the worker died as the plan says. False when it never reached the failpoint of its plan. */
   asPlanned: boolean
   output: string
 }
 
-/** Milliseconds that a worker lives when it does not come to where it is to die. */
-const oldAge = 4_000
+/** Milliseconds that a worker waits for its first run, and after each run that it took up for its failpoint. */
+const idleTimeoutMs = 3_000
+const failpointTimeoutMs = 15_000
 
-/** Some come by more often, or have more to break: these are more likely. */
+/** The list names some failpoints more than once: runs pass them more often, or a death there can break more. */
 const points: [Failpoint, ...Failpoint[]] = [
   'in-copy',
   'in-publication',
   'in-publication',
   'published',
   'published',
-  // Neither schedules nor views nor workflows are in this game.
-  ...failpointNames.filter((name) => !/^(schedule|view|workflow)-/.test(name)),
+  // No run of these tests is scheduled, belongs to a workflow, refreshes a view, or has a quality gate.
+  ...failpointNames.filter((name) => !/^(schedule|view|workflow)-|^at-gate$/.test(name)),
 ]
-/** Where a worker that is stopped and woken could do what is not its to do any more. */
+/** Failpoints after which a worker that is stopped and continued could change what belongs to another worker by then. */
 const pauses: [Failpoint, ...Failpoint[]] = [
   'in-copy',
   'copied',
@@ -51,49 +52,69 @@ export function makePlan(dice: Dice): Plan {
   const death = dice.pick<Plan['death']>(['point', 'point', 'point', 'moment', 'moment', 'stopped'])
   const point = dice.pick<Failpoint>(death === 'stopped' ? pauses : points)
   const most = point === 'in-copy' ? 3 : 1
-  return { death, point, passage: dice.between(1, dice.chance(0.2) ? 2 : most), after: dice.between(0, 1_200) }
+  const passage = dice.between(1, dice.chance(0.2) ? 2 : most)
+  return { death, point, passage: isProvoked(point) ? 1 : passage, after: dice.between(0, 1_200) }
 }
 
-/** A worker as production starts it, from its start to its death. Undefined when it did not come up at all. */
-export async function liveAndDie(
-  stack: Stack,
-  plan: Plan,
-  whenStopped: (runs: string[]) => Promise<void>,
-): Promise<Death> {
+/** Runs reach these failpoints only when somebody cancels them, or stops their worker. */
+const isProvoked = (point: Failpoint) => point === 'lost' || point === 'giving-back'
+
+interface Interference {
+  cancel(runs: string[]): Promise<void>
+  /** Called while the worker is stopped by SIGSTOP. */
+  whileStopped(runs: string[]): Promise<void>
+}
+
+/** Starts a worker as production does, and kills it as planned, or when it does not reach its failpoint in time. */
+export async function liveAndDie(stack: Stack, plan: Plan, interference: Interference): Promise<Death> {
   const worker = await spawn(stack, trapsOf(plan))
   let asPlanned = false
   try {
-    await worker.heard(/a run is taken up/, oldAge)
-    if (plan.death === 'moment') await Promise.race([sleep(plan.after), worker.program.ended])
-    asPlanned = plan.death === 'moment' || (await worker.heard(/failpoint \S+: (exit|stop)/, oldAge))
-    if (plan.death === 'stopped' && asPlanned) {
-      await worker.program.stopped()
-      await whenStopped(worker.runs())
-      worker.program.signal('SIGCONT')
-      await Promise.race([sleep(plan.after + 800), worker.program.ended])
-    }
+    if (await worker.heard(/a run is taken up/, idleTimeoutMs)) asPlanned = await die(worker, plan, interference)
   } finally {
-    // Also where something goes wrong: while a stopped worker has a COPY open, no database of the server can be dropped.
+    // Also after an error: no database of the server can be dropped while a stopped worker has a COPY open.
     await worker.program.stop('SIGKILL')
   }
   return { ...plan, asPlanned, runs: worker.runs(), output: worker.program.output() }
 }
 
-/** What makes windows wider, and where it ends. */
+/** Returns whether the worker came to the point of its plan. */
+async function die(worker: Living, plan: Plan, { cancel, whileStopped }: Interference): Promise<boolean> {
+  if (plan.death === 'moment') {
+    await Promise.race([sleep(plan.after), worker.program.ended])
+    return true
+  }
+  if (plan.point === 'lost') await cancel(worker.runs())
+  if (plan.point === 'giving-back') worker.program.signal('SIGTERM')
+  if (!(await worker.heard(/failpoint \S+: (exit|stop)/, failpointTimeoutMs))) return false
+  if (plan.death === 'stopped') {
+    await worker.program.stopped()
+    await whileStopped(worker.runs())
+    worker.program.signal('SIGCONT')
+    await Promise.race([sleep(plan.after + 800), worker.program.ended])
+  }
+  return true
+}
+
+/** The failpoint that ends the worker, and sleeps that lengthen the moments in which a death matters. */
 function trapsOf({ death, point, passage }: Plan): string {
   const slow = 'in-copy:sleep:15,in-publication:sleep:15,published:sleep:10'
   if (death === 'moment') return slow
-  return `${slow},${point}:${death === 'point' ? 'exit' : 'stop'}@${passage}`
+  const end = `${point}:${death === 'point' ? 'exit' : 'stop'}@${passage}`
+  return isProvoked(point) ? `${slow},in-copy:sleep:1500@1,${end}` : `${slow},${end}`
 }
 
 export interface Living {
   program: Program
   runs(): string[]
-  /** Waits until it says so; false when it ends or the milliseconds pass before. */
-  heard(words: RegExp, within: number): Promise<boolean>
+  /** Waits until the output matches. False when the worker ends first, or takes runs for `timeoutMs` without a match. */
+  heard(words: RegExp, timeoutMs: number): Promise<boolean>
 }
 
-/** Starts bin/work.ts; answers at once. */
+/** Milliseconds that a worker may need to start. */
+const startTimeoutMs = 60_000
+
+/** Starts bin/work.ts. Does not wait until it is ready. */
 export async function spawn(stack: Stack, traps?: string): Promise<Living> {
   const environment = {
     ...stack.environment,
@@ -112,14 +133,14 @@ export async function spawn(stack: Stack, traps?: string): Promise<Living> {
       [...program.output().matchAll(/"run":"([0-9a-f-]{36})","attempt":\d+,"msg":"a run is taken up"/g)].map(
         ([, run]) => run!,
       ),
-    async heard(words, within) {
-      const end = Date.now() + 20_000
+    async heard(words, timeoutMs) {
+      const latestStart = Date.now() + startTimeoutMs
       let started: number | undefined
       for (;;) {
         if (words.test(program.output())) return true
-        // Its age counts from when it takes runs: how long the start takes depends on the machine.
+        // The time counts from when the worker takes runs: the start takes longer on a busy machine.
         if (started === undefined && program.output().includes('pipeline worker takes runs')) started = Date.now()
-        if (over || Date.now() > Math.min(end, (started ?? Number.POSITIVE_INFINITY) + within)) return false
+        if (over || Date.now() > (started === undefined ? latestStart : started + timeoutMs)) return false
         const woken = new Promise<void>((resolve) => (wake = resolve))
         await Promise.race([woken, sleep(100)])
       }
@@ -128,11 +149,11 @@ export async function spawn(stack: Stack, traps?: string): Promise<Living> {
 }
 
 /*
- * Many rows by one statement, in whatever order, while the queue writes the same rows in its own: what it has locked just now is
- * passed over, or each could wait for the other.
+ * `age` and `hurry` update many rows while the queue updates the same rows in another order. They skip rows that the queue has
+ * locked, because the two statements could deadlock otherwise.
  */
 
-/** To the queue, these runs' workers have been silent for long. */
+/** Makes the last heartbeat of these runs an hour old, so that the queue gives them to other workers. */
 export async function age(stack: Stack, runs: readonly string[]): Promise<void> {
   for (let left = 1; left > 0; ) {
     const { rows } = await sql<{ left: number }>`
@@ -151,7 +172,7 @@ export async function age(stack: Stack, runs: readonly string[]): Promise<void> 
   }
 }
 
-/** Time flies: whatever the queue keeps back for later is due now, or a moment later. */
+/** Makes every job due that the queue holds back for later. */
 export async function hurry(stack: Stack): Promise<void> {
   await sql`
     update pgboss.job set start_after = now()

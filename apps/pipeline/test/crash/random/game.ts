@@ -11,8 +11,10 @@ export interface Game {
   seats: Map<string, { judge: Client; reader: Client }>
   wrong: string[]
   kills: number
-  /** Deaths by where the worker was. */
+  /** Kills by where the worker was. */
   places: Record<string, number>
+  /** Workers that did not reach the failpoint of their plan, by failpoint. */
+  missed: Record<string, number>
   /** Nothing new is asked for any more. */
   draining: boolean
   over: boolean

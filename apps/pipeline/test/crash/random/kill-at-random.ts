@@ -17,8 +17,10 @@ import { cancel, makeTargets, type Target } from './targets.ts'
 export interface Story {
   seed: string
   kills: number
-  /** Deaths by where the worker was. */
+  /** Kills by where the worker was. */
   places: Record<string, number>
+  /** Workers that did not reach the failpoint of their plan, by failpoint. They do not count as kills. */
+  missed: Record<string, number>
   /** Runs by how they ended. */
   states: Record<string, number>
   seconds: number
@@ -36,9 +38,10 @@ interface Wish {
 }
 
 /**
- * Loads into a few tables while workers are killed, as often as asked. After every death the tables it touched have to be
- * one whole run each, and at the end runs, ledgers, tables and queue have to agree. The seed decides who dies where and
- * what is loaded; when exactly, the machine decides as well.
+ * Loads into a few tables while workers are killed. After every death each table that the worker wrote must hold exactly one
+ * run, and at the end runs, ledgers, tables and queue must agree. The seed decides which worker dies where and what is
+ * loaded; the exact moments also depend on the machine.
+ * A worker that does not reach the failpoint of its plan does not count as a kill.
  */
 export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Promise<Story> {
   const began = Date.now()
@@ -46,16 +49,25 @@ export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Pr
   await using stack = await startStack({ heartbeatSeconds: 10 })
   await using _watch = await watchOver(stack)
   const targets = await makeTargets(stack, all)
-  const game: Game = { stack, targets, seats: new Map(), wrong: [], kills: 0, places: {}, draining: false, over: false }
+  const game: Game = { stack, targets, seats: new Map(), wrong: [], kills: 0, places: {}, missed: {}, draining: false, over: false }
   try {
     for (const client of new Set(targets.map(({ pipeline }) => pipeline.client))) {
       await stack.warehouses.open(client)
       game.seats.set(client, { judge: await stack.inside(client), reader: await stack.inside(client) })
     }
-    let births = 0
+    const mostStarts = 20 + kills * 3
+    let starts = 0
+    let alive = 0
     const slot = async () => {
-      while (game.kills < kills && game.wrong.length === 0) {
-        await oneDeath(game, all.branch(`worker ${(births += 1)}`))
+      while (game.kills + alive < kills && game.wrong.length === 0) {
+        if (starts === mostStarts) {
+          const missed = JSON.stringify(game.missed)
+          game.wrong.push(`${starts} workers were started and only ${game.kills} died as planned; missed: ${missed}`)
+          break
+        }
+        starts += 1
+        alive += 1
+        await oneDeath(game, all.branch(`worker ${starts}`)).finally(() => (alive -= 1))
         if (game.wrong.length > 0) tell(game.wrong[0]!.split('\n')[0]!)
         else if (game.kills % 25 === 0)
           tell(`${game.kills} of ${kills} kills, ${Math.round((Date.now() - began) / 1000)} s`)
@@ -76,6 +88,7 @@ export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Pr
       seed,
       kills: game.kills,
       places: game.places,
+      missed: game.missed,
       states: Object.fromEntries(states.map(({ state, count }) => [state, count])),
       seconds: Math.round((Date.now() - began) / 1000),
       wrong: game.wrong,
@@ -86,7 +99,7 @@ export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Pr
   }
 }
 
-/** A worker that takes nothing, and notices the silence of the others. */
+/** Opens the queue of a worker that takes no runs and requeues the runs of dead workers. */
 export function watchOver({ environment }: Stack) {
   return openWorkerQueue({
     connectionString: environment['PIPELINE_DATABASE_URL']!,
@@ -99,16 +112,23 @@ export function watchOver({ environment }: Stack) {
 
 async function oneDeath(game: Game, dice: Dice): Promise<void> {
   const { stack } = game
-  const death = await liveAndDie(stack, makePlan(dice), async (runs) => {
-    await age(stack, runs)
-    const cancelled = dice.chance(0.5)
-    if (cancelled) for (const target of targetsOf(game, runs)) await cancel(stack, target)
-    // Soon after a cancellation its staging table is still there to be published.
-    await sleep(dice.between(0, cancelled ? 200 : 4_000))
+  const cancelAll = async (runs: string[]) => {
+    for (const target of targetsOf(game, runs)) await cancel(stack, target)
+  }
+  const death = await liveAndDie(stack, makePlan(dice), {
+    cancel: cancelAll,
+    async whileStopped(runs) {
+      await age(stack, runs)
+      const cancelled = dice.chance(0.5)
+      if (cancelled) await cancelAll(runs)
+      // Shortly after a cancellation the staging table still exists and could be published.
+      await sleep(dice.between(0, cancelled ? 200 : 4_000))
+    },
   })
-  game.kills += 1
+  if (death.asPlanned) game.kills += 1
   const place = placeOf(death)
-  game.places[place] = (game.places[place] ?? 0) + 1
+  const places = death.asPlanned ? game.places : game.missed
+  places[place] = (places[place] ?? 0) + 1
   await age(stack, death.runs)
   if (dice.chance(0.04)) await cutConnections(game, dice)
   if (dice.chance(0.05)) await takeAway(game, dice)
@@ -122,13 +142,12 @@ function targetsOf({ targets }: Game, runs: readonly string[]): Target[] {
   return targets.filter(({ asked }) => asked.some(({ uid }) => runs.includes(uid)))
 }
 
-function placeOf({ death, point, asPlanned }: Death): string {
+function placeOf({ death, point }: Death): string {
   if (death === 'moment') return 'any moment'
-  if (!asPlanned) return 'of old age'
   return `${point}${death === 'stopped' ? ', after a stop' : ''}`
 }
 
-/** Lets workers that nobody kills bring everything to its end, and compares. */
+/** Waits until workers that nobody kills have ended all runs, and compares. */
 async function settle(game: Game): Promise<void> {
   const { stack, targets, seats } = game
   game.draining = true
@@ -139,8 +158,8 @@ async function settle(game: Game): Promise<void> {
       const { runs, jobs } = await left()
       return runs.length === 0 && jobs.length === 0
     }
-    await until(settled, { within: 120_000, every: 100 }).catch(async () => {
-      game.wrong.push(`not settled within two minutes: ${JSON.stringify(await left())}`)
+    await until(settled, { within: 240_000, every: 100 }).catch(async () => {
+      game.wrong.push(`not settled within four minutes: ${JSON.stringify(await left())}`)
     })
   } finally {
     await Promise.all(workers.map(({ program }) => program.stop('SIGTERM')))
