@@ -12,6 +12,7 @@ import { writeDurations } from './durations.ts'
 import { bundles, prepare } from './prepare.ts'
 import { closingLines, noResults, skippedTests, slowestFiles, type Results } from './results.ts'
 import { jestArguments } from './selection.ts'
+import { startTestRun } from './test-run.ts'
 import { throwAwayPostgres } from './throw-away-postgres.ts'
 
 /**
@@ -30,8 +31,10 @@ const test = async (): Promise<void> => {
   let passed: boolean
   {
     await using postgres = await throwAwayPostgres()
+    await using testRun = await startTestRun()
     passed = await run('jest', jestArguments(long ? [...longSuites, ...args] : args, workspaces()), {
       ...process.env,
+      ...testRun.environment,
       TEST_DATABASE_URL: postgres.url('postgres'),
       SLUICE_TEST_RESULTS: results,
       SLUICE_TEST_PROGRAMS: programsFolder,
@@ -39,6 +42,7 @@ const test = async (): Promise<void> => {
       ...(long && { SLUICE_LONG: '1' }),
       ...(pc.isColorSupported && { FORCE_COLOR: '1' }),
     })
+    if (process.env['SLUICE_KEEP_DATABASES'] && !interrupted) await interruption()
   }
   const found = await readFile(results, 'utf8').catch(() => undefined)
   await rm(results, { force: true })
@@ -59,19 +63,27 @@ const longSuites = ['random-kills', 'workflow-kills', 'against-slow-reader', 'fu
 
 let interrupted = false
 
+/** The databases that SLUICE_KEEP_DATABASES keeps are there for as long as their server. */
+const interruption = async (): Promise<void> => {
+  console.log('The test server runs until you press Ctrl-C.')
+  const waiting = setInterval(() => {}, 60_000)
+  await new Promise<void>((resolve) => process.once('SIGINT', () => resolve()))
+  clearInterval(waiting)
+}
+
 /** Resolves to whether the program ended well. Signals to this process are passed on to it. */
 const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<boolean> => {
   const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      interrupted = true
-      child.kill('SIGTERM')
-    })
+  const interrupt = () => {
+    interrupted = true
+    child.kill('SIGTERM')
   }
-  return new Promise((resolve, reject) => {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  for (const signal of signals) process.on(signal, interrupt)
+  return new Promise<boolean>((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => resolve(code === 0))
-  })
+  }).finally(() => signals.forEach((signal) => process.off(signal, interrupt)))
 }
 
 const report = (results: Results, seconds: number): string[] => {
