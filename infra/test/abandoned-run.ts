@@ -12,7 +12,10 @@ const [role, parent] = process.argv.slice(2)
 if (role === 'runner') {
   const { environment } = await startTestRun(parent)
   const env = { ...process.env, ...environment }
-  const worker = spawn(process.execPath, [import.meta.filename, 'worker'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const worker = spawn(process.execPath, [import.meta.filename, 'worker'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   worker.once('exit', () => process.exit(1))
   const [line] = await once(worker.stdout.setEncoding('utf8'), 'data')
   process.stdout.write(line)
