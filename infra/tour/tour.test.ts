@@ -17,11 +17,11 @@ let session: Session
 beforeAll(async () => {
   stack = await startStack()
   session = await signIn(stack.identityUrl, 'admin', stack.password)
-}, 90_000)
+})
 afterAll(async () => {
   await session?.[Symbol.asyncDispose]()
   await stack?.[Symbol.asyncDispose]()
-}, 60_000)
+})
 
 const load = (file: string, more: Partial<CsvLoad> = {}): Promise<LoadedCsv> =>
   loadCsv({ pipelineUrl: stack.pipelineUrl, token: session.token, file, ...more })

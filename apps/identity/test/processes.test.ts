@@ -28,7 +28,10 @@ interface Ended {
 }
 
 function start(command: string, more: NodeJS.ProcessEnv = {}): { child: ChildProcess; ended: Promise<Ended> } {
-  const child = spawn(process.execPath, programArguments(`identity/bin/${command}.ts`), { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, programArguments(`identity/bin/${command}.ts`), {
+    env: { ...env, ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const text = { out: '', err: '' }
   child.stdout!.on('data', (data) => (text.out += data))
   child.stderr!.on('data', (data) => (text.err += data))
@@ -103,7 +106,7 @@ describe('the commands of the service', () => {
     expect(await run('serve')).toMatchObject({ code: 1, err: expect.stringContaining(`Port ${port}`) })
     child.kill('SIGTERM')
     expect((await ended).code).toBe(0)
-  }, 300_000)
+  })
 
   it('finish what they were asked before they stop', async () => {
     const { child, ended } = start('serve', { LOG_LEVEL: 'info' })

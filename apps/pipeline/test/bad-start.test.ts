@@ -15,26 +15,22 @@ const environment = (url: string, port: number) => ({
 })
 
 describe('a database that is not migrated', () => {
-  it.each(['serve', 'work'])(
-    'is refused by bin/%s.ts, also when a migration is missing only',
-    async (name) => {
-      await using empty = await testDatabase()
-      const started = async () => {
-        const program = startProgram(`pipeline/bin/${name}.ts`, environment(empty.url, await freePort()))
-        return [await program.ended, program.output()]
-      }
-      const refused = [
-        1,
-        expect.stringMatching(/^The database of PIPELINE_DATABASE_URL is not migrated \(.*0003_.*run bin\/migrate\.ts/),
-      ]
-      expect(await started()).toEqual(refused)
-      await runProgram('pipeline/bin/migrate.ts', { PIPELINE_DATABASE_URL: empty.url })
-      await using db = await connected(empty.url)
-      await db.query(`delete from migrations where name like '0003\\_%'`)
-      expect(await started()).toEqual(refused)
-    },
-    300_000,
-  )
+  it.each(['serve', 'work'])('is refused by bin/%s.ts, also when a migration is missing only', async (name) => {
+    await using empty = await testDatabase()
+    const started = async () => {
+      const program = startProgram(`pipeline/bin/${name}.ts`, environment(empty.url, await freePort()))
+      return [await program.ended, program.output()]
+    }
+    const refused = [
+      1,
+      expect.stringMatching(/^The database of PIPELINE_DATABASE_URL is not migrated \(.*0003_.*run bin\/migrate\.ts/),
+    ]
+    expect(await started()).toEqual(refused)
+    await runProgram('pipeline/bin/migrate.ts', { PIPELINE_DATABASE_URL: empty.url })
+    await using db = await connected(empty.url)
+    await db.query(`delete from migrations where name like '0003\\_%'`)
+    expect(await started()).toEqual(refused)
+  })
 
   it('says in a sentence why it cannot be migrated', async () => {
     await using empty = await testDatabase()
@@ -44,5 +40,5 @@ describe('a database that is not migrated', () => {
     const program = startProgram('pipeline/bin/migrate.ts', { PIPELINE_DATABASE_URL: empty.url })
     expect(await program.ended).toBe(1)
     expect(program.output()).toMatch(/^The database was migrated by a newer version \(0999_later\.sql .*\.\n$/)
-  }, 300_000)
+  })
 })

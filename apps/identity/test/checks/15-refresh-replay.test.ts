@@ -12,7 +12,7 @@ let connection: ReturnType<typeof connect<DB>>
 beforeAll(async () => {
   installation = await startInstallation({ identities: 2 })
   connection = connect<DB>(installation.identityDatabase, { name: 'identity-test' })
-}, 300_000)
+})
 afterAll(async () => {
   await connection?.db.destroy()
   await installation?.[Symbol.asyncDispose]()

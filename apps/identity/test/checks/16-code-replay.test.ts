@@ -20,7 +20,7 @@ beforeAll(async () => {
   token = (await ask(url, 'POST', '/auth/login', { body: login })).body.accessToken
   for (const body of [application, other])
     expect((await ask(url, 'POST', '/sso-client-configs', { token, body })).status).toBe(201)
-}, 300_000)
+})
 afterAll(async () => {
   await connection?.db.destroy()
   await installation?.[Symbol.asyncDispose]()

@@ -14,7 +14,7 @@ beforeAll(async () => {
   identity = installation.identity[0]!
   const body = { username: 'admin', password: goodPassword }
   admin = (await ask(identity, 'POST', '/auth/login', { body })).body.accessToken
-}, 300_000)
+})
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
@@ -115,5 +115,4 @@ it.each(Object.entries(reasons))(
     expect(await lastOtherwise(there, `401 ${tokenStatus}`, since)).toBeLessThan(10_000)
     expect([await schemas(staying.tokens.accessToken), await schemas(staying.apiToken)]).toEqual([200, 200])
   },
-  300_000,
 )

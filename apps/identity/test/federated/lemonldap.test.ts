@@ -28,7 +28,7 @@ describeUnless(missing)('LemonLDAP::NG as the provider of a client', () => {
     redirectUri = (await tried()).data.redirectUri
     await lemonldap.start({ redirectUri })
     await ssoUser(service, { client: uid, ssoId: 'dwho', status: 'INVITATION' })
-  }, 90_000)
+  })
   afterAll(async () => {
     await lemonldap?.stop()
     await service?.stop()
@@ -80,7 +80,7 @@ describeUnless(missing)('LemonLDAP::NG as the provider of a client', () => {
   it('may change its keys', async () => {
     await lemonldap.start({ redirectUri })
     expect((await signIn('dwho')).status).toBe(200)
-  }, 300_000)
+  })
 
   it('is not believed once it calls itself something else', async () => {
     const before = await begin(service, code)
@@ -90,5 +90,5 @@ describeUnless(missing)('LemonLDAP::NG as the provider of a client', () => {
     expect([answer.status, answer.body.detail]).toEqual([502, 'The ID token was issued by another provider.'])
     expect(await tried()).toMatchObject({ status: 'ERROR', errorCode: 'SSO_ISSUER_MISMATCH' })
     expect((await service.http.get(`/api/v1/auth/sso/${code}`)).status).toBe(502)
-  }, 300_000)
+  })
 })

@@ -40,7 +40,7 @@ beforeAll(async () => {
     MAIL_FROM: 'Sluice <no-reply@example.org>',
   }
   expect(await begin('create-first-admin').code).toBe(0)
-}, 300_000)
+})
 afterAll(async () => {
   for (const child of started) child.kill('SIGKILL')
   await mailbox.stop()
@@ -49,7 +49,10 @@ afterAll(async () => {
 })
 
 function begin(command: string, more: NodeJS.ProcessEnv = {}) {
-  const child = spawn(process.execPath, programArguments(`identity/bin/${command}.ts`), { env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, programArguments(`identity/bin/${command}.ts`), {
+    env: { ...env, ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => void (output += data))
   started.push(child)
@@ -144,4 +147,4 @@ it('what a process was sending when it was killed, the next one sends: perhaps a
   second.child.kill('SIGTERM')
   expect(await second.code).toBe(0)
   expect(ids().slice(earlier).length).toBeGreaterThan(0)
-}, 300_000)
+})

@@ -28,7 +28,7 @@ it('lets a network begin so many sign-ins without ending them, and no more', asy
   expect(await kept()).toBe(before)
   // Others go on.
   await begin('198.51.100.1').expect(303)
-}, 300_000)
+})
 
 it('does not count sign-ins that were ended, or questions that begin none', async () => {
   const user = await party.user()
@@ -40,4 +40,4 @@ it('does not count sign-ins that were ended, or questions that begin none', asyn
   }
   for (let again = 0; again < 310; again++) await service.http.get('/oidc/auth?client_id=nobody').expect(400)
   await party.signIn((await party.user()).username)
-}, 300_000)
+})

@@ -11,7 +11,7 @@ beforeAll(async () => {
   installation = await startInstallation({ pipeline: true })
   const login = { username: 'admin', password: goodPassword }
   admin = (await ask(installation.identity[0]!, 'POST', '/auth/login', { body: login })).body.accessToken
-}, 300_000)
+})
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })

@@ -14,7 +14,7 @@ beforeAll(async () => {
   identity = installation.identity[0]!
   const login = { username: 'admin', password: goodPassword }
   admin = (await ask(identity, 'POST', '/auth/login', { body: login })).body.accessToken
-}, 300_000)
+})
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
@@ -94,5 +94,4 @@ it.each(Object.entries(reasons))(
     // Their own sign-in is not touched by it.
     expect([await here(admin), await there(admin)]).toEqual([200, 200])
   },
-  300_000,
 )

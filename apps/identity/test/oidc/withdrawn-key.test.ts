@@ -7,7 +7,7 @@ import { ask, startInstallation, type Installation } from '../real-processes.ts'
 let installation: Installation
 beforeAll(async () => {
   installation = await startInstallation({ pipeline: true })
-}, 300_000)
+})
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
@@ -31,4 +31,4 @@ it('what a withdrawn key signed is refused by other services soon, and by all wi
     )
   await lastOtherwise(quickly, 401, since)
   expect(await lastOtherwise(pipelines, 401, since)).toBeLessThan(70_000)
-}, 300_000)
+})

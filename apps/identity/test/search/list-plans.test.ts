@@ -38,7 +38,7 @@ beforeAll(async () => {
     db,
   )
   await sql`analyze`.execute(db)
-}, 300_000)
+})
 afterAll(async () => {
   await db?.destroy()
   await database?.drop()

@@ -29,7 +29,7 @@ beforeAll(async () => {
     { client: small, users: 100 },
   ])
   await sql`analyze clients`.execute(db)
-}, 300_000)
+})
 afterAll(async () => {
   await db?.destroy()
   await database?.drop()

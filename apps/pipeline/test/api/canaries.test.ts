@@ -115,7 +115,7 @@ describe('a secret, wherever it was planted', () => {
     expect((await ask(owner.post(`/data-pipelines/${uid}/test-connection`))).body.status).toBe('OK')
     expect((await ask(owner.post(`/data-pipelines/${uid}/lookups/tables`).send({}))).status).toBe(200)
     expect(await ran('/data-pipelines', uid)).toMatchObject({ status: 'OK', rowsWritten: 2 })
-  }, 60_000)
+  })
 
   it.each([
     ['the password', () => ({ jdbcSource: atHome({ password: '${WRONG}' }).jdbcSource, sqlQuery: 'select 1' })],
@@ -125,19 +125,15 @@ describe('a secret, wherever it was planted', () => {
     ],
     ['the user', () => ({ jdbcSource: atHome({ username: '${WRONG}' }).jdbcSource, sqlQuery: 'select 1' })],
     ['the query', () => ({ ...atHome(), sqlQuery: "select '${WRONG}'::int" })],
-  ])(
-    'is not repeated when it is wrong: in %s',
-    async (where, changes) => {
-      await secured('WRONG', canary(`a variable as ${where}`))
-      const body = { type: 'SQL_DATABASE_D', ...changes() }
-      await ask(owner.post('/data-pipelines/test-connection').send(body))
-      expect((await ask(owner.post('/data-pipelines/preview').send(body))).status).toBe(422)
-      const uid = await made('/data-pipelines', pipelineBody(schema, body))
-      await ask(owner.post(`/data-pipelines/${uid}/lookups/tables`).send({}))
-      expect(await ran('/data-pipelines', uid)).toMatchObject({ status: 'FAILED', message: expect.any(String) })
-    },
-    60_000,
-  )
+  ])('is not repeated when it is wrong: in %s', async (where, changes) => {
+    await secured('WRONG', canary(`a variable as ${where}`))
+    const body = { type: 'SQL_DATABASE_D', ...changes() }
+    await ask(owner.post('/data-pipelines/test-connection').send(body))
+    expect((await ask(owner.post('/data-pipelines/preview').send(body))).status).toBe(422)
+    const uid = await made('/data-pipelines', pipelineBody(schema, body))
+    await ask(owner.post(`/data-pipelines/${uid}/lookups/tables`).send({}))
+    expect(await ran('/data-pipelines', uid)).toMatchObject({ status: 'FAILED', message: expect.any(String) })
+  })
 
   it('is not repeated when its variable is gone', async () => {
     const uid = await made(
@@ -149,7 +145,7 @@ describe('a secret, wherever it was planted', () => {
       errorCode: 'VARIABLE_UNKNOWN',
       message: 'There is no variable ${NOBODY}. Create it, or mend its name.',
     })
-  }, 60_000)
+  })
 
   it.each(Object.entries(samples).filter(([, { secrets }]) => secrets))(
     'is not seen in a pipeline of type %s',
@@ -180,7 +176,7 @@ describe('a secret, wherever it was planted', () => {
     const group = await made('/data-quality-check-groups', groupBody({ dataQualityChecks: ids.map((id) => ({ id })) }))
     await ask(owner.post(`/data-quality-check-groups/${group}/run`).send({ variables }))
     await ran('/data-quality-check-groups', group).catch(() => {})
-  }, 60_000)
+  })
 
   it('is not seen in a destination that cannot be reached', async () => {
     const view = await viewOf(service.stack, client, 'select 1 as value')

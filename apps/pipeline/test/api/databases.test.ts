@@ -74,7 +74,7 @@ describe('a pipeline from PostgreSQL', () => {
     } finally {
       await worker[Symbol.asyncDispose]()
     }
-  }, 30_000)
+  })
 
   it('is previewed with the values as they will be read', async () => {
     const { body: preview } = await owner

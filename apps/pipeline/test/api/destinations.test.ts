@@ -280,5 +280,5 @@ describe('a run', () => {
       await worker[Symbol.asyncDispose]()
       await post.stop()
     }
-  }, 60_000)
+  })
 })

@@ -140,7 +140,7 @@ describe('following a log', () => {
     await until(() => stream.events('run').length === 1)
     await service.stack.db.deleteFrom('data_pipelines').where('uid', '=', run.pipeline).execute()
     await until(() => stream.over())
-  }, 20_000)
+  })
 
   it('is refused where there is no such run', async () => {
     const { pipeline } = await queued()

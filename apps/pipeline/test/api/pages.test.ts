@@ -47,7 +47,7 @@ describe('a page of loaded rows', () => {
     }
     expect(seen).toEqual(Array.from({ length: 12 }, (_, id) => id))
     await owner.delete(one).expect(204)
-  }, 300_000)
+  })
 })
 
 describe('a deleted pipeline', () => {
@@ -69,5 +69,5 @@ describe('a deleted pipeline', () => {
     await owner.delete(`/schemas/${schema.id}`).expect(204)
     const { rowCount } = await inside.query('select from pg_namespace where nspname = $1', [schema.schemaName])
     expect(rowCount).toBe(0)
-  }, 300_000)
+  })
 })

@@ -98,7 +98,7 @@ describe('a preview of a file', () => {
     expect(first.body).toMatchObject({ height: 3, complete: false })
     const refused = await send(Buffer.concat([Buffer.from('PK\u0003\u0004'), randomBytes(5_000_000)])).expect(422)
     expect(refused.body.code).toBe('preview-needs-whole-file')
-  }, 30_000)
+  })
 
   it('reads JSON and its like', async () => {
     const { body } = await send('[{"id": 1, "name": "Ä"}, {"id": 2, "more": [1]}]', '?name=cases.json').expect(200)

@@ -93,7 +93,7 @@ describe('a secret that was given for an address with a variable', () => {
     ])
       expect((await asked.expect(422)).body).toMatchObject({ code: 'secret-for-other-address' })
     expect(evil.seen).toEqual([])
-  }, 60_000)
+  })
 
   it('is not taken along when the pipeline is saved without it, and goes to the new address once it is given again', async () => {
     const name = newName()

@@ -81,7 +81,7 @@ beforeAll(async () => {
       })
     }),
   )
-}, 300_000)
+})
 afterAll(async () => {
   for (const { scene } of killed.values()) await scene.client.end()
   await stack?.[Symbol.asyncDispose]()

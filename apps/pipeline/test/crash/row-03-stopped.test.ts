@@ -49,7 +49,7 @@ beforeAll(async () => {
       return { scene, run, asleep, awake: await seen(stack, scene, run), ...(run === last.run && { later }) }
     }),
   )
-}, 300_000)
+})
 afterAll(async () => {
   for (const { scene } of stopped ?? []) await scene.client.end()
   await stack?.[Symbol.asyncDispose]()

@@ -37,7 +37,7 @@ beforeAll(async () => {
       restarted.set(point, { atLast: await seen(stack, again, run), log: await logOf(stack, run) })
     }),
   )
-}, 300_000)
+})
 afterAll(async () => {
   await plain?.[Symbol.asyncDispose]()
   await own?.[Symbol.asyncDispose]()

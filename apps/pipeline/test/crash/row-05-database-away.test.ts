@@ -53,7 +53,7 @@ beforeAll(async () => {
   )
   await Promise.all(first.map((worker) => worker[Symbol.asyncDispose]()))
   await gate.shut()
-}, 300_000)
+})
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
 describe('a run whose worker cannot reach the service’s own database', () => {

@@ -86,31 +86,35 @@ describe('a schedule', () => {
     await gate.shut()
   })
 
-  it(`has a run, or a line in one, for every tick while ${kills} schedulers are killed at random (SLUICE_SEED=${seed})`, async () => {
-    const things = await midnightly(stack, 120)
-    const due = new Map(things.map(({ id }) => [id, 0]))
-    const over = new AbortController()
-    let killed = 0
-    const total = () => [...due.values()].reduce((sum, times) => sum + times, 0)
-    const deaths = ['one', 'other'].map(async (name) => {
-      const die = dice(seed).branch(name)
-      while (!over.signal.aborted) {
-        await using victim = await worker({ FAILPOINTS: 'schedule-locked:sleep:20,schedule-started:sleep:20' })
-        await sleep(die.between(0, 3_000))
-        victim.signal('SIGKILL')
-        await victim.ended
-        killed += 1
-      }
-    })
-    // Both are necessary: on a busy machine few schedulers start, and few ticks become runs.
-    const enough = () => killed >= kills && total() >= things.length * 3
-    for (; !enough(); await sleep(200)) for (const id of await comeDue(stack, things)) due.set(id, due.get(id)! + 1)
-    over.abort()
-    await Promise.all(deaths)
-    await using _last = await worker()
-    await until(async () => (await waiting(stack, things)) === 0)
-    const wrong = (await outcomes(stack, things)).filter(({ id, runs, left_out }) => runs + left_out !== due.get(id))
-    expect({ seed, wrong }).toEqual({ seed, wrong: [] })
-    expect(await withoutJob(stack, things)).toBe(0)
-  }, 300_000 + kills * 10_000)
+  it(
+    `has a run, or a line in one, for every tick while ${kills} schedulers are killed at random (SLUICE_SEED=${seed})`,
+    async () => {
+      const things = await midnightly(stack, 120)
+      const due = new Map(things.map(({ id }) => [id, 0]))
+      const over = new AbortController()
+      let killed = 0
+      const total = () => [...due.values()].reduce((sum, times) => sum + times, 0)
+      const deaths = ['one', 'other'].map(async (name) => {
+        const die = dice(seed).branch(name)
+        while (!over.signal.aborted) {
+          await using victim = await worker({ FAILPOINTS: 'schedule-locked:sleep:20,schedule-started:sleep:20' })
+          await sleep(die.between(0, 3_000))
+          victim.signal('SIGKILL')
+          await victim.ended
+          killed += 1
+        }
+      })
+      // Both are necessary: on a busy machine few schedulers start, and few ticks become runs.
+      const enough = () => killed >= kills && total() >= things.length * 3
+      for (; !enough(); await sleep(200)) for (const id of await comeDue(stack, things)) due.set(id, due.get(id)! + 1)
+      over.abort()
+      await Promise.all(deaths)
+      await using _last = await worker()
+      await until(async () => (await waiting(stack, things)) === 0)
+      const wrong = (await outcomes(stack, things)).filter(({ id, runs, left_out }) => runs + left_out !== due.get(id))
+      expect({ seed, wrong }).toEqual({ seed, wrong: [] })
+      expect(await withoutJob(stack, things)).toBe(0)
+    },
+    300_000 + kills * 10_000,
+  )
 })

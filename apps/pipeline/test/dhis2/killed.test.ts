@@ -62,4 +62,4 @@ it('a push whose worker is killed between its chunks begins again, and ends as i
   expect(after).toMatchObject({ state: 'OK', attempt: 2, rows_written: 35_000, rows_read: 35_000, rows_rejected: 0 })
   expect(after.message).toContain('5,000 imported, 30,000 updated')
   expect(dhis2.stored.size).toBe(35_000)
-}, 180_000)
+})

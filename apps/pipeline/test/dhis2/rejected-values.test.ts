@@ -63,5 +63,5 @@ describe('what DHIS2 says of single values', () => {
     const dhis2 = await start(firstAnswer({ status: 409, body }))
     const { result, rejected } = await pushed(dhis2, { rows: fine(9_000) })
     expect([result.rejected, rejected.length]).toEqual([9_000, 20_000])
-  }, 10_000)
+  })
 })

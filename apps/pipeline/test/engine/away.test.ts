@@ -23,4 +23,4 @@ it('a run waits for a warehouse that is away, and uses up no try by that', async
   }
   await using _back = await spawnWorker(stack.environment)
   expect(await finished(stack, run)).toMatchObject({ state: 'OK', attempt: 2, rows_written: 1, error_code: null })
-}, 300_000)
+})

@@ -58,5 +58,5 @@ describeBeside('couchdb', 'a feed of changes of somebody else', (couchdb) => {
     expect(rows.find((row) => row['_id'] === 'person-0')).toMatchObject({ name: 'Renamed' })
     await open.load('FULL', open.never, changes)
     expect(await rowsOf(`${target}__contact_person`)).toHaveLength(1_500)
-  }, 240_000)
+  })
 })

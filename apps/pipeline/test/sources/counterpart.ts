@@ -37,7 +37,7 @@ export function describeBeside(
         counterpart.url = `http://127.0.0.1:${line}`
         break
       }
-    }, 120_000)
+    })
     afterAll(() => stop())
     tests(counterpart)
   })

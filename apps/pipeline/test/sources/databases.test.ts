@@ -19,7 +19,7 @@ describe.each(databasesHere)('$name, as every source', ({ missing, start, type, 
     if (missing) return
     database = await start()
     rig = await openRig(scratch)
-  }, 300_000)
+  })
   beforeEach(async () => {
     if (missing) return
     table = word('people_')

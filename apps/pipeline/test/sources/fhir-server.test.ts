@@ -142,5 +142,5 @@ describeBeside('fhir', 'FHIR, a server of somebody else', (server) => {
     await put({ resourceType: 'Patient', name: [{ family: 'New' }] })
     await open.load('INCREMENTAL', open.never, { settings, secrets: {} })
     expect(await rowsOf(`${open.target}__patient`)).toHaveLength(451)
-  }, 240_000)
+  })
 })

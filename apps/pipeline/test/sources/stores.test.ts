@@ -30,7 +30,7 @@ for (const { name, missing, start, expired } of kindsOfStores)
       store = await start()
       proxy = await troubledProxy(store.endpoint, (url, range) => trouble(url, range))
       rig = await openRig(scratch)
-    }, 300_000)
+    })
     beforeEach(() => {
       trouble = () => undefined
       proxy.asked.length = 0

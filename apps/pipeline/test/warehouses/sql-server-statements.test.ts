@@ -139,7 +139,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
       }
     await warehouse.sweepStaging(async () => new Set())
     expect(published()).toEqual(['health.cases', 'health.cut'])
-  }, 240_000)
+  })
 
   const sweep = async () => {
     await warehouse.sweepStaging(async () => new Set())

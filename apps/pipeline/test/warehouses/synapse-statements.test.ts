@@ -180,7 +180,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     await sweep().finally(() => clock.mockRestore())
     expect(tables()).toEqual(['health.cases', 'health.cut'])
     expect(pool.memory.ledger.has('decisions')).toBe(false)
-  }, 120_000)
+  })
 
   it.each(['first', 'second'])(
     'cut off at the %s rename are settled by whoever looks, and a late rename of the dead changes nothing',

@@ -49,7 +49,17 @@ export async function killAtRandom({ kills, seed, workers = 6, tell }: Wish): Pr
   await using stack = await startStack({ heartbeatSeconds: 10 })
   await using _watch = await watchOver(stack)
   const targets = await makeTargets(stack, all)
-  const game: Game = { stack, targets, seats: new Map(), wrong: [], kills: 0, places: {}, missed: {}, draining: false, over: false }
+  const game: Game = {
+    stack,
+    targets,
+    seats: new Map(),
+    wrong: [],
+    kills: 0,
+    places: {},
+    missed: {},
+    draining: false,
+    over: false,
+  }
   try {
     for (const client of new Set(targets.map(({ pipeline }) => pipeline.client))) {
       await stack.warehouses.open(client)

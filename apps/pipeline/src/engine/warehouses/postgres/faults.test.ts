@@ -61,7 +61,6 @@ describe('a warehouse in trouble', () => {
       const retried = await loadAll(scratch.warehouse, { table, columns: two, run, attempt: 2 }, numbered(4))
       expect([retried.attempt, await count()]).toEqual([2, 4])
     },
-    20_000,
   )
 
   it('stops when a load is aborted, however much the source still has', async () => {

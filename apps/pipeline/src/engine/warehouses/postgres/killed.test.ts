@@ -94,6 +94,5 @@ describe('a worker that is killed between any two steps', () => {
       // Some died after their publication was there; otherwise this test would not have gone far enough.
       expect(published).toBeGreaterThan(2)
     },
-    120_000,
   )
 })

@@ -41,7 +41,7 @@ describe('merging increments beside others', () => {
     await scratch.superuser.query('drop function sluice.dawdle() cascade')
     await publish(numbered(3, 'new'), { run, attempt: 2 })
     expect(await rowsOf()).toEqual([...numbered(3, 'new')])
-  }, 20_000)
+  })
 
   it('hears an abort that comes once the swap has begun when it is over', async () => {
     await publish(numbered(3, 'old'))
@@ -90,7 +90,7 @@ describe('merging increments beside others', () => {
     await Promise.all(readers)
     expect([...seen].filter((one) => !expected.includes(one))).toEqual([])
     expect(await leftovers(scratch.superuser)).toEqual([])
-  }, 30_000)
+  })
 
   it('lets increments into one table one after the other', async () => {
     await publish(numbered(10, 'old'))

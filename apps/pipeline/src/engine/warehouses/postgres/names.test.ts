@@ -104,7 +104,7 @@ describe('names', () => {
       await warehouse.dropTable(name, name)
       await warehouse.dropSchema(name)
     }
-  }, 30_000)
+  })
 
   it('holds against random bytes', async () => {
     const { warehouse, superuser } = scratch

@@ -55,7 +55,7 @@ describe('readers that are older than a load', () => {
       message: expect.stringContaining('A reader has been'),
     })
     expect(await countBy(reader)).toBe(3)
-  }, 20_000)
+  })
 
   it('are not waited for when they hold no snapshot, or began after the rows were written', async () => {
     await using idle = await connectedAs(scratch.access, 'read')

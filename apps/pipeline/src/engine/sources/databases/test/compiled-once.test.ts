@@ -33,4 +33,4 @@ it('keeps what a thread compiled for the next one, where the process keeps what 
   } finally {
     await rm(folder, { recursive: true })
   }
-}, 30_000)
+})

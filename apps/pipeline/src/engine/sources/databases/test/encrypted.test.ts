@@ -24,7 +24,7 @@ describeUnless(missing)('an encrypted connection', () => {
     mariadb = await startMariadb(certificate)
     await mariadb.admin.query(`create database shop; create user reader identified by 'reads-only' require ssl`)
     front = await encryptedFront()
-  }, 300_000)
+  })
   afterAll(async () => {
     front?.close()
     await target?.query(`drop table if exists ${table}`)

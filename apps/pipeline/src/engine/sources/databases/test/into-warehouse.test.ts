@@ -23,7 +23,7 @@ describe('a database loaded into a warehouse', () => {
       create table places as select 1 as id`)
     scratch = await scratchWarehouse()
     await scratch.warehouse.ensureSchema('health')
-  }, 300_000)
+  })
   afterAll(async () => {
     await scratch?.[Symbol.asyncDispose]()
     await source?.end()

@@ -22,7 +22,7 @@ describeUnless(missing)('MariaDB as a source', () => {
       create database shop character set utf8mb4; use shop;
       create user reader identified by 'reads-only'; grant select on shop.* to reader;
       create user nobody identified by 'sees-nothing'`)
-  }, 300_000)
+  })
   afterAll(async () => {
     await target?.query(`drop table if exists ${table}`)
     await target?.end()

@@ -180,7 +180,7 @@ describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a so
     await admin.request().batch(`create database [${database}]`)
     await admin.request().batch(`create login [${login}] with password = '${password}'`)
     await run(`create user [${login}] for login [${login}]`)
-  }, 120_000)
+  })
   afterAll(async () => {
     await admin?.request().batch('use master')
     await admin
@@ -192,7 +192,7 @@ describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a so
       .batch(`drop login [${login}]`)
       .catch(() => {})
     await admin?.close()
-  }, 120_000)
+  })
 
   it('keeps every type', async () => {
     await run(`create table every_type (

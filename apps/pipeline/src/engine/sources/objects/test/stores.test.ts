@@ -29,7 +29,7 @@ for (const { name, missing, start, refused, expired, type } of kindsOfStores)
     beforeAll(async () => {
       store = await start()
       loading = await openLoading()
-    }, 300_000)
+    })
     afterAll(async () => {
       await loading?.[Symbol.asyncDispose]()
       await store?.[Symbol.asyncDispose]()
