@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineOperations, type Signature } from '@sluice/contracts'
+import { drawCount } from '@sluice/testing/draw-count'
 import { sql } from 'kysely'
 import type { Person } from '../identity.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
@@ -20,6 +21,9 @@ function numbers(seed: number) {
 const random = numbers(20_261_121)
 const oneOf = <T>(from: readonly T[]): T => from[random(from.length)]!
 const some = <T>(from: readonly T[]): T[] => from.filter(() => random(3) === 0)
+
+/** Objects of each kind. */
+const drawn = drawCount({ short: 6, long: 40 })
 
 type Access = 'READ' | 'READ_WRITE'
 interface Grants {
@@ -116,7 +120,7 @@ it('everything that people share is among these: by the contracts, and by the co
 describe.each(sharedResources)('%s with random grants', (noun, _manage, bodyOf) => {
   const things: Thing[] = []
   beforeAll(async () => {
-    for (let more = 0; more < 15; more += 1) {
+    for (let more = 0; more < drawn; more += 1) {
       const { asking, id: owner } = oneOf(people)
       const granted = randomGrants()
       const { body } = await asking

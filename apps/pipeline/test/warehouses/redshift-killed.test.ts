@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import { openDialectWarehouse } from '../../src/engine/warehouses/dialects/open-warehouse.ts'
 import type { ClientAccess } from '../../src/engine/warehouses/redshift/access.ts'
 import { bucketOf } from '../../src/engine/warehouses/redshift/bucket.ts'
@@ -19,8 +20,8 @@ const oldRows = [
   [2, 'old'],
 ]
 const newRows = [['5000000000', 'new']]
-/** Every so many statements of the fifty or so are cut; the seed says where that begins. */
-const stride = 8
+/** How many of the fifty statements or so lose their connection; the seed decides which. */
+const cutStatements = drawCount({ short: 6, long: 100 })
 const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 const missing =
   redshiftMissing ?? (process.env['REDSHIFT_TEST_URL'] ? 'connections are cut at the stand-in only' : undefined)
@@ -84,6 +85,7 @@ describe('a publication in Redshift that is cut off', () => {
     await publishWith({ statement: 1, heard: false })
     // The last is the commit, whose answer is what a worker waits for.
     const cuts = new Set([statements - 1, statements])
+    const stride = Math.ceil(statements / cutStatements)
     for (let statement = 1 + (Number.parseInt(seed, 16) % stride); statement < statements; statement += stride)
       cuts.add(statement)
     for (const statement of cuts) await publishWith({ statement, heard: true })

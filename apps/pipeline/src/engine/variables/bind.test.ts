@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '../../../test/scratch-warehouse.ts'
@@ -63,7 +64,7 @@ describe('variables in SQL', () => {
         const sql = parts.join('')
         expect([...sqlPieces(sql)].map(({ text }) => text).join('')).toBe(sql)
       }),
-      { numRuns: 3_000 },
+      { numRuns: drawCount({ short: 3_000, long: 100_000 }) },
     )
   })
 
@@ -107,7 +108,7 @@ describe('variables in SQL', () => {
           const { rows } = await client.query({ text, values, rowMode: 'array' })
           expect(rows[0]).toEqual(list.map(({ means }) => means))
         }),
-        { numRuns: 500 },
+        { numRuns: drawCount({ short: 200, long: 10_000 }) },
       )
     })
   })

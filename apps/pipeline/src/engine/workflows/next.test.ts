@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import { type ErrorStrategy, nextOf, type RunJob } from './next.ts'
 
@@ -143,7 +144,7 @@ describe('a workflow', () => {
             : 'OK'
         expect(end).toBe(expected)
       }),
-      { numRuns: 1_000 },
+      { numRuns: drawCount({ short: 300, long: 20_000 }) },
     )
   })
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { runTriggers } from '@sluice/contracts'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import { expressionOf } from '../expression.ts'
 import { nextRun } from '../next-run.ts'
@@ -196,7 +197,7 @@ describe('a client that moves to another zone', () => {
         expect(run! - now).toBeGreaterThan(-30 * minute)
       }),
       // In Tallinn that hour comes for the second time.
-      { numRuns: 100, examples: [['Europe/Kaliningrad', 'Europe/Tallinn', at('2026-10-25T01:00Z')]] },
+      { numRuns: drawCount({ short: 40, long: 2_000 }), examples: [['Europe/Kaliningrad', 'Europe/Tallinn', at('2026-10-25T01:00Z')]] },
     )
   })
 })

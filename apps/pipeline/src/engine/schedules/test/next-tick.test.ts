@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import { CronProblem, parseCron } from '../cron.ts'
 import { nextTick } from '../next-tick.ts'
@@ -61,7 +62,7 @@ describe('a tick', () => {
         if (expected === undefined) expect(found).toBeGreaterThan(moment + 60 * 3_600_000)
         else expect(new Date(found)).toEqual(new Date(expected))
       }),
-      { numRuns: 150 },
+      { numRuns: drawCount({ short: 40, long: 2_000 }) },
     )
   })
 
@@ -76,7 +77,7 @@ describe('a tick', () => {
         expect(first % minute).toBe(0)
         expect(wallAt(zone, first) % minute).toBe(0)
       }),
-      { numRuns: 300 },
+      { numRuns: drawCount({ short: 300, long: 5_000 }) },
     )
   })
 })
@@ -121,7 +122,7 @@ describe('an expression', () => {
           expect(error.message).toMatch(/^\S.*\.$/s)
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: drawCount({ short: 2_000, long: 100_000 }) },
     )
   })
 })

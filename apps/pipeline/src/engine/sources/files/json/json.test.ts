@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import { makeZip } from '../test/make-zip.ts'
 import { uploadFolder } from '../test/open-bytes.ts'
@@ -133,7 +134,7 @@ describe('the values', () => {
           rows.map((one) => [String(one.id), asCell(one.value), JSON.stringify(one.nested)].map(normalised)),
         )
       }),
-      { numRuns: 25 },
+      { numRuns: drawCount({ short: 12, long: 500 }) },
     )
   })
 })

@@ -2,6 +2,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import { SpoolWriter } from './spool-writer.ts'
 
@@ -36,7 +37,7 @@ describe('a spool', () => {
         const whole = Buffer.concat(expected)
         expect([readFileSync(path).equals(whole), writer.size]).toEqual([true, whole.length])
       }),
-      { numRuns: 200 },
+      { numRuns: drawCount({ short: 40, long: 2_000 }) },
     )
   })
 })
