@@ -36,7 +36,7 @@ const stop = async (run: Start): Promise<number | null> => {
 }
 const pidAt = async (port: string): Promise<number> => Number(await (await fetch(`http://127.0.0.1:${port}/`)).text())
 const comesTrue = async (ask: () => boolean | Promise<boolean>): Promise<boolean> => {
-  for (const end = Date.now() + 15_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
+  for (const end = Date.now() + 120_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
     if (await ask()) return true
   }
   return false

@@ -84,7 +84,7 @@ export const startStandIns = (folder: string, env: NodeJS.ProcessEnv, ...args: s
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
   const until = async (text: string): Promise<void> => {
     for (
-      const end = Date.now() + 20_000;
+      const end = Date.now() + 120_000;
       !said.includes(text);
       await new Promise((resolve) => setTimeout(resolve, 20))
     ) {

@@ -42,7 +42,7 @@ function start(command: string, more: NodeJS.ProcessEnv = {}): { child: ChildPro
 const run = (command: string, more?: NodeJS.ProcessEnv) => start(command, more).ended
 
 async function ready(): Promise<void> {
-  const until = Date.now() + 20_000
+  const until = Date.now() + 120_000
   for (;;) {
     const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined)
     if (answer?.ok) return

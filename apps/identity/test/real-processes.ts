@@ -116,7 +116,7 @@ async function ended({ code, output }: Program): Promise<void> {
 async function ready({ code, output }: Program, url: string): Promise<void> {
   let over = false
   void code.then(() => (over = true))
-  for (const until = Date.now() + 60_000; ; await sleep(50)) {
+  for (const until = Date.now() + 120_000; ; await sleep(50)) {
     const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
     await answer?.body?.cancel()
     if (answer?.ok) return

@@ -75,7 +75,7 @@ export async function joinIdentity() {
 }
 
 async function answers(url: string, log: string): Promise<void> {
-  for (const until = Date.now() + 60_000; ; await sleep(50)) {
+  for (const until = Date.now() + 120_000; ; await sleep(50)) {
     const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
     await answer?.body?.cancel()
     if (answer?.ok) return

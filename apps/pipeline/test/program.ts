@@ -72,7 +72,7 @@ export async function runProgram(file: string, environment: Record<string, strin
 export async function ready({ ended, output }: Program, url: string): Promise<void> {
   let over: unknown
   void ended.then((code) => (over = code))
-  for (const until = Date.now() + 30_000; ; await sleep(50)) {
+  for (const until = Date.now() + 120_000; ; await sleep(50)) {
     const answer = await fetch(`${url}/health/ready`).catch(() => undefined)
     await answer?.body?.cancel()
     if (answer?.ok) return

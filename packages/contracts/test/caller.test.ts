@@ -161,7 +161,7 @@ it('ends with the reason of the caller that gives up', async () => {
 
 it('streams an upload of a size that is known or not', async () => {
   await using server = await scriptedServer(json(200, file))
-  const client = clientOf(server.url, { timeout: 20 })
+  const client = clientOf(server.url, { timeout: 500 })
   const input = { params: { uid }, query: { name: 'a b.csv' } }
 
   expect(
@@ -169,7 +169,7 @@ it('streams an upload of a size that is known or not', async () => {
   ).toEqual(file)
   async function* slowly() {
     yield Buffer.from('c,')
-    await new Promise((resolve) => setTimeout(resolve, 80))
+    await new Promise((resolve) => setTimeout(resolve, 700))
     yield Buffer.from('d')
   }
   await client.upload(dataPipelines.upload, { ...input, body: slowly() })

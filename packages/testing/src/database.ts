@@ -46,7 +46,7 @@ export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): 
   const drop = async (): Promise<void> => {
     if (keep) process.stderr.write(`Kept for as long as the test server runs: ${url}\n`)
     else {
-      await patiently(admin, name)
+      await waitForDisconnects(admin, name)
       await admin.query(`drop database if exists ${name} with (force)`)
     }
     await admin.end()
@@ -54,12 +54,14 @@ export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): 
   return { url, drop, [Symbol.asyncDispose]: drop }
 }
 
-/** A pool that has ended may still be saying goodbye; cut off in that, it fails its test. Half a second is enough for it. */
-const patiently = async (admin: Client, name: string): Promise<void> => {
-  for (let tries = 0; tries < 50; tries += 1) {
+/** Milliseconds. A test that forgets a connection waits as long. */
+const disconnectTimeoutMs = 2_000
+
+/** A pool that is closing its connections fails its test when the server cuts them off. */
+const waitForDisconnects = async (admin: Client, name: string): Promise<void> => {
+  for (const end = Date.now() + disconnectTimeoutMs; Date.now() < end; await sleep(10)) {
     const { rowCount } = await admin.query('select from pg_stat_activity where datname = $1', [name])
     if (!rowCount) return
-    await sleep(10)
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Role, Tokens } from '@sluice/contracts'
 import { clientBody, goodPassword, userBody } from '../app-under-test.ts'
-import { lastOtherwise } from '../last-otherwise.ts'
+import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
 import { codeOf } from '../second-factor.ts'
 
@@ -112,7 +112,7 @@ it.each(Object.entries(reasons))(
 
     // There within ten seconds.
     const there = async () => `${await schemas(accessToken)} ${await schemas(person.apiToken)}`
-    expect(await lastOtherwise(there, `401 ${tokenStatus}`, since)).toBeLessThan(10_000)
+    expect(await lastOtherAnswerMs(there, `401 ${tokenStatus}`, since)).toBeLessThan(10_000)
     expect([await schemas(staying.tokens.accessToken), await schemas(staying.apiToken)]).toEqual([200, 200])
   },
 )

@@ -135,7 +135,7 @@ function configuration(folder: string, base: string, { redirectUri, issuer = bas
 }
 
 async function ready(base: string, log: string): Promise<void> {
-  const until = Date.now() + 40_000
+  const until = Date.now() + 120_000
   for (;;) {
     const answer = await fetch(`${base}/.well-known/openid-configuration`).catch(() => undefined)
     if (answer?.ok) return

@@ -101,7 +101,7 @@ ${settings(application)}
     const answer = await fetch(`http://127.0.0.1:${application.port}/`).catch(() => undefined)
     await answer?.body?.cancel()
     if (answer) break
-    if (child.exitCode !== null || tries > 200) throw new Error(`Apache did not start: ${output}${await readLog()}`)
+    if (child.exitCode !== null || tries > 2_400) throw new Error(`Apache did not start: ${output}${await readLog()}`)
     await sleep(50)
   }
   return {

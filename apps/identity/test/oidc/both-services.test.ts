@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application.ts'
-import { lastOtherwise } from '../last-otherwise.ts'
+import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
 import { Browser } from './browser.ts'
 
@@ -37,7 +37,7 @@ it('an application calls the pipeline for itself, as far as its roles go, and un
   expect(await views(access_token)).toBe(403)
   expect((await ask(identity, 'DELETE', `/sso-client-configs/${made.body.id}`, { token: admin })).status).toBe(204)
   const since = Date.now()
-  expect(await lastOtherwise(() => pipelines(access_token), 401, since)).toBeLessThan(10_000)
+  expect(await lastOtherAnswerMs(() => pipelines(access_token), 401, since)).toBeLessThan(10_000)
 })
 
 it('an application calls the pipeline for its user, with no more than it asked for', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { SsoClientConfig, SsoClientConfigBody } from '@sluice/contracts'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application.ts'
-import { lastOtherwise } from '../last-otherwise.ts'
+import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
 import { Browser } from './browser.ts'
 
@@ -89,7 +89,7 @@ it.each(Object.entries(reasons))(
     expect([200, 204]).toContain((await bite(one)).status)
     const since = Date.now()
     expect(await here(one.token)).toBe(status)
-    expect(await lastOtherwise(() => there(one.token), status, since)).toBeLessThan(10_000)
+    expect(await lastOtherAnswerMs(() => there(one.token), status, since)).toBeLessThan(10_000)
     expect([await here(staying.token), await there(staying.token)]).toEqual([200, 200])
     // Their own sign-in is not touched by it.
     expect([await here(admin), await there(admin)]).toEqual([200, 200])

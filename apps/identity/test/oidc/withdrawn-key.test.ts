@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { publishedKeys, tokenVerifier } from '@sluice/http'
 import { goodPassword } from '../app-under-test.ts'
-import { lastOtherwise } from '../last-otherwise.ts'
+import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation
@@ -29,6 +29,6 @@ it('what a withdrawn key signed is refused by other services soon, and by all wi
       () => 200,
       (problem: { status: number }) => problem.status,
     )
-  await lastOtherwise(quickly, 401, since)
-  expect(await lastOtherwise(pipelines, 401, since)).toBeLessThan(70_000)
+  await lastOtherAnswerMs(quickly, 401, since)
+  expect(await lastOtherAnswerMs(pipelines, 401, since)).toBeLessThan(70_000)
 })

@@ -18,7 +18,7 @@ const run = async (id: string) => {
     const { body: runs } = await scene.owner.get(`/views/${id}/runs`).expect(200)
     return runs.find(({ taskId, finished }: any) => taskId === body.data.taskId && finished)
   }
-  return until(ended, { within: 60_000 })
+  return until(ended)
 }
 
 describe('a run of a view', () => {

@@ -42,7 +42,7 @@ async function keep(name: string) {
     await superuser.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [from])
     const gone = async () =>
       (await superuser.query('select from pg_stat_activity where datname = $1', [from])).rowCount === 0
-    await until(gone, { within: 20_000 })
+    await until(gone)
     await superuser.query(`create database ${to} template ${from} strategy file_copy`)
     await superuser.query(`alter database ${from} allow_connections true`)
   }

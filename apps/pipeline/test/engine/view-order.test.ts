@@ -111,13 +111,10 @@ describe('a materialised view that is due', () => {
     const last = await view([input.name], true, `select a from ${input.name}`)
     const [first, second] = [await run(last), await run(input)]
     await using _worker = await spawnWorker(stack.environment)
-    const [late, early] = await until(
-      async () => {
-        const states = await Promise.all([first, second].map((one) => stack.state(one)))
-        return states.every(({ finished_at }) => finished_at) && states
-      },
-      { within: 60_000 },
-    )
+    const [late, early] = await until(async () => {
+      const states = await Promise.all([first, second].map((one) => stack.state(one)))
+      return states.every(({ finished_at }) => finished_at) && states
+    })
     expect([late!.state, early!.state, late!.attempt]).toEqual(['OK', 'OK', 1])
     expect(late!.started_at!.getTime()).toBeGreaterThanOrEqual(early!.finished_at!.getTime())
     const warehouse = await stack.warehouses.open(pipeline.client)

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
+import { until } from '../../../../test/engine/worker-process.ts'
 import { dyingAt } from '../../../../test/dying-client.ts'
 import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, never, stage } from '../../../../test/rows.ts'
@@ -13,16 +13,14 @@ const keyed = (id: string) =>
 describe('a worker that is killed between any two steps', () => {
   const scratch = scratchWarehouseForAll()
 
-  const gone = async () => {
-    for (let tries = 0; tries < 100; tries += 1) {
+  const gone = () =>
+    until(async () => {
       const { rowCount } = await scratch.superuser.query(
         `select from pg_stat_activity where usename = $1 and state <> 'idle'`,
         [scratch.access.load.user],
       )
-      if (rowCount === 0) return
-      await sleep(10)
-    }
-  }
+      return rowCount === 0
+    })
 
   const cases = [
     { what: 'replacing', mode: 'REPLACE', type: 'INTEGER', rows: ['2 B', '3 C'] },

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
+import { until } from '../../../../test/engine/worker-process.ts'
 import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, loadAll, never, numbered } from '../../../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
@@ -133,8 +133,7 @@ describe('a PostgreSQL warehouse', () => {
     const connections = async () =>
       (await scratch.superuser.query('select from pg_stat_activity where usename = $1', [scratch.access.read.user]))
         .rowCount
-    for (let tries = 0; tries < 40 && (await connections()); tries += 1) await sleep(50)
-    expect(await connections()).toBe(0)
+    await until(async () => (await connections()) === 0)
   })
 
   it('says which column does not fit, by its label', async () => {

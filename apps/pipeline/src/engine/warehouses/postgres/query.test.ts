@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { until } from '../../../../test/engine/worker-process.ts'
 import { columns, loadAll, never, numbered } from '../../../../test/rows.ts'
 import { scratchWarehouseForAll } from '../../../../test/scratch-warehouse.ts'
 import type { Rows, UserQuery } from '../warehouse.ts'
@@ -198,8 +198,7 @@ describe('queries that users wrote', () => {
     for await (const page of scratch.warehouse.queryPages({ text, limits: { rows: 250 } }, 100, never))
       limited.push(page)
     expect(limited.map(({ rows }) => rows.length)).toEqual([100, 100, 50])
-    for (let tries = 0; tries < 60 && (await readers()); tries += 1) await sleep(50)
-    expect(await readers()).toBe(0)
+    await until(async () => (await readers()) === 0)
   })
 
   it('names the schemas that are the client’s own', async () => {

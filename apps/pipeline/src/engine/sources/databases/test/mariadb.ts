@@ -79,7 +79,7 @@ async function signIn(port: number, runs: () => boolean): Promise<Connection> {
       admin.on('error', () => {})
       return admin
     } catch (error) {
-      if (!runs() || tries > 200) throw error
+      if (!runs() || tries > 1_200) throw error
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }

@@ -235,6 +235,7 @@ describe('PostgreSQL as a source', () => {
     setTimeout(() => cancel.abort(new Error('cancelled')), 200)
     const started = performance.now()
     await expect(loading(aborted)).rejects.toThrow('cancelled')
-    expect(performance.now() - started).toBeLessThan(2_000)
+    // The query takes a minute.
+    expect(performance.now() - started).toBeLessThan(30_000)
   })
 })

