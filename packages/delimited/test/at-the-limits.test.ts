@@ -89,10 +89,10 @@ describe('memory stays within its bounds', () => {
 describe('types hold for every row', () => {
   const rows = 2_000_000
   const number = (row: number) => 100_000 + ((row * 7919) % 900_000)
+  const plain = Array.from({ length: rows }, (_, row) => `${number(row)},x`)
   /** Two million rows, of which one is odd, at a place that no sample sees. */
   function withOne(odd: string): TextSource {
-    const lines = Array.from({ length: rows }, (_, row) => `${row === 1_234_567 ? odd : number(row)},x`)
-    return textOf(`n,t\n${lines.join('\n')}\n`)
+    return textOf(`n,t\n${plain.with(1_234_567, `${odd},x`).join('\n')}\n`)
   }
 
   it.each([
@@ -119,10 +119,8 @@ describe('types hold for every row', () => {
   })
 
   it('and are told anew where only a sample needed something wider, which was no row', () => {
-    const line = (row: number) => `${number(row)},x`
-    const lines = Array.from({ length: rows }, (_, row) => line(row))
     // A field of many lines, of which each looks like a row to a slice that begins inside it.
-    lines[1_000_000] = `1,"${'text,x\n'.repeat(100_000)}"`
+    const lines = plain.with(1_000_000, `1,"${'text,x\n'.repeat(100_000)}"`)
     const text = textOf(`n,t\n${lines.join('\n')}\n`)
     const reading = new Reading(text, dialectOf(text, ['n', 't']), defaultLimits, machine)
     expect(reading.columns[0]).toEqual({ label: 'n', dataType: 'TEXT' })
