@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from '@jest/globals'
 import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
+import { keepThreadReady } from '../../src/engine/sources/files/csv/csv-in-thread.ts'
 import type { Reading } from '../../src/engine/sources/reading.ts'
 import type { RejectedRow, Report } from '../../src/engine/sources/source.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
@@ -18,6 +19,8 @@ export const never = new AbortController().signal
 export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, 'warehouse' | 'superuser'>) {
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-rig-'))
   const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty })
+  // As in a worker.
+  const threads = keepThreadReady()
   const said: string[] = []
   const rejected: RejectedRow[] = []
   const report: Report = {
@@ -101,7 +104,10 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
         for (const spelling of spellings) expect(said.join('\n')).not.toContain(spelling)
       }
     },
-    [Symbol.asyncDispose]: () => rm(filesDirectory, { recursive: true, force: true }),
+    async [Symbol.asyncDispose]() {
+      threads[Symbol.dispose]()
+      await rm(filesDirectory, { recursive: true, force: true })
+    },
   }
   return rig
 }

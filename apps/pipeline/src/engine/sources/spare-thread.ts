@@ -1,9 +1,9 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 
 export interface SpareThread {
-  /** From now on there is one. It keeps no process alive. */
-  keep(): void
-  /** Whether `keep` was asked for. */
+  /** Keeps a thread ready until every holder has disposed of what this returns. The thread keeps no process alive. */
+  keep(): Disposable
+  /** Whether somebody keeps a thread ready. */
   readonly kept: boolean
   take(): Worker | undefined
   /** Takes back one that is through with its job. */
@@ -21,12 +21,12 @@ let readers = 0
 
 /** A thread that waits for the next job: with everything loaded, and once it has had one, with its code compiled for what it does most. */
 export function spareThread(program: URL, name: string, resourceLimits: ResourceLimits): SpareThread {
-  let kept = false
+  let holders = 0
   let spare: Worker | undefined
   let out = 0
 
   const make = () => {
-    if (kept && !spare && out === 0 && readers === 0) put(new Worker(program, { name, resourceLimits }))
+    if (holders > 0 && !spare && out === 0 && readers === 0) put(new Worker(program, { name, resourceLimits }))
   }
   const leave = () => {
     void spare?.terminate()
@@ -36,7 +36,7 @@ export function spareThread(program: URL, name: string, resourceLimits: Resource
 
   /** One is enough: what is read at the same time takes its time anyway. */
   function put(worker: Worker): void {
-    if (spare || readers > 0) return void worker.terminate()
+    if (spare || readers > 0 || holders === 0) return void worker.terminate()
     spare = worker
     worker.unref()
     // One that is gone is not missed: the next job gets a thread of its own, and says what is wrong.
@@ -48,11 +48,20 @@ export function spareThread(program: URL, name: string, resourceLimits: Resource
 
   return {
     keep() {
-      kept = true
+      holders += 1
       make()
+      let held = true
+      return {
+        [Symbol.dispose]() {
+          if (!held) return
+          held = false
+          holders -= 1
+          if (holders === 0) leave()
+        },
+      }
     },
     get kept() {
-      return kept
+      return holders > 0
     },
     take() {
       const taken = spare

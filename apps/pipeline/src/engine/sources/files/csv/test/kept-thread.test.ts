@@ -46,13 +46,13 @@ describe('a thread that is kept for the next file', () => {
     const alone = new Map<string, unknown>()
     for (const name of names) alone.set(name, await read(name))
     const before = await nextThreadId()
-    keepThreadReady()
+    using _kept = keepThreadReady()
     for (const name of [...names, ...names.toReversed(), ...names]) expect(await read(name)).toEqual(alone.get(name))
     expect((await nextThreadId()) - before).toBe(2)
   })
 
   it('is no more while somebody reads who needs much memory, and there again afterwards', async () => {
-    keepThreadReady()
+    using _kept = keepThreadReady()
     await read('commas')
     const reading = Promise.withResolvers<void>()
     const before = await nextThreadId()
@@ -69,7 +69,7 @@ describe('a thread that is kept for the next file', () => {
 
   it('holds no file open that it has read', async () => {
     if (process.platform !== 'linux') return
-    keepThreadReady()
+    using _kept = keepThreadReady()
     const path = folder.write('a,b\n1,2\n')
     await readThroughThread({ path })
     const open = readdirSync('/proc/self/fd').map((fd) => {
@@ -83,7 +83,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is ended where its file was given up in the middle, and the next file is read all the same', async () => {
-    keepThreadReady()
+    using _kept = keepThreadReady()
     const path = folder.write(`n,name\n${many}`)
     const given = new AbortController()
     const reading = (async () => {
@@ -95,7 +95,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is not doubled by the one for a thread that was lost, where a file takes longer than that', async () => {
-    keepThreadReady()
+    using _kept = keepThreadReady()
     await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
     const before = await nextThreadId()
     for await (const feed of readCsv({ path: folder.write('a\n1\n'), fileName: 'x.csv' }, nobody, never, defaultLimits))
@@ -104,8 +104,17 @@ describe('a thread that is kept for the next file', () => {
     expect((await nextThreadId()) - before).toBeLessThanOrEqual(2)
   })
 
+  it('is ended when nobody keeps it any more', async () => {
+    const kept = keepThreadReady()
+    await read('commas')
+    kept[Symbol.dispose]()
+    const before = await nextThreadId()
+    await read('commas')
+    expect((await nextThreadId()) - before).toBe(2)
+  })
+
   it('is ended by a file that cannot be read, and says why', async () => {
-    keepThreadReady()
+    using _kept = keepThreadReady()
     await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
     expect((await readThroughThread({ path: folder.write('a\n1\n') })).rows).toHaveLength(1)
   })
