@@ -197,7 +197,10 @@ describe('a client that moves to another zone', () => {
         expect(run! - now).toBeGreaterThan(-30 * minute)
       }),
       // In Tallinn that hour comes for the second time.
-      { numRuns: drawCount({ short: 40, long: 2_000 }), examples: [['Europe/Kaliningrad', 'Europe/Tallinn', at('2026-10-25T01:00Z')]] },
+      {
+        numRuns: drawCount({ short: 40, long: 2_000 }),
+        examples: [['Europe/Kaliningrad', 'Europe/Tallinn', at('2026-10-25T01:00Z')]],
+      },
     )
   })
 })
