@@ -52,8 +52,9 @@ const turboTypes = (packages: readonly string[]): Promise<Outcome> =>
     ...packages.map((name) => `--filter=${name}`),
   )
 
+/** With one checker: several check what they share each for itself, and the other checks use the other cores. */
 const tsc = (project: string): Promise<Outcome> =>
-  command('tsc', '-p', project, ...(pc.isColorSupported ? ['--pretty'] : []))
+  command('tsc', '-p', project, '--checkers', '1', ...(pc.isColorSupported ? ['--pretty'] : []))
 
 /** All packages in one program: a package that others import is read and checked once. */
 const types = (parts: readonly Part[]): Promise<Outcome> => {
