@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +33,7 @@ const test = async (): Promise<void> => {
   {
     await using postgres = await throwAwayPostgres()
     await using testRun = await startTestRun()
-    passed = await run('jest', jestArguments(long ? [...longSuites, ...args] : args, workspaces()), {
+    passed = await run('jest', jestArguments(long ? [...filesThatDraw(), ...args] : args, workspaces()), {
       ...process.env,
       ...testRun.environment,
       TEST_DATABASE_URL: postgres.url('postgres'),
@@ -58,8 +59,11 @@ const test = async (): Promise<void> => {
 /** `npm run test:durations` and `npm run test:long` are this command with these options. */
 const ownOptions = ['--write-durations', '--long']
 
-/** The suites that draw cases at random: small in every run, large with --long. */
-const longSuites = ['random-kills', 'workflow-kills', 'against-slow-reader', 'fuzz', 'into-postgres', 'bad-input']
+/** The test files that draw cases at random: few in every run, many with --long (packages/testing/src/draw-count.ts). */
+const filesThatDraw = (): string[] =>
+  globSync(['apps/**/*.test.ts', 'packages/**/*.test.ts'], { cwd: root, exclude: ['**/node_modules'] }).filter((file) =>
+    readFileSync(join(root, file), 'utf8').includes('drawCount('),
+  )
 
 let interrupted = false
 

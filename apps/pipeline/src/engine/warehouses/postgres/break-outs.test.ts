@@ -43,7 +43,7 @@ describe('SQL that tries to do more than read', () => {
     (await scratch.superuser.query('select query from pg_stat_activity where usename = $1', [scratch.access.read.user]))
       .rows
   /** Waits until the server has ended the sessions of all readers. */
-  const nobody = () => until(async () => (await readers()).length === 0)
+  const nobody = () => until(async () => (await readers()).length === 0, { within: 30_000 })
   const ask = (text: string, more: Partial<UserQuery> = {}) =>
     scratch.warehouse.query({ text, schemas: ['health'], limits: { seconds: 1 }, ...more })
   const refusal = (text: string, more?: Partial<UserQuery>): Promise<{ code: string; message: string }> =>
