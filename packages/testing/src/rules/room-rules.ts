@@ -57,6 +57,7 @@ const rooms: Record<string, string[]> = {
   // What follows from the end of a run is said by the rooms that it follows in.
   'apps/pipeline/src/engine/runs': ['apps/pipeline/src'].concat(
     ['queue', 'alerts', 'workflows'].map((room) => `apps/pipeline/src/engine/${room}`),
+    'apps/pipeline/src/files',
   ),
   'apps/pipeline/src/engine/alerts': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],
   'apps/pipeline/src/engine/schedules': ['apps/pipeline/src'].concat(

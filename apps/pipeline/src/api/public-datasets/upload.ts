@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PublicDataset, PublicDatasetFileQuery } from '@sluice/contracts'
 import { problems, type Answer, type Input } from '@sluice/http'
-import { removeReplaced } from '../../files/remove-replaced.ts'
+import { removeReplaced } from '../../engine/runs/remove-replaced.ts'
 import { receiveInShare } from '../receive-in-share.ts'
 import { demandFile } from '../data-pipelines/upload.ts'
 import type { PipelineContext } from '../operation.ts'

@@ -2,7 +2,7 @@ import { opendir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../../database.ts'
-import { neededFiles } from '../../../files/needed-files.ts'
+import { neededFiles } from '../../runs/needed-files.ts'
 import { uploadsDirectory } from '../../../files/upload-path.ts'
 import type { Duty } from '../janitor.ts'
 

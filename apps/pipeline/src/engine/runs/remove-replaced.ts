@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises'
 import type { Kysely } from 'kysely'
-import type { DB } from '../database.ts'
+import type { DB } from '../../database.ts'
 import { neededFiles } from './needed-files.ts'
-import { uploadPath } from './upload-path.ts'
+import { uploadPath } from '../../files/upload-path.ts'
 
 /**
  * Removes files that others have replaced, once their rows are gone: not those that a run under way reads, or that a client keeps. What

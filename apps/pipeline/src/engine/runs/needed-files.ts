@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
-import type { DB } from '../database.ts'
-import { keptDays } from '../engine/runs/runs-to-keep.ts'
-import { underWay } from '../engine/runs/states.ts'
+import type { DB } from '../../database.ts'
+import { keptDays } from './runs-to-keep.ts'
+import { underWay } from './states.ts'
 
 /** Those of the uploaded files that somebody needs: pipelines, runs under way, and clients that keep what their runs read. */
 export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlySet<string>> {
