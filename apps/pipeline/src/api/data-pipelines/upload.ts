@@ -4,6 +4,7 @@ import { systems, type PipelineType, type UploadedFile, type UploadQuery } from 
 import { problems, type Input } from '@sluice/http'
 import { receiveFile } from '../../files/receive-file.ts'
 import type { PipelineContext } from '../operation.ts'
+import { compareUpload } from './compare-upload.ts'
 import { presentFile } from './present.ts'
 import { dataPipelines } from './records.ts'
 import { kindOf } from './types/registry.ts'
@@ -14,7 +15,8 @@ export async function uploadFile(
 ): Promise<UploadedFile> {
   const { db, caller, params, query, request, files, write } = input
   // Refused now what would be refused once the body is here: it may be gigabytes.
-  const { id, type } = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
+  const pipeline = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
+  const { id, type } = pipeline
   const { upload } = kindOf(type)
   if (!upload)
     throw problems.refused(
@@ -37,7 +39,8 @@ export async function uploadFile(
         .returningAll()
         .executeTakeFirstOrThrow()
     })
-    return presentFile(file, caller.username)
+    const mismatch = await compareUpload(input, pipeline, file)
+    return { ...presentFile(file, caller.username), ...(mismatch && { mismatch }) }
   } catch (error) {
     await discard()
     throw error

@@ -1,3 +1,4 @@
+import type { DataType } from '@sluice/contracts'
 import type { SourceSecrets } from '../../source-secrets.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import type { Feed, Report } from './source.ts'
@@ -14,10 +15,19 @@ export interface Reading {
   table?: string
   /** What the last reading kept with its rows: `cursor` of the pipeline's own feed. */
   cursor?: unknown
+  /** What the last load of the table left; absent where that is to count no more. */
+  remembered?: RememberedFeed
   /** Of a look-up: what is to be in the name, for sources that can search. What is answered is searched in any case. */
   query?: string | undefined
   /** Of a look-up: the project, or whatever it is that has what is looked up. The settings may say it instead. */
   within?: string | undefined
+}
+
+/** What the last load fed, as far as a source cares. Structurally what a warehouse keeps, so neither room imports the other. */
+export interface RememberedFeed {
+  columns: readonly { label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
+  /** `BinaryContent.reading` of that load. */
+  reading?: unknown
 }
 
 /** Something that a source has, to be chosen. Of a table, the code is its schema. */

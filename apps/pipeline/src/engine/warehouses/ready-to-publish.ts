@@ -8,6 +8,8 @@ interface Staged {
   readonly keys: readonly string[]
   /** Whether a transformation has changed what the source gave. */
   readonly transformed: boolean
+  /** Columns that the rows bring, where that is known; else those of the target, or all after a transformation. */
+  readonly brought?: readonly string[] | undefined
 }
 
 interface Demands<Load> {
@@ -40,11 +42,12 @@ export async function demandReady<Load extends Staged & { readonly place: string
 }
 
 /** What a gate is told of a load. */
-export function readyTable({ target, stagingTable, keys, transformed }: Staged, merging: boolean): ReadyTable {
+export function readyTable({ target, stagingTable, keys, transformed, brought }: Staged, merging: boolean): ReadyTable {
   const { schema, table, columns } = target
   const ready = { schema, table, staging: stagingTable }
   if (!merging) return ready
-  return { ...ready, merge: { keys, ...(!transformed && { columns: columns.map(({ name }) => name) }) } }
+  const names = brought ?? (transformed ? undefined : columns.map(({ name }) => name))
+  return { ...ready, merge: { keys, ...(names && { columns: names }) } }
 }
 
 export const noKey = (place: string) =>

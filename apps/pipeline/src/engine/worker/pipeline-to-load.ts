@@ -1,3 +1,4 @@
+import type { SchemaChanges } from '@sluice/contracts'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { LostRun } from '../lost-run.ts'
@@ -15,6 +16,7 @@ export interface PipelineToLoad {
   sqlStatements: SqlStatement[]
   schema: string
   table: string
+  schemaChanges: SchemaChanges
   /** The group of checks that the rows have to pass. */
   qualityGroupId: number | null
 }
@@ -30,10 +32,15 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     .selectFrom('data_pipelines as p')
     .innerJoin('schemas as s', 's.id', 'p.schema_id')
     .select(['p.id', 'p.uid', 'p.name', 'p.type', 'p.settings', 'p.source_secrets', 'p.transformation'])
+    .select('p.schema_changes as schemaChanges')
     .select(['p.table_name as table', 's.schema_name as schema', 'p.quality_group_id as qualityGroupId'])
     .where('p.id', '=', id)
     .executeTakeFirst()
   if (!row) throw new LostRun('The pipeline was deleted.')
-  const { transformation, ...pipeline } = row
-  return { ...pipeline, sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [] }
+  const { transformation, schemaChanges, ...pipeline } = row
+  return {
+    ...pipeline,
+    schemaChanges: schemaChanges as SchemaChanges,
+    sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [],
+  }
 }

@@ -44,8 +44,8 @@ export function mergedRows({ staging, columns, keys, brought, live }: Merging): 
 }
 
 /** What an increment brings: the source's columns, unless a transformation filled the others. */
-export const broughtBy = ({ transformed, target }: ClickHouseLoad, staging: Shape): string[] =>
-  transformed ? staging.columns.map(({ name }) => name) : target.columns.map(({ name }) => name)
+export const broughtBy = ({ brought }: ClickHouseLoad, staging: Shape): string[] =>
+  brought ?? staging.columns.map(({ name }) => name)
 
 /**
  * Writes the table as it will be, with the increment in it, beside the one that is read. Answers the load that its rows are,

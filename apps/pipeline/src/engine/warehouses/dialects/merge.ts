@@ -38,8 +38,8 @@ select ${kept.join(', ')} from ${table} as live where not exists (select 1 from 
 }
 
 /** What an increment brings: the source's columns, unless a transformation filled the others. */
-export const broughtBy = ({ transformed, target, columns }: DialectLoad): string[] =>
-  (transformed ? columns : target.columns).map(({ name }) => name)
+export const broughtBy = ({ transformed, columns, fed }: DialectLoad): string[] =>
+  transformed ? columns.map(({ name }) => name) : fed
 
 /** A table beside the one that is read, with the increment in it. */
 export interface Merged extends Place {

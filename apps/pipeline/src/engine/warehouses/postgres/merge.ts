@@ -2,12 +2,13 @@ import { escapeIdentifier, type ClientBase } from 'pg'
 import { type PublishOptions, WarehouseProblem } from '../warehouse.ts'
 import { noKey } from '../ready-to-publish.ts'
 import { withClient } from './access.ts'
-import { evolve } from './evolve.ts'
+import { completeStaging } from './evolve.ts'
 import { lastEntry } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { qualified } from './names.ts'
 import { olderReaders } from './older-readers.ts'
 import { warehouseProblem } from './problems.ts'
+import { planPublication } from './plan-publication.ts'
 import { readShape, type Shape } from './shape.ts'
 
 /** A key compares what is NULL with nothing; a whole scan of both sides at the worst. */
@@ -51,10 +52,10 @@ export function fitsInPlace(load: PostgresLoad, live: Shape, staging: Shape): bo
   )
 }
 
-/** What the source brought. Columns that it does not bring keep what they hold, unless a transformation filled them. */
-function mergedColumns({ transformed, target }: PostgresLoad, staging: Shape) {
-  const fed = new Set(target.columns.map(({ name }) => name))
-  return staging.columns.filter(({ name }) => transformed || fed.has(name))
+/** What the rows bring, by the source or a transformation. Other columns keep what they hold. */
+function mergedColumns({ brought }: PostgresLoad, staging: Shape) {
+  const names = new Set(brought ?? staging.columns.map(({ name }) => name))
+  return staging.columns.filter(({ name }) => names.has(name))
 }
 
 /** Rows of the same key become what came in, where they differ at all; the rest is added. Answers how many were added. */
@@ -88,8 +89,8 @@ async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, st
   const last = await lastEntry(client, partition)
   if (!last) throw changedMeanwhile(load)
   const [old, here] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
-  const { forStaging } = evolve({ table: '', staging: here }, live, staging, [], [])
-  for (const statement of forStaging) await client.query(statement)
+  const { table } = planPublication(load, { live, staging, last, merging: true })
+  for (const statement of completeStaging(here, table)) await client.query(statement)
   const { columns } = (await readShape(client, 'sluice', load.stagingTable))!
   const types = new Map(columns.map(({ name, type }) => [name, type]))
   const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`

@@ -12,6 +12,7 @@ import { mergeModeOf, prepareMerge } from './merge.ts'
 import { outlast } from './older-readers.ts'
 import { unflushed, untilDurable } from './durable.ts'
 import { interruptMaintenance } from './maintenance.ts'
+import { complete } from './complete.ts'
 import { analyzeParent, prepare } from './prepare.ts'
 import { viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
@@ -44,6 +45,7 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
   if (!first) throw new Error('Nothing to publish.')
   const loads = publishing.loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
   for (const load of loads) {
+    await complete(pools, load, mergeModeOf(load, options) === 'MERGE', signal)
     if (mergeModeOf(load, options) === 'MERGE') await prepareMerge(pools, load, signal)
     await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
   }
@@ -116,7 +118,7 @@ async function tidy(pools: Pools, { oldPartition, load }: Swap): Promise<void> {
   await Promise.allSettled([dropped, analysed])
 }
 
-function entryOf(run: string, { load, partition, tableRows, published }: Swap, options: PublishOptions): Entry {
+function entryOf(run: string, { load, partition, tableRows, published, feed }: Swap, options: PublishOptions): Entry {
   const mode = mergeModeOf(load, options)
   // Of a table that other rows were merged into, nothing was measured.
   const whole = partition === load.stagingTable && !load.carried
@@ -124,7 +126,8 @@ function entryOf(run: string, { load, partition, tableRows, published }: Swap, o
     run,
     partition,
     published,
-    fedColumns: load.target.columns.map(({ name }) => name),
+    fedColumns: load.fed,
+    feed,
     mode,
     tableRows,
     cursor: options.cursors?.[load.target.table],
@@ -161,7 +164,7 @@ function unmakeable(error: unknown, swaps: readonly Swap[]): WarehouseProblem | 
   const swap = swaps.find(({ views }) => views.length > 0)
   if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
   const names = swap.views.map(({ name }) => name).join(', ')
-  const sentence = `A column of ${swap.load.scene.place} needs a wider type, and the views over it (${names}) cannot be made anew with it: ${message}. Change or drop them and run again. The old data stays.`
+  const sentence = `The columns of ${swap.load.scene.place} change, and the views over it (${names}) cannot be made anew with them: ${message}. Change or drop them and run again. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }
 
