@@ -61,9 +61,11 @@ function parserProblem(error: unknown): Problem | undefined {
     case 'entity.too.large':
       return problems.tooLarge(limit ?? 0)
     case 'encoding.unsupported':
+      return problems.unsupportedMediaType('plain bytes, without Content-Encoding')
     case 'charset.unsupported':
-      return problems.unsupportedMediaType('UTF-8, plain or compressed with gzip, deflate or br')
+      return problems.unsupportedMediaType('application/json in UTF-8')
     case 'request.aborted':
+    case 'stream.not.readable':
     case 'request.size.invalid':
       return problems.unreadableBody('It ended before its announced length.')
     default:

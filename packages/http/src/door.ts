@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import cors from 'cors'
 import express, { type Express, type RequestHandler, type Router } from 'express'
@@ -6,13 +5,11 @@ import helmet from 'helmet'
 import { Histogram, requestScope, type Logger, type Registry } from '@sluice/process'
 import { answerProblems } from './answer-problems.ts'
 import { bodyDeadline } from './body-deadline.ts'
-import { tooDeep } from './depth.ts'
 import { docsRoutes } from './docs-page.ts'
 import type { Part } from './health.ts'
 import { healthRoutes } from './health-routes.ts'
 import { refuseOtherHosts } from './hosts.ts'
 import { logRequests } from './log-requests.ts'
-import { holdsHalfPair, holdsNul } from './unstorable-json.ts'
 import { openapi, type ServiceInfo } from './openapi.ts'
 import type { Operation } from './operation.ts'
 import { problems, type Problem } from './problem.ts'
@@ -40,16 +37,6 @@ export interface Door<Context> extends Surroundings<Context> {
   /** Express routes beside the operations, such as published keys. Below the root. */
   sideDoors?: Router
 }
-
-/** Bytes. Whoever shows no token sends a username, a password or a link: that much, and not compressed. */
-const jsonLimit = 1_048_576
-const strangersLimit = 16_384
-
-const json = (limit: number, inflate: boolean) =>
-  express.json({ limit, inflate, strict: false, type: 'application/json', verify: refuseOdd })
-const [ofCallers, ofStrangers] = [json(jsonLimit, true), json(strangersLimit, false)]
-const jsonBodies: RequestHandler = (request, response, next) =>
-  (request.headers.authorization ? ofCallers : ofStrangers)(request, response, next)
 
 /** Answers of the API are data: a browser that is led to one as a page runs, loads, frames and sends nothing. */
 const nothingToShow = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -104,7 +91,6 @@ export function door<Context>(service: Door<Context>): Express {
     next()
   })
   api.use(bodyDeadline(service.bodyDeadline ?? 30_000))
-  api.use(jsonBodies)
   api.use(router(service.operations, service))
   app.use('/api/v1', api)
 
@@ -123,15 +109,6 @@ const identifyRequest: RequestHandler = (request, response, next) => {
   response.locals.requestId = requestId
   response.set('X-Request-Id', requestId)
   requestScope.run({ requestId, traceparent }, next)
-}
-
-/** Looked at as it came, so it must be in the one encoding in which that means something. */
-function refuseOdd(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
-  if (charset !== 'utf-8') throw problems.unsupportedMediaType('application/json in UTF-8')
-  if (!isUtf8(body)) throw problems.unreadableBody('It is not valid UTF-8.')
-  if (holdsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
-  if (tooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
-  if (holdsHalfPair(body)) throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
 }
 
 function measure(registry: Registry): RequestHandler {

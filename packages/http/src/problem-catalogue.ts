@@ -61,13 +61,13 @@ export const sharedProblems: readonly KnownProblem[] = [
     code: 'too-large',
     status: 413,
     title: 'The request body is too large.',
-    when: 'JSON is longer than 1 MiB, or an upload longer than the installation takes.',
+    when: 'JSON is longer than 1 MiB (16 KiB where no token is needed), or an upload longer than the installation takes.',
   },
   {
     code: 'unsupported-media-type',
     status: 415,
     title: 'The request body has the wrong media type.',
-    when: 'It is not `application/json` in UTF-8, or not what an upload takes.',
+    when: 'It is not `application/json` in UTF-8, it is compressed, or it is not what an upload takes.',
   },
   {
     code: 'misdirected',

@@ -6,6 +6,7 @@ import { EventStream, sendEvents } from './event-stream.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
 import { localesOf } from './locales.ts'
+import { readJsonBody } from './read-json-body.ts'
 
 export interface Surroundings<Context> {
   logger: Logger
@@ -57,6 +58,8 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
     authorize(signature, caller)
 
     const query = demand(checkQuery, withoutNul(request.query))
+    // Only now: nobody's body costs anything before they are known and allowed.
+    if (!signature.upload) await readJsonBody(request, response, signature.guard === 'anyone' ? 'anonymous' : 'known')
     const facts = factsOf(request, response)
     const input = {
       caller,

@@ -64,7 +64,7 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Par
       response.locals.operation = 'oidc.interaction'
       await take(await step(request, response))
     }
-  const form = urlencoded({ extended: false, limit: 16_384, parameterLimit: 20 })
+  const form = urlencoded({ extended: false, limit: 16_384, parameterLimit: 20, inflate: false })
   const own: RequestHandler = (request, _response, next) => {
     csrf.demand(request)
     next()

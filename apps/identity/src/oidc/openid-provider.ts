@@ -12,6 +12,7 @@ import { addresses, answered } from './addresses.ts'
 import { auditTally, type AuditTally } from './audit-tally.ts'
 import { begunSignIns } from './begun.ts'
 import { interactionRoutes } from './interactions.ts'
+import { limitFormBody } from './limit-form-body.ts'
 import { makeProvider, refusalOf } from './provider.ts'
 import { asPublished } from './request.ts'
 import { shortParameters } from './short-parameters.ts'
@@ -50,7 +51,7 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
   routes.use(addresses.authorization, knowing(prefix), begunSignIns(), problemPages)
   routes.get([addresses.authorization, addresses.end_session], shortParameters(prefix))
-  routes.all(answered, publish, async (request: Request, response: Response) => {
+  routes.all(answered, limitFormBody, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)
   })
