@@ -150,15 +150,17 @@ describe('an administrator', () => {
     const tries = await Promise.all([
       admin.post(`/users/${first}/invite`),
       admin.post('/users/invite').send(userBody({ email })),
-      other.post('/users/invite').send(userBody({ email: email.toUpperCase() })),
+      admin.post('/users/invite').send(userBody({ email: email.toUpperCase() })),
       admin.post(`/users/${first}/copies`).send(userBody({ email })),
       admin.post(`/users/${first}/invite`),
-      other.post('/users/invite').send(userBody({ email })),
+      admin.post('/users/invite').send(userBody({ email })),
       admin.post(`/users/${first}/invite`),
     ])
     const refused = tries.filter(({ status }) => status === 429)
     expect(refused).toHaveLength(3)
     for (const { headers } of refused) expect(Number(headers['retry-after'])).toBeGreaterThan(3000)
+    // What one organisation sends keeps no other from inviting the same person.
+    await other.post('/users/invite').send(userBody({ email })).expect(201)
     await sql`update mails set created_at = now() - interval '61 minutes' where recipient = ${email}`.execute(
       service.db,
     )

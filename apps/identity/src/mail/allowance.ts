@@ -4,25 +4,37 @@ import type { DB } from '../database.ts'
 
 type Kind = 'INVITATION' | 'PASSWORD_RESET'
 
-/** Mails of one kind in an hour: to an address, when administrators have them sent, and to a user. */
+/** Mails of one kind in an hour: to an address from one client, when administrators have them sent, and to a user. */
 const most = 5
+/** The same from all clients: so many that one client does not use up what others may send. */
+const mostOfAll = 25
 /** Users of one client may share an address, and each may have forgotten their password. */
 const mostOfClient = 10
 
 /**
- * Refuses what would be one mail too many of a kind to an address within an hour, whoever has them sent, for whatever users
- * and clients: 429, with the seconds until there is room. Others who would mail there wait for this transaction.
+ * Refuses what would be one mail too many of a kind to an address within an hour, from one client or from all: 429, with the
+ * seconds until there is room. Others who would mail there wait for this transaction.
  */
-export async function demandMailAllowed(trx: Transaction<DB>, kind: Kind, address: string): Promise<void> {
+export async function demandMailAllowed(
+  trx: Transaction<DB>,
+  kind: Kind,
+  { email: address, client }: { email: string; client: string },
+): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(lower(${`mail:${kind}:${address}`}), 0))`.execute(trx)
   const { rows } = await sql<{ seconds: number }>`
-    select extract(epoch from created_at + interval '1 hour' - now())::float8 as seconds from mails
-    where lower(recipient) = lower(${address}) and kind = ${kind} and created_at > now() - interval '1 hour'
-    order by created_at desc offset ${most - 1} limit 1`.execute(trx)
+    with lately as (
+      select created_at, client from mails
+      where lower(recipient) = lower(${address}) and kind = ${kind} and created_at > now() - interval '1 hour'),
+    full_since as (
+      (select created_at from lately where client = ${client} order by created_at desc offset ${most - 1} limit 1)
+      union all
+      (select created_at from lately order by created_at desc offset ${mostOfAll - 1} limit 1))
+    select extract(epoch from max(created_at) + interval '1 hour' - now())::float8 as seconds from full_since
+    having max(created_at) is not null`.execute(trx)
   if (rows[0])
     throw problems.tooManyRequests(
       Math.max(1, Math.ceil(rows[0].seconds)),
-      `This address was mailed ${most} times within an hour: the newest link there works.`,
+      'This address was mailed too often within an hour. The newest link there works.',
     )
 }
 

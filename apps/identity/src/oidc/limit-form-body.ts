@@ -13,6 +13,7 @@ export const limitFormBody: RequestHandler = ({ headers }, response, next) => {
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') return refuse(415, 'the body must not be compressed')
   if (headers['transfer-encoding'] !== undefined) return refuse(411, 'the body needs a Content-Length')
-  if (Number(headers['content-length'] ?? 0) > mostBytes) return refuse(413, `the body has more than ${mostBytes} bytes`)
+  if (Number(headers['content-length'] ?? 0) > mostBytes)
+    return refuse(413, `the body has more than ${mostBytes} bytes`)
   next()
 }

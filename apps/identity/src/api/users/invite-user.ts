@@ -57,7 +57,7 @@ export async function invite(
   user: UserRow,
   { config, caller }: Pick<Asked, 'config' | 'caller'>,
 ): Promise<Invited> {
-  await demandMailAllowed(trx, 'INVITATION', user.email)
+  await demandMailAllowed(trx, 'INVITATION', user)
   const link = await addLink(trx, user, 'INVITATION', config)
   await mailInvitation(trx, config, user, link)
   return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }

@@ -13,7 +13,7 @@ export async function startPasswordReset(uid: string, { write, caller, config, r
     const user = await userRecords.lock(trx, caller, uid, request.ifMatch)
     demandPowerOver(caller, user)
     demandResettable(user, caller.uid)
-    await demandMailAllowed(trx, 'PASSWORD_RESET', user.email)
+    await demandMailAllowed(trx, 'PASSWORD_RESET', user)
     await mailPasswordReset(trx, config, user, await addLink(trx, user, 'PASSWORD_RESET', config))
     request.audit(user.uid, { outcome: 'mailed' })
   })
