@@ -52,6 +52,21 @@ const problemOf = async (changes: object, by = owner) => {
 const stored = (uid: string) =>
   service.stack.db.selectFrom('destinations').selectAll().where('uid', '=', uid).executeTakeFirstOrThrow()
 
+describe('an address that is none', () => {
+  const wrong = ['https://127.0.0.1%2f.x', 'https://%zz.example.org', 'https://[::1', 'https://exa mple.org']
+  it.each(wrong)('is refused wherever it is typed: %s', async (url) => {
+    const made = await create()
+    const target = { url, ...credentials }
+    const answers = [
+      await owner.post('/destinations/test-connection').send(target),
+      await owner.post(`/destinations/${made.id}/test-connection`).send(target),
+      await owner.post(`/destinations/${made.id}/lookups/data-sets`).send(target),
+      await owner.post('/destinations').send(body({ apiTarget: target })),
+    ].map(({ status }) => status)
+    expect(answers).toEqual([422, 422, 422, 422])
+  })
+})
+
 describe('a destination', () => {
   it('goes elsewhere only at the word of somebody who may read its view', async () => {
     const made = await create({ access: { publicAccess: 'READ_WRITE', userAccess: [], userGroupAccess: [] } })

@@ -1,7 +1,7 @@
 import type { TargetLookupBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import { problems } from '@sluice/http'
-import { openTargetSecrets, sameAddress, type Target, targetOf } from '../../engine/destinations/target.ts'
+import { baseUrl, openTargetSecrets, sameAddress, type Target, targetOf } from '../../engine/destinations/target.ts'
 import { keptSecrets } from '../kept-secrets.ts'
 import type { DestinationRow } from './row.ts'
 import { urlOf } from './target-columns.ts'
@@ -10,6 +10,7 @@ type Asked = Pick<TargetLookupBody, 'url' | 'username' | 'password' | 'authToken
 
 /** A target as it was typed. Throws a problem for two ways of signing in at once. */
 export function targetTyped({ url, username, password, authToken }: Asked & { url: string }): Target {
+  assertAddress(url)
   demandOneWay({ username, password, authToken })
   return { url, username, password, authToken }
 }
@@ -22,6 +23,7 @@ export function targetSaved(asked: Asked, row: DestinationRow, ring: KeyRing): T
   demandOneWay(asked)
   const { settings } = row
   const url = asked.url ?? urlOf(settings)
+  assertAddress(url)
   const byToken = asked.authToken !== undefined || (asked.username === undefined && asked.password === undefined)
   if (byToken && (asked.authToken !== undefined || 'apiTokenTarget' in settings)) {
     const secrets = keptFor(url, { authToken: asked.authToken }, row, ring)
@@ -39,6 +41,11 @@ function keptFor(url: string, given: Record<string, string | undefined>, row: De
     given,
     moved: sameAddress(urlOf(row.settings), url) ? undefined : `/${name}`,
   })
+}
+
+function assertAddress(url: string): void {
+  if (!URL.canParse(baseUrl(url)))
+    throw problems.refused('/url', 'This is no address of a DHIS2, which is like https://dhis2.example.org/dhis.')
 }
 
 /** Refuses, by a problem, a token beside a username or a password. */

@@ -17,8 +17,17 @@ export interface Dhis2 {
   words(text: string): string
 }
 
+/** A variable may have made the address what nobody could check when it was saved. */
+function hostOf(url: string): string {
+  if (URL.canParse(baseUrl(url))) return new URL(baseUrl(url)).host
+  throw new DestinationProblem(
+    'ADDRESS_INVALID',
+    'The address of the target is invalid. Check it, and the variables used in it.',
+  )
+}
+
 export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 {
-  const host = new URL(baseUrl(target.url)).host
+  const host = hostOf(target.url)
   const signedIn = demandHeaders(target)
   const { username = '', password = '', authToken = '' } = target
   const words = wordsWithout([password, authToken, `${username}:${password}`])
