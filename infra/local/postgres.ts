@@ -8,6 +8,8 @@ import { logFile, type Settings } from './settings.ts'
 /** Loads stream whole tables in: a larger log between checkpoints; both services and every client's warehouse connect. */
 const FOR_LOADS = {
   max_connections: '200',
+  // Clients' statements are stopped at 2,000 locks. The services' own databases are in this server, so there is room for many of them.
+  max_locks_per_transaction: '512',
   max_wal_size: '4GB',
   // Files of the log are used again instead of made anew, and two COPYs wait less for each other to write it.
   min_wal_size: '2GB',

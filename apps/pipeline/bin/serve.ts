@@ -30,7 +30,8 @@ await main(async () => {
   const queue = await openQueue(db, logger)
   const keyRing = config.SECRET_KEYS
   const adminUrl = config.WAREHOUSE_DATABASE_URL
-  const warehouses = everyKind(clientWarehouses({ db, keyRing, adminUrl, logger, redaction }), {
+  const databaseBytes = config.databaseBytes ? { databaseBytes: config.databaseBytes } : {}
+  const warehouses = everyKind(clientWarehouses({ db, keyRing, adminUrl, logger, redaction, ...databaseBytes }), {
     db,
     keyRing,
     redaction,
@@ -54,7 +55,11 @@ await main(async () => {
       datasets: openDatasets({ db, warehouses }),
     }),
     destinations,
-    files: { directory: config.FILES_DIRECTORY, uploadLimit: config.UPLOAD_LIMIT },
+    files: {
+      directory: config.FILES_DIRECTORY,
+      uploadLimit: config.UPLOAD_LIMIT,
+      clientLimit: config.CLIENT_FILES_LIMIT,
+    },
   })
   const listening = await listen(app, { port: config.PIPELINE_PORT, host: config.LISTEN_HOST })
   logger.info({ port: config.PIPELINE_PORT, host: config.LISTEN_HOST }, 'pipeline service listens')

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { connect } from '@sluice/database'
-import { createLogger, createMetrics, giveWay, main, Redaction, stopOnSignal } from '@sluice/process'
+import { createLogger, createMetrics, giveWay, main, Redaction, Semaphore, stopOnSignal } from '@sluice/process'
 import { sql } from 'kysely'
 import { sendingOf } from '@sluice/mail'
 import { catalogueClient } from '../src/catalogue-client.ts'
@@ -65,15 +65,19 @@ await main(async () => {
     logger,
   })
   const adminUrl = config.WAREHOUSE_DATABASE_URL
+  const databaseBytes = config.databaseBytes ? { databaseBytes: config.databaseBytes } : {}
   const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
   const keyRing = config.SECRET_KEYS
   const copyNiceness = config.COPY_NICENESS
-  const warehouses = everyKind(clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, copyNiceness }), {
-    db,
-    keyRing,
-    redaction,
-    others: otherKinds(config),
-  })
+  const warehouses = everyKind(
+    clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, copyNiceness, ...databaseBytes }),
+    {
+      db,
+      keyRing,
+      redaction,
+      others: otherKinds(config),
+    },
+  )
   const identity = identityLookups(config)
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
 
@@ -102,6 +106,7 @@ await main(async () => {
     destinations,
     keyRing: config.SECRET_KEYS,
     clientConcurrency: config.CLIENT_CONCURRENCY,
+    slots: new Semaphore({ total: config.WORKER_CONCURRENCY, waiting: 0, title: 'Every slot is taken.' }),
     sourceSilence: config.SOURCE_SILENCE_SECONDS,
     mails: config.SMTP_URL !== undefined,
     redaction,
@@ -147,6 +152,11 @@ await main(async () => {
     sendMail: sendingOf(config),
     webhook: ALERT_WEBHOOK_URL && secret ? webhook({ url: ALERT_WEBHOOK_URL, secret, allowed, publicUrl }) : undefined,
   })
+  if (config.CLIENT_CONCURRENCY >= config.WORKER_CONCURRENCY)
+    logger.warn(
+      { CLIENT_CONCURRENCY: config.CLIENT_CONCURRENCY, WORKER_CONCURRENCY: config.WORKER_CONCURRENCY },
+      'one organisation may take every slot of this worker but the last: lower CLIENT_CONCURRENCY',
+    )
   logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')
 
   const steps = [

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
 import { hostNames, outgoingAllowed } from '@sluice/http/outgoing'
@@ -20,6 +19,7 @@ import {
 } from '@sluice/process'
 import { parseFailpoints, type Trap } from './engine/failpoints.ts'
 import { redshiftOf, redshiftShape } from './redshift-settings.ts'
+import { usualSlots } from './worker-slots.ts'
 
 const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
@@ -92,15 +92,19 @@ const shape = {
   FILES_DIRECTORY: { parse: (given: string) => resolve(given) },
   /** Bytes. */
   UPLOAD_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
-  /** Loads at once in one worker. */
-  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: Math.max(2, availableParallelism()) }),
+  /** Bytes of all uploaded files of one client. */
+  CLIENT_FILES_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
+  /** Bytes of one client's PostgreSQL database; no limit when 0. */
+  CLIENT_WAREHOUSE_LIMIT: integer({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
+  /** Runs at once in one worker. Most of them wait for a source or a server, so there are more than cores. */
+  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: usualSlots() }),
   /**
    * How much the PostgreSQL processes that copy rows in give way to others (niceness): for a warehouse on the worker's own machine, by a
    * worker that is root or the server's user. 0 leaves them as they are.
    */
   COPY_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
-  /** Loads at once of one client, in all workers together. */
-  CLIENT_CONCURRENCY: integer({ min: 1, max: 64, fallback: 2 }),
+  /** Runs at once of one client, in all workers together; half of one worker's when 0. */
+  CLIENT_CONCURRENCY: integer({ min: 0, max: 64, fallback: 0 }),
   /** A worker that is silent for so many seconds is taken for dead, and its runs go to others. */
   WORKER_HEARTBEAT_SECONDS: integer({ min: 10, max: 300, fallback: 30 }),
   /** Seconds without a sign of life after which a source is given up. Databases have limits of their own, up to an hour. */
@@ -131,7 +135,15 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required where there is SMTP_URL'])
   if (values.ALERT_WEBHOOK_URL && !values.ALERT_WEBHOOK_SECRET)
     throw new SettingsProblem(['ALERT_WEBHOOK_SECRET is required where there is ALERT_WEBHOOK_URL'])
-  return { ...values, redshift: redshiftOf(values), secrets }
+  const CLIENT_CONCURRENCY = values.CLIENT_CONCURRENCY || Math.max(1, Math.floor(values.WORKER_CONCURRENCY / 2))
+  const databaseBytes = values.CLIENT_WAREHOUSE_LIMIT || undefined
+  return {
+    ...values,
+    CLIENT_CONCURRENCY,
+    ...(databaseBytes && { databaseBytes }),
+    redshift: redshiftOf(values),
+    secrets,
+  }
 }
 
 /** For the command that prepares the database. */

@@ -29,6 +29,8 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   QUERY_TIMEOUT: 'The query took longer than it may.',
   QUERY_FAILED: 'A query that somebody wrote failed: `detail` has the words of the warehouse, and where in the query.',
   SQL_NOT_ALLOWED: 'A query is more than one SELECT, or does what a query may not do.',
+  TOO_MANY_LOCKS: 'A statement held more than 2,000 locks, one for each table or index that it touches: split it.',
+  WAREHOUSE_FULL: 'The warehouse of the organisation has as many bytes as `CLIENT_WAREHOUSE_LIMIT` allows.',
   RESULT_TOO_LARGE: 'What a query finds is larger than what is taken at once: narrow it down.',
 }
 
@@ -53,10 +55,22 @@ export const pipelineProblems: readonly KnownProblem[] = [
     when: 'Loading an uploaded public dataset failed: `detail` says why. A new one is not kept; one that was there keeps its rows.',
   },
   {
+    code: 'files-limit-reached',
+    status: 422,
+    title: 'The files of your organisation have reached their limit.',
+    when: 'All uploaded files of the organisation together have as many bytes as `CLIENT_FILES_LIMIT` allows: delete what nobody needs, or ask the operator for more.',
+  },
+  {
     code: 'upload-disk-full',
     status: 503,
     title: 'There is no room for the file.',
     when: 'The disk for uploads is full: an operator has to make room.',
+  },
+  {
+    code: 'upload-disk-not-writable',
+    status: 503,
+    title: 'The file cannot be written.',
+    when: 'The disk for uploads is read-only or denies access: an operator has to look at `FILES_DIRECTORY`.',
   },
   {
     code: 'source-unreadable',

@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, Request } from 'express'
-import type { Logger } from '@sluice/process'
+import { SemaphoreBusy, type Logger } from '@sluice/process'
 import { Problem, problems } from './problem.ts'
 
 /** Errors of express and its parsers, by their `type`. */
@@ -17,7 +17,7 @@ export function answerProblems(
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error)
     const requestId = String(response.locals.requestId ?? '')
-    const problem = error instanceof Problem ? error : (translate(error) ?? parserProblem(error) ?? problems.internal())
+    const problem = problemOf(error, translate)
     if (problem.status >= 500) {
       logger.error(
         {
@@ -37,6 +37,12 @@ export function answerProblems(
       .send(JSON.stringify(problem.document(instance.slice(0, 2000), requestId)))
     throwAwayRest(request)
   }
+}
+
+function problemOf(error: unknown, translate: (error: unknown) => Problem | undefined): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof SemaphoreBusy) return problems.busy(error.message)
+  return translate(error) ?? parserProblem(error) ?? problems.internal()
 }
 
 /** Milliseconds for a peer to notice that it was answered in the middle of its body. */

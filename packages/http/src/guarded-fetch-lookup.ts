@@ -1,5 +1,6 @@
 import { promises as dns } from 'node:dns'
 import { readFile } from 'node:fs/promises'
+import { SemaphoreBusy } from '@sluice/process'
 import { fewAtOnce } from './few-at-once.ts'
 import { OutgoingProblem } from './guarded-fetch-problem.ts'
 
@@ -54,7 +55,7 @@ export function strangersLookup({ servers, timeLimit = 5_000, atOnce = 16 }: Loo
     try {
       return await inTurn(() => ask(host))
     } catch (error) {
-      if ((error as { code?: unknown }).code !== 'busy') throw error
+      if (!(error instanceof SemaphoreBusy)) throw error
       throw new OutgoingProblem('Too many names are being looked up just now: try again in a few seconds.')
     }
   }

@@ -18,5 +18,7 @@ export * from './problem.ts'
 export * from './problem-catalogue.ts'
 export { publishedKeys } from './published-keys.ts'
 export * from './router.ts'
+// What handlers limit themselves by; its errors are answered here.
+export { Semaphore } from '@sluice/process'
 export * from './serve.ts'
 export * from './token.ts'

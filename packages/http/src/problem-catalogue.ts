@@ -103,7 +103,7 @@ export const sharedProblems: readonly KnownProblem[] = [
     code: 'busy',
     status: 503,
     title: 'Too many of these are under way.',
-    when: 'More passwords, or pages of data, are being worked on than the process takes at once: try again in a few seconds.',
+    when: 'More passwords, pages of data, previews, uploads or views are being worked on than your organisation, or the process, has at once: try again in a few seconds.',
   },
   {
     code: 'unavailable',

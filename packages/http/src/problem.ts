@@ -97,6 +97,8 @@ export const problems = {
     new Problem(500, 'internal', 'Something went wrong on our side.', {
       detail: 'The request was not carried out. The log has the reason under this request id.',
     }),
+  busy: (title: string) =>
+    new Problem(503, 'busy', title, { detail: 'Try again in a few seconds.', headers: retryAfter(2) }),
   unavailable: (part: string, cause?: unknown) =>
     new Problem(503, 'unavailable', 'A part that this needs is not available.', {
       detail: `The ${part} cannot be reached just now. Try again in a moment.`,

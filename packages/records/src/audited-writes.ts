@@ -2,9 +2,9 @@ import type { Kysely, Transaction } from 'kysely'
 import { recordAudits, transaction, type AuditFacts } from '@sluice/database'
 import type { Signature } from '@sluice/contracts'
 import {
-  fewAtOnceEach,
   problems,
   RefusedElsewhere,
+  Semaphore,
   type AuditNote,
   type Caller,
   type Operation,
@@ -39,8 +39,11 @@ export interface Manner<DB> {
   searches?: Kysely<DB>
 }
 
-/** Searches at once, for each client. What they may cost is the statement timeout of their connections. */
-const searching = { atOnce: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
+/**
+ * Searches at once, shared by clients: fewer than there are connections, so that nobody else waits for one. What they may cost is the
+ * statement timeout of their connections.
+ */
+const searching = { total: 6, each: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
 
 const deadlock = '40P01'
 const timeout = '57014'
@@ -50,7 +53,7 @@ const timeout = '57014'
  * that no transaction waits for a network. A write operation that answers without having written is a bug, and says so.
  */
 export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }: Manner<DB> = {}) {
-  const fairly = fewAtOnceEach(searching)
+  const shares = new Semaphore(searching)
   return async <T, Context extends object>(
     { signature }: Operation,
     caller: Caller,
@@ -92,7 +95,7 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
     const write = Object.assign(inTransaction, { atOnce })
     const isSearch = signature.effect === 'read' && takesFilters(signature)
     const answer = isSearch
-      ? await fairly(caller.client, () => inTime(work({ ...more, db: searches, write })))
+      ? await shares.run(caller.client, () => inTime(work({ ...more, db: searches, write })))
       : await work({ ...more, db, write })
     if (signature.effect === 'write' && !written && !(answer instanceof RefusedElsewhere))
       throw new Error(`${signature.id} is declared a write, but nothing was written`)

@@ -17,7 +17,8 @@ export interface PipelineContext extends DatabaseContext<DB> {
   queue: JobQueue
   sources: Sources
   destinations: Destinations
-  files: { directory: string; uploadLimit: number }
+  /** Where uploads are, and bytes: of one, and of all of a client. */
+  files: { directory: string; uploadLimit: number; clientLimit: number }
   /** Seals the secrets of sources and targets. */
   keyRing: KeyRing
   /** Whether mails about failed runs go out. */

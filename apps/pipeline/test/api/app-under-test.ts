@@ -21,7 +21,7 @@ export type Service = Awaited<ReturnType<typeof startService>>
 export type Asking = Record<'get' | 'post' | 'put' | 'delete' | 'patch', (path: string) => Test>
 
 /** The whole pipeline service on a database of its own, listening, with the real identity service beside it. */
-export async function startService({ uploadLimit = 1_000_000, heartbeatSeconds = 30 } = {}) {
+export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12, heartbeatSeconds = 30 } = {}) {
   const stack = await startStack({ heartbeatSeconds })
   const identity = await joinIdentity()
   const environment: Record<string, string> = {
@@ -71,7 +71,7 @@ export async function startService({ uploadLimit = 1_000_000, heartbeatSeconds =
         datasets: openDatasets({ db, warehouses: stack.warehouses }),
       }),
       destinations,
-      files: { directory: config.FILES_DIRECTORY, uploadLimit },
+      files: { directory: config.FILES_DIRECTORY, uploadLimit, clientLimit },
     })
     const { server, close } = await listen(app, { port: 0, host: '127.0.0.1' })
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

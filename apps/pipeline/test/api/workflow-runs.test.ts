@@ -66,7 +66,7 @@ describe('a run of a workflow', () => {
             jobType: 'DATA_PIPELINE_LOAD',
             name: first.name,
             uid: first.id,
-            status: 'RUNNING',
+            status: 'QUEUED',
             taskId: child.taskId,
           },
           { step: 2, job: 1, name: second.name, status: 'WAITING' },
@@ -107,5 +107,23 @@ describe('a run of a workflow', () => {
     expect(failed.message).toContain(`1 job failed: "${bad.name}".`)
     expect(failed.message).toContain(`Left out: "${last.name}".`)
     expect((await owner.get(stops).expect(200)).body.status).toMatchObject({ lastRunStatus: 'FAILED' })
+  })
+
+  it('runs as many jobs of a parallel step as its organisation has slots for, and shows the others as QUEUED', async () => {
+    const transformation = { sqlStatements: [{ statement: 'select pg_sleep(3)' }] }
+    const slow = async () => {
+      const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, { transformation })).expect(201)
+      await owner.post(`/data-pipelines/${body.id}/file`).type('text/csv').send('a\n1\n').expect(200)
+      return body.id as string
+    }
+    const jobs = [job(await slow()), job(await slow()), job(await slow())]
+    const one = await workflow([{ executionMode: 'PARALLEL', jobs }])
+    await using _worker = await spawnWorker({ ...service.environment, CLIENT_CONCURRENCY: '2' })
+    await owner.post(`${one}/run`).expect(202)
+    const look = async () => (await runsOf(one))[0].jobs as { status: string; started?: string }[]
+    await until(async () => (await look()).filter(({ status }) => status === 'RUNNING').length === 2)
+    const seen = (await look()).filter(({ status }) => status !== 'OK')
+    expect(seen.filter(({ status }) => status === 'QUEUED').map(({ started }) => started)).toEqual([undefined])
+    expect((await ended(one)).jobs.map(({ status }: { status: string }) => status)).toEqual(['OK', 'OK', 'OK'])
   })
 })

@@ -36,7 +36,7 @@ export async function startInstallation(more: Record<string, string> = {}): Prom
     FILES_DIRECTORY: filesDirectory,
     PIPELINE_PORT: String(apiPort),
     WORKER_PORT: String(workerPort),
-    WORKER_CONCURRENCY: '2',
+    WORKER_CONCURRENCY: '4',
     ...more,
   }
   await runProgram('pipeline/bin/migrate.ts', environment)

@@ -15,7 +15,16 @@ export type JobType = (typeof jobTypes)[number]
 /** How many jobs a workflow has at most, in all of its steps. */
 export const mostJobs = 200
 
-export const workflowJobStates = ['WAITING', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED', 'SKIPPED'] as const
+export const workflowJobStates = [
+  'WAITING',
+  'QUEUED',
+  'RUNNING',
+  'OK',
+  'WARNING',
+  'FAILED',
+  'CANCELLED',
+  'SKIPPED',
+] as const
 
 /** A job of a workflow's run, as the workflow was when that run began. */
 export const WorkflowRunJob = contract(

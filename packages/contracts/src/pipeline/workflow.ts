@@ -15,7 +15,8 @@ const ErrorStrategy = Type.Enum([...errorStrategies], {
   description: 'STOP, the default, leaves out what comes after a job that failed. CONTINUE does it all the same.',
 })
 const ExecutionMode = Type.Enum([...executionModes], {
-  description: 'SERIAL, the default: one job after the other. PARALLEL: all of the step at once.',
+  description:
+    'SERIAL, the default: one job after the other. PARALLEL: as many of the step at once as the organisation has slots for; the others are QUEUED.',
 })
 const DelayAfter = Type.Integer({
   minimum: 0,

@@ -1,19 +1,25 @@
 import type { DataQuery, QueryResult } from '@sluice/contracts'
-import { Problem } from '@sluice/http'
+import { Problem, type RequestFacts } from '@sluice/http'
 import type { Warehouse, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
-import { reading } from '../data-pipelines/reading-queue.ts'
+import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { shares } from '../shares.ts'
 import { presentTable, type Shown } from './present-table.ts'
 
-/** A page of the rows of a table or view, in its own order: all of its rows, or a problem. */
+/** Milliseconds: the server's time for a page and a little more. */
+const longest = 35_000
+
+/** A page of the rows of a table or view, in its own order: all of its rows, or a problem. Dropped when the caller leaves. */
 export async function readPage(
-  warehouse: Warehouse,
-  table: WarehouseTable,
-  { page = 1, pageSize = 100 }: DataQuery,
+  { query, request, caller }: { query: DataQuery; request: Pick<RequestFacts, 'stream'>; caller: { client: string } },
+  { warehouse, table }: { warehouse: Warehouse; table: WarehouseTable },
   shown: Shown,
 ): Promise<QueryResult> {
+  const { page = 1, pageSize = 100 } = query
   const start = new Date()
-  const { columns, rows, truncated } = await reading(() =>
-    warehouse.readTable(table.schema, table.name, { limit: pageSize, offset: (page - 1) * pageSize }),
+  const { columns, rows, truncated } = await whileAsked(
+    { socket: request.stream.socket, queue: shares.pages.queueOf(caller.client), longest, late: tooSlow },
+    (signal) =>
+      warehouse.readTable(table.schema, table.name, { limit: pageSize, offset: (page - 1) * pageSize }, { signal }),
   )
   if (truncated) throw pageTooLarge(pageSize, rows.length)
   return {
@@ -24,6 +30,13 @@ export async function readPage(
     height: rows.length,
     width: columns.length,
   }
+}
+
+/** Said of a page that takes too long. */
+export const tooSlow = (): never => {
+  throw new Problem(422, 'query-timeout', 'The warehouse refused.', {
+    detail: 'Reading the page took too long and was stopped. Ask for fewer rows, or make the view materialised.',
+  })
 }
 
 /** Fewer rows would make the next page skip some. */

@@ -16,8 +16,8 @@ export async function readTable(input: Asking<undefined>): Promise<Table> {
 
 /** A page of the loaded rows, in the order in which they were loaded. */
 export async function readData(input: Asking<DataQuery>): Promise<QueryResult> {
-  const { pipeline, table, warehouse } = await loadedTable(input)
-  return readPage(warehouse, table, input.query, shownAs(pipeline))
+  const { pipeline, ...found } = await loadedTable(input)
+  return readPage(input, found, shownAs(pipeline))
 }
 
 /** Rows that wait to be published, or that a failed run left for whoever looks into it. */

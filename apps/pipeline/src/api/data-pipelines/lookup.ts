@@ -1,5 +1,5 @@
 import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
-import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import type { DataPipelineRow } from './row.ts'
@@ -7,6 +7,7 @@ import { keptSecrets, withValues } from './source-columns.ts'
 import { type AskedReading, savedReading } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { findKind } from './types/registry.ts'
+import { shares } from '../shares.ts'
 import { whileAsked } from './while-asked.ts'
 
 type Unsaved = Input<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
@@ -15,12 +16,6 @@ type Saved = Input<PipelineContext, '/data-pipelines/:uid/lookups/:kind', undefi
 /** Milliseconds, and what fits on a page. */
 const longest = 30_000
 const mostAnswered = 1_000
-
-const looking = fewAtOnceEach({
-  atOnce: 2,
-  waiting: 20,
-  title: 'Too many things are being looked up for your organisation.',
-})
 
 /** What a source has to choose from that may not be saved yet. */
 export async function lookUp(input: Unsaved): Promise<LookedUp[]> {
@@ -100,7 +95,7 @@ async function answer(
   }
   const found = await withVariables(input, reading, (ready) =>
     whileAsked(
-      { socket: request.stream.socket, queue: (work) => looking(caller.client, work), longest, late },
+      { socket: request.stream.socket, queue: shares.lookups.queueOf(caller.client), longest, late },
       (signal) => sources.lookup(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),
   )

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FilePreviewQuery, SourcePreview } from '@sluice/contracts'
-import { fewAtOnceEach, Problem, problems, type Input } from '@sluice/http'
+import { Problem, problems, type Input } from '@sluice/http'
 import { receiveFile } from '../../files/receive-file.ts'
 import type { PipelineContext } from '../operation.ts'
+import { shares } from '../shares.ts'
 import { preview } from './preview.ts'
 import { kindOf } from './types/registry.ts'
 import { demandBytes } from './upload.ts'
@@ -14,13 +15,6 @@ type Asking = Input<PipelineContext, '/data-pipelines/preview-file', FilePreview
 const mostBytes = 4 * 1024 * 1024
 const longest = 30_000
 
-/** Each holds its bytes in memory until they are written. */
-const receiving = fewAtOnceEach({
-  atOnce: 4,
-  waiting: 20,
-  title: 'Too many previews of your organisation are under way.',
-})
-
 /** The first rows of a file of which nothing is kept. */
 export async function previewFile(input: Asking): Promise<SourcePreview> {
   const { query, files, request, caller } = input
@@ -30,7 +24,7 @@ export async function previewFile(input: Asking): Promise<SourcePreview> {
   kind.check(body as never)
   demandBytes(request.stream.headers)
 
-  const { bytes, cut } = await receiving(caller.client, () => beginningOf(request.stream))
+  const { bytes, cut } = await shares.previewFiles.run(caller.client, () => beginningOf(request.stream))
   if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')
   const uid = randomUUID()
   const received = await receiveFile(Readable.from([cut ? wholeLines(bytes) : bytes]), files, uid)

@@ -1,23 +1,17 @@
-import type { Socket } from 'node:net'
 import type { SourceBody, SourcePreview } from '@sluice/contracts'
-import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { presentAnswer } from '../catalogue/present-answer.ts'
+import { shares } from '../shares.ts'
 import { type AskedReading, readingOf } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { kindOf } from './types/registry.ts'
+import { whileAsked } from './while-asked.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
 /** Milliseconds. Whoever waits for a preview sits in front of it. */
 const longest = 30_000
-
-/** Each reads up to some megabytes, in a thread of its own or on a connection of its own. */
-const previewing = fewAtOnceEach({
-  atOnce: 2,
-  waiting: 20,
-  title: 'Too many previews of your organisation are under way.',
-})
 
 /** The first rows of a source that may not be saved yet. */
 export async function previewSource(input: Asking): Promise<SourcePreview> {
@@ -44,8 +38,9 @@ export async function preview(
   const { sources, caller, request } = input
   const start = new Date()
   const found = await withVariables(input, reading, (ready) =>
-    whileAsked(request.stream.socket, (signal) =>
-      previewing(caller.client, () => inTime(sources.preview(ready, rows, signal), signal)),
+    whileAsked(
+      { socket: request.stream.socket, queue: shares.previews.queueOf(caller.client), longest, late: tooLittle },
+      (signal) => sources.preview(ready, rows, signal),
     ),
   )
   return {
@@ -67,27 +62,9 @@ export async function preview(
   }
 }
 
-/** Work that ends with the connection of whoever asked, and after half a minute. */
-async function whileAsked<T>(socket: Socket, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const left = new AbortController()
-  const leave = () => left.abort(problems.unreadableBody('Whoever asked has gone.'))
-  socket.once('close', leave)
-  try {
-    return await work(AbortSignal.any([left.signal, AbortSignal.timeout(longest)]))
-  } finally {
-    // The connection lives on for other requests.
-    socket.off('close', leave)
-  }
-}
-
-async function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    if (!(signal.aborted && (signal.reason as Error).name === 'TimeoutError')) throw error
-    throw problems.refused(
-      '/',
-      `The source gave too little within ${longest / 1000} seconds: ask it for less, or simply run it.`,
-    )
-  }
+const tooLittle = (): never => {
+  throw problems.refused(
+    '/',
+    `The source gave too little within ${longest / 1000} seconds: ask it for less, or simply run it.`,
+  )
 }

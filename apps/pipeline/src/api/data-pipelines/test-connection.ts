@@ -1,10 +1,11 @@
 import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts'
-import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
 import { dataPipelines } from './records.ts'
 import { type AskedReading, readingOf, savedReading } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
+import { shares } from '../shares.ts'
 import { whileAsked } from './while-asked.ts'
 
 type Unsaved = Input<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
@@ -12,12 +13,6 @@ type Saved = Input<PipelineContext, '/data-pipelines/:uid/test-connection', unde
 
 /** Milliseconds. */
 const longest = 30_000
-
-const testing = fewAtOnceEach({
-  atOnce: 4,
-  waiting: 20,
-  title: 'Too many connections of your organisation are being tried.',
-})
 
 /** Tries a source that may not be saved yet. */
 export async function testSource(input: Unsaved): Promise<ResultEnvelope> {
@@ -47,7 +42,7 @@ async function test(
   })
   const wrong = await withVariables(input, reading, async (ready, hide) => {
     const found = await whileAsked(
-      { socket: request.stream.socket, queue: (work) => testing(caller.client, work), longest, late },
+      { socket: request.stream.socket, queue: shares.connectionTests.queueOf(caller.client), longest, late },
       (signal) => sources.test(ready, signal),
     )
     return found && { ...found, message: hide(found.message) }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { systems, type PipelineType, type UploadedFile, type UploadQuery } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
-import { receiveFile } from '../../files/receive-file.ts'
+import { removeReplaced } from '../../files/remove-replaced.ts'
+import { receiveInShare } from '../receive-in-share.ts'
 import type { PipelineContext } from '../operation.ts'
 import { presentFile } from './present.ts'
 import { dataPipelines } from './records.ts'
@@ -24,12 +25,14 @@ export async function uploadFile(
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, discard } = await receiveFile(request.stream, files, uid)
+  const { size, sha256, discard } = await receiveInShare(input, uid)
+  let replaced: string[] = []
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
     const file = await write(async (trx) => {
       await dataPipelines.lock(trx, caller, params.uid, request.ifMatch)
-      await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).execute()
+      const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).returning('uid').execute()
+      replaced = old.map((one) => one.uid)
       request.audit(params.uid, { file: { uid, name: query.name, size, sha256 } })
       return trx
         .insertInto('uploaded_files')
@@ -37,6 +40,7 @@ export async function uploadFile(
         .returningAll()
         .executeTakeFirstOrThrow()
     })
+    await removeReplaced({ db, directory: files.directory }, replaced)
     return presentFile(file, caller.username)
   } catch (error) {
     await discard()

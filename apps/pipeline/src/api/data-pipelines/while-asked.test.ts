@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fewAtOnce } from '@sluice/http'
+import { Semaphore } from '@sluice/process'
 import { whileAsked } from './while-asked.ts'
 
-const one = () => fewAtOnce({ atOnce: 1, waiting: 5, title: 'Too many.' })
+const one = () => new Semaphore({ total: 1, waiting: 5, title: 'Too many.' }).queueOf('a')
 
 /** Lasts until it is ended, and throws why. */
 const endless = (signal: AbortSignal): Promise<string> =>
@@ -34,7 +34,7 @@ describe('work while it is asked for', () => {
     })
     await begun.promise
     socket.destroy()
-    await expect(worked).rejects.toThrow('Whoever asked has gone.')
+    await expect(worked).rejects.toThrow('The caller has gone.')
     expect(socket.listenerCount('close')).toBe(0)
   })
 
@@ -47,8 +47,8 @@ describe('work while it is asked for', () => {
     const work = async () => ++begun
     const waiting = whileAsked(asking, work)
     socket.destroy()
-    await expect(waiting).rejects.toThrow('Whoever asked has gone.')
-    await expect(whileAsked(asking, work)).rejects.toThrow('Whoever asked has gone.')
+    await expect(waiting).rejects.toThrow('The caller has gone.')
+    await expect(whileAsked(asking, work)).rejects.toThrow('The caller has gone.')
     await before
     expect(begun).toBe(0)
   })

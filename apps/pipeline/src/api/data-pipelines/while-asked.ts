@@ -1,22 +1,23 @@
 import type { Socket } from 'node:net'
 import { problems } from '@sluice/http'
 
-/** Runs work when its turn comes. */
-type Queue = <T>(work: () => Promise<T>) => Promise<T>
+/** Runs work when there is a slot for it; the signal ends the waiting. */
+type Queue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
 /**
- * Work that waits for its turn, and ends with the connection of whoever asked. Once it is its turn it has `longest` milliseconds;
- * what it throws when they are over, `late` answers.
+ * Runs work in a slot of `queue`, and drops it, waiting or under way, when the connection of the caller ends. Once it has its slot it
+ * has `longest` milliseconds; `late` answers what it throws when they are over.
  */
 export async function whileAsked<T>(
   { socket, queue, longest, late }: { socket: Socket; queue: Queue; longest: number; late: () => T },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const left = new AbortController()
-  const leave = () => left.abort(problems.unreadableBody('Whoever asked has gone.'))
+  const leave = () => left.abort(problems.unreadableBody('The caller has gone.'))
   socket.once('close', leave)
   if (socket.destroyed) leave()
   try {
+    left.signal.throwIfAborted()
     return await queue(async () => {
       left.signal.throwIfAborted()
       const over = AbortSignal.timeout(longest)
@@ -27,7 +28,7 @@ export async function whileAsked<T>(
         if (!over.aborted) throw error
         return late()
       }
-    })
+    }, left.signal)
   } finally {
     // The connection lives on for other requests.
     socket.off('close', leave)

@@ -9,7 +9,7 @@ import { valuesFor } from '../../engine/quality/values.ts'
 import { verdictOn } from '../../engine/quality/verdict.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
-import { checking } from '../data-quality/checking-queue.ts'
+import { shares } from '../shares.ts'
 import { presentOutcome, readableChecks } from '../data-quality/present-results.ts'
 import { demandKnownVariables } from '../data-quality/run-variables.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -44,7 +44,7 @@ export async function runGroup(input: Asking): Promise<GroupResult> {
   await whileAsked(
     {
       socket: request.stream.socket,
-      queue: (work) => checking(group.client, work),
+      queue: shares.checks.queueOf(group.client),
       // The last check may just have begun, and its rows are counted.
       longest: (longest + 15) * 1_000,
       late: () => {},

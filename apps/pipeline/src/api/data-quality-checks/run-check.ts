@@ -4,7 +4,7 @@ import { ambiguousRefused } from '../../engine/quality/ambiguous-refused.ts'
 import { type CheckOutcome, runCheck, unfit } from '../../engine/quality/run-checks.ts'
 import { valuesFor } from '../../engine/quality/values.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
-import { checking } from '../data-quality/checking-queue.ts'
+import { shares } from '../shares.ts'
 import { presentOutcome } from '../data-quality/present-results.ts'
 import { demandKnownVariables } from '../data-quality/run-variables.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -30,7 +30,7 @@ export async function runOneCheck(
   const late = (): CheckOutcome =>
     unfit(check, `The check took longer than ${longest / 1_000} seconds and was stopped.`)
   const outcome = await whileAsked(
-    { socket: request.stream.socket, queue: (work) => checking(client, work), longest, late },
+    { socket: request.stream.socket, queue: shares.checks.queueOf(client), longest, late },
     async (signal) => {
       const schemas = (await warehouse?.schemas()) ?? []
       const refusal = ambiguousRefused(warehouse)

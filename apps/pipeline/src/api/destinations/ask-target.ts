@@ -1,9 +1,10 @@
 import type { LookedUp, ResultEnvelope, TargetBody, TargetLookupBody } from '@sluice/contracts'
-import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import { problems, type Input } from '@sluice/http'
 import { DestinationProblem } from '../../engine/destinations/destination-problem.ts'
 import type { Target } from '../../engine/destinations/target.ts'
 import type { PipelineContext } from '../operation.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { shares } from '../shares.ts'
 import { destinations } from './records.ts'
 import { targetSaved, targetTyped } from './target-asked.ts'
 
@@ -15,12 +16,6 @@ type Asking = Pick<Looking, 'destinations' | 'caller' | 'request'>
 /** Milliseconds, and what fits on a page. */
 const longest = 30_000
 const mostAnswered = 1_000
-
-const asking = fewAtOnceEach({
-  atOnce: 4,
-  waiting: 20,
-  title: 'Too many targets of your organisation are being asked.',
-})
 
 /** Tries a target that may not be saved yet. */
 export const testTarget = (input: Unsaved): Promise<ResultEnvelope> => test(input, targetTyped(input.body))
@@ -68,7 +63,7 @@ async function test(input: Asking, target: Target): Promise<ResultEnvelope> {
 
 const turn = <T>({ caller, request }: Pick<Asking, 'caller' | 'request'>, late: () => T) => ({
   socket: request.stream.socket,
-  queue: <R>(work: () => Promise<R>) => asking(caller.client, work),
+  queue: shares.targets.queueOf(caller.client),
   longest,
   late,
 })

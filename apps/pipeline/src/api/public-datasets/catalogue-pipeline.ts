@@ -61,17 +61,18 @@ export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, heade
     .execute()
 }
 
-/** Makes a received file the pipeline's, in place of the one it had. */
+/** Makes a received file the pipeline's, in place of the one it had; answers the uids of what it replaces. */
 export async function replaceFile(
   trx: Transaction<DB>,
   pipeline: number,
   { uid, name, size, sha256, by }: Pick<ReceivedFile, 'size' | 'sha256'> & { uid: string; name: string; by: string },
-): Promise<void> {
-  await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline).execute()
+): Promise<string[]> {
+  const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline).returning('uid').execute()
   await trx
     .insertInto('uploaded_files')
     .values({ uid, pipeline_id: pipeline, name, size, sha256, uploaded_by: by })
     .execute()
+  return old.map((one) => one.uid)
 }
 
 /** Begins to load the pipeline's file; answers the run. Refuses while an earlier one is being loaded. */

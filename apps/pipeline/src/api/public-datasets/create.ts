@@ -5,7 +5,8 @@ import { Answer, Problem, problems, readForm, type Input } from '@sluice/http'
 import { withoutSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { receiveFile } from '../../files/receive-file.ts'
+import type { ReceivedFile } from '../../files/receive-file.ts'
+import { receiveInShare } from '../receive-in-share.ts'
 import type { PipelineContext } from '../operation.ts'
 import { insertPipeline, load, lockKey, replaceFile } from './catalogue-pipeline.ts'
 import { removeDataset } from './delete.ts'
@@ -20,16 +21,16 @@ const { form } = pipelineOperations.publicDatasets.create
 
 /** Takes the form's fields, streams its file to disk, and has a worker load it. A file that cannot be loaded leaves nothing. */
 export async function createDataset(input: Asking): Promise<Answer<PublicDataset>> {
-  const { db, caller, files, write, request, query } = input
+  const { db, caller, write, request, query } = input
   const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
-  let received: Awaited<ReturnType<typeof receiveFile>> | undefined
+  let received: ReceivedFile | undefined
   let made: { row: PublicDatasetRow; run: string }
   try {
     // Refused now what would be refused once the file is here: it may be gigabytes.
     const taken = await db.selectFrom('public_datasets').select('id').where('key', '=', fields.key).executeTakeFirst()
     if (taken) throw keyTaken()
-    received = await receiveFile(file.stream, files, uid)
+    received = await receiveInShare(input, uid, file.stream)
     await ended()
     const { size, sha256 } = received
     if (size === 0) throw problems.refused('/file', 'The file is empty.')

@@ -27,10 +27,10 @@ export const publicDatasetOperations = {
   }),
   upload: operation(signatures.upload, replaceRows),
   data: operation(signatures.data, async (input) => {
-    const { db, caller, params, query } = input
+    const { db, caller, params } = input
     const row = await publicDatasets.read(db, caller, await uidOfKey(db, params.key))
     const found = await findTable(input, row)
     if (!found) throw problems.notFound('rows yet: the file is being loaded, or could not be')
-    return readPage(found.warehouse, found.table, query, shownAs(row))
+    return readPage(input, found, shownAs(row))
   }),
 }

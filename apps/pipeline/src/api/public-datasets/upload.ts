@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { PublicDataset, PublicDatasetFileQuery } from '@sluice/contracts'
 import { problems, type Answer, type Input } from '@sluice/http'
-import { receiveFile } from '../../files/receive-file.ts'
+import { removeReplaced } from '../../files/remove-replaced.ts'
+import { receiveInShare } from '../receive-in-share.ts'
 import { demandFile } from '../data-pipelines/upload.ts'
 import type { PipelineContext } from '../operation.ts'
 import { load, lockKey, replaceFile } from './catalogue-pipeline.ts'
@@ -19,18 +20,19 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, discard } = await receiveFile(request.stream, files, uid)
+  const { size, sha256, discard } = await receiveInShare(input, uid)
   const name = query.name ?? key
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
-    const { row, run } = await write(async (trx) => {
+    const { row, run, replaced } = await write(async (trx) => {
       await lockKey(trx, key)
       const before = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
-      await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, by: caller.uid })
+      const replaced = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, by: caller.uid })
       const after = await publicDatasets.update(trx, caller, before, {})
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
-      return { row: after, run: await load(trx, before.pipeline_id, input) }
+      return { row: after, run: await load(trx, before.pipeline_id, input), replaced }
     })
+    await removeReplaced({ db, directory: files.directory }, replaced)
     await waitForLoad(input, run, query.wait)
     return await answerDataset(row, input)
   } catch (error) {

@@ -7,7 +7,7 @@ import { lastRuns } from '../../engine/runs/read-runs.ts'
 import type { Warehouse, WarehouseColumn, WarehouseTable } from '../../engine/warehouses/warehouse.ts'
 import { pageTooLarge } from '../catalogue/read-page.ts'
 import { findLoaded } from '../data-pipelines/loaded-table.ts'
-import { reading } from '../data-pipelines/reading-queue.ts'
+import { shares } from '../shares.ts'
 import type { DataPipelineRow } from '../data-pipelines/row.ts'
 import { operation, type PipelineContext } from '../operation.ts'
 import { findMade } from '../views/loaded-view.ts'
@@ -100,16 +100,35 @@ const sourceOf = ({ url, reference, source, terms_of_use }: DataPipelineRow) => 
   termsOfUse: terms_of_use ?? undefined,
 })
 
+/** Seconds that a page may take at the server, and slots that such pages leave to those who signed in. */
+const anonymousSeconds = 5
+const left = 2
+
+/** Runs a read in the share of readers without sign-in: one of an organisation at a time. */
+function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const pages = shares.pages.queueOf(`anonymous ${client}`, { leave: left })
+  return shares.anonymousPages.run(client, () => pages(read, signal), { signal })
+}
+
 const readRows = (table: Table) => async (input: Asking<PublicDataQuery>) => {
   const row = await openRow(input, table, 'data')
   const { page = 1, pageSize = 100 } = input.query
-  const answer = await dataKept(JSON.stringify([row.uid, row.version, page, pageSize]), async () => {
-    const { warehouse, table: there } = await inWarehouse(input, row)
-    const asked = { limit: pageSize, offset: (page - 1) * pageSize }
-    const { columns, rows, truncated } = await reading(() => warehouse.readTable(there.schema, there.name, asked))
-    if (truncated) throw pageTooLarge(pageSize, rows.length)
-    return { id: row.uid, columns: columns.map(presentColumn), rows, height: rows.length, width: columns.length }
-  })
+  const { socket } = input.request.stream
+  const answer = await dataKept(
+    JSON.stringify([row.uid, row.version, page, pageSize]),
+    async (signal) => {
+      const { warehouse, table: there } = await inWarehouse(input, row)
+      const asked = { limit: pageSize, offset: (page - 1) * pageSize }
+      const { columns, rows, truncated } = await readAnonymously(
+        row.client,
+        () => warehouse.readTable(there.schema, there.name, asked, { signal, seconds: anonymousSeconds }),
+        signal,
+      )
+      if (truncated) throw pageTooLarge(pageSize, rows.length)
+      return { id: row.uid, columns: columns.map(presentColumn), rows, height: rows.length, width: columns.length }
+    },
+    socket,
+  )
   return new Answer(answer, headers)
 }
 

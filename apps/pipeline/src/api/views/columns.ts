@@ -10,19 +10,23 @@ import { writableSchema } from '../schemas/referenced.ts'
 import { seededAccess } from '../settings/default-access.ts'
 import type { ViewRow } from './row.ts'
 
+/** Columns of a view's row, those by name that the warehouse is made from. */
+export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
+
 /** A body as the columns of its row; `schema` is where the view is in the warehouse. */
 export async function viewColumns(
   trx: Transaction<DB>,
   body: ViewBody,
   current: ViewRow | undefined,
   { caller }: Asked,
-): Promise<{ columns: object; schema: string }> {
+): Promise<{ columns: ViewColumns; schema: string }> {
   const name =
     body.dataWarehouseViewName ?? body.warehouseAViewName ?? current?.view_name ?? identifiers([body.name])[0]!
   const wrong = identifierProblem(name)
   if (wrong) throw problems.refused('/dataWarehouseViewName', wrong)
   const schema = await schemaFor(trx, body, current, caller)
-  await demandFree(trx, schema.id, name)
+  await demandFree(trx, schema.id, name, current)
+  await demandNameFree(trx, caller.client, body.name, current)
   const columns = {
     ...(current ? {} : { uid: randomUUID(), client: caller.client }),
     schema_id: schema.id,
@@ -57,7 +61,28 @@ async function schemaFor(
   return found
 }
 
-async function demandFree(trx: Transaction<DB>, schema: number, name: string): Promise<void> {
+/** The warehouse is asked before the row is written, so what the row's constraints would refuse is refused here. */
+async function demandNameFree(
+  trx: Transaction<DB>,
+  client: string,
+  name: string,
+  current: ViewRow | undefined,
+): Promise<void> {
+  let others = trx.selectFrom('views').select('id').where('client', '=', client).where('name', '=', name)
+  if (current) others = others.where('id', '<>', current.id)
+  if (await others.executeTakeFirst()) throw problems.conflict('/name', 'Another view has this name.')
+}
+
+async function demandFree(
+  trx: Transaction<DB>,
+  schema: number,
+  name: string,
+  current: ViewRow | undefined,
+): Promise<void> {
+  let views = trx.selectFrom('views').select('id').where('schema_id', '=', schema).where('view_name', '=', name)
+  if (current) views = views.where('id', '<>', current.id)
+  if (await views.executeTakeFirst())
+    throw problems.conflict('/dataWarehouseViewName', 'Another view has this name in the schema.')
   const pipeline = await trx
     .selectFrom('data_pipelines')
     .select('name')

@@ -17,7 +17,7 @@ export async function readViewTable(input: Asking<undefined>): Promise<Table> {
 export async function readViewData(input: Asking<DataQuery>): Promise<QueryResult> {
   const { row, view, warehouse } = await madeView(input)
   if (!view.populated) throw problems.notFound('rows yet: the view is filled by its first run')
-  return readPage(warehouse, view, input.query, shownAs(row))
+  return readPage(input, { warehouse, table: view }, shownAs(row))
 }
 
 export const shownAs = ({ name, description }: ViewRow): Shown => ({

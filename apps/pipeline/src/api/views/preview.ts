@@ -1,8 +1,9 @@
 import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
-import { fewAtOnceEach, problems, type Input } from '@sluice/http'
+import { problems, type Input } from '@sluice/http'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../catalogue/present-table.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { shares } from '../shares.ts'
 import { withoutEnd } from '../../sql-text.ts'
 import type { PipelineContext } from '../operation.ts'
 import { checkQuery } from './check.ts'
@@ -12,12 +13,6 @@ type Asking = Input<PipelineContext, '/views/preview', undefined, ViewPreviewBod
 /** Milliseconds, from the preview's turn on; and seconds at the server, a little less. */
 const longest = 31_000
 const seconds = 28
-
-const previewing = fewAtOnceEach({
-  atOnce: 2,
-  waiting: 20,
-  title: 'Too many previews of your organisation are under way.',
-})
 
 /** The first rows that a query gives, as role `read`. Names without a schema mean what they will mean in the view. */
 export async function previewView(input: Asking): Promise<QueryResult> {
@@ -30,7 +25,7 @@ export async function previewView(input: Asking): Promise<QueryResult> {
   const { columns, rows } = await whileAsked(
     {
       socket: request.stream.socket,
-      queue: (work) => previewing(caller.client, work),
+      queue: shares.previews.queueOf(caller.client),
       longest,
       late: (): never => {
         throw problems.refused('/query', `The query took longer than ${seconds} seconds. Narrow it, or simply save it.`)

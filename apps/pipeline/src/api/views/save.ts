@@ -1,56 +1,126 @@
 import type { View, ViewBody } from '@sluice/contracts'
 import { problems, type Answer } from '@sluice/http'
 import { withoutSecrets } from '@sluice/records'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { clearTheWay } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
-import { makeView } from '../../engine/views/make-view.ts'
+import { makeView, type Made } from '../../engine/views/make-view.ts'
 import { keepSources, renameSource } from '../../engine/views/sources.ts'
+import type { Place } from '../../engine/warehouses/views.ts'
+import { whileAsked } from '../data-pipelines/while-asked.ts'
 import type { Asked } from '../operation.ts'
+import { shares } from '../shares.ts'
 import { checkView } from './check.ts'
-import { viewColumns } from './columns.ts'
+import { viewColumns, type ViewColumns } from './columns.ts'
 import { views } from './records.ts'
 import type { ViewRow } from './row.ts'
 
 type Saving = Asked & { body: ViewBody }
+type Defined = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
 
-/** Makes the view in the warehouse at once. Where that fails nothing is saved. */
+/** Milliseconds for one save, from its slot on. */
+const longest = 60_000
+
+/** How often a save begins again because somebody changed the view meanwhile. */
+const mostTries = 3
+
+/**
+ * Makes the view in the warehouse, then saves it. Where either fails, neither is left: no transaction of ours waits for the warehouse, and
+ * what a process that dies leaves there is taken over by the next view of that name.
+ */
 export async function createView(input: Saving): Promise<Answer<View>> {
-  const { body, caller, request, write } = input
+  const { body, caller, request, write, db } = input
   await checkView(body, input)
-  const row = await write(async (trx) => {
-    const { columns, schema } = await viewColumns(trx, body, undefined, input)
-    const inserted = await views.insert(trx, caller, columns)
-    const made = await bringAbout(trx, input, inserted, schema)
-    request.audit(made.uid, { after: withoutSecrets(made) })
-    return made
+  const row = await inSlot(input, async (signal) => {
+    const { columns, schema } = await reading(db, (trx) => viewColumns(trx, body, undefined, input))
+    const defined = { ...columns, uid: columns.uid!, client: caller.client }
+    const made = await bringAbout(input, defined, schema, signal)
+    return restoring(input, defined, { schema, name: columns.view_name }, () =>
+      write(async (trx) => {
+        const { columns: checked } = await viewColumns(trx, body, undefined, input)
+        const inserted = await views.insert(trx, caller, { ...checked, uid: defined.uid })
+        const saved = await keepMade(trx, input, inserted, made)
+        request.audit(saved.uid, { after: withoutSecrets(saved) })
+        return saved
+      }),
+    )
   })
   return views.created(row, input)
 }
 
 export async function updateView(input: Saving & { params: { uid: string } }): Promise<Answer<View>> {
+  await checkView(input.body, input)
+  for (let tries = 1; tries <= mostTries; tries += 1) {
+    const row = await updateOnce(input)
+    if (row) return views.answer(row, input)
+  }
+  throw problems.conflict('/', 'Others keep changing this view: read it again, and apply your change to that.')
+}
+
+/** Undefined when somebody changed the view meanwhile. */
+async function updateOnce(input: Saving & { params: { uid: string } }): Promise<ViewRow | undefined> {
+  const { db, body, caller, params, request } = input
+  const before = await views.readToWrite(db, caller, params.uid, request.ifMatch)
+  const planned = await reading(db, (trx) => viewColumns(trx, body, before, input))
+  const was = await placeOf(db, before)
+  const now = { schema: planned.schema, name: planned.columns.view_name }
+  if (isSame(before, was, planned)) return saveUpdate(input, before, was, undefined)
+  return inSlot(input, async (signal) => {
+    await assertAtRest(db, before)
+    const defined = { ...planned.columns, uid: before.uid, client: before.client }
+    const made = await bringAbout(input, defined, planned.schema, signal)
+    return restoring(input, defined, now, () => saveUpdate(input, before, was, made))
+  })
+}
+
+function isSame(before: ViewRow, was: Place, { columns, schema }: { columns: ViewColumns; schema: string }): boolean {
+  return (
+    was.schema === schema &&
+    (['view_name', 'query', 'materialized'] as const).every((column) => before[column] === columns[column])
+  )
+}
+
+/** `made`: what the warehouse has by now; undefined where it was not asked. */
+function saveUpdate(
+  input: Saving & { params: { uid: string } },
+  read: ViewRow,
+  was: Place,
+  made: MadeNow | undefined,
+): Promise<ViewRow | undefined> {
   const { body, caller, params, request, write } = input
-  await checkView(body, input)
-  const row = await write(async (trx) => {
+  return write(async (trx) => {
     const before = await views.lock(trx, caller, params.uid, request.ifMatch)
-    const was = await placeOf(trx, before)
+    if (before.version !== read.version) throw new ChangedMeanwhile()
     const { columns, schema } = await viewColumns(trx, body, before, input)
+    if (made) await assertAtRest(trx, before)
     const updated = await views.update(trx, caller, before, columns)
-    const same =
-      was.schema === schema &&
-      (['view_name', 'query', 'materialized'] as const).every((column) => before[column] === updated[column])
-    if (!same) await demandAtRest(trx, before)
-    const after = same ? updated : await bringAbout(trx, input, updated, schema)
+    const after = made ? await keepMade(trx, input, updated, made) : updated
     await renameSource(trx, caller.client, was, { schema, name: after.view_name })
     request.audit(after.uid, { before: withoutSecrets(before), after: withoutSecrets(after) })
     return after
+  }).catch((error: unknown) => {
+    if (error instanceof ChangedMeanwhile) return undefined
+    throw error
   })
-  return views.answer(row, input)
 }
 
-async function placeOf(trx: Transaction<DB>, { schema_id, view_name }: ViewRow) {
-  const { schema_name } = await trx
+class ChangedMeanwhile extends Error {}
+
+/** Runs `work` in a slot of the organisation, as long as its caller is there. */
+function inSlot<T>({ request, caller }: Saving, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const late = (): never => {
+    throw problems.refused('/query', `The view was not saved: its query took longer than ${longest / 1000} seconds.`)
+  }
+  const queue = shares.views.queueOf(caller.client)
+  return whileAsked({ socket: request.stream.socket, queue, longest, late }, work)
+}
+
+const reading = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
+  db.transaction().execute(read)
+
+async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<Place> {
+  const { schema_name } = await db
     .selectFrom('schemas')
     .select('schema_name')
     .where('id', '=', schema_id)
@@ -59,8 +129,8 @@ async function placeOf(trx: Transaction<DB>, { schema_id, view_name }: ViewRow) 
 }
 
 /** A run makes the view as it found it saved when it began. */
-async function demandAtRest(trx: Transaction<DB>, { id }: ViewRow): Promise<void> {
-  const running = await trx
+async function assertAtRest(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
+  const running = await db
     .selectFrom('runs')
     .select('uid')
     .where('runnable_id', '=', id)
@@ -73,17 +143,27 @@ async function demandAtRest(trx: Transaction<DB>, { id }: ViewRow): Promise<void
     )
 }
 
-/**
- * The warehouse is asked inside the transaction: only so neither of the two has what the other has not, but for the moment
- * between two commits, which the next run or the next view of that name makes good. It has twenty seconds.
- */
-async function bringAbout(trx: Transaction<DB>, input: Saving, row: ViewRow, schema: string): Promise<ViewRow> {
-  const { db, warehouses, queue, caller } = input
+interface MadeNow extends Made {
+  begun: Date
+}
+
+/** Makes the view in the warehouse, which has twenty seconds. */
+async function bringAbout(input: Saving, view: Defined, schema: string, signal: AbortSignal): Promise<MadeNow> {
+  const { db, warehouses } = input
   const begun = new Date()
-  const warehouse = await warehouses.open(row.client)
-  await clearTheWay(db, warehouse, { client: row.client, schema, table: row.view_name })
-  const { uid: id, view_name: name, query, materialized } = row
-  const { reads, unfinished } = await makeView(trx, warehouse, { id, schema, name, query, materialized })
+  const warehouse = await warehouses.open(view.client)
+  const { uid: id, view_name: name, query, materialized } = view
+  await clearTheWay(db, warehouse, { client: view.client, schema, table: name })
+  return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), begun }
+}
+
+/** What the warehouse has now, beside the row that was saved. */
+async function keepMade(
+  trx: Transaction<DB>,
+  { queue, caller }: Saving,
+  row: ViewRow,
+  { reads, unfinished, begun }: MadeNow,
+): Promise<ViewRow> {
   if (reads) await keepSources(trx, row.id, reads)
   if (unfinished) {
     const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
@@ -92,4 +172,41 @@ async function bringAbout(trx: Transaction<DB>, input: Saving, row: ViewRow, sch
   }
   await trx.updateTable('views').set({ filled_at: begun }).where('id', '=', row.id).execute()
   return { ...row, filled_at: begun }
+}
+
+/** Runs the saving; where it fails, the warehouse gets back what is saved. */
+async function restoring<T>(input: Saving, view: Defined, place: Place, save: () => Promise<T>): Promise<T> {
+  const restore = () =>
+    restoreView(input, view, place).catch((error: unknown) =>
+      input.logger.warn({ err: error, view: view.uid }, 'the warehouse keeps a view that was not saved'),
+    )
+  try {
+    const saved = await save()
+    if (saved === undefined) await restore()
+    return saved
+  } catch (error) {
+    await restore()
+    throw error
+  }
+}
+
+/** The stored view of this id or place is made again; where there is none, what was made is dropped. */
+async function restoreView({ db, warehouses }: Saving, { uid, client }: Defined, place: Place): Promise<void> {
+  const warehouse = await warehouses.open(client)
+  const stored = await db
+    .selectFrom('views as v')
+    .innerJoin('schemas as s', 's.id', 'v.schema_id')
+    .select(['v.uid as id', 's.schema_name as schema', 'v.view_name as name', 'v.query', 'v.materialized'])
+    .where('v.client', '=', client)
+    .where((eb) =>
+      eb.or([
+        eb('v.uid', '=', uid),
+        eb.and([eb('s.schema_name', '=', place.schema), eb('v.view_name', '=', place.name)]),
+      ]),
+    )
+    .orderBy((eb) => eb.case().when('v.uid', '=', uid).then(0).else(1).end())
+    .executeTakeFirst()
+  if (stored) return void (await makeView(db, warehouse, stored))
+  const there = await warehouse.findView(place.schema, place.name)
+  if (there?.managed?.id === uid) await warehouse.dropView(place.schema, place.name)
 }

@@ -30,7 +30,7 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
     .leftJoin('runnables as o', 'o.id', 'j.runnable_id')
     .leftJoin('runs as c', 'c.id', 'j.child_run_id')
     .select(['j.run_id', 'j.step', 'j.job', 'j.kind', 'j.name', 'j.state', 'j.started_at', 'j.finished_at'])
-    .select(['o.uid as object_uid', 'c.uid as child_uid'])
+    .select(['o.uid as object_uid', 'c.uid as child_uid', 'c.state as child_state', 'c.started_at as child_started'])
     .where('j.run_id', 'in', [0, ...runs.map(({ id }) => id)])
     .orderBy('j.run_id')
     .orderBy('j.step')
@@ -40,15 +40,17 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
   return new Map([...grouped].map(([run, jobs]) => [run, jobs.map(presentJob)]))
 
   function presentJob(row: (typeof rows)[number]): WorkflowRunJob {
+    // Its run waits for a slot: no worker has it in hand.
+    const waits = row.state === 'RUNNING' && row.child_state === 'QUEUED'
     return {
       step: row.step,
       job: row.job,
       jobType: jobTypeOf(row.kind),
       name: row.name,
       uid: row.object_uid ?? undefined,
-      status: row.state as WorkflowRunJob['status'],
+      status: waits ? 'QUEUED' : (row.state as WorkflowRunJob['status']),
       taskId: row.child_uid ?? undefined,
-      started: row.started_at?.toISOString(),
+      started: waits ? undefined : (row.child_started ?? row.started_at)?.toISOString(),
       finished: row.finished_at?.toISOString(),
     }
   }

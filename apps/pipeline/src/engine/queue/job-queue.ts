@@ -10,6 +10,8 @@ export interface QueuedRun {
 /** A run that the queue has put into the hands of this worker. */
 export interface Delivery {
   run: string
+  /** Whose run it is. */
+  client: string
   /** Aborts when the queue has taken the run away again: it thought this worker dead, or a day has gone by. */
   signal: AbortSignal
   /**

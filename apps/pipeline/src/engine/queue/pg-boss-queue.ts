@@ -125,6 +125,7 @@ function identified(run: QueuedRun['uid'], client: QueuedRun['client']) {
 function delivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job<RunJob>): Delivery {
   return {
     run: data.run,
+    client: groupId!,
     signal,
     async again(trx, afterSeconds) {
       const db = joining(trx)

@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import type { Place, ViewDefinition } from '../warehouses/views.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 
-/** Seconds for one statement, and milliseconds for all of it: whoever saves a view waits, and so does a transaction. */
+/** Seconds for one statement, and milliseconds for all of it: whoever saves a view waits. */
 const patience = { seconds: 8, whole: 20_000 }
 
 /** What came of it. */
@@ -18,8 +18,14 @@ export interface Made {
  * Makes a view in the warehouse while somebody waits, or changes it. What takes long to fill is left to a run: a new view is
  * empty until then, a changed one stays as it was. Throws `WarehouseProblem`; nothing has changed then.
  */
-export async function makeView(db: Kysely<DB>, warehouse: Warehouse, view: ViewDefinition): Promise<Made> {
-  const signal = AbortSignal.timeout(patience.whole)
+export async function makeView(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  view: ViewDefinition,
+  left?: AbortSignal,
+): Promise<Made> {
+  const late = AbortSignal.timeout(patience.whole)
+  const signal = left ? AbortSignal.any([left, late]) : late
   await warehouse.ensureSchema(view.schema)
   const there = await warehouse.findView(view.schema, view.name)
   const whole = { ...view, takesOver: await isLeftOver(db, there) }

@@ -48,6 +48,8 @@ interface Parts {
   redaction: Redaction
   /** The most loads of one client that this process does at once; none where it only reads. */
   loads?: number
+  /** Bytes that a client's database may have; no limit when absent. */
+  databaseBytes?: number
   /** Of the server's processes that copy, where they are on this machine: 0 to 19. */
   copyNiceness?: number
 }
@@ -75,7 +77,8 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
       return one.warehouse
     }
     const access = warehouseAccess(adminUrl, credentialsOf(parts, row))
-    const warehouse = openPostgresWarehouse(access, { loads: parts.loads ?? 0, copyNiceness: parts.copyNiceness ?? 0 })
+    const { loads = 0, copyNiceness = 0, databaseBytes } = parts
+    const warehouse = openPostgresWarehouse(access, { loads, copyNiceness, databaseBytes })
     known.set(row.client, { warehouse, usedAt: now })
     return warehouse
   }

@@ -121,7 +121,7 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
     closeRun: (run, attempt) => first((warehouse) => warehouse.closeRun(run, attempt)),
     findCursor: async (schema, table) => (await of(schema)).findCursor(schema, table),
     findTable: async (schema, table) => (await of(schema)).findTable(schema, table),
-    readTable: async (schema, table, page) => (await of(schema)).readTable(schema, table, page),
+    readTable: async (schema, ...rest) => (await of(schema)).readTable(schema, ...rest),
     async query(query, signal) {
       const [warehouse, own] = await forQuery(query)
       return warehouse.query(own, signal)

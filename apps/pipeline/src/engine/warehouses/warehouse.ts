@@ -185,6 +185,12 @@ export interface Rows {
   more?: boolean
 }
 
+/** Seconds that a page may take at the server, 30 when absent: then QUERY_TIMEOUT. An abort ends it at the server. */
+export interface ReadLimits {
+  seconds?: number
+  signal?: AbortSignal
+}
+
 /** A query that users wrote: one SELECT, WITH … SELECT, VALUES or TABLE. */
 export interface UserQuery {
   /** `$1`, `$2` … where `values` go. */
@@ -248,7 +254,7 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
   findCursor(schema: string, table: string): Promise<unknown>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
-  readTable(schema: string, table: string, page: { limit: number; offset: number }): Promise<Rows>
+  readTable(schema: string, table: string, page: { limit: number; offset: number }, limits?: ReadLimits): Promise<Rows>
   /**
    * As role `read`, read-only, through a cursor on a connection that is thrown away; three at once, others wait 15 seconds
    * for WAREHOUSE_BUSY. Names of columns are made unique. Throws SQL_NOT_ALLOWED (more than a query), QUERY_FAILED (the

@@ -25,8 +25,8 @@ export class HandedBack extends Error {
 }
 
 /**
- * How an attempt ended. REFUSED: there was nothing to do. DEFERRED: its client has enough runs at work, or what it reads is
- * made first. LOST: somebody else decides about the run.
+ * How an attempt ended. REFUSED: there was nothing to do. DEFERRED: its client has enough runs at work, the free slot is kept for
+ * another client, or what it reads is made first. LOST: somebody else decides about the run.
  */
 export type Ending = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
 
@@ -61,7 +61,8 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
     await db.transaction().execute((trx) => delivery.again(trx, 0))
     return { ending: 'HANDED_BACK' }
   }
-  const claim = await takeUp(parts, delivery)
+  using slot = parts.slots.tryAcquire(delivery.client)
+  const claim = await takeUp(parts, delivery, slot !== undefined)
   if (claim === 'DEFERRED') return { ending: 'DEFERRED' }
   if (!claim) {
     await correctCancelled(parts, delivery.run)
@@ -105,9 +106,10 @@ export async function executeRun(parts: Context['parts'], delivery: Delivery, st
 function takeUp(
   { db, clientConcurrency }: WorkParts,
   { run, again }: Delivery,
+  hasSlot: boolean,
 ): Promise<Claim | 'DEFERRED' | undefined> {
   return runTransaction(db, async (trx) => {
-    const mayBegin = (await clientHasRoom(trx, run, clientConcurrency)) && !(await inputsComeFirst(trx, run))
+    const mayBegin = hasSlot && (await clientHasRoom(trx, run, clientConcurrency)) && !(await inputsComeFirst(trx, run))
     if (mayBegin) return claimRun(trx, run)
     await again(trx, 1)
     return 'DEFERRED'

@@ -1,5 +1,5 @@
 import type { KeyRing } from '@sluice/database'
-import type { Redaction } from '@sluice/process'
+import type { Redaction, Semaphore } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
@@ -23,6 +23,8 @@ export interface WorkParts {
   keyRing: KeyRing
   /** Runs of one client at once, in all workers together. */
   clientConcurrency: number
+  /** What runs are at work in, by client. No client holds the last free one. */
+  slots: Semaphore
   redaction: Redaction
   /** Seconds without a sign of life after which a source is given up. */
   sourceSilence: number

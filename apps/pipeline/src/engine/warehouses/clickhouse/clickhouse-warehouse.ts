@@ -1,6 +1,6 @@
 import type { Load, Warehouse } from '../warehouse.ts'
 import { WarehouseProblem } from '../warehouse.ts'
-import { Turns } from '../turns.ts'
+import { acquireQuery } from '../query-shares.ts'
 import { type ClientAccess, provision } from './access.ts'
 import {
   findCursor,
@@ -31,7 +31,7 @@ import { defineView, demandUnread, dropView, findView, managed, refreshView, vie
  * worker that died had decided to publish is finished before anything else is asked.
  */
 export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
-  const turns = { queries: new Turns(3), pushes: new Turns(4) }
+  const share = `clickhouse ${access.key}`
   let made: Promise<void> | undefined
 
   /** Once in this process; again where it failed. */
@@ -106,14 +106,15 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
     closeRun: (id, attempt) => run('the ledger', () => closeRun(access, { run: id, attempt })),
     findCursor: (schema, table) => settled(named(schema, table), () => findCursor(access, schema, table)),
     findTable: async (schema, table) => run(named(schema, table), () => findTable(access, schema, table)),
-    readTable: async (schema, table, page) => run(whole, () => readTable(access, schema, table, page)),
+    readTable: async (schema, table, page, limits) =>
+      run(whole, () => readTable(access, { schema, table }, page, limits)),
 
     async query(asked, signal) {
-      using _turn = await turns.queries.take(signal)
+      using _slot = await acquireQuery('queries', share, signal)
       return await run(whole, () => query(access, asked, signal))
     },
     async *queryPages(asked, pageRows, signal) {
-      using _turn = await turns.pushes.take(signal)
+      using _slot = await acquireQuery('pushes', share, signal)
       await ready()
       yield* queryPages(access, asked, pageRows, signal)
     },

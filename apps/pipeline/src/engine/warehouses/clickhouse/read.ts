@@ -1,6 +1,6 @@
 import { rowTooLarge } from '../caps.ts'
 import { randomUUID } from 'node:crypto'
-import { type Rows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { type ReadLimits, type Rows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { execute } from './http.ts'
 import {
@@ -22,7 +22,7 @@ import { describeColumn, readShape, type Shape } from './shape.ts'
 const maximumRows = 10_000
 const maximumBytes = 4 * 1024 * 1024
 const mostPageBytes = 32 * 1024 * 1024
-const seconds = 30
+const usualSeconds = 30
 
 /**
  * The order of a table: of its key; without one, of its load. Rows are kept as they came, and what the server puts together in the
@@ -38,9 +38,9 @@ function orderOf({ engine, columns }: Shape): string {
 /** A page of a table as role `read`. */
 export async function readTable(
   access: ClientAccess,
-  schema: string,
-  table: string,
+  { schema, table }: { schema: string; table: string },
   page: { limit: number; offset: number },
+  { seconds = usualSeconds, signal }: ReadLimits = {},
 ): Promise<Rows> {
   checkSchemaName(schema)
   checkTableName(table)
@@ -53,10 +53,11 @@ export async function readTable(
     const of = qualified(shape.database, table)
     const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${format}`
     const columns = shape.columns.map(describeColumn)
-    const taken = await reading(access, { sql, seconds, most: { rows, bytes: maximumBytes }, columns })
+    const taken = await reading(access, { sql, seconds, most: { rows, bytes: maximumBytes }, columns }, signal)
     if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(maximumBytes)
     return { columns, rows: taken.rows, truncated: taken.truncated }
   } catch (error) {
+    signal?.throwIfAborted()
     throw warehouseProblem(error, place)
   }
 }

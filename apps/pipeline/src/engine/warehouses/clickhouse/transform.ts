@@ -10,7 +10,7 @@ import { relations, listSchemas } from './catalogue.ts'
 import { stopAtServer } from './query.ts'
 import { holdsRows, readShape } from './shape.ts'
 
-/** Seconds that one statement may take. */
+/** Seconds that all statements together may take. */
 const longest = 7_200
 
 /**
@@ -26,7 +26,11 @@ export async function transform(
   const [first] = loads
   if (statements.length === 0 || !first) return
   try {
-    for (const [index, statement] of statements.entries()) await runOne(access, first, statement, index + 1, signal)
+    const begun = performance.now()
+    for (const [index, statement] of statements.entries()) {
+      const seconds = Math.max(1, Math.round(longest - (performance.now() - begun) / 1_000))
+      await runOne(access, first, statement, { number: index + 1, seconds }, signal)
+    }
     for (const load of loads) await keep(access, load)
   } catch (error) {
     signal.throwIfAborted()
@@ -38,7 +42,7 @@ async function runOne(
   access: ClientAccess,
   { database }: ClickHouseLoad,
   { statement, description }: TransformationStatement,
-  number: number,
+  { number, seconds }: { number: number; seconds: number },
   signal: AbortSignal,
 ): Promise<void> {
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
@@ -51,7 +55,7 @@ async function runOne(
     address: ({ schema, name }) => qualified(databaseOf({ key: access.key, schema }), name),
   })
   const queryId = randomUUID()
-  const settings = { max_execution_time: longest, mutations_sync: 2, alter_sync: 2, lightweight_deletes_sync: 2 }
+  const settings = { max_execution_time: seconds, mutations_sync: 2, alter_sync: 2, lightweight_deletes_sync: 2 }
   try {
     await execute(access.load, text, { database, signal, queryId, settings })
   } catch (error) {
@@ -66,7 +70,7 @@ function explained(error: unknown, named: string): unknown {
   if (!(error instanceof ClickHouseError) || !(known instanceof WarehouseProblem)) return known
   if (known.retryable || known.code === 'DISK_FULL') return known
   if (error.code === codes.timeout)
-    return failed(`${named} took longer than ${longest} seconds and was stopped.`, error)
+    return failed(`${named} was stopped: a transformation may take ${longest / 3_600} hours in all.`, error)
   if (/multi-?statement/i.test(error.message))
     return failed(`${named} consists of several. Make each of them a statement of its own.`, error)
   return failed(`${named} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`, error)

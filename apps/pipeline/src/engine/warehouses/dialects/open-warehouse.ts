@@ -1,4 +1,5 @@
-import { Turns } from '../turns.ts'
+import { randomUUID } from 'node:crypto'
+import { acquireQuery } from '../query-shares.ts'
 import type { Place } from '../views.ts'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { findCursor, findStaging, findTables, ownRelations, ownSchemas, sweepStaging, tableOf } from './catalogue.ts'
@@ -19,7 +20,8 @@ import { defineView, demandUnread, dropView, findView, refreshView, viewsByHand 
 
 /** A client's part of a server that speaks SQL as `dialect` says. It is made, or mended, when it is used first. */
 export function openDialectWarehouse(dialect: Dialect): Warehouse {
-  const turns = { queries: new Turns(3), pushes: new Turns(4) }
+  /** In which its queries run: one warehouse, one share. */
+  const share = randomUUID()
   let made: Promise<void> | undefined
 
   /** Once in this process; again where it failed. */
@@ -99,17 +101,17 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
         const shape = await readShape(dialect, session, place)
         return shape && tableOf(dialect, session, shape)
       }),
-    async readTable(schema, table, page) {
+    async readTable(schema, table, page, limits) {
       const place = at(schema, table)
-      return run(shownAs(place), () => readTable(dialect, place, page))
+      return run(shownAs(place), () => readTable(dialect, place, page, limits))
     },
 
     async query(given, signal) {
-      using _turn = await turns.queries.take(signal)
+      using _slot = await acquireQuery('queries', share, signal)
       return await run(whole, () => query(dialect, given, signal))
     },
     async *queryPages(given, pageRows, signal) {
-      using _turn = await turns.pushes.take(signal)
+      using _slot = await acquireQuery('pushes', share, signal)
       await run(whole, async () => {})
       yield* queryPages(dialect, given, pageRows, signal)
     },

@@ -7,6 +7,7 @@ import type { Place } from '../views.ts'
 import {
   type AmbiguousTable,
   type Cell,
+  type ReadLimits,
   type Rows,
   type UserQuery,
   type WarehouseColumn,
@@ -140,7 +141,9 @@ export async function readTable(
   dialect: Dialect,
   place: Place,
   page: { limit: number; offset: number },
+  { seconds = usualSeconds, signal }: ReadLimits = {},
 ): Promise<Rows> {
+  signal?.throwIfAborted()
   const shape = await asked(dialect, { role: 'service' }, async (session) => {
     await settleFirst(dialect, session)
     return readShape(dialect, session, place)
@@ -159,7 +162,7 @@ export async function readTable(
   )
   const most = { rows: limit, bytes: usualBytes }
   const found = await patiently(dialect, () =>
-    asked(dialect, { role: 'read', seconds: usualSeconds }, (session) =>
+    asked(dialect, { role: 'read', seconds, signal }, (session) =>
       taken(session, { text, values: [], offset: 0, most }),
     ),
   )

@@ -66,9 +66,15 @@ export function copyPool(access: WarehouseAccess, max: number, niceness: number)
   return pool
 }
 
+/** How connections of role `read` are made. */
+export const readPoolConfig = (access: WarehouseAccess): ClientConfig => ({
+  ...settings(access, access.read),
+  options: readOptions,
+})
+
 /** One connection of role `read`, to be thrown away after use. */
 export function readClient(access: WarehouseAccess): Client {
-  const client = new Client({ ...settings(access, access.read), options: readOptions })
+  const client = new Client(readPoolConfig(access))
   client.on('error', () => {})
   return client
 }

@@ -32,7 +32,7 @@ const worthTwo = 64 * 1024 * 1024
 export async function copyInto(pool: Pool, copying: Copying, scene: Scene, signal: AbortSignal): Promise<Copied> {
   const { columns, types, content } = copying
   const statement = { table: qualified('sluice', copying.staging), columns }
-  using pour = new Pour(content.rows(types), signal)
+  using pour = new Pour(content.rows(types), signal, pool.options.database ?? '')
   const through = async (freeze: boolean, most?: number) => {
     using stack = new DisposableStack()
     const lanes = await openLanes(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)

@@ -1,5 +1,5 @@
 import { checkColumns } from '../identifiers.ts'
-import { escapeIdentifier, type Pool } from 'pg'
+import { type ClientBase, escapeIdentifier, type Pool } from 'pg'
 import { LostRun } from '../../lost-run.ts'
 import {
   type ColumnProfile,
@@ -17,6 +17,7 @@ import { olderReaders, type OlderReaders } from './older-readers.ts'
 import { type Scene, warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
+import { warehouseFull } from './statement-watch.ts'
 import { describeType } from './types.ts'
 
 /**
@@ -27,6 +28,8 @@ export interface Pools {
   lanes: Pool
   transactions: Pool
   statements: Pool
+  /** Bytes that the client's database may have. */
+  databaseBytes?: number | undefined
 }
 
 export class PostgresLoad implements Load {
@@ -96,6 +99,7 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
     return await withClient(pools.transactions, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
       if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
+      await assertRoom(client, pools.databaseBytes)
       const existing = await readShape(client, schema, table)
       if (existing && !existing.ours) throw notOurs(scene)
       const columns = stagingColumns(target.columns, existing)
@@ -112,6 +116,13 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
     if (signal.aborted) throw error
     throw warehouseProblem(error, scene)
   }
+}
+
+/** Throws WAREHOUSE_FULL. */
+async function assertRoom(client: ClientBase, most: number | undefined): Promise<void> {
+  if (most === undefined) return
+  const { rows } = await client.query<{ bytes: number }>('select pg_database_size(current_database())::float8 as bytes')
+  if (rows[0]!.bytes > most) throw warehouseFull(most)
 }
 
 export function gone(load: PostgresLoad): LostRun {

@@ -21,12 +21,22 @@ import { ensureSchema, listSchemas } from './schema.ts'
 import { readShape } from './shape.ts'
 import { sweepStaging } from './sweep.ts'
 import { transform } from './transform.ts'
-import { Turns } from '../turns.ts'
+import { acquireQuery } from '../query-shares.ts'
+import { endReadWatch, limitStatements } from './statement-watch.ts'
 import { mostViewBytes } from './view-size.ts'
 import { dropView, findView, refreshView } from './views.ts'
 
 /** Whoever drops holds a lock meanwhile, in a transaction that may be idle for 30 seconds. */
 const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
+
+interface PostgresLimits {
+  /** At once. */
+  loads?: number
+  /** Bytes of one materialised view, and of the client's database. */
+  viewBytes?: number
+  databaseBytes?: number | undefined
+  copyNiceness?: number
+}
 
 /**
  * A client's PostgreSQL, for so many loads at once. Opens no connection before it is used; dispose it to close those
@@ -34,17 +44,19 @@ const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s
  */
 export function openPostgresWarehouse(
   access: WarehouseAccess,
-  { loads = 4, viewBytes = mostViewBytes, copyNiceness = 0 } = {},
+  { loads = 4, viewBytes = mostViewBytes, copyNiceness = 0, databaseBytes }: PostgresLimits = {},
 ): Warehouse {
   // The two more are for a load that was cut off and is not quite gone.
   const pools: Pools = {
     lanes: copyPool(access, 2 * loads + 2, copyNiceness),
     transactions: loadPool(access, loads + 2),
-    statements: loadPool(access, 4),
+    statements: loadPool(access, 5),
+    databaseBytes,
   }
+  const all = [pools.lanes, pools.transactions, pools.statements]
+  limitStatements(pools.statements, { databaseBytes })
 
-  // Of one client, so that nobody's queries take all that the server can do.
-  const turns = { queries: new Turns(3), pushes: new Turns(4) }
+  const share = access.database
 
   const key = ledgerKey(access.load.password)
 
@@ -60,7 +72,7 @@ export function openPostgresWarehouse(
         await demandOwnSettings(client)
       }),
 
-    connections: () => Object.values(pools).reduce((sum, { totalCount }) => sum + totalCount, 0),
+    connections: () => all.reduce((sum, { totalCount }) => sum + totalCount, 0),
 
     async ensureSchema(schema) {
       checkSchemaName(schema)
@@ -80,7 +92,10 @@ export function openPostgresWarehouse(
     beginLoad: (target, signal) => beginLoad(pools, target, signal),
 
     publish: (loads, stillOurs, signal, options = {}) =>
-      publish({ pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options }, signal),
+      publish(
+        { pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options },
+        signal,
+      ),
 
     transform: (loads, statements, signal, options = {}) =>
       transform(pools, ourOwn(loads), statements, signal, options),
@@ -109,15 +124,15 @@ export function openPostgresWarehouse(
       return run(qualified(schema, table), (client) => findTable(client, schema, table))
     },
 
-    readTable: (schema, table, page) => readTable(access, schema, table, page),
+    readTable: (schema, table, page, limits) => readTable(access, schema, table, page, limits),
 
     async query(asked, signal) {
-      using _turn = await turns.queries.take(signal)
+      using _slot = await acquireQuery('queries', share, signal)
       return await query(access, asked, signal)
     },
 
     async *queryPages(asked, pageRows, signal) {
-      using _turn = await turns.pushes.take(signal)
+      using _slot = await acquireQuery('pushes', share, signal)
       yield* queryPages(access, asked, pageRows, signal)
     },
 
@@ -164,7 +179,7 @@ export function openPostgresWarehouse(
     pruneLedger: (days) => run('the ledger', (client) => pruneLedger(client, days)),
 
     async [Symbol.asyncDispose]() {
-      await Promise.all(Object.values(pools).map((pool) => pool.end()))
+      await Promise.all([...all.map((pool) => pool.end()), endReadWatch(access)])
     },
   }
 }

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import type { TupleChunk } from '../warehouse.ts'
+import { CopyTurns } from './copy-shares.ts'
 import type { Lane } from './lane.ts'
 
 /** An error of the bytes' giver: travels through ours unwrapped. */
@@ -17,15 +18,18 @@ export class Pour implements Disposable {
   bytes = 0
   readonly #giver: AsyncIterator<TupleChunk>
   readonly #signal: AbortSignal
+  readonly #turns: CopyTurns
   readonly #abort = () => this.#break(this.#signal.reason)
   #exhausted = false
   #broken: Error | undefined
   #fail: ((error: Error) => void) | undefined
   #wake: (() => void) | undefined
 
-  constructor(chunks: AsyncIterable<TupleChunk>, signal: AbortSignal) {
+  /** `client` is whose share of the cores it copies in. */
+  constructor(chunks: AsyncIterable<TupleChunk>, signal: AbortSignal, client: string) {
     this.#giver = chunks[Symbol.asyncIterator]()
     this.#signal = signal
+    this.#turns = new CopyTurns(client, signal)
     if (signal.aborted) this.#abort()
     signal.addEventListener('abort', this.#abort, { once: true })
   }
@@ -35,10 +39,13 @@ export class Pour implements Disposable {
     for (const lane of lanes) lane.ended.catch((error: Error) => this.#break(error))
     while (this.bytes < most) {
       const next = await this.#unlessBroken<IteratorResult<TupleChunk>>((resolve, reject) => {
-        this.#next().then(resolve, (cause: unknown) => reject(new GiverFailed('the source failed', { cause })))
+        this.#turns
+          .waitFor(this.#next())
+          .then(resolve, (cause: unknown) => reject(new GiverFailed('the source failed', { cause })))
       })
       if (next.done) return (this.#exhausted = true)
       this.bytes += next.value.bytes.byteLength
+      await this.#turns.take(next.value.bytes.byteLength)
       this.#send(await this.#leastLoaded(lanes), next.value)
     }
     return false
@@ -52,6 +59,7 @@ export class Pour implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#turns[Symbol.dispose]()
     this.#signal.removeEventListener('abort', this.#abort)
     // Not waited for: it may hang.
     if (!this.#exhausted) void Promise.resolve(this.#giver.return?.()).catch(() => {})

@@ -6,6 +6,7 @@ import { queryProblem, tooSlow } from './query-problems.ts'
 import { beginReading, executeOne, fetchRows, leave, toCells } from './reading.ts'
 import { resultColumns } from './result-columns.ts'
 import { endSession, sessionOf } from './session-end.ts'
+import { readWatch } from './statement-watch.ts'
 
 const mostRows = 10_000
 const mostBytes = 32 * 1024 * 1024
@@ -120,12 +121,15 @@ function openSession(access: WarehouseAccess, asked: UserQuery, { seconds: usual
       signal?.addEventListener('abort', abort, { once: true })
       // The server's own time-out can be caught by a function that somebody made; this one cannot.
       const deadline = setTimeout(() => stop(tooSlow(seconds)), (seconds + grace) * 1_000)
+      let watch: Disposable | undefined
       try {
         if (!began) await begin()
+        watch = readWatch(access).watch(sessionOf(client)!, { writes: false, stop })
         return await work(client, allowed)
       } catch (error) {
         throw why ?? queryProblem(error, { query: asked, prefix: prefix.length, seconds })
       } finally {
+        watch?.[Symbol.dispose]()
         clearTimeout(deadline)
         signal?.removeEventListener('abort', abort)
       }

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
+import { loadWatch } from './statement-watch.ts'
 
 /** Seconds in which the server stops a statement by itself. */
 const grace = 3
@@ -15,7 +16,8 @@ interface Limits {
 /**
  * One statement in which functions of users may run, on a connection that is thrown away afterwards. Such a function can catch the
  * server's time-out, and can keep the server from noticing that nobody listens any more: then its process is ended from another
- * connection of the same role, after so many seconds and a few, or when `signal` aborts. Throws QUERY_TIMEOUT.
+ * connection of the same role, after so many seconds and a few, when `signal` aborts, or when it holds too many locks or fills the
+ * client's warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
  */
 export async function stoppable<T>(
   others: Pool,
@@ -25,6 +27,7 @@ export async function stoppable<T>(
 ): Promise<T> {
   const session = (client as unknown as { processID: number }).processID
   let late = false
+  let beyond: WarehouseProblem | undefined
   const stop = () => void endSession(others, session)
   const timer = setTimeout(
     () => {
@@ -34,9 +37,17 @@ export async function stoppable<T>(
     (seconds + grace) * 1_000,
   )
   signal.addEventListener('abort', stop, { once: true })
+  using _watch = loadWatch(others).watch(session, {
+    writes: true,
+    stop(reason) {
+      beyond = reason
+      stop()
+    },
+  })
   try {
     return await statement()
   } catch (error) {
+    if (beyond) throw beyond
     if (!late || signal.aborted) throw error
     const sentence = `${what} took longer than ${seconds} seconds and was stopped.`
     throw new WarehouseProblem('QUERY_TIMEOUT', sentence, { cause: error })

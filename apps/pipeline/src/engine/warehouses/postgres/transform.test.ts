@@ -47,6 +47,51 @@ describe('transforming rows before they are published', () => {
     expect([(await found())?.rowCount, await leftovers(scratch.superuser)]).toEqual([4, []])
   })
 
+  it('is stopped when it takes more locks than its share of the server’s table of locks', async () => {
+    const grab = `do $x$ declare i int := 0; begin loop i := i + 1;
+      begin execute 'create table q_' || i || ' ()'; exception when others then null; end; end loop; end $x$`
+    const done = transformed([grab]).catch((error: unknown) => error)
+    const looks: number[] = []
+    const over = new AbortController()
+    void done.then(() => over.abort())
+    while (!over.signal.aborted) {
+      const begun = performance.now()
+      await rowsOf()
+      looks.push(performance.now() - begun)
+      await sleep(50)
+    }
+    const error = await done
+    expect(error).toMatchObject({
+      code: 'TRANSFORMATION_FAILED',
+      message: expect.stringMatching(/locks and was stopped/),
+    })
+    expect(looks.length).toBeGreaterThan(0)
+    expect(await leftovers(scratch.superuser)).toEqual([])
+    expect((await rowsOf()).length).toBe(3)
+  }, 60_000)
+
+  it('says that COPY FROM STDIN has nothing to read', async () => {
+    await expect(transformed([`copy ${table} from stdin`])).rejects.toMatchObject({
+      code: 'TRANSFORMATION_FAILED',
+      message: expect.stringContaining('nothing to read'),
+    })
+  })
+
+  it('is stopped when the client’s database is larger than it may be', async () => {
+    const { rows: sizes } = await scratch.superuser.query(
+      'select pg_database_size(current_database())::float8 as bytes',
+    )
+    await using small = openPostgresWarehouse(scratch.access, { databaseBytes: sizes[0].bytes + 4_000_000 })
+    await using load = await stage(small, { table, columns: two, run: word('run') }, numbered(4, 'new'))
+    const statement = `insert into ${table} select g, (select string_agg(md5(g::text || i), '') from generate_series(1, 60) i) || pg_sleep(0.001)::text from generate_series(1, 100000) g`
+    await expect(small.transform([load], [{ statement }], never)).rejects.toMatchObject({
+      code: 'TRANSFORMATION_FAILED',
+      message: expect.stringContaining('its limit'),
+    })
+    await using full = openPostgresWarehouse(scratch.access, { databaseBytes: 1 })
+    await expect(stage(full, { table, columns: two }, numbered(1))).rejects.toMatchObject({ code: 'WAREHOUSE_FULL' })
+  }, 60_000)
+
   it('may change the table’s shape, use tables of its own, and make the table anew', async () => {
     const { tables } = await transformed([
       `create table counts as select name, count(*)::int as n from ${table} group by name`,

@@ -7,7 +7,7 @@ import { warehouseProblem } from './problems.ts'
 import { stoppable } from './stoppable.ts'
 import { dropWorkshop, failed, type Workshop, workshopFor } from './workshop.ts'
 
-/** Seconds for one statement; role `load` may not wait longer than 30 for a lock. */
+/** Seconds for all statements together; role `load` may not wait longer than 30 for a lock. */
 const longest = 7_200
 
 /** See `Warehouse.transform`. Aborting ends the statement at the server within a second. */
@@ -25,10 +25,13 @@ export async function transform(
   const { client } = borrowed
   try {
     await workshop.open(client)
-    for (const [index, statement] of statements.entries())
-      await runOne(client, workshop, statement, index + 1, (limits, work) =>
+    const begun = performance.now()
+    for (const [index, statement] of statements.entries()) {
+      const seconds = Math.max(1, Math.round(longest - (performance.now() - begun) / 1_000))
+      await runOne(client, workshop, statement, { number: index + 1, seconds }, (limits, work) =>
         stoppable(moments, client, { ...limits, signal }, work),
       )
+    }
     const counted = await workshop.close(client)
     const older = await olderReaders(client)
     for (const [index, load] of loads.entries()) {
@@ -49,13 +52,13 @@ async function runOne(
   client: PoolClient,
   { path }: Workshop,
   { statement, description }: TransformationStatement,
-  number: number,
+  { number, seconds }: { number: number; seconds: number },
   stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Once more for each: a statement before may have changed them for the session.
-  await client.query(`set search_path = ${path}; set statement_timeout = '${longest}s'; set lock_timeout = '30s'`)
-  await stopping({ seconds: longest, what: named }, () => execute(client, statement)).catch((error: unknown) => {
+  await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
+  await stopping({ seconds, what: named }, () => execute(client, statement)).catch((error: unknown) => {
     throw explained(error, named, statement)
   })
   if (client.getTransactionStatus() !== 'I')
@@ -72,7 +75,12 @@ function execute(client: PoolClient, text: string): Promise<void> {
   })
 }
 
+/** What stopped a statement that went beyond its limits. */
+const limits = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
+
 function explained(error: unknown, named: string, statement: string): unknown {
+  if (error instanceof WarehouseProblem && limits.has(error.code))
+    return failed(`${named} was stopped. ${error.message}`, error)
   const known = warehouseProblem(error, { place: named })
   if (!(known instanceof WarehouseProblem) || known.retryable || known.code === 'DISK_FULL') return known
   const { code, message, position, hint } = error as {
@@ -81,8 +89,10 @@ function explained(error: unknown, named: string, statement: string): unknown {
     position?: string
     hint?: string
   }
+  if (/^\s*copy\b[\s\S]*\bfrom\s+stdin\b/i.test(statement))
+    return failed(`${named} is COPY FROM STDIN, which has nothing to read here. Insert the rows by INSERT.`, error)
   if (code === '57014' || known.code === 'QUERY_TIMEOUT')
-    return failed(`${named} took longer than ${longest / 3_600} hours and was stopped.`, error)
+    return failed(`${named} was stopped: a transformation may take ${longest / 3_600} hours in all.`, error)
   if (code === '42601' && message.includes('multiple commands'))
     return failed(`${named} consists of several. Make each of them a statement of its own.`, error)
   const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''

@@ -95,9 +95,30 @@ export async function dropWorkshop(
       `alter table if exists ${qualified(schema, stagingTable)} set schema sluice`,
     ])
     const within = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
-    await client.query(['begin', within, ...moves, `drop schema ${name} cascade`, 'commit'].join(';'))
+    await client.query(['begin', within, ...moves, 'commit'].join(';'))
+    await dropTables(client, schema, within)
+    await client.query(['begin', within, `drop schema ${name} cascade`, 'commit'].join(';'))
     return true
   })
+}
+
+/** Tables that are dropped in one transaction, which holds some locks for each. */
+const atOnce = 200
+
+/** All tables of a schema, a few at a time: users may have made more than the server's table of locks holds. */
+async function dropTables(client: ClientBase, schema: string, within: string): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ tables: string | null; count: number }>(
+      `select string_agg(one, ', ') as tables, count(*)::int as count from (
+         select format('%I.%I', $1::text, relname) as one from pg_class
+         where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p') limit ${atOnce}) several`,
+      [schema],
+    )
+    const { tables, count } = rows[0]!
+    // The last ones go with the schema.
+    if (!tables || count < atOnce) return
+    await client.query(['begin', within, `drop table if exists ${tables} cascade`, 'commit'].join(';'))
+  }
 }
 
 export function failed(sentence: string, cause?: unknown): WarehouseProblem {

@@ -1,10 +1,9 @@
 import { opendir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { DB } from '../../../database.ts'
+import { neededFiles } from '../../../files/needed-files.ts'
 import { uploadsDirectory } from '../../../files/upload-path.ts'
-import { keptDays } from '../../runs/runs-to-keep.ts'
-import { underWay } from '../../runs/states.ts'
 import type { Duty } from '../janitor.ts'
 
 /** Milliseconds since the last byte. By then an upload has its row, or has failed. */
@@ -23,7 +22,7 @@ export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirec
       let removed = 0
       for await (const names of old(folder)) {
         signal.throwIfAborted()
-        const kept = await needed(db, [...new Set(names.map(uidOf))])
+        const kept = await neededFiles(db, [...new Set(names.map(uidOf))])
         for (const name of names) {
           if (kept.has(uidOf(name))) continue
           await rm(join(folder, name), { force: true })
@@ -54,16 +53,4 @@ async function* old(folder: string): AsyncGenerator<string[]> {
     names = []
   }
   if (names.length > 0) yield names
-}
-
-async function needed(db: Kysely<DB>, uids: string[]): Promise<ReadonlySet<string>> {
-  const { rows } = await sql<{ uid: string }>`
-    select uid::text from uploaded_files where uid = any(${uids}::uuid[])
-    union
-    select input -> 'file' ->> 'uid' from runs where state = any(${[...underWay]}::text[])
-    union
-    select r.input -> 'file' ->> 'uid' from settings s join runs r on r.client = s.client
-    where s.key = 'RETAIN_TEMP_FILES' and s.value = 'true' and r.finished_at > now() - make_interval(days => ${keptDays}::int)
-  `.execute(db)
-  return new Set(rows.map(({ uid }) => uid))
 }

@@ -1,0 +1,83 @@
+import { Semaphore } from '@sluice/process'
+
+/** Milliseconds that somebody waits for a slot. */
+const waitMs = 15_000
+
+/**
+ * What people wait for, shared by organisation in this process: nobody's pages, queries or uploads take the last free slot from those who
+ * have none. Each slot is bounded in time by whoever takes it.
+ */
+export const shares = {
+  /** Pages of rows. Each holds a connection to the warehouse and, while it is answered, some ten times its 4 MB. */
+  pages: new Semaphore({ total: 6, each: 3, waiting: 20, waitMs, title: 'Too many pages are being read.' }),
+  /** Pages for readers without sign-in, one of each organisation. They need a slot of `pages` besides. */
+  anonymousPages: new Semaphore({
+    total: 2,
+    each: 1,
+    waiting: 10,
+    waitMs: 5_000,
+    title: 'Too many pages are being read.',
+  }),
+  /** Previews of sources and queries. Each reads up to some megabytes, in a thread or on a connection of its own. */
+  previews: new Semaphore({
+    total: 8,
+    each: 2,
+    waiting: 20,
+    waitMs,
+    title: 'Too many previews of your organisation are under way.',
+  }),
+  /** Files to be previewed. Each is held in memory until it is written. */
+  previewFiles: new Semaphore({
+    total: 12,
+    each: 4,
+    waiting: 20,
+    waitMs,
+    title: 'Too many previews of your organisation are under way.',
+  }),
+  /** Sources and targets that are asked what they have, or whether they answer. */
+  lookups: new Semaphore({
+    total: 8,
+    each: 2,
+    waiting: 20,
+    waitMs,
+    title: 'Too many things are being looked up for your organisation.',
+  }),
+  connectionTests: new Semaphore({
+    total: 16,
+    each: 4,
+    waiting: 20,
+    waitMs,
+    title: 'Too many connections of your organisation are being tried.',
+  }),
+  targets: new Semaphore({
+    total: 16,
+    each: 4,
+    waiting: 20,
+    waitMs,
+    title: 'Too many targets of your organisation are being asked.',
+  }),
+  /** Checks that somebody waits for. Workers run the others. */
+  checks: new Semaphore({
+    total: 6,
+    each: 2,
+    waiting: 20,
+    waitMs: 60_000,
+    title: 'Too many checks of your organisation are being run.',
+  }),
+  /** Saves of views: the warehouse runs their queries, up to 20 seconds. One of an organisation at a time, so that two never make the same view. */
+  views: new Semaphore({
+    total: 4,
+    each: 1,
+    waiting: 20,
+    waitMs,
+    title: 'Too many views of your organisation are being saved.',
+  }),
+  /** Uploads. A body that waits is not read. */
+  uploads: new Semaphore({
+    total: 16,
+    each: 4,
+    waiting: 20,
+    waitMs: 60_000,
+    title: 'Too many files of your organisation are being uploaded.',
+  }),
+}

@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals'
+import { readConfig } from './config.ts'
+import { usualSlots } from './worker-slots.ts'
+
+const megabytes = (count: number) => count * 1024 * 1024
+const environment = {
+  PIPELINE_DATABASE_URL: 'postgres://a:b@localhost/c',
+  WAREHOUSE_DATABASE_URL: 'postgres://a:b@localhost/c',
+  SECRET_KEYS: `a:${Buffer.alloc(32).toString('base64')}`,
+  SERVICE_SECRET: 'x'.repeat(24),
+  FILES_DIRECTORY: '/files',
+}
+
+describe('slots of a worker', () => {
+  it.each([
+    [256, 2],
+    [512, 3],
+    [768, 6],
+    [1024, 8],
+    [64_000, 8],
+  ])('in %i MB are %i', (memory, slots) => {
+    expect(usualSlots(megabytes(memory))).toBe(slots)
+  })
+
+  it.each([
+    [{ WORKER_CONCURRENCY: '8' }, 4],
+    [{ WORKER_CONCURRENCY: '1' }, 1],
+    [{ WORKER_CONCURRENCY: '8', CLIENT_CONCURRENCY: '6' }, 6],
+  ])('with %j leave a client %i', (changes, most) => {
+    expect(readConfig({ ...environment, ...changes }).CLIENT_CONCURRENCY).toBe(most)
+  })
+})

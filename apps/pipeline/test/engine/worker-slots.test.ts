@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { finished } from './large-load.ts'
+import { type Pipeline, startStack, type Stack } from './stack.ts'
+import { spawnWorker, until } from './worker-process.ts'
+
+let stack: Stack
+beforeAll(async () => {
+  stack = await startStack()
+})
+afterAll(() => stack?.[Symbol.asyncDispose]())
+
+/** A pipeline whose runs sit in a worker for so many seconds. */
+async function slow(client: string, seconds: number): Promise<Pipeline> {
+  const pipeline = await stack.pipeline(client)
+  const transformation = JSON.stringify({ sqlStatements: [{ statement: `select pg_sleep(${seconds})` }] })
+  await stack.db.updateTable('data_pipelines').set({ transformation }).where('id', '=', pipeline.id).execute()
+  return pipeline
+}
+
+describe('the slots of a worker', () => {
+  it('are never all held by one organisation, whatever it may run at once', async () => {
+    const { client } = await stack.pipeline()
+    const pipelines = await Promise.all(Array.from({ length: 5 }, () => slow(client, 5)))
+    const runs: Awaited<ReturnType<Stack['run']>>[] = []
+    for (const one of pipelines) runs.push(await stack.run(one, await stack.upload(one, 'a\n1\n')))
+    await using _worker = await spawnWorker({
+      ...stack.environment,
+      WORKER_CONCURRENCY: '3',
+      CLIENT_CONCURRENCY: '64',
+    })
+    const states = async () => Promise.all(runs.map(async (run) => (await stack.state(run)).state))
+    await until(async () => (await states()).filter((state) => state === 'RUNNING').length === 2)
+    const other = await stack.pipeline()
+    const run = await finished(stack, await stack.run(other, await stack.upload(other, 'a\n1\n')))
+    expect(run.state).toBe('OK')
+    expect(run.started_at!.getTime() - run.created_at.getTime()).toBeLessThan(5_000)
+    expect((await states()).filter((state) => state === 'RUNNING').length).toBeLessThanOrEqual(2)
+    for (const one of runs) expect((await finished(stack, one)).state).toBe('OK')
+  })
+})

@@ -1,0 +1,170 @@
+interface Limits {
+  /** Slots in all. */
+  total: number
+  /** Slots of one key at most; one less than there are when absent. As many as there are: keys compete for all of them. */
+  each?: number
+  /** How many of one key may wait for a slot. */
+  waiting: number
+  /** Milliseconds that one waits; as long as it takes when absent. */
+  waitMs?: number
+  /** What is under way too often, as a sentence. */
+  title: string
+}
+
+interface Share {
+  /** Ends the waiting with the signal's reason. */
+  signal?: AbortSignal | undefined
+  /** Slots that stay free for others: 0 when absent. For callers with a smaller share, such as anonymous readers. */
+  leave?: number
+}
+
+interface Waiting {
+  share: Share
+  since: number
+  start(): void
+}
+
+interface Queue {
+  held: number
+  waiting: Waiting[]
+}
+
+/** Every slot that the key may have is taken, and too many of it wait already or have waited too long. */
+export class SemaphoreBusy extends Error {
+  override readonly name = 'SemaphoreBusy'
+}
+
+/**
+ * A counting semaphore that many share, each by its key: organisations, mostly. No key holds more than its share, and none that holds a
+ * slot gets the last free one, so whoever holds none does not wait for somebody else's work. A slot that becomes free goes to the
+ * key that holds the fewest, then to whoever waits longest.
+ */
+export class Semaphore {
+  readonly #limits: Limits
+  readonly #queues = new Map<string, Queue>()
+  #free: number
+  #arrivals = 0
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+    this.#free = limits.total
+  }
+
+  /** How many wait, of a key or of all. */
+  waiting(key?: string): number {
+    const queues = key === undefined ? [...this.#queues.values()] : [this.#queues.get(key)]
+    return queues.reduce((sum, queue) => sum + (queue?.waiting.length ?? 0), 0)
+  }
+
+  /** A slot, if there is one at once. Disposing of it gives it back. */
+  tryAcquire(key: string, share: Share = {}): Disposable | undefined {
+    const queue = this.#find(key)
+    if (!this.#mayStart(queue, share)) {
+      this.#forget(key, queue)
+      return undefined
+    }
+    return this.#take(key, queue)
+  }
+
+  /** Waits for a slot. Disposing of it gives it back. Throws `SemaphoreBusy`, or the signal's reason. */
+  async acquire(key: string, share: Share = {}): Promise<Disposable> {
+    const { signal } = share
+    signal?.throwIfAborted()
+    const slot = this.tryAcquire(key, share)
+    if (slot) return slot
+    const queue = this.#find(key)
+    if (queue.waiting.length >= this.#limits.waiting) {
+      this.#forget(key, queue)
+      throw this.#busy()
+    }
+    return new Promise<Disposable>((resolve, reject) => {
+      const stop = (reason: unknown) => {
+        queue.waiting.splice(queue.waiting.indexOf(one), 1)
+        settle()
+        this.#forget(key, queue)
+        reject(reason as Error)
+      }
+      const abort = () => stop(signal!.reason)
+      const timer =
+        this.#limits.waitMs === undefined ? undefined : setTimeout(() => stop(this.#busy()), this.#limits.waitMs)
+      const settle = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abort)
+      }
+      const one: Waiting = {
+        share,
+        since: this.#arrivals++,
+        start: () => {
+          settle()
+          resolve(this.#take(key, queue))
+        },
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      queue.waiting.push(one)
+    })
+  }
+
+  /** Runs `work` in a slot. Throws what `acquire` and `work` throw. */
+  async run<T>(key: string, work: () => Promise<T>, share: Share = {}): Promise<T> {
+    using _slot = await this.acquire(key, share)
+    return await work()
+  }
+
+  /** The same for one key, to be handed on. The signal ends the waiting. */
+  queueOf(key: string, share: Omit<Share, 'signal'> = {}) {
+    return <T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> => this.run(key, work, { ...share, signal })
+  }
+
+  #mayStart({ held }: Queue, { leave = 0 }: Share): boolean {
+    const { total, each = Math.max(1, total - 1) } = this.#limits
+    const kept = held > 0 && each < total ? 1 : 0
+    return held < each && this.#free > Math.max(leave, kept)
+  }
+
+  #take(key: string, queue: Queue): Disposable {
+    this.#free -= 1
+    queue.held += 1
+    let back = false
+    return {
+      [Symbol.dispose]: () => {
+        if (back) return
+        back = true
+        this.#free += 1
+        queue.held -= 1
+        this.#startNext()
+        this.#forget(key, queue)
+      },
+    }
+  }
+
+  #startNext(): void {
+    for (;;) {
+      const ready = [...this.#queues.values()].flatMap((queue) => {
+        const first = queue.waiting.find(({ share }) => this.#mayStart(queue, share))
+        return first ? [{ queue, first }] : []
+      })
+      if (ready.length === 0) return
+      const { queue, first } = ready.reduce((one, other) =>
+        (other.queue.held - one.queue.held || other.first.since - one.first.since) < 0 ? other : one,
+      )
+      queue.waiting.splice(queue.waiting.indexOf(first), 1)
+      first.start()
+    }
+  }
+
+  #find(key: string): Queue {
+    const known = this.#queues.get(key)
+    if (known) return known
+    const queue = { held: 0, waiting: [] }
+    this.#queues.set(key, queue)
+    return queue
+  }
+
+  #forget(key: string, queue: Queue): void {
+    if (queue.held === 0 && queue.waiting.length === 0 && this.#queues.get(key) === queue) this.#queues.delete(key)
+  }
+
+  #busy(): SemaphoreBusy {
+    return new SemaphoreBusy(this.#limits.title)
+  }
+}
