@@ -92,7 +92,8 @@ export interface ScratchWarehouse extends AsyncDisposable {
 export async function scratchWarehouse(): Promise<ScratchWarehouse> {
   const server = await scratchServer()
   const access = await server.provision()
-  const warehouse = openPostgresWarehouse(access)
+  // Tests of readers that never end have no two hours.
+  const warehouse = openPostgresWarehouse(access, { waitMs: 8_000 })
   const superuser = await connected(superuserUrl(access.database))
   return {
     access,

@@ -35,6 +35,7 @@ export interface FeedsToLoad {
   /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
   gate?: PublishOptions['gate']
   behind?: PublishOptions['behind']
+  waiting?: PublishOptions['waiting']
 }
 
 /** The data is not fit to be published; the old data stays. In a sentence for the owner of the pipeline. */
@@ -79,12 +80,18 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const tooMany = tooManyRejected(rows, job.rejected())
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
-  const { transformation = [], gate, behind } = job
+  const { transformation = [], gate, behind, waiting } = job
   const mode = whole ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.replacing?.()
   const all = [...loads.values()]
   await warehouse.transform(all, transformation, signal, { retain: job.retain === true })
-  const options = { ...(mode && { mode }), cursors, ...(gate && { gate }), ...(behind && { behind }) }
+  const options = {
+    ...(mode && { mode }),
+    cursors,
+    ...(gate && { gate }),
+    ...(behind && { behind }),
+    ...(waiting && { waiting }),
+  }
   return (await warehouse.publish(all, job.stillOurs, signal, options)).tables
 }
 

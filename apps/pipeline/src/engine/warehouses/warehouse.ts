@@ -149,6 +149,8 @@ export interface PublishOptions {
   cursors?: Readonly<Record<string, unknown>>
   /** Asked when the rows are ready, before anyone sees them. Throws to refuse them; the old data stays. */
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
+  /** Told once, in a sentence, when publication waits for readers for longer than a few seconds. The rows stay where they are. */
+  waiting?(why: string): void
   /**
    * Told what still goes on once the rows are public: old ones are dropped, statistics of the whole table taken. It never
    * fails. Where nobody is told, publication waits for it.

@@ -104,6 +104,7 @@ async function load(
     retain: (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
     ...(gate && { gate }),
     behind: attempt.behind,
+    waiting: (why) => log.write('WARN', 'MEDIUM', why),
   })
   return { tables, rejected: rejected.count, merged }
 }

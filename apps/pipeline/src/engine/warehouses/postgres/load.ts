@@ -38,8 +38,6 @@ export class PostgresLoad implements Load {
   readonly scene: Scene
   /** What `write` counted, once it is through. */
   written: Copied | undefined
-  /** Milliseconds that writing took. */
-  took = 0
   /** Who must be gone before the rows may be published: nobody, where every row is frozen. */
   older: OlderReaders[] = []
   /** Its rows are not what the source gave any more. */
@@ -73,12 +71,10 @@ export class PostgresLoad implements Load {
     // A retry may be one because of readers that never ended: it makes rows that no reader needs to be waited for.
     const frozen = this.target.attempt > 1
     const copying = { staging: this.stagingTable, columns, types: this.#types, content, frozen }
-    const begun = performance.now()
     const written = await copyInto(this.#pools.lanes, copying, this.scene, signal)
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
     this.profile = content.profile?.()
     this.written = written
-    this.took = performance.now() - begun
     return { rows: written.rows, bytes: written.bytes }
   }
 

@@ -10,9 +10,9 @@ export interface OlderReaders {
   horizon: string
 }
 
-/** Milliseconds between two looks, and in all at the least: as patient as the swap is with readers of the table itself. */
+/** Milliseconds between two looks, and until somebody is told that a load waits. */
 const looks = 50
-const patience = 6_000
+const tellAfter = 6_000
 
 /** Whose user is null is a process of the server's own (autovacuum), which never looks into a table with old eyes. */
 const readers = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
@@ -34,19 +34,20 @@ export async function olderReaders(client: ClientBase): Promise<OlderReaders> {
 }
 
 /**
- * Until all of them are gone, or hold no snapshot from before any more. Throws WAREHOUSE_BUSY, to be tried again, when
- * one stays: not before `worth` milliseconds, which is what loading again would cost. The next attempt freezes its rows,
- * and waits for nobody unless a transformation changes them.
+ * Until all of them are gone, or hold no snapshot from before any more: readers have limits, and the rows are kept meanwhile. Throws
+ * WAREHOUSE_BUSY, to be tried again, when one stays for longer than `waitMs`. The next attempt freezes its rows, and waits for nobody
+ * unless a transformation changes them.
  */
 export async function outlast(
   pool: Pool,
   older: readonly OlderReaders[],
-  worth: number,
+  { waitMs, waiting }: { waitMs: number; waiting?: ((why: string) => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   const horizon = older.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
   const transactions = older.flatMap((one) => one.transactions)
-  const until = performance.now() + Math.max(patience, worth)
+  const begun = performance.now()
+  let told = false
   while (transactions.length > 0) {
     const left = await withClient(pool, signal, async (client) => {
       const { rows } = await client.query<{ left: number }>(
@@ -56,14 +57,22 @@ export async function outlast(
       return rows[0]!.left
     })
     if (left === 0) return
-    if (performance.now() > until) throw neverEnds(left)
-    await sleep(looks, undefined, { signal }).catch(() => {})
+    const waited = performance.now() - begun
+    if (waited > waitMs) throw neverEnds(left)
+    if (!told && waited > tellAfter) {
+      told = true
+      waiting?.(
+        `${whoReads(left)} in a transaction since before the rows were written. They are published once it has ended.`,
+      )
+    }
+    await sleep(Math.min(2_000, looks + waited / 10), undefined, { signal }).catch(() => {})
     signal.throwIfAborted()
   }
 }
 
+const whoReads = (left: number) => (left === 1 ? 'A reader has been' : `${left} readers have been`)
+
 function neverEnds(left: number): WarehouseProblem {
-  const who = left === 1 ? 'A reader has' : `${left} readers have`
-  const sentence = `${who} been in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is tried again.`
+  const sentence = `${whoReads(left)} in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is tried again.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

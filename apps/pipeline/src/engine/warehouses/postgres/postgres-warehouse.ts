@@ -36,7 +36,12 @@ interface PostgresLimits {
   viewBytes?: number
   databaseBytes?: number | undefined
   copyNiceness?: number
+  /** Milliseconds that staged rows wait for readers of their table. */
+  waitMs?: number
 }
+
+/** Two hours: longer than any reader has. */
+const longestWait = 7_200_000
 
 /**
  * A client's PostgreSQL, for so many loads at once. Opens no connection before it is used; dispose it to close those
@@ -44,7 +49,7 @@ interface PostgresLimits {
  */
 export function openPostgresWarehouse(
   access: WarehouseAccess,
-  { loads = 4, viewBytes = mostViewBytes, copyNiceness = 0, databaseBytes }: PostgresLimits = {},
+  { loads = 4, viewBytes = mostViewBytes, copyNiceness = 0, databaseBytes, waitMs = longestWait }: PostgresLimits = {},
 ): Warehouse {
   // The two more are for a load that was cut off and is not quite gone.
   const pools: Pools = {
@@ -93,7 +98,7 @@ export function openPostgresWarehouse(
 
     publish: (loads, stillOurs, signal, options = {}) =>
       publish(
-        { pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options },
+        { pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options, waitMs },
         signal,
       ),
 

@@ -20,6 +20,13 @@ import { planSwap, statementsOf, type Swap } from './swap.ts'
 /** Milliseconds to wait for readers, per try. While we wait, new readers queue behind us: so briefly first. */
 const patience = [100, 250, 500, 1000, 2000, 2000]
 
+/** The same for each further try, as long as a reader holds the table; and milliseconds between two of those. */
+const brief = 100
+const pause = 2_000
+
+/** SQLSTATE: somebody held a lock for longer than the wait. */
+const lockTimeout = '55P03'
+
 /** Someone holds a lock, or another load made or dropped the same table just now. */
 const worthAnotherTry = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
 
@@ -32,6 +39,8 @@ interface Publishing {
   ledgerKey: string
   stillOurs: () => Promise<boolean>
   options: PublishOptions
+  /** Milliseconds that staged rows wait for readers of the table. */
+  waitMs: number
 }
 
 /**
@@ -51,24 +60,32 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
     loads.map((load) => readyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried)),
     signal,
   )
-  await everyoneSees(pools, loads, signal)
+  await everyoneSees(publishing, loads, signal)
   await failpoint('before-swap')
+  const until = performance.now() + publishing.waitMs
   for (let tries = 0; ; tries += 1) {
     signal.throwIfAborted()
     try {
-      return await swapAll({ ...publishing, loads }, patience[tries]!, signal)
+      return await swapAll({ ...publishing, loads }, patience[tries] ?? brief, signal)
     } catch (error) {
-      const again = worthAnotherTry.has((error as { code?: string }).code ?? '') && tries + 1 < patience.length
+      const { code = '' } = error as { code?: string }
+      const early = tries + 1 < patience.length && worthAnotherTry.has(code)
+      const again = early || (code === lockTimeout && performance.now() < until)
       if (!again) throw refusedToWiden(error, first) ?? warehouseProblem(error, first.scene)
     }
-    await sleep(patience[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+    if (tries + 1 === patience.length)
+      options.waiting?.(`${first.scene.place} is being read. The rows are published once its readers have ended.`)
+    await sleep((patience[tries] ?? pause) * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
   }
 }
 
-async function everyoneSees({ statements }: Pools, loads: readonly PostgresLoad[], signal: AbortSignal): Promise<void> {
+async function everyoneSees(
+  { pools, options, waitMs }: Publishing,
+  loads: readonly PostgresLoad[],
+  signal: AbortSignal,
+): Promise<void> {
   const older = loads.flatMap((load) => load.older)
-  const worth = loads.reduce((sum, { took }) => sum + took, 0)
-  await outlast(statements, older, worth, signal).catch((error: unknown) => {
+  await outlast(pools.statements, older, { waitMs, waiting: options.waiting }, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     throw warehouseProblem(error, loads[0]!.scene)
   })

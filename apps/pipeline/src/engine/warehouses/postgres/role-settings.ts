@@ -47,6 +47,8 @@ export const readSettings: RoleSettings = {
   statement_timeout: '30s',
   lock_timeout: '5s',
   idle_in_transaction_session_timeout: '1min',
+  // Loads of the tables that it reads wait for its end.
+  transaction_timeout: '1h',
   temp_file_limit: '2GB',
 }
 
