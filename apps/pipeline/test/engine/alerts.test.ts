@@ -203,13 +203,40 @@ describe('an alert', () => {
     ])
   })
 
-  it('waits where there is no mail server, goes where there is no webhook, and goes to no address that is not allowed', async () => {
+  it('waits for a worker that can send it, and is given up after a day in which none could', async () => {
+    await ended(await alerted('ada@example.org'))
+    {
+      await using _neither = posting({ url: '', mail: undefined })
+      await until(async () => (await alerts())[1]!.last_problem)
+    }
+    expect((await alerts()).map(({ channel, tries }) => [channel, tries])).toEqual([
+      ['WEBHOOK', 0],
+      ['MAIL', 0],
+    ])
+    {
+      await using _neither = posting({ url: '', mail: undefined })
+      await using _both = posting()
+      await until(async () => (await alerts()).every(({ sent_at }) => sent_at))
+    }
+    expect([calls.length, server.received.length]).toEqual([1, 1])
+    await stack.db.deleteFrom('alerts').execute()
+    await ended(await alerted('ada@example.org'))
+    await stack.db
+      .updateTable('alerts')
+      .set({ created_at: new Date(Date.now() - 90_000_000) })
+      .execute()
+    await using _neither = posting({ url: '', mail: undefined })
+    await until(async () => (await kinds()).join() === 'MAIL ada@example.org')
+    await until(async () => (await alerts())[0]!.given_up_at)
+  })
+
+  it('waits where there is no mail server, and goes to no address that is not allowed', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
     {
       await using _posting = posting({ url: '', mail: undefined })
-      await until(async () => (await kinds()).length === 1 && (await alerts())[0]!.last_problem)
-      expect((await alerts())[0]!.last_problem).toContain('SMTP_URL')
+      await until(async () => (await alerts())[1]!.last_problem)
+      expect((await alerts())[1]!.last_problem).toContain('SMTP_URL')
     }
     await stack.db.deleteFrom('alerts').execute()
     await ended(pipeline)

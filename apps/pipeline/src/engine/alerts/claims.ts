@@ -15,18 +15,19 @@ export interface Claimed {
   last: boolean
 }
 
-/** Minutes after which an alert that another process took is taken for lost with it. Longer than any try. */
-const lease = 3
+/** Seconds after which an alert that another process took is taken for lost with it. Longer than any try. */
+const lease = 75
 
 /**
- * Takes up to `most` alerts that are due, for nobody else to take meanwhile. Where the process ends before it says how it
+ * Takes up to `most` alerts that are due and go out by one of the channels, for nobody else to take meanwhile. Workers may differ in
+ * the channels that they have: an alert waits for one that has its channel. Where the process ends before it says how it
  * went, they come up again: an alert may be sent twice, under the same id, and is never forgotten.
  */
-export async function claimAlerts(db: Kysely<DB>, most: number): Promise<Claimed[]> {
+export async function claimAlerts(db: Kysely<DB>, channels: readonly Channel[], most: number): Promise<Claimed[]> {
   const { rows } = await sql<Claimed>`
-    update alerts set tries = tries + 1, try_after = now() + make_interval(mins => ${lease})
+    update alerts set tries = tries + 1, try_after = now() + make_interval(secs => ${lease})
     where id in (
-      select id from alerts where sent_at is null and given_up_at is null and try_after <= now()
+      select id from alerts where sent_at is null and given_up_at is null and try_after <= now() and channel = any(${[...channels]}::text[])
       order by try_after, id limit ${most} for update skip locked)
     returning id, uid, channel, recipient, content, created_at, tries,
       created_at < now() - interval '1 day' as last`.execute(db)
@@ -55,7 +56,21 @@ export async function giveBack(db: Kysely<DB>, { id }: Claimed): Promise<void> {
   await sql`update alerts set try_after = now(), tries = tries - 1 where id = ${id}`.execute(db)
 }
 
-/** Where the operator has no webhook, nobody waits for these. */
-export async function dropUnwanted(db: Kysely<DB>, { id }: Claimed): Promise<void> {
-  await sql`delete from alerts where id = ${id}`.execute(db)
+/**
+ * Ends the waiting of alerts that no worker could send for a day, so that none has their channel: those to the operator are deleted,
+ * mails are kept with the reason. Until a day has gone by, a worker that has the channel may only be starting.
+ */
+export async function giveUpUnsendable(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
+  const old = sql`channel = ${channel} and sent_at is null and given_up_at is null and created_at < now() - interval '1 day'
+    and try_after <= now()`
+  if (channel === 'WEBHOOK') await sql`delete from alerts where ${old}`.execute(db)
+  else await sql`update alerts set given_up_at = now(), last_problem = ${reason} where ${old}`.execute(db)
+}
+
+/** Says of mails that wait why they do. */
+export async function noteWaiting(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
+  await sql`update alerts set last_problem = ${reason}
+    where channel = ${channel} and sent_at is null and given_up_at is null and last_problem is null and tries = 0`.execute(
+    db,
+  )
 }

@@ -2,7 +2,8 @@ import { MailRefused, render, type SendMail } from '@sluice/mail'
 import { Counter, eachToItsEnd, keepRounds, type Logger, type Registry } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { type Claimed, claimAlerts, dropUnwanted, giveBack, markFailed, markSent } from './claims.ts'
+import type { Channel } from './alert.ts'
+import { type Claimed, claimAlerts, giveBack, giveUpUnsendable, markFailed, markSent, noteWaiting } from './claims.ts'
 import { letterAbout } from './letter.ts'
 import { Refused } from './refused.ts'
 import type { Webhook } from './webhook.ts'
@@ -43,11 +44,23 @@ export function keepPostingAlerts(parts: Parts): { stop(): Promise<void> } {
   }
 }
 
+const noMail = 'No mail goes out here: the operator has set no SMTP_URL.'
+const noWebhook = 'No worker has ALERT_WEBHOOK_URL.'
+
 type Told = (channel: string, outcome: string) => void
 
 /** One look at what is due. Answers whether there may be more. */
 async function postOnce(parts: Parts, signal: AbortSignal, told: Told): Promise<boolean> {
-  const claimed = await claimAlerts(parts.db, atOnce)
+  const channels: Channel[] = [
+    ...(parts.sendMail ? (['MAIL'] as const) : []),
+    ...(parts.webhook ? (['WEBHOOK'] as const) : []),
+  ]
+  if (!parts.webhook) await giveUpUnsendable(parts.db, 'WEBHOOK', noWebhook)
+  if (!parts.sendMail) {
+    await giveUpUnsendable(parts.db, 'MAIL', noMail)
+    await noteWaiting(parts.db, 'MAIL', noMail)
+  }
+  const claimed = await claimAlerts(parts.db, channels, atOnce)
   await eachToItsEnd(claimed.map((alert) => post(parts, alert, signal, told)))
   return claimed.length === atOnce
 }
@@ -55,7 +68,6 @@ async function postOnce(parts: Parts, signal: AbortSignal, told: Told): Promise<
 async function post(parts: Parts, alert: Claimed, stop: AbortSignal, told: Told): Promise<void> {
   const { db, logger } = parts
   const { channel, uid, tries } = alert
-  if (channel === 'WEBHOOK' && !parts.webhook) return dropUnwanted(db, alert)
   const late = AbortSignal.timeout(longestTry)
   try {
     await send(parts, alert, AbortSignal.any([stop, late]))
@@ -75,9 +87,8 @@ async function post(parts: Parts, alert: Claimed, stop: AbortSignal, told: Told)
 async function send({ sendMail, webhook, publicUrl }: Parts, alert: Claimed, signal: AbortSignal): Promise<void> {
   const { uid, channel, recipient, content, created_at: created } = alert
   if (channel === 'WEBHOOK') return webhook!.call(uid, content, signal)
-  if (!sendMail) throw new Refused('No mail goes out here: the operator has set no SMTP_URL.', false)
   const letter = letterAbout(content, publicUrl)
-  await sendMail({ uid, recipient, subject: letter.subject, created, ...render(letter) }, signal)
+  await sendMail!({ uid, recipient, subject: letter.subject, created, ...render(letter) }, signal)
 }
 
 function counterOf(registry: Registry | undefined): Told {
