@@ -37,6 +37,18 @@ describe('a sheet', () => {
     expect(opened.dialect).toEqual({ delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' })
   })
 
+  it('is refused where a shared text makes it grow to far more than its size', async () => {
+    const texts = `<si><t>${'x'.repeat(5_000)}</t></si>`
+    const sheets = { One: Array.from({ length: 400 }, () => row('<c t="s"><v>0</v></c>')).join('') }
+    await expect(open({ sheets, texts }, undefined, { writtenFrom: 1_000_000, ratio: 20 })).rejects.toMatchObject({
+      code: 'SUSPICIOUS_ARCHIVE',
+      message: expect.stringContaining('far more than its size'),
+    })
+    expect(
+      (await open({ sheets, texts }, undefined, { writtenFrom: 3_000_000, ratio: 20 })).text.length,
+    ).toBeGreaterThan(2_000_000)
+  })
+
   it('is the first that is not hidden, or the one that was named', async () => {
     const sheets = { Notes: row('<c><v>1</v></c>'), Data: row('<c><v>2</v></c>'), More: row('<c><v>3</v></c>') }
     const attributes = { Notes: 'state="hidden"' }

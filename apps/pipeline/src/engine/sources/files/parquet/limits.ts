@@ -16,6 +16,8 @@ export interface Limits {
   ratio: number
   /** What is let through before `ratio` counts. */
   ratioFrom: { bytes: number; rows: number }
+  /** Bytes of tuples that are let through before `ratio` counts for them: one value may stand in every row. */
+  writtenFrom: number
   /** Milliseconds after which a silent thread is given up. */
   silence: number
 }
@@ -31,6 +33,7 @@ export const defaultLimits: Limits = {
   heldBytes: 256 * mega,
   ratio: 1000,
   ratioFrom: { bytes: 64 * mega, rows: 10_000_000 },
+  writtenFrom: 1024 * mega,
   silence: 120_000,
 }
 

@@ -15,7 +15,17 @@ const { path, fileName, limits } = workerData as Job
 
 /** Whoever waits for the order to read all rows. */
 let ordered: ((types: readonly StoredType[]) => void) | undefined
-const pool = new ChunkPool(limits, (memory, length) => post({ kind: 'chunk', memory, length }, [memory]))
+let written = 0
+let mostWritten = Infinity
+const pool = new ChunkPool(limits, (memory, length) => {
+  written += length
+  if (written > mostWritten)
+    throw new FileTrouble(
+      'FILE_TOO_DENSE',
+      `comes to more than ${limits.ratio} times its size. It may be built to do harm.`,
+    )
+  post({ kind: 'chunk', memory, length }, [memory])
+})
 
 port.on('message', (command: Command) => {
   if (command.kind === 'encode') ordered?.(command.types)
@@ -35,6 +45,7 @@ const order = () =>
 async function read(): Promise<void> {
   using file = new ParquetFile(path, fileName, limits)
   const { metadata, size } = file
+  mostWritten = Math.max(limits.writtenFrom, size * limits.ratio)
   let columns = readSchema(metadata)
   const rows = assertPlausible(file, limits)
   let types = order()
@@ -60,6 +71,7 @@ async function read(): Promise<void> {
       if (!(error instanceof HoldsBytes)) throw error
       types = order()
       pool.startOver()
+      written = 0
       post({ kind: 'widened', label: columns[error.column]!.column.label })
       columns = columns.map((column, index) => (index === error.column ? asHex(column) : column))
     }

@@ -7,6 +7,8 @@ export interface UploadLimits {
   /** How many times its packed size something may come to, asked from `ratioFrom` bytes on. */
   ratio: number
   ratioFrom: number
+  /** The same for what is written, which a workbook or a JSON file may repeat without being packed: asked from here on. */
+  writtenFrom: number
   /** Entries of a ZIP archive, a workbook's parts included. */
   entries: number
   /** Bytes of one record: a JSON object, a row of a sheet. A longer one is rejected or refused. */
@@ -27,6 +29,7 @@ export const defaultUploadLimits: UploadLimits = {
   spoolBytes: 64 * 1024 ** 3,
   ratio: 200,
   ratioFrom: 100_000_000,
+  writtenFrom: 1024 ** 3,
   entries: 10_000,
   recordBytes: 16 * 1024 * 1024,
   chunkBytes: 256 * 1024,

@@ -70,9 +70,10 @@ async function workbook(job: Job, archive: ZipArchive, found: string[]): Promise
   return finished('DELIMITED', out, { ...rest, found: [...found, `an Excel workbook, of which ${sheet} was read`] })
 }
 
-function output({ spool, rejects, limits, name }: Job): Output {
+function output({ spool, rejects, limits, name, size }: Job): Output {
+  const dense = Math.max(limits.writtenFrom, size * limits.ratio)
   return {
-    writer: new SpoolWriter(spool, limits.spoolBytes, name),
+    writer: new SpoolWriter(spool, limits.spoolBytes, name, dense),
     rejects: new Rejects(new SpoolWriter(rejects, limits.spoolBytes, name), limits.keptRejects),
   }
 }

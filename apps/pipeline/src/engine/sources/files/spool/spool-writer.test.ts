@@ -40,4 +40,14 @@ describe('a spool', () => {
       { numRuns: drawCount({ short: 40, long: 2_000 }) },
     )
   })
+
+  it('ends at its limits: all that it may hold, and what no upload of its size comes to', () => {
+    const fill = (limit: number, dense: number) => () => {
+      const writer = new SpoolWriter(openSync(join(folder, 'limited'), 'w'), limit, 'x.xlsx', dense)
+      for (let at = 0; at < 8; at += 1) writer.put(Buffer.alloc(half))
+    }
+    expect(fill(7 * half, Infinity)).toThrow(expect.objectContaining({ code: 'TOO_LARGE' }))
+    expect(fill(100 * half, 7 * half)).toThrow(expect.objectContaining({ code: 'SUSPICIOUS_ARCHIVE' }))
+    fill(8 * half, 8 * half)()
+  })
 })

@@ -14,13 +14,18 @@ export class SpoolWriter {
   readonly #descriptor: number
   readonly #limit: number
   readonly #name: string
+  readonly #dense: number
   #written = 0
 
-  /** `name` is what people call the upload, and `limit` the bytes that it may come to. */
-  constructor(descriptor: number, limit: number, name: string) {
+  /**
+   * `name` is what people call the upload, and `limit` the bytes that it may come to; `dense` those beyond which it is more than any upload
+   * of its size comes to.
+   */
+  constructor(descriptor: number, limit: number, name: string, dense = Infinity) {
     this.#descriptor = descriptor
     this.#limit = limit
     this.#name = name
+    this.#dense = dense
   }
 
   /** Bytes so far, those in the buffer included. */
@@ -46,7 +51,7 @@ export class SpoolWriter {
     this.at += chunk.length
   }
 
-  /** Throws SourceProblem DISK_FULL, or TOO_LARGE at the limit. */
+  /** Throws SourceProblem DISK_FULL, or TOO_LARGE or SUSPICIOUS_ARCHIVE at the limits. */
   flush(): void {
     const { at } = this
     this.at = 0
@@ -61,7 +66,9 @@ export class SpoolWriter {
   }
 
   #write(chunk: Uint8Array): void {
-    if (this.#written + chunk.length > this.#limit) throw tooLarge(this.#name, this.#limit)
+    const written = this.#written + chunk.length
+    if (written > this.#limit) throw tooLarge(this.#name, this.#limit)
+    if (written > this.#dense) throw tooDense(this.#name)
     try {
       for (let done = 0; done < chunk.length; ) {
         const wrote = writeSync(this.#descriptor, chunk, done, chunk.length - done, this.#written)
@@ -72,6 +79,11 @@ export class SpoolWriter {
       throw diskProblem(error) ?? error
     }
   }
+}
+
+function tooDense(name: string): SourceProblem {
+  const text = `${name} grows to far more than its size when it is read, as files do that are made to fill a disk. Upload it as plain CSV if it is meant so.`
+  return new SourceProblem('SUSPICIOUS_ARCHIVE', text)
 }
 
 export function tooLarge(name: string, limit: number): SourceProblem {

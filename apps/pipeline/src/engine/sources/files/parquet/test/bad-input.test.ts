@@ -59,6 +59,15 @@ async function readInPlace(path: string): Promise<string> {
 describe('a bad Parquet file', () => {
   const good = written({ a: ints([1, 2, 3]) })
 
+  it('is refused where its rows come to far more than its size', async () => {
+    const many = written({ a: ints(Array.from({ length: 100_000 }, (_, index) => index)) })
+    const limits = { ratio: 1, ratioFrom: { bytes: 1e9, rows: 1e9 } }
+    expect(await problemOf(many, { ...limits, writtenFrom: 1_000 })).toMatch(
+      /^FILE_TOO_DENSE: .*comes to more than 1 times its size/,
+    )
+    expect(await problemOf(many, { ...limits, writtenFrom: 1e9 })).toBe('was read')
+  })
+
   it.each([
     ['is empty', new Uint8Array(0), 'FILE_EMPTY: input.parquet is empty. Upload a file with data.'],
     [
