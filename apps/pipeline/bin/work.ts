@@ -32,6 +32,7 @@ import { workerMetrics } from '../src/engine/worker/metrics.ts'
 import { listenForProbes } from '../src/engine/worker/probes.ts'
 import { startWorker } from '../src/engine/worker/worker.ts'
 import { advanceDue } from '../src/engine/workflows/advance-due.ts'
+import { filesPart } from '../src/files/files-part.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
 
@@ -90,6 +91,7 @@ await main(async () => {
     parts: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
+      filesPart(filesDirectory),
       { name: 'warehouse', check: () => warehouses.check() },
       ...warehouses.others.map((part) => ({ ...part, spare: true })),
     ],

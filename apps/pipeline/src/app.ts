@@ -5,6 +5,7 @@ import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
+import { filesPart } from './files/files-part.ts'
 import { info } from './info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation.ts'
@@ -50,6 +51,8 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     parts: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
+      // Without it there are no uploads; everything else goes on.
+      { ...filesPart(context.files.directory), spare: true },
       { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
       ...context.warehouses.others.map((part) => ({ ...part, spare: true })),
       { name: 'identity', spare: true, check: () => answers(`${config.IDENTITY_URL}/health/live`) },

@@ -21,12 +21,12 @@ export async function receiveFile(
   { directory, uploadLimit }: { directory: string; uploadLimit: number },
   uid: string,
 ): Promise<ReceivedFile> {
-  await mkdir(uploadsDirectory(directory), { recursive: true })
   const path = uploadPath(directory, uid)
   const partial = `${path}.partial`
   const hash = createHash('sha256')
   let size = 0
   try {
+    await mkdir(uploadsDirectory(directory), { recursive: true })
     const file = await open(partial, 'wx', 0o600)
     try {
       // Ended early, the stream must live on: with it would go the connection, and the answer that says why.
@@ -44,7 +44,7 @@ export async function receiveFile(
     await rename(partial, path)
     await syncDirectory(uploadsDirectory(directory))
   } catch (error) {
-    await rm(partial, { force: true })
+    await rm(partial, { force: true }).catch(() => {})
     throw explained(error)
   }
   return { size, sha256: hash.digest('hex'), discard: () => rm(path, { force: true }) }
@@ -63,6 +63,15 @@ function explained(error: unknown): unknown {
       return new Problem(503, 'upload-disk-full', 'There is no room for the file.', {
         detail:
           "The disk of the service is full: ask whoever runs it to free some space, then upload again. The pipeline's present file is untouched.",
+        headers: { 'Retry-After': '60' },
+        cause: error,
+      })
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+      return new Problem(503, 'upload-disk-not-writable', 'The file cannot be written.', {
+        detail:
+          "The disk of the service cannot be written: ask whoever runs it to look at FILES_DIRECTORY, then upload again. The pipeline's present file is untouched.",
         headers: { 'Retry-After': '60' },
         cause: error,
       })

@@ -17,7 +17,7 @@ afterAll(() => service?.stop())
 
 describe('health', () => {
   it('says which part is down while the database is, and that all is well once it is back', async () => {
-    const parts = { database: 'UP', queue: 'UP', warehouse: 'UP', identity: 'UP' }
+    const parts = { database: 'UP', queue: 'UP', files: 'UP', warehouse: 'UP', identity: 'UP' }
     await service.http.get('/health/ready').expect(200, { status: 'UP', parts })
     await service.databaseGate.shut()
     const { body, headers } = await service.http.get('/health/ready').expect(503)

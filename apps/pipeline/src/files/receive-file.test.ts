@@ -1,0 +1,30 @@
+import { Readable } from 'node:stream'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { filesPart } from './files-part.ts'
+import { receiveFile } from './receive-file.ts'
+
+/** Nobody may make files here, not even root. */
+const unwritable = '/sys/kernel'
+
+describe('a folder for files that cannot be written', () => {
+  it('is a 503 with a sentence for an upload', async () => {
+    const received = receiveFile(Readable.from(['a']), { directory: unwritable, uploadLimit: 10 }, randomUUID())
+    await expect(received).rejects.toMatchObject({
+      status: 503,
+      code: 'upload-disk-not-writable',
+      message: expect.stringContaining('FILES_DIRECTORY'),
+    })
+  })
+
+  it('is told by readiness', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-files-'))
+    await filesPart(folder).check()
+    await expect(filesPart(unwritable).check()).rejects.toThrow()
+    await rm(folder, { recursive: true })
+    await expect(filesPart(folder).check()).rejects.toThrow()
+  })
+})
