@@ -1,0 +1,110 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { step } from '../../infra/compose-smoke/step.ts'
+import { root } from '../../infra/paths.ts'
+import { refuse } from '../../infra/refusal.ts'
+import { startInstallation } from '../load/installation.ts'
+import { attacks, type Statuses } from './attacks.ts'
+import { makeOrganisation } from './organisation.ts'
+import { makeVictim, type Noticed, work } from './victim.ts'
+
+/** `npm run bench:fairness [-- options]`: what organisation B notices while organisation A uses a resource up; see README.md here. */
+
+const { values: options } = parseArgs({
+  options: {
+    /** Keeps the report in bench/results/fairness.md. */
+    write: { type: 'boolean', default: false },
+    /** Names of attacks, with commas. */
+    only: { type: 'string', default: Object.keys(attacks).join(',') },
+    rounds: { type: 'string', default: '3' },
+    /** Seconds of one round. */
+    seconds: { type: 'string', default: '20' },
+  },
+})
+
+const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? Number.NaN
+
+const together = (all: readonly Noticed[]): Noticed => ({
+  answers: all.flatMap(({ answers }) => answers),
+  errors: all.reduce((sum, { errors }) => sum + errors, 0),
+  starts: all.flatMap(({ starts }) => starts),
+  speeds: all.flatMap(({ speeds }) => speeds),
+})
+
+const head = [
+  'attack',
+  'p95, ms (limit)',
+  '5xx for B',
+  'start of a run, ms (5,000)',
+  'load, of idle (0.40)',
+  'statuses of A',
+  'met',
+]
+
+function lineOf(name: string, idle: Noticed, found: Noticed, statuses: Statuses, refused: boolean): string[] {
+  const limit = Math.max(5 * quantile(idle.answers, 0.95), 250)
+  const p95 = quantile(found.answers, 0.95)
+  const start = Math.max(...found.starts)
+  const share = quantile(found.speeds, 0.5) / quantile(idle.speeds, 0.5)
+  const turnedAway = (statuses.get(429) ?? 0) + (statuses.get(503) ?? 0) > 0
+  const met = p95 <= limit && found.errors === 0 && start <= 5_000 && share >= 0.4 && (turnedAway || !refused)
+  const shown = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${status || 'gone'} × ${count}`)
+  return [
+    name,
+    `${Math.round(p95)} (${Math.round(limit)})`,
+    String(found.errors),
+    String(Math.round(start)),
+    share.toFixed(2),
+    shown.join(', '),
+    met ? 'yes' : '**no**',
+  ]
+}
+
+async function bench(): Promise<void> {
+  const folder = join(tmpdir(), `sluice-bench-fairness-${process.pid}`)
+  await mkdir(folder)
+  await using cleaned = new AsyncDisposableStack()
+  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
+  const installation = cleaned.use(await step('Sluice is up', () => startInstallation(folder)))
+  const attacker = cleaned.use(await makeOrganisation(installation))
+  const organisation = cleaned.use(await makeOrganisation(installation))
+  const victim = await step('B has its data', () => makeVictim(organisation))
+  const [rounds, seconds] = [Number(options.rounds), Number(options.seconds)]
+
+  const measured = async () => together(await inTurn(rounds, () => work(organisation, victim, seconds)))
+  const idle = await step('B alone', measured)
+  const lines = [head, head.map(() => '---')]
+  for (const name of options.only.split(',')) {
+    const { what, refused, prepare } = attacks[name]!
+    const attack = await prepare(attacker, installation.pipelineUrl)
+    const statuses: Statuses = new Map()
+    const over = new AbortController()
+    const attacking = attack(over.signal, statuses)
+    await sleep(2_000)
+    const found = await step(what, measured).finally(() => over.abort())
+    await attacking
+    lines.push(lineOf(name, idle, found, statuses, refused))
+    // What A left is over before the next one begins.
+    await sleep(5_000)
+  }
+  const table = lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  const alone = `Alone: p95 ${Math.round(quantile(idle.answers, 0.95))} ms, a load of 20 MB at ${Math.round(quantile(idle.speeds, 0.5) / 1e6)} MB/s.`
+  const report = `# Fairness\n\n${cpus().length} cores, ${rounds} rounds of ${seconds} s. ${alone}\n\n${table}\n`
+  console.log(report)
+  if (!options.write) return
+  const results = join(root, 'bench/results')
+  await mkdir(results, { recursive: true })
+  await writeFile(join(results, 'fairness.md'), report)
+}
+
+async function inTurn<T>(times: number, one: () => Promise<T>): Promise<T[]> {
+  const all: T[] = []
+  for (let time = 0; time < times; time += 1) all.push(await one())
+  return all
+}
+
+await bench().catch(refuse)

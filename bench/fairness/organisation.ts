@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { identityOperations, pipelineOperations, serviceClient, type ServiceClient } from '@sluice/contracts'
+import { signIn } from '../../infra/demo/session.ts'
+import type { Installation } from '../load/installation.ts'
+
+const { auth, clients, users } = identityOperations
+const password = 'a password that only measures'
+
+/** An organisation with one administrator, who is signed in, and a schema. */
+export interface Organisation extends AsyncDisposable {
+  pipeline: ServiceClient
+  schema: string
+  /** Asks below /api/v1; answers the status once the body has arrived. */
+  ask(method: string, path: string, init?: RequestInit): Promise<{ status: number; body: any }>
+}
+
+const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW', 'ROLE_MANAGE_WORKFLOW'] as const
+
+export async function makeOrganisation({ pipelineUrl, environment, token }: Installation): Promise<Organisation> {
+  const baseUrl = `http://127.0.0.1:${environment['IDENTITY_PORT']}`
+  const admin = serviceClient({ baseUrl, name: 'The identity service', token, timeout: 60_000 })
+  const code = randomBytes(6).toString('hex')
+  const contact = { primaryContact: {}, technicalContact: {}, billingContact: {} }
+  const switches = { managerEnabled: true, routesEnabled: true, pipelinesEnabled: true, enterpriseEnabled: false }
+  const client = await admin.call(clients.create, {
+    body: { name: code, code, billingCode: 'B-1', domain: 'REGULAR', disabled: false, ...contact, ...switches },
+  })
+  const username = `u${code}`
+  const invited = await admin.call(users.invite, {
+    body: {
+      name: 'Grace',
+      username,
+      email: `${username}@example.org`,
+      ssoAuth: false,
+      startPage: 'DEFAULT',
+      auths: [...roles],
+      client: { id: client.id },
+    },
+  })
+  // There is no mail server: the answer holds the link.
+  const link = new URL(invited.invitationLink!).searchParams.get('token')!
+  await admin.call(auth.acceptInvitation, { body: { token: link, password } })
+  const session = await signIn(baseUrl, username, password)
+  const ask: Organisation['ask'] = async (method, path, init = {}) => {
+    const headers = { authorization: `Bearer ${await session.token()}`, ...(init.headers as Record<string, string>) }
+    const response = await fetch(`${pipelineUrl}/api/v1${path}`, { ...init, method, headers })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.includes('json')
+    return { status: response.status, body: isJson && text ? JSON.parse(text) : text }
+  }
+  const pipeline = serviceClient({
+    baseUrl: pipelineUrl,
+    name: 'The pipeline service',
+    token: () => session.token(),
+    timeout: 60_000,
+  })
+  const schema = await pipeline.call(pipelineOperations.schemas.create, {
+    body: { name: `s${code}`, permanent: false, providerSchema: 'SQL_DATABASE_D' },
+  })
+  return { pipeline, schema: schema.id, ask, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() }
+}
+
+export const json = (body: unknown): RequestInit => ({
+  body: JSON.stringify(body),
+  headers: { 'content-type': 'application/json' },
+})
+
+/** A pipeline with a file. */
+export async function makePipeline(
+  { ask, schema }: Organisation,
+  content: string | Buffer,
+  statements: readonly string[] = [],
+): Promise<string> {
+  const name = `p${randomBytes(6).toString('hex')}`
+  const transformation = { sqlStatements: statements.map((statement) => ({ statement })) }
+  const made = await ask(
+    'POST',
+    '/data-pipelines',
+    json({
+      name,
+      type: 'CSV_UPLOAD',
+      disabled: false,
+      runTrigger: 'NEVER',
+      dataWarehouseTarget: { schema: { id: schema }, tableName: name },
+      ...(statements.length > 0 && { transformation }),
+    }),
+  )
+  if (made.status !== 201) throw new Error(JSON.stringify(made.body))
+  const headers = { 'content-type': 'text/csv' }
+  const sent = await ask('POST', `/data-pipelines/${made.body.id}/file`, { body: content as string, headers })
+  if (sent.status !== 200) throw new Error(JSON.stringify(sent.body))
+  return made.body.id
+}
+
+export async function makeView({ ask, schema }: Organisation, query: string, changes: object = {}): Promise<string> {
+  const name = `v${randomBytes(6).toString('hex')}`
+  const body = { name, schema: { id: schema }, query, materialized: false, disabled: false, runTrigger: 'NEVER' }
+  const made = await ask('POST', '/views', json({ ...body, ...changes }))
+  if (made.status !== 201) throw new Error(JSON.stringify(made.body))
+  return made.body.id
+}
