@@ -72,6 +72,14 @@ export const shares = {
     waitMs,
     title: 'Too many views of your organisation are being saved.',
   }),
+  /** Drops of what was deleted. Each holds a connection of the service's database while the warehouse drops. */
+  drops: new Semaphore({
+    total: 3,
+    each: 1,
+    waiting: 50,
+    waitMs,
+    title: 'Too many tables of your organisation are being dropped.',
+  }),
   /** Uploads. A body that waits is not read. */
   uploads: new Semaphore({
     total: 16,

@@ -4,9 +4,10 @@ import type { DataPipelineBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
+import { noteDrop } from '../../engine/drops/drops.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
+import { dropNow } from '../drop-now.ts'
 import { demandIdle } from '../in-use.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
 import { checkSchedule } from '../schedules/check-schedule.ts'
@@ -47,10 +48,8 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
   },
 
   /** At once if the warehouse lets it go; else a worker drops the table later. */
-  async afterDelete(row, { db, warehouses, logger }) {
-    const failed = (error: unknown) =>
-      logger.warn({ err: error, pipeline: row.uid }, 'the table stays in the warehouse for now')
-    await dropWaiting(db, warehouses, failed, row.client).catch(failed)
+  async afterDelete(row, input) {
+    await dropNow(input, row.client, { pipeline: row.uid })
   },
 }
 

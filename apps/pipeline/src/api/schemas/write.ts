@@ -3,9 +3,10 @@ import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
+import { noteDrop } from '../../engine/drops/drops.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import { describedWarehouse } from '../../warehouse-products.ts'
+import { dropNow } from '../drop-now.ts'
 import { firstNames, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { seededAccess } from '../settings/default-access.ts'
@@ -79,9 +80,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
   },
 
   /** At once if the warehouse lets it go; else a worker drops the schema later. */
-  async afterDelete(row, { db, warehouses, logger }) {
-    const failed = (error: unknown) =>
-      logger.warn({ err: error, schema: row.uid }, 'the schema stays in the warehouse for now')
-    await dropWaiting(db, warehouses, failed, row.client).catch(failed)
+  async afterDelete(row, input) {
+    await dropNow(input, row.client, { schema: row.uid })
   },
 }

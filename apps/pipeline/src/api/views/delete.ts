@@ -1,9 +1,10 @@
 import type { Input } from '@sluice/http'
 import { withoutSecrets } from '@sluice/records'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { dropWaiting, noteDrop } from '../../engine/drops/drops.ts'
+import { noteDrop } from '../../engine/drops/drops.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
+import { dropNow } from '../drop-now.ts'
 import { demandIdle, firstNames, mostNamed, refuseWhileUsed } from '../in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { views } from './records.ts'
@@ -13,23 +14,24 @@ type Asking = Input<PipelineContext, '/views/:uid', undefined, undefined>
 
 /** In the warehouse it goes at once if the warehouse lets it go; else a worker drops it later. */
 export async function deleteView(input: Asking): Promise<undefined> {
-  const { caller, params, request, write, db, warehouses, logger } = input
+  const { caller, params, request, write, db } = input
+  // Before the transaction, which waits for no warehouse.
+  const seen = await views.readToWrite(db, caller, params.uid, request.ifMatch)
+  const byHand = await readByHand(input, seen, await placeOf(db, seen))
   const row = await write(async (trx) => {
     const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
     const place = await placeOf(trx, locked)
-    await demandUnused(trx, locked, place, await readByHand(input, locked, place))
+    await demandUnused(trx, locked, place, byHand)
     await noteDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await views.remove(trx, locked)
     request.audit(locked.uid, { before: withoutSecrets(locked) })
     return locked
   })
-  const failed = (error: unknown) =>
-    logger.warn({ err: error, view: row.uid }, 'the view stays in the warehouse for now')
-  await dropWaiting(db, warehouses, failed, row.client).catch(failed)
+  await dropNow(input, row.client, { view: row.uid })
   return undefined
 }
 
-async function placeOf(trx: Transaction<DB>, { schema_id, view_name }: ViewRow) {
+async function placeOf(trx: Kysely<DB>, { schema_id, view_name }: ViewRow) {
   const schema = trx.selectFrom('schemas').select('schema_name').where('id', '=', schema_id)
   return { schema: (await schema.executeTakeFirstOrThrow()).schema_name, name: view_name }
 }

@@ -7,7 +7,7 @@ import type { DialectLoad } from './load.ts'
 import { problemOf } from './problems.ts'
 import { asked, findRelation } from './shapes.ts'
 
-/** Seconds that one statement may take. */
+/** Seconds that all statements together may take. */
 const longest = 7_200
 
 /** No schema of anybody: where the waiting tables are looked for under the names of those that they are to become. */
@@ -25,21 +25,25 @@ export async function transform(
 ): Promise<void> {
   const [first] = loads
   if (statements.length === 0 || !first) return
+  const late = AbortSignal.timeout(longest * 1_000)
+  const inTime = AbortSignal.any([signal, late])
   try {
     const relations = await asked(dialect, { role: 'service', signal }, async (session) => {
       for (const { staging } of loads)
         for (const statement of dialect.changes.grant(staging, 'FILL')) await session.execute(statement)
       return ownRelations(dialect, session, await ownSchemas(dialect, session))
     })
-    await asked(dialect, { role: 'load', signal, seconds: longest }, async (session) => {
+    await asked(dialect, { role: 'load', signal: inTime, seconds: longest }, async (session) => {
       for (const [index, statement] of statements.entries())
-        await runOne(dialect, session, { loads, relations, statement, number: index + 1 }, signal)
+        await runOne(dialect, session, { loads, relations, statement, number: index + 1 }, inTime)
     })
     await asked(dialect, { role: 'service', signal }, async (session) => {
       for (const load of loads) await demandKept(dialect, session, load)
     })
   } catch (error) {
     signal.throwIfAborted()
+    if (late.aborted)
+      throw failed(`The transformation was stopped: it may take ${longest / 3_600} hours in all.`, error)
     throw problemOf(dialect, error, first.place)
   }
 }
