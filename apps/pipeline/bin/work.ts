@@ -36,6 +36,9 @@ import { filesPart } from '../src/files/files-part.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
 
+/** Runs that are looked at beyond the slots: those that get none are put back, and must not keep others from being looked at. */
+const lookingOn = 2
+
 // Its threads take it over: rows are bytes, few objects are made, and what is thrown away need not be kept for later.
 setFlagsFromString('--optimize-for-size')
 // Whoever waits for the API is served first.
@@ -60,7 +63,7 @@ await main(async () => {
   await demandMigrated(db)
   const queue = await openWorkerQueue({
     connectionString: config.PIPELINE_DATABASE_URL,
-    concurrency: config.WORKER_CONCURRENCY,
+    concurrency: config.WORKER_CONCURRENCY + lookingOn,
     clientConcurrency: config.CLIENT_CONCURRENCY,
     heartbeatSeconds: config.WORKER_HEARTBEAT_SECONDS,
     logger,

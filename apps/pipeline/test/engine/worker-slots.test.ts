@@ -20,7 +20,7 @@ async function slow(client: string, seconds: number): Promise<Pipeline> {
 describe('the slots of a worker', () => {
   it('are never all held by one organisation, whatever it may run at once', async () => {
     const { client } = await stack.pipeline()
-    const pipelines = await Promise.all(Array.from({ length: 5 }, () => slow(client, 5)))
+    const pipelines = await Promise.all(Array.from({ length: 4 }, () => slow(client, 8)))
     const runs: Awaited<ReturnType<Stack['run']>>[] = []
     for (const one of pipelines) runs.push(await stack.run(one, await stack.upload(one, 'a\n1\n')))
     await using _worker = await spawnWorker({
