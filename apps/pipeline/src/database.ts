@@ -61,6 +61,7 @@ export interface DataPipelines {
   created_at: Generated<Timestamp>;
   created_by: string | null;
   cron_expression: string | null;
+  cursor_reset: Json | null;
   description: string | null;
   disabled: boolean;
   full_refresh_interval: number | null;

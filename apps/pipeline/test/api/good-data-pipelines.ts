@@ -1,5 +1,6 @@
 import { pipelineBody, type Asking, type Service } from './app-under-test.ts'
 import type { Fresh } from './fresh.ts'
+import { samples, withSecrets } from './type-samples.ts'
 
 interface Given {
   service: Service
@@ -78,6 +79,10 @@ export function goodDataPipelines(given: () => Given) {
       await given().owner.post(`/data-pipelines/${uid}/run`).expect(202)
       return { uid }
     },
+    'dataPipelines.resetCursor': async () => ({
+      uid: await create({ type: 'SOURCE_SYSTEM_E', ...withSecrets(samples['SOURCE_SYSTEM_E'], 'a value') }),
+      body: { from: '2026-01-01T00:00:00Z' },
+    }),
     'dataPipelines.runs': async () => ({ ...loaded(), query: '?pageSize=1' }),
     'dataPipelines.rejectedRows': async () => loaded(),
     'dataPipelines.logs': async () => ({ ...loaded(), query: `?taskId=${given().loaded.run}&order=ASC` }),

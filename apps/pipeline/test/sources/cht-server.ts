@@ -22,7 +22,10 @@ export async function startCht() {
   }
 
   function changes(query: URLSearchParams): Answer {
-    const [limit, since] = [Number(query.get('limit')), Number((query.get('since') ?? '0').split('-')[0])]
+    const [limit, since] = [
+      Math.min(Number(query.get('limit')), people.pageSize),
+      Number((query.get('since') ?? '0').split('-')[0]),
+    ]
     const found = feed(people, deleted, { since, limit: limit + 1 })
     const results = found.slice(0, limit)
     const last = results.at(-1)?.seq ?? query.get('since')

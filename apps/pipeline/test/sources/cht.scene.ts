@@ -7,6 +7,7 @@ export async function standIn(own: object = {}) {
   const apiSource = { url: `${started.server.url}/medic/`, username }
   return {
     ...started,
+    remove: (id: number, at: number) => void started.deleted.set(id, at),
     settings: { type: 'SOURCE_SYSTEM_F', apiSource, ...own },
     isPage: ({ path }: { path: string }) => path.endsWith('/_changes'),
   }
@@ -17,6 +18,7 @@ export const cht: Scene = {
   system: 'the Community Health Toolkit',
   without: {},
   columns: { id: '_root_row_id', name: 'name', extra: 'extra' },
+  marked: 'deleted',
   table: '__contact_c62_person',
   group: { table: '__children', column: 'called' },
   lookups: { forms: ['delivery', 'pregnancy'] },

@@ -25,7 +25,8 @@ export async function startCommcare() {
 
   function forms(query: URLSearchParams): Answer {
     if (query.get('order_by') !== 'indexed_on') return { status: 400, body: { error: 'No matching field' } }
-    const [limit, offset] = [Math.min(Number(query.get('limit') ?? 20), 1_000), Number(query.get('offset') ?? 0)]
+    const asked = Math.min(Number(query.get('limit') ?? 20), 1_000)
+    const [limit, offset] = [Math.min(asked, people.pageSize), Number(query.get('offset') ?? 0)]
     const start = query.get('indexed_on_start')
     const taken = ({ id }: Person) => query.get('include_archived') === 'true' || !archived.has(id)
     const found = inOrder(people, { start, limit: offset + limit + 1, taken }).slice(offset)
@@ -39,13 +40,13 @@ export async function startCommcare() {
   function cases(given: URLSearchParams): Answer {
     const cursor = given.get('cursor')
     const query = cursor === null ? given : new URLSearchParams(Buffer.from(cursor, 'base64').toString())
-    const limit = Math.min(Number(query.get('limit') ?? 20), 5_000)
+    const limit = Math.min(Number(query.get('limit') ?? 20), 5_000, people.pageSize)
     const start = query.get('indexed_on.gte')
-    const after = Number(query.get('after') ?? 0)
-    const found = inOrder(people, { start, limit: limit + 1, taken: ({ id }) => id > after })
+    const after = query.get('after') ?? ''
+    const found = inOrder(people, { start, limit: limit + 1, taken: (person) => placeOf(person) > after })
     const list = query.get('case_type') === 'pregnancy' ? found.slice(0, limit) : []
     const token = Buffer.from(
-      `${new URLSearchParams({ ...Object.fromEntries(query), after: String(list.at(-1)?.id) })}`,
+      `${new URLSearchParams({ ...Object.fromEntries(query), after: list.length > 0 ? placeOf(list.at(-1)!) : '' })}`,
     )
     const next =
       list.length > 0 && found.length > limit
@@ -56,6 +57,9 @@ export async function startCommcare() {
 
   return { server, people, archived, username: user, secrets: { authToken: key } }
 }
+
+/** By the moment at which it was taken in, and of one moment by its id. */
+const placeOf = (person: Person): string => `${stamp(person)} ${String(person.id).padStart(8, '0')}`
 
 const stamp = ({ changed }: Person): string => `${momentOf(changed)}000Z`
 
@@ -69,7 +73,7 @@ function inOrder(
   if (people.crowd > 0) return people.page({ from, limit, wanted })
   return people
     .page({ wanted })
-    .toSorted((one, another) => one.changed - another.changed)
+    .toSorted((one, another) => one.changed - another.changed || one.id - another.id)
     .slice(0, limit)
 }
 

@@ -13,6 +13,12 @@ export async function standIn(own: object, page: string) {
   const apiSource = { url: `${started.server.url}/a/demo-project/`, username }
   return {
     ...started,
+    ...(page.startsWith('/form') && {
+      remove(id: number, at: number) {
+        started.archived.add(id)
+        started.people.put({ id }, at)
+      },
+    }),
     settings: { type: 'SOURCE_SYSTEM_B', apiSource, domain: 'demo-project', ...own },
     isPage: ({ path }: { path: string }) => path.endsWith(page),
   }
@@ -34,6 +40,7 @@ export const commcareForms: Scene = {
   system: 'CommCare (forms)',
   without: {},
   columns: { id: 'id', name: 'form_name', extra: 'form_extra' },
+  marked: 'archived',
   table: '__form_visit',
   group: { table: '__form_child', column: 'called' },
   lookups,

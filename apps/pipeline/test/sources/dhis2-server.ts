@@ -25,7 +25,7 @@ export async function startDhis2(version: string) {
       return { status: 401, body: { httpStatus: 'Unauthorized', httpStatusCode: 401, message: 'Unauthorized' } }
     if (what === 'me')
       return { body: { id: 'xE7jOejl9FI', username: 'reader', organisationUnits: [{ id: 'ImspTQPwCqd' }] } }
-    if (what === 'system/info') return { body: { version, serverDate: momentOf(people.latest), calendar: 'iso8601' } }
+    if (what === 'system/info') return { body: { version, serverDate: momentOf(people.clock), calendar: 'iso8601' } }
     if (what === 'programs/lxAQ7Zs9VYR') return { body: program }
     if (what === 'tracker/events') return events(query)
     if (what === 'dataValueSets.csv') return dataValues(query)
@@ -39,11 +39,11 @@ export async function startDhis2(version: string) {
   function events(query: URLSearchParams): Answer {
     if (query.has(release < 41 ? 'orgUnitMode' : 'ouMode'))
       return { status: 400, body: { message: 'unknown parameter' } }
-    const [page, pageSize] = [Number(query.get('page')), Number(query.get('pageSize'))]
+    const [page, pageSize] = [Number(query.get('page')), Math.min(Number(query.get('pageSize')), people.pageSize)]
     const after = query.get('updatedAfter')
     const wanted = ({ changed }: Person) => after === null || momentOf(changed) >= after
     const found = people.page({ skip: (page - 1) * pageSize, limit: pageSize + 1, ...(after && { wanted }) })
-    const list = found.slice(0, pageSize).map(event)
+    const list = found.slice(0, pageSize).map((person) => event(person, people.deleted.has(person.id)))
     if (release < 41) return { body: { page, pageSize, instances: list } }
     const next = found.length > pageSize ? { nextPage: `${server.url}/dhis/api/tracker/events?page=${page + 1}` } : {}
     return { body: { pager: { page, pageSize, ...next }, ...(release === 41 && { page, pageSize }), events: list } }
@@ -57,10 +57,18 @@ export async function startDhis2(version: string) {
         body: { httpStatus: 'Conflict', message: 'At least one data set is needed', errorCode: 'E2001' },
       }
     const after = query.get('lastUpdated')
-    const found = people.page({ wanted: ({ changed }) => after === null || momentOf(changed) >= after })
-    const rows = found.map(({ id, name, changed, bad }) =>
+    const all = query.get('includeDeleted') === 'true'
+    const found = people.page({
+      wanted: ({ id, changed }) => (all || !people.deleted.has(id)) && (after === null || momentOf(changed) >= after),
+    })
+    const rows = found.map(({ id, name, extra, changed, bad }) =>
       ['f7n9E0hX8qk', '202601', unitId(id), 'HllvX50cXC0', 'HllvX50cXC0', bad ? `\0${name}` : name, 'admin']
-        .concat(`${momentOf(changed)}+0000`, 'said "so",\nand more', '', 'false')
+        .concat(
+          `${momentOf(changed)}+0000`,
+          String(extra ?? 'said "so",\nand more'),
+          '',
+          String(people.deleted.has(id)),
+        )
         .map((field, index) => (index < 9 ? `"${field.replaceAll('"', '""')}"` : field))
         .join(','),
     )
@@ -89,7 +97,12 @@ export async function startDhis2(version: string) {
     return { body: { pager: { page, pageSize, total: all.length, ...more }, [plural]: list } }
   }
 
-  return { server, people, secrets: { authToken: token }, apiSource: { url: `${server.url}/dhis/api/` } }
+  function remove(id: number, at: number): void {
+    people.deleted.add(id)
+    people.put({ id }, at)
+  }
+
+  return { server, people, remove, secrets: { authToken: token }, apiSource: { url: `${server.url}/dhis/api/` } }
 }
 
 /** The header of all versions. */
@@ -111,7 +124,7 @@ const program = {
   ],
 }
 
-function event({ id, name, extra, children = [], made, changed, bad }: Person): object {
+function event({ id, name, extra, children = [], made, changed, bad }: Person, deleted: boolean): object {
   const value = (index: number, text: string) => ({
     dataElement: elements[index]!.id,
     value: text,
@@ -126,7 +139,7 @@ function event({ id, name, extra, children = [], made, changed, bad }: Person): 
     occurredAt: '2026-02-27T00:00:00.000',
     createdAt: momentOf(made),
     updatedAt: momentOf(changed),
-    deleted: false,
+    deleted,
     geometry: { type: 'Point', coordinates: [-11.42, 8.13] },
     dataValues: [
       value(0, bad ? `\u0000${name}` : name),

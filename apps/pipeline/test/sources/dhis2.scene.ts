@@ -12,6 +12,7 @@ export const dhis2Events = (version: string): Scene => ({
   system: `DHIS2 ${version} (events)`,
   without: {},
   columns: { id: 'event', name: 'name', extra: 'extra' },
+  marked: 'deleted',
   table: '__visit',
   group: { table: '__notes', column: 'value' },
   lookups,
@@ -48,6 +49,7 @@ export const dhis2DataValues: Scene = {
     page: 'The API has no pages of data values: they are asked by data set, period and organisation unit.',
   },
   columns: { id: 'org_unit', name: 'value' },
+  marked: 'deleted',
   lookups,
   async start() {
     const { apiSource, ...started } = await startDhis2('2.38.7')

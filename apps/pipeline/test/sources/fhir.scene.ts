@@ -26,7 +26,7 @@ async function start() {
 
   function page(search: number, skip: number): Answer {
     const asked = searches[search]!
-    const limit = Math.min(Number(asked.get('_count') ?? 20), 500)
+    const limit = Math.min(Number(asked.get('_count') ?? 20), 500, people.pageSize)
     const since = asked.getAll('_lastUpdated').map((one) => one.replace(/^ge/, ''))
     const wanted = ({ changed }: Person) =>
       since.every((from) => Date.parse(`${momentOf(changed)}Z`) >= Date.parse(from))

@@ -89,6 +89,46 @@ describe('a survey', () => {
     expect(service.log() + worker.output()).not.toContain(standIn.secrets['authToken'])
   })
 
+  it('is read in full once where its cursor was reset, and from a moment on where that is said', async () => {
+    const { body: all } = await owner.get('/data-pipelines').expect(200)
+    const [{ id }] = all
+    const questions = () => standIn.server.requests.filter(standIn.isPage).map(({ query }) => query.get('query'))
+    const { body: reset } = await owner.post(`/data-pipelines/${id}/reset-cursor`).send({}).expect(200)
+    expect(reset.message).toBe('The cursor is reset. The next run reads everything and replaces the rows.')
+    standIn.server.requests.length = 0
+    const whole = await run(id, 'INCREMENTAL')
+    expect(whole.message).toContain('All of it is read this time: the cursor was reset.')
+    expect(questions().join()).not.toContain('_submission_time')
+    const from = '2026-01-01T00:00:01Z'
+    await owner.post(`/data-pipelines/${id}/reset-cursor`).send({ from }).expect(200)
+    standIn.server.requests.length = 0
+    expect(await run(id, 'INCREMENTAL')).toMatchObject({ status: 'OK' })
+    expect(questions()[0]).toContain('"$gte":"2026-01-01T00:00:01.000"')
+    // The mark is gone with the run that went by it.
+    const { cursor_reset } = await service.stack.db
+      .selectFrom('data_pipelines')
+      .select('cursor_reset')
+      .where('uid', '=', id)
+      .executeTakeFirstOrThrow()
+    expect(cursor_reset).toBeNull()
+    await owner.post(`/data-pipelines/${id}/reset-cursor`).send({ from: '2999-01-01T00:00:00Z' }).expect(422)
+  })
+
+  it('is read once in full after an upgrade, and its run says so', async () => {
+    const { body: all } = await owner.get('/data-pipelines').expect(200)
+    const [{ id }] = all
+    const { client } = await service.stack.db.selectFrom('warehouses').select('client').executeTakeFirstOrThrow()
+    await using inside = await service.stack.inside(client)
+    await inside.query(
+      `update sluice.ledger_table set cursor = jsonb_set(cursor, '{version}', '1') where cursor is not null`,
+    )
+    expect(await run(id, 'INCREMENTAL')).toMatchObject({
+      status: 'OK',
+      message: expect.stringContaining('All of it is read once after the upgrade'),
+    })
+    expect((await run(id, 'INCREMENTAL')).message).not.toContain('upgrade')
+  })
+
   it('is read in full again once its pipeline says something else', async () => {
     const { body: all } = await owner.get('/data-pipelines').expect(200)
     const [{ id }] = all

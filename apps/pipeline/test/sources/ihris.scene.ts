@@ -50,7 +50,7 @@ export async function startIhris() {
   }
 
   function bundle(type: string, found: object[], query: URLSearchParams): Answer {
-    const limit = Math.min(Number(query.get('_count') ?? 20), 200)
+    const limit = Math.min(Number(query.get('_count') ?? 20), 200, people.pageSize)
     const offset = Number(query.get('_getpagesoffset') ?? 0) + limit
     const next = `http://store.internal:8080/fhir?_getpages=abc&_getpagesoffset=${offset}&_count=${limit}`
     const link = found.length > limit ? [{ relation: 'next', url: next }] : []

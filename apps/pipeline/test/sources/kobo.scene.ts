@@ -33,7 +33,7 @@ async function start() {
   }
 
   function data(query: URLSearchParams): Answer {
-    const limit = Math.min(Number(query.get('limit') ?? 100), mostAtOnce)
+    const limit = Math.min(Number(query.get('limit') ?? 100), mostAtOnce, people.pageSize)
     const { _id: id, _submission_time: time } = JSON.parse(query.get('query') ?? '{}')
     const wanted = ({ made }: Person) => time === undefined || momentOf(made) >= time.$gte
     const found = people.page({ from: (id?.$gt ?? 0) + 1, limit: limit + 1, wanted })

@@ -46,7 +46,7 @@ export async function startOdk() {
     if (filter !== null && since === undefined && !gone)
       return { status: 501, body: { message: `The field in ${filter} is not supported.`, code: 501.5 } }
     if (query.get('$expand') !== '*') return { status: 501, body: { message: 'Only in one piece.', code: 501.3 } }
-    const top = Number(query.get('$top') ?? Infinity)
+    const top = Math.min(Number(query.get('$top') ?? Infinity), people.pageSize)
     const token = query.get('$skiptoken')
     const below = token === null ? Infinity : JSON.parse(Buffer.from(token.slice(2), 'base64url').toString()).id
     const wanted = ({ id, changed }: Person) => {

@@ -6,6 +6,7 @@ export const odk: Scene = {
   system: 'ODK Central',
   without: {},
   columns: { id: '_id', name: 'demo_name', extra: 'extra' },
+  marked: '_system_deleted_at',
   group: { table: '__home_child', column: 'called' },
   lookups: { projects: ['7', '9'], forms: ['household survey'] },
   start: () => standIn(),
@@ -27,6 +28,7 @@ export async function standIn(own: object = {}) {
   const apiSource = { url: `${started.server.url}/v1/`, username }
   return {
     ...started,
+    remove: (id: number, at: number) => void started.deleted.set(id, at),
     settings: { type: 'SOURCE_SYSTEM_G', apiSource, project: '7', form: 'household survey', ...own },
     isPage: ({ path }: { path: string }) => path.endsWith('/Submissions'),
   }

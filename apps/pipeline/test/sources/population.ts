@@ -23,6 +23,12 @@ export const momentOf = (seconds: number): string => new Date(epoch + seconds * 
 export class Population {
   readonly #named = new Map<number, Person>()
   crowd = 0
+  /** Seconds since 2026 by the clock of the system; where it has none, that of the latest change. */
+  now?: number
+  /** Records on a page at most, where a stand-in takes fewer than it is asked for. */
+  pageSize = Infinity
+  /** Those that were deleted, and can still be asked for. */
+  readonly deleted = new Set<number>()
 
   get size(): number {
     return this.crowd + this.#named.size
@@ -31,6 +37,10 @@ export class Population {
   /** When somebody was changed last. */
   get latest(): number {
     return Math.max(this.crowd, ...[...this.#named.values()].map(({ changed }) => changed))
+  }
+
+  get clock(): number {
+    return this.now ?? this.latest
   }
 
   /** Adds or changes. What is not said of somebody new is made up; of somebody known it stays. */
@@ -44,6 +54,7 @@ export class Population {
 
   clear(): void {
     this.#named.clear()
+    this.deleted.clear()
     this.crowd = 0
   }
 

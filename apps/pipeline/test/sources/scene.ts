@@ -18,6 +18,8 @@ export interface Scene {
   table?: string
   /** The table of the group that repeats, behind that: `__children`; and the column of its text. */
   group?: { table: string; column: string }
+  /** The column of records that says which of them were deleted, where increments bring those. */
+  marked?: string
   /** What there is to choose from, by kind, and the ids that are found. */
   lookups: Record<string, string[]>
   start(): Promise<StandIn>
@@ -39,6 +41,8 @@ export interface StandIn {
   /** What a pipeline says of it, as it is stored. */
   settings: Record<string, unknown>
   secrets: Record<string, string>
+  /** Deletes a record in the way that the system tells later. Absent where it tells nothing. */
+  remove?(id: number, at: number): void
   /** Whether a request asks for records: those are the ones that faults meet. */
   isPage(request: Request): boolean
 }

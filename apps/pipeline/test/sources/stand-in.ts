@@ -30,6 +30,8 @@ export interface Server extends AsyncDisposable {
   requests: Request[]
   /** Asked before each answer. */
   fault: (request: Request) => Fault
+  /** What the answers say in `Date`; the time of this machine where it is absent. */
+  clock?: () => Date
   /** Told each answer that is given. */
   answered?: (request: Request, answer: Answer) => void
   [Symbol.asyncDispose](): Promise<void>
@@ -49,6 +51,7 @@ export async function startServer(answer: (request: Request) => Answer | Promise
     requests.push(request)
     const fault = started.fault(request)
     if (fault === 'SILENT') return
+    const date = started.clock?.().toUTCString()
     const given = typeof fault === 'object' ? fault : await answer(request)
     started.answered?.(request, given)
     const { status = 200, headers: more = {}, body: said = '' } = given
@@ -56,6 +59,7 @@ export async function startServer(answer: (request: Request) => Answer | Promise
     response.writeHead(status, {
       'content-type': typeof said === 'string' ? 'text/plain' : 'application/json',
       'content-length': String(sent.length),
+      ...(date !== undefined && { date }),
       ...more,
     })
     if (fault !== 'BREAKS_OFF') return void response.end(sent)

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LostRun } from '../../src/engine/lost-run.ts'
 import type { LoadTarget, PublishOptions } from '../../src/engine/warehouses/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from '../rows.ts'
+import { lawOfIncrements } from './law-of-increments.ts'
 import { type Given, rowsIn } from './subject.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
@@ -141,7 +142,7 @@ export function publicationsSuite(subject: Given): void {
       })
     })
 
-    it('are merged by key, with a cursor, and keep what an increment does not bring', async () => {
+    it('are merged by key, with a cursor, as whole records: a column that an increment does not bring is null', async () => {
       const { warehouse } = subject
       const whole = [...keyed, ...columns({ extra: 'TEXT' })]
       await publish(
@@ -172,7 +173,7 @@ export function publicationsSuite(subject: Given): void {
       const sorted = async () => (await rowsIn(warehouse, 'merged')).toSorted((a, b) => Number(a[0]) - Number(b[0]))
       const expected = [
         [1, 'a', 'x'],
-        [2, 'B', 'y'],
+        [2, 'B', null],
         [3, 'c', 'z'],
         [4, 'd', null],
       ]
@@ -191,6 +192,8 @@ export function publicationsSuite(subject: Given): void {
         code: 'NO_PRIMARY_KEY',
       })
     })
+
+    lawOfIncrements(subject)
 
     it('are looked at by a gate, which may refuse them', async () => {
       const { warehouse } = subject

@@ -111,6 +111,21 @@ export const RunBody = contract(
 )
 export type RunBody = TypeOf<typeof RunBody>
 
+export const CursorResetBody = contract(
+  'CursorResetBody',
+  Type.Object(
+    {
+      from: Type.Optional({
+        ...Timestamp,
+        description:
+          'The next increment reads what has changed since this moment. Without it, the next run reads everything.',
+      }),
+    },
+    closed,
+  ),
+)
+export type CursorResetBody = TypeOf<typeof CursorResetBody>
+
 export const LogEntry = contract(
   'LogEntry',
   Type.Object(

@@ -14,6 +14,7 @@ import { previewSource } from './preview.ts'
 import { readPipeline } from './read-pipeline.ts'
 import { dataPipelines } from './records.ts'
 import { logs } from './run-history.ts'
+import { resetCursor } from './reset-cursor.ts'
 import { saveDataPipelines } from './save-many.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
@@ -32,6 +33,7 @@ export const dataPipelineOperations = {
   ...recordOperations(signatures, kind),
   read: operation(signatures.read, readPipeline),
   ...sharingOperations(signatures, kind, checkSharingTargets),
+  resetCursor: operation(signatures.resetCursor, resetCursor),
   upload: operation(signatures.upload, uploadFile),
   testConnection: operation(signatures.testConnection, testConnection),
   lookupSaved: operation(signatures.lookupSaved, lookUpSaved),

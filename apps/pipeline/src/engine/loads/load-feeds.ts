@@ -69,8 +69,12 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     const table = feed.table || target.table
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
+    const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
     const { load, written } = await stage(feed, job, (columns, staging) =>
-      warehouse.beginLoad({ schema: target.schema, table, columns, run, attempt, staging }, signal),
+      warehouse.beginLoad(
+        { schema: target.schema, table, columns, run, attempt, staging, ...(partOf && { partOf }) },
+        signal,
+      ),
     )
     loads.set(table, job.retain ? load : stack.use(load))
     rows += written.rows

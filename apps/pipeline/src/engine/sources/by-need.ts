@@ -12,6 +12,7 @@ export function byNeed(load: () => Promise<WholeKind>): SourceKind {
     async *read(reading, report, signal) {
       yield* (await kind()).read(reading, report, signal)
     },
+    cursor: async () => (await kind()).cursor(),
     test: async (reading, signal) => (await kind()).test(reading, signal),
     lookup: async (what, reading, signal) => (await kind()).lookup?.(what, reading, signal),
     preview: async (reading, rows, signal) => (await kind()).preview(reading, rows, signal),

@@ -14,6 +14,8 @@ export interface Reading {
   table?: string
   /** What the last reading kept with its rows: `cursor` of the pipeline's own feed. */
   cursor?: unknown
+  /** Set where somebody reset the cursor: everything is read, or what has changed since `from`. */
+  reset?: { from?: string | undefined } | undefined
   /** Of a look-up: what is to be in the name, for sources that can search. What is answered is searched in any case. */
   query?: string | undefined
   /** Of a look-up: the project, or whatever it is that has what is looked up. The settings may say it instead. */
@@ -36,6 +38,8 @@ export interface SourceKind {
    * without this, and reads everything at each run.
    */
   increments?(reading: Reading): Promise<boolean>
+  /** What cursors are: moments, or something that only the source understands. NONE, and absent, where there are none. */
+  cursor?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** Whether the source can be reached, signed in to, and asked. Absent where there is nothing to reach. */
   test?(reading: Reading, signal: AbortSignal): Promise<void>
   /** What there is to choose from, by kind, in the order in which it is to be shown. Absent, or undefined, where there is no such kind. */

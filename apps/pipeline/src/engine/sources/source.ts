@@ -62,6 +62,11 @@ export interface Feed {
   content: BinaryContent
   /** Where the next increment begins, as JSON. Asked once all rows are through; kept with them, or not at all. */
   cursor?(): unknown
+  /**
+   * Set where each row is a part of a record of another feed. `column` holds the id of the record: the values of its `keys`, joined by `/`. An
+   * increment has all parts of each of its records.
+   */
+  partOf?: { table: string; keys: readonly string[]; column: string }
   /** Of an increment, asked once all rows are through: whether they are all that there is after all, and replace the table's. */
   whole?(): boolean
 }
@@ -97,6 +102,8 @@ export interface Report {
   reject(row: RejectedRow): void
   /** So many rows more were set aside, behind as many that were given as are kept (`mostKeptRejects`). */
   rejectMore(count: number): void
+  /** Everything is read although only what is new was asked for, with the reason in a sentence for people. */
+  readsEverything?(why: string): void
   /** What was counted and set aside so far counts no more: the reading begins anew. */
   startOver(): Promise<void>
   log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void

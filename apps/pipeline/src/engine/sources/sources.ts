@@ -18,6 +18,8 @@ export interface Sources {
   reads(type: string): boolean
   /** Whether what is read in mode INCREMENTAL goes on from the reading's cursor, and is to be merged. */
   increments(reading: Reading): Promise<boolean>
+  /** What the cursors of a type of pipeline are. */
+  cursorOf(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
   /** What is wrong with the source as it is reached, signed in to and asked; undefined when nothing is. */
@@ -62,6 +64,8 @@ export function openSources({ filesDirectory, allowed, datasets, patience, syste
     reads: (type) => Object.hasOwn(kinds, type),
 
     increments: async (reading) => (await kindOf(reading.type).increments?.(reading)) ?? false,
+
+    cursorOf: async (type) => (await kindOf(type).cursor?.()) ?? 'NONE',
 
     read(reading, report, signal) {
       const kind = kindOf(reading.type)

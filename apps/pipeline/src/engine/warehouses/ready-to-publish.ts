@@ -1,4 +1,5 @@
 import { type PublishOptions, type ReadyTable, type LoadTarget, WarehouseProblem } from './warehouse.ts'
+import { fedSoFar, recordsOf, stagedRecords } from './whole-records.ts'
 
 /** What one load has in its staging table. */
 interface Staged {
@@ -8,6 +9,8 @@ interface Staged {
   readonly keys: readonly string[]
   /** Whether a transformation has changed what the source gave. */
   readonly transformed: boolean
+  /** The columns that the source brought before. */
+  readonly fedBefore: readonly string[]
 }
 
 interface Demands<Load> {
@@ -34,17 +37,25 @@ export async function demandReady<Load extends Staged & { readonly place: string
     throw new WarehouseProblem('DUPLICATE_KEY', sentence)
   }
   await gate?.(
-    loads.map((load) => readyTable(load, merging)),
+    loads.map((load) => readyTable(load, merging, recordsOf(loads, load.target))),
     signal,
   )
 }
 
 /** What a gate is told of a load. */
-export function readyTable({ target, stagingTable, keys, transformed }: Staged, merging: boolean): ReadyTable {
-  const { schema, table, columns } = target
+export function readyTable(
+  { target, stagingTable, keys, transformed, fedBefore }: Staged,
+  merging: boolean,
+  recordsLoad: Pick<Staged, 'stagingTable'> | undefined,
+): ReadyTable {
+  const { schema, table, partOf } = target
   const ready = { schema, table, staging: stagingTable }
   if (!merging) return ready
-  return { ...ready, merge: { keys, ...(!transformed && { columns: columns.map(({ name }) => name) }) } }
+  const records = stagedRecords(recordsLoad, partOf)
+  return {
+    ...ready,
+    merge: { keys, ...(!transformed && { columns: fedSoFar(target, fedBefore) }), ...(records && { records }) },
+  }
 }
 
 export const noKey = (place: string) =>

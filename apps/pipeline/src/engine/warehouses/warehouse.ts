@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import type { PartOf, StagedRecords } from './part-of.ts'
 import type { WarehouseViews } from './views.ts'
 
 /** A column to be created. Structurally what a source's feed offers, so neither room imports the other. */
@@ -20,6 +21,8 @@ export interface LoadTarget {
   attempt: number
   /** Which staging table of this attempt for this table it is, from 1, the default. */
   staging?: number
+  /** Set where each row is a part of a record in another table of the same run. */
+  partOf?: PartOf
 }
 
 /** How a table's shape had to move for what came in. `from` and `to` are the warehouse's own type names. */
@@ -114,8 +117,8 @@ export interface ReadyTable {
   schema: string
   table: string
   staging: string
-  /** Where the rows are merged into those of the table: by this key, and which columns they bring, if not all. */
-  merge?: { keys: readonly string[]; columns?: readonly string[] }
+  /** Where the rows are merged into those of the table: by this key, which columns they bring, if not all, and whose parts they are. */
+  merge?: { keys: readonly string[]; columns?: readonly string[]; records?: StagedRecords }
 }
 
 /** What a query would read of the last load: a table by its qualified name, or a view that shows its rows. */

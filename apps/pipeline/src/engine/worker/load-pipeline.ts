@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
 import { clearTheWay } from '../drops/drops.ts'
@@ -38,9 +38,21 @@ async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.ensureSchema(pipeline.schema)
-  const { tables, rejected, merged } = await load(parts, attempt, pipeline, warehouse)
+  const { tables, rejected, merged, whole } = await load(parts, attempt, pipeline, warehouse)
+  await forgetReset(parts.db, pipeline)
   for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
-  return successOf(warehouse, tables, rejected, { merged, own: pipeline })
+  return successOf(warehouse, tables, rejected, { merged, own: pipeline, whole })
+}
+
+/** What was asked for is done, unless it was asked for anew meanwhile. */
+async function forgetReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promise<void> {
+  if (!reset) return
+  await db
+    .updateTable('data_pipelines')
+    .set({ cursor_reset: null })
+    .where('id', '=', id)
+    .where(sql<boolean>`cursor_reset = ${JSON.stringify(reset)}::jsonb`)
+    .execute()
 }
 
 async function load(
@@ -48,7 +60,7 @@ async function load(
   attempt: Attempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-): Promise<{ tables: LoadedTable[]; rejected: number; merged: boolean }> {
+): Promise<{ tables: LoadedTable[]; rejected: number; merged: boolean; whole?: string }> {
   const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, count, stillOurs } = attempt
   const { uid: run, input } = claim
@@ -60,6 +72,7 @@ async function load(
   const signal = AbortSignal.any([stopping, silent.signal])
   const silence = patience(sourceSilence, (reason) => silent.abort(reason))
   let firstRejected: string | undefined
+  let whole: string | undefined
   const report: Report = {
     progress(counts) {
       silence.sign()
@@ -81,11 +94,19 @@ async function load(
       await rejected.startOver()
     },
     log: (level, importance, message) => log.write(level, importance, message),
+    readsEverything: (why) => void (whole = why),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const cursor = await warehouse.findCursor(target.schema, target.table)
   const source = await sourceToRead(parts, claim.client, pipeline)
-  const reading = { ...source, input, mode: claim.mode, table: target.table, ...(cursor !== undefined && { cursor }) }
+  const reading = {
+    ...source,
+    input,
+    mode: claim.mode,
+    table: target.table,
+    ...(cursor !== undefined && { cursor }),
+    ...(pipeline.reset && { reset: pipeline.reset }),
+  }
   let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
   const feeds = sources.read(reading, report, signal)
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
@@ -106,7 +127,7 @@ async function load(
     behind: attempt.behind,
     waiting: (why) => log.write('WARN', 'MEDIUM', why),
   })
-  return { tables, rejected: rejected.count, merged }
+  return { tables, rejected: rejected.count, merged, ...(whole !== undefined && { whole }) }
 }
 
 /** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
@@ -121,12 +142,16 @@ async function successOf(
   warehouse: Warehouse,
   tables: readonly LoadedTable[],
   rejected: number,
-  { merged, own }: { merged?: boolean; own?: Pick<PipelineToLoad, 'schema' | 'table'> } = {},
+  {
+    merged,
+    own,
+    whole,
+  }: { merged?: boolean; own?: Pick<PipelineToLoad, 'schema' | 'table'>; whole?: string | undefined } = {},
 ): Promise<Success> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: rejected > 0 || (rowsWritten === 0 && !merged) ? 'WARNING' : 'OK',
-    message: whatWasLoaded(tables, rejected, merged),
+    message: [whatWasLoaded(tables, rejected, merged), whole].filter(Boolean).join(' '),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,

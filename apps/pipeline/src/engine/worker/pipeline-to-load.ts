@@ -15,6 +15,8 @@ export interface PipelineToLoad {
   sqlStatements: SqlStatement[]
   schema: string
   table: string
+  /** Set where somebody reset the cursor since the last load. */
+  reset: { from?: string } | null
   /** The group of checks that the rows have to pass. */
   qualityGroupId: number | null
 }
@@ -30,10 +32,19 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     .selectFrom('data_pipelines as p')
     .innerJoin('schemas as s', 's.id', 'p.schema_id')
     .select(['p.id', 'p.uid', 'p.name', 'p.type', 'p.settings', 'p.source_secrets', 'p.transformation'])
-    .select(['p.table_name as table', 's.schema_name as schema', 'p.quality_group_id as qualityGroupId'])
+    .select([
+      'p.table_name as table',
+      'p.cursor_reset as reset',
+      's.schema_name as schema',
+      'p.quality_group_id as qualityGroupId',
+    ])
     .where('p.id', '=', id)
     .executeTakeFirst()
   if (!row) throw new LostRun('The pipeline was deleted.')
-  const { transformation, ...pipeline } = row
-  return { ...pipeline, sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [] }
+  const { transformation, reset, ...pipeline } = row
+  return {
+    ...pipeline,
+    reset: reset as PipelineToLoad['reset'],
+    sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [],
+  }
 }

@@ -1,6 +1,6 @@
 import { fieldsOf, listIn, textOf } from '../../../src/engine/sources/systems/http/answers.ts'
 import { type Asking, demandSecret, overlapSeconds, type System } from '../../../src/engine/sources/systems/system.ts'
-import { before } from '../../../src/engine/sources/systems/tables/moments.ts'
+import { nextCursor } from '../../../src/engine/sources/systems/tables/moments.ts'
 
 interface Settings {
   apiSource: { url: string }
@@ -45,7 +45,9 @@ export const clinicRegister: System<Settings> = {
         }
         const over = records.length < pageSize
         // Only all pages together are complete: they need not be in the order of changes.
-        yield { records, ...(over && latest !== '' && { cursor: before(latest, overlapSeconds) }) }
+        const asOf = { began: http.began(), since: updatedAfter, overlap: overlapSeconds }
+        const next = over ? nextCursor(latest, asOf) : undefined
+        yield { records, ...(next !== undefined && { cursor: next }) }
         if (over) return
       }
     },

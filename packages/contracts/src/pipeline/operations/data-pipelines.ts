@@ -10,7 +10,7 @@ import { LookedUp, SourceLookupBody } from '../lookup.ts'
 import { FilePreviewQuery, SourcePreview } from '../preview.ts'
 import { UploadQuery } from '../upload.ts'
 import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
-import { LogEntry, LogQuery, LogStreamQuery } from '../run.ts'
+import { CursorResetBody, LogEntry, LogQuery, LogStreamQuery } from '../run.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 
 const pipeline = {
@@ -41,6 +41,17 @@ export const dataPipelineSignatures = {
   ...recordSignatures(pipeline),
   ...sharingSignatures(pipeline),
   ...runSignatures(pipeline),
+  resetCursor: signature({
+    id: 'dataPipelines.resetCursor',
+    summary: 'Reset where increments go on',
+    description:
+      'The next run reads everything and replaces the rows, whatever its mode. With `from`, the next increment reads what has changed since then and merges it; sources whose cursor is no moment refuse that.',
+    method: 'post',
+    path: '/data-pipelines/:uid/reset-cursor',
+    guard: manage,
+    body: CursorResetBody,
+    response: ResultEnvelope,
+  }),
   upload: signature({
     id: 'dataPipelines.upload',
     summary: 'Upload the file that the next run loads',

@@ -47,6 +47,7 @@ export function readStores(parts: StoreParts): Record<StoreType, WholeKind> {
           return false
         }
       },
+      cursor: async () => 'OPAQUE',
       async *read(reading, report, signal) {
         await using store = open(reading, silence.run)
         const increment = found.get(reading)
@@ -91,9 +92,9 @@ function waysOf({ accountKey, sasToken }: SourceSecrets) {
   return sasToken === undefined ? {} : { sasToken }
 }
 
-const wantedOf = ({ settings, cursor, mode }: Reading): Wanted => {
+const wantedOf = ({ settings, cursor, mode, reset }: Reading): Wanted => {
   const { key } = settings as Settings
-  return { key, settings, ...(mode === 'INCREMENTAL' && { cursor }) }
+  return { key, settings, ...(mode === 'INCREMENTAL' && !reset && { cursor }) }
 }
 
 /** The delimiter is a field of its own here; what is no delimited text takes any. */

@@ -13,9 +13,9 @@ import { TableSpool } from './tables/table-spool.ts'
 import { RecordTables } from './tables/tables.ts'
 import type { Told } from './tell-reading.ts'
 
-/** What is kept with the rows for the next reading. */
+/** What is kept with the rows for the next reading. With version 1, increments kept values that the source had cleared. */
 interface Kept {
-  version: 1
+  version: 2
   /** What the settings were: with others, everything is read. */
   of: string
   /** By streams. */
@@ -39,8 +39,10 @@ export interface SystemToRead {
 }
 
 /** Whether what an earlier reading left can be gone on from: these settings can tell what is new, and have not changed. */
-export const goesOn = (system: System, { settings, cursor }: Reading): boolean =>
-  system.increments?.(settings) === true && keptIn(cursor)?.of === fingerprint(settings)
+export const goesOn = (system: System, { settings, cursor, reset }: Reading): boolean =>
+  system.increments?.(settings) === true &&
+  keptIn(cursor)?.of === fingerprint(settings) &&
+  (reset === undefined || (reset.from !== undefined && system.cursorAt !== undefined))
 
 /**
  * Reads all streams to disk, page by page, then gives their tables one after another. What is kept for the next reading is kept with
@@ -54,7 +56,9 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
   const earlier = keptIn(reading.cursor)
   const asksForNew = reading.mode === 'INCREMENTAL'
   const from = asksForNew && goesOn(system, reading) ? earlier?.at : undefined
-  if (asksForNew && !from) told.log('INFO', 'LOW', whyAll(system, reading))
+  if (asksForNew && !from) told.readsEverything(whyAll(system, reading))
+  const resetTo = reading.reset?.from && system.cursorAt?.(reading.reset.from)
+  if (from && resetTo !== undefined) told.log('INFO', 'MEDIUM', `The cursor was reset to ${reading.reset!.from}.`)
   const at: Record<string, unknown> = { ...from }
 
   using stack = new DisposableStack()
@@ -65,20 +69,19 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
   for (const [index, stream] of streams.entries()) {
     const table = several ? tableName(target, [names[index]!]) : target
     const tables = stack.use(new RecordTables({ ...stream, table }, directory, defaultUploadLimits.spoolBytes))
-    at[stream.name] = await readStream(stream, tables, from?.[stream.name], { system, asking, told, most })
+    const since = from && resetTo !== undefined ? resetTo : from?.[stream.name]
+    at[stream.name] = await readStream(stream, tables, since, { system, asking, told, most })
     read.push({ stream, tables })
     if (most !== undefined) break
   }
 
   const all = read.flatMap(({ stream, tables }) => tables.all.map((table) => ({ stream, table })))
   const tables = all.map(({ table }) => table.name)
-  // In a full reading, groups of which there is nothing any more are emptied as well.
+  // Groups of which there is nothing any more: a full reading empties them, an increment takes away the rows of its records.
   const gone =
-    from || most !== undefined
-      ? []
-      : (earlier?.tables ?? []).filter((name) => !tables.includes(name) && inGroup(name, tables))
+    most !== undefined ? [] : (earlier?.tables ?? []).filter((name) => !tables.includes(name) && inGroup(name, tables))
   const filled = [...new Set([...tables, ...gone, ...((from && earlier?.tables) ?? [])])]
-  const kept: Kept = { version: 1, of: fingerprint(reading.settings), at, tables: filled }
+  const kept: Kept = { version: 2, of: fingerprint(reading.settings), at, tables: filled }
   const feed = (table: TableSpool, stream?: Stream) => ({
     table,
     as: table.name === target ? '' : table.name,
@@ -95,10 +98,18 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
   }
   for (const { table, stream } of all) {
     const feeds = tableFeed(feed(table, stream))
-    yield* table.name === target ? withCursor(feeds, kept) : feeds
+    const partOf = from && partsOf(table.name, read, target)
+    for await (const one of table.name === target ? withCursor(feeds, kept) : feeds)
+      yield { ...one, ...(partOf && { partOf }) }
     table[Symbol.dispose]()
   }
   for (const name of gone) {
+    const partOf = from && partsOf(name, read, target)
+    if (partOf) {
+      const key = { name: '_row_id', label: '_row_id', dataType: 'TEXT' as const, primaryKey: true }
+      yield { table: name, columns: [key], content: { format: 'copy-binary', rows: async function* () {} }, partOf }
+      continue
+    }
     const known = groupColumns.map((path) => ({
       path,
       dataType: path === '_index' ? ('INTEGER' as const) : ('TEXT' as const),
@@ -107,9 +118,32 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
   }
 }
 
-function whyAll(system: System, { settings, cursor }: Reading): string {
+/** The records whose parts are in a table of a group; undefined where it is the table of the records. */
+function partsOf(
+  table: string,
+  read: readonly { stream: Stream; tables: RecordTables }[],
+  target: string,
+): Feed['partOf'] {
+  const above = read.filter(({ tables: { root } }) => table.startsWith(`${root.name}__`))
+  const own = above.toSorted((one, other) => other.tables.root.name.length - one.tables.root.name.length)[0]
+  if (!own || read.some(({ tables: { root } }) => root.name === table)) return undefined
+  const { root } = own.tables
+  // A column is called by all paths that were seen, so a key that another path spells alike has a hash behind its name.
+  const paths = root.rows > 0 ? [...root.seen.keys()] : [...new Set([...root.key, ...root.known.keys()])]
+  const names = columnNames(paths)
+  const keys = root.key.map((path) => names[paths.indexOf(path)]!)
+  return { table: root.name === target ? '' : root.name, keys, column: '_root_row_id' }
+}
+
+function whyAll(system: System, { settings, cursor, reset }: Reading): string {
   if (!system.increments?.(settings))
     return 'The source cannot tell what is new of this: all of it is read, and takes the place of the old rows.'
+  if (reset)
+    return reset.from !== undefined && system.cursorAt
+      ? 'All of it is read this time: the cursor was reset, and no earlier reading with these settings can be gone on from.'
+      : 'All of it is read this time: the cursor was reset.'
+  if ((cursor as { version?: unknown } | null | undefined)?.version === 1)
+    return 'All of it is read once after the upgrade: increments of earlier versions kept values that the source had cleared.'
   return cursor === undefined
     ? 'All of it is read this time: nothing was kept of an earlier reading.'
     : 'All of it is read this time: the pipeline has other settings than at the last reading.'
@@ -141,7 +175,7 @@ async function readStream(
 ): Promise<unknown> {
   let cursor = from
   let held = false
-  let dropped = 0
+  let repeated = 0
   let turned = performance.now()
   const ends = pagesThatEnd(system.name)
   for await (const page of stream.pages(from)) {
@@ -154,10 +188,10 @@ async function readStream(
       }
       const fits = told.trying(tables.records + 1, record, () => tables.add(record))
       // The later of two may be the newer one: the next reading has to begin before it.
-      if (fits === false) {
-        held = true
-        dropped += 1
-      } else brought = true
+      if (fits === 'SAME' || fits === 'OTHER') held = true
+      else brought = true
+      if (fits === 'SAME') repeated += 1
+      if (fits === 'OTHER') told.leaveOut(tables.records, record, sameKey(tables.shape))
     }
     told.records(tables.records)
     ends(brought)
@@ -165,17 +199,18 @@ async function readStream(
     if (most !== undefined && tables.root.rows > most) break
   }
   tables.flush()
-  // A list that shifts while it is read gives the same record twice; a key that tells nothing apart loses records.
-  if (dropped > 0) told.log('WARN', 'MEDIUM', twice(dropped, tables.shape))
+  // A list that shifts while it is read gives the same record twice.
+  if (repeated > 0)
+    told.log('INFO', 'LOW', `${countOf(repeated, 'record')} of ${tables.shape.table} came more than once.`)
   return cursor
 }
 
-const twice = (dropped: number, { table, key }: RecordTables['shape']): string =>
-  `Left out ${countOf(dropped, 'record')} of ${table} whose key (${key.join(', ')}) an earlier one has: only the first is there.`
+const sameKey = ({ table, key }: RecordTables['shape']): string =>
+  `has the same key (${key.join(', ')}) as an earlier record of ${table}: only the first was loaded`
 
 function keptIn(cursor: unknown): Kept | undefined {
   const kept = cursor as Kept | null | undefined
-  return kept?.version === 1 && typeof kept.of === 'string' && typeof kept.at === 'object' ? kept : undefined
+  return kept?.version === 2 && typeof kept.of === 'string' && typeof kept.at === 'object' ? kept : undefined
 }
 
 const fingerprint = (settings: unknown): string => hash('sha256', JSON.stringify(settings)).slice(0, 32)

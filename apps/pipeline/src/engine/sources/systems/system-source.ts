@@ -91,6 +91,10 @@ export function systemSource(load: () => Promise<System>, parts: SystemParts): W
     async increments(reading) {
       return goesOn(await load(), reading)
     },
+    async cursor() {
+      const { increments, cursorAt } = await load()
+      return !increments ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
+    },
     read: (reading, report, signal) =>
       asked(reading, { signal, patience, report }, (system, asking, told) =>
         readSystem({ system, asking, reading, directory, told }),

@@ -26,6 +26,8 @@ export interface System<Settings = unknown> {
   streams(asking: Asking<Settings>): Promise<Stream | Stream[]>
   /** Whether what these settings ask for can be told by what is new. All streams need a key then. Absent where nothing can. */
   increments?(settings: Settings): boolean
+  /** The cursor of a reading that begins at a moment (`2026-01-01T00:00:00.000Z`). Absent where cursors are no moments. */
+  cursorAt?(moment: string): unknown
 }
 
 /** A system in the midst of being asked. */

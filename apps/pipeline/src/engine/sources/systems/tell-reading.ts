@@ -20,6 +20,10 @@ export interface Told {
   alive(): void
   /** What adding a record answers, or undefined where the record is bad and was set aside. `number` counts from 1. */
   trying<T>(number: number, record: unknown, add: () => T): T | undefined
+  /** Sets a whole record aside. `number` counts from 1. */
+  leaveOut(number: number, record: unknown, reason: string): void
+  /** Everything is read although only what is new was asked for. */
+  readsEverything(why: string): void
   /** For one table on its way to the warehouse. */
   ofTable(): Report
   log: Report['log']
@@ -64,6 +68,11 @@ export function tellReading(report: Report): Told {
         reject({ line: number, reason, raw: rawOf(record), ...(path !== undefined && { column: path }) })
         return undefined
       }
+    },
+    leaveOut: (number, record, reason) => reject({ line: number, reason, raw: rawOf(record) }),
+    readsEverything(why) {
+      report.log('INFO', 'MEDIUM', why)
+      report.readsEverything?.(why)
     },
     ofTable() {
       rowsBefore += rowsNow

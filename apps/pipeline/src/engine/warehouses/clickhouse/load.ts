@@ -4,6 +4,7 @@ import { LostRun } from '../../lost-run.ts'
 import { type ColumnProfile, type Load, type LoadContent, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { execute, rowsOf } from './http.ts'
+import { entryOf } from './ledger.ts'
 import {
   checkColumnName,
   checkSchemaName,
@@ -38,6 +39,8 @@ export class ClickHouseLoad implements Load {
   written: Counted | undefined
   /** Its rows are not what the source gave any more. */
   transformed = false
+  /** The columns that the source brought before. */
+  fedBefore: readonly string[] = []
   profile: ColumnProfile[] | undefined
   /** Whoever settles the publication needs the table, even if we never hear of it. */
   decided = false
@@ -162,6 +165,7 @@ export async function beginLoad(access: ClientAccess, target: LoadTarget): Promi
         `${place} would have more than 1,600 columns, counting those that vanished from the source.`,
       )
     const load = new ClickHouseLoad(access, target, columns)
+    load.fedBefore = (await entryOf(access, existing?.mark?.load))?.fedColumns ?? []
     const comment = literal(JSON.stringify({ run, attempt }))
     await execute(access.service, `create database if not exists ${quoted(load.database)} comment ${comment}`)
     await execute(access.service, createTable(load.stagingTable, columns, load.mark))

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { StagedRecords } from '../part-of.ts'
 import { WarehouseProblem } from '../warehouse.ts'
+import { broughtColumns, stagedRecords } from '../whole-records.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { execute } from './http.ts'
 import { type ClickHouseLoad, uuidOf } from './load.ts'
@@ -20,10 +22,12 @@ export interface Merging {
   brought: readonly string[]
   /** The table as it is. */
   live: Pick<Shape, 'database' | 'name' | 'columns'>
+  /** The records whose parts the rows are. */
+  records?: StagedRecords | undefined
 }
 
 /** All rows of the merged table, at the types of the staging table. */
-export function mergedRows({ staging, columns, keys, brought, live }: Merging): string {
+export function mergedRows({ staging, columns, keys, brought, live, records }: Merging): string {
   const there = new Set(live.columns.map(({ name }) => name))
   const table = qualified(live.database, live.name)
   const using = keys.map((key) => `came.${quoted(key)} = live.${quoted(key)}`).join(' and ')
@@ -40,12 +44,17 @@ export function mergedRows({ staging, columns, keys, brought, live }: Merging): 
   const needsLive = columns.some(({ name }) => !brought.includes(name) && there.has(name))
   const joined = needsLive ? ` left join ${table} as live on ${using}` : ''
   return `select ${came.join(', ')} from ${staging} as came${joined}
-    union all select ${kept.join(', ')} from ${table} as live left anti join ${staging} as came on ${using}`
+    union all select ${kept.join(', ')} from ${table} as live left anti join ${staging} as came on ${using}${
+      records && there.has(records.column) ? ` where not ${isPartOf(records)}` : ''
+    }`
 }
 
-/** What an increment brings: the source's columns, unless a transformation filled the others. */
-export const broughtBy = ({ transformed, target }: ClickHouseLoad, staging: Shape): string[] =>
-  transformed ? staging.columns.map(({ name }) => name) : target.columns.map(({ name }) => name)
+/** Whether a row is a part of one of the records that came. Ids are texts where records and parts may have them in different types. */
+function isPartOf({ staging, keys, column }: StagedRecords): string {
+  const parts = keys.map((key) => `toString(${quoted(key)})`)
+  const id = parts.length === 1 ? parts[0] : `concat(${parts.join(`, '/', `)})`
+  return `ifNull(toString(live.${quoted(column)}), '') in (select ${id} from ${staging})`
+}
 
 /**
  * Writes the table as it will be, with the increment in it, beside the one that is read. Answers the load that its rows are,
@@ -55,6 +64,7 @@ export const broughtBy = ({ transformed, target }: ClickHouseLoad, staging: Shap
 export async function mergeAside(
   access: ClientAccess,
   load: ClickHouseLoad,
+  records: ClickHouseLoad | undefined,
   staging: Shape,
   live: Shape,
   signal: AbortSignal,
@@ -76,8 +86,13 @@ export async function mergeAside(
     staging: load.stagingTable,
     columns,
     keys: load.keys,
-    brought: broughtBy(load, staging),
+    brought: broughtColumns(
+      load,
+      staging.columns.map(({ name }) => name),
+      load.fedBefore,
+    ),
     live,
+    records: stagedRecords(records, load.target.partOf),
   })
   const list = columns.map((column) => quoted(column.name)).join(', ')
   await execute(access.load, `insert into ${place} (${list}) ${rows}`, {

@@ -25,6 +25,7 @@ import { warehouseProblem } from './problems.ts'
 import { changedMeanwhile, decide, settle, settlePending, standingDecisions, unlessOvertaken } from './settle.ts'
 import { holdsRows, readShape, type Shape } from './shape.ts'
 import { widest } from './types.ts'
+import { fedSoFar, recordsOf } from '../whole-records.ts'
 
 /** Tries to be the one who publishes, and milliseconds between them. What is in the way is finished first, which takes moments. */
 const patience = { tries: 40, wait: 250 }
@@ -57,7 +58,8 @@ export async function publish(
     )
     const decided: Decided[] = []
     const publication = randomUUID()
-    for (const load of loads) decided.push(await decisionOn(access, publication, load, options, signal))
+    for (const load of loads)
+      decided.push(await decisionOn(access, publication, load, recordsOf(loads, load.target), options, signal))
     await failpoint('before-swap')
     signal.throwIfAborted()
     await propose(access, decided)
@@ -167,6 +169,7 @@ async function decisionOn(
   access: ClientAccess,
   publication: string,
   load: ClickHouseLoad,
+  records: ClickHouseLoad | undefined,
   { mode = 'REPLACE', cursors = {} }: PublishOptions,
   signal: AbortSignal,
 ): Promise<Decided> {
@@ -177,13 +180,15 @@ async function decisionOn(
   if (!staging) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
   demandKept(load, staging)
   const before = await entryOf(access, live?.mark?.load)
-  const fedColumns = load.target.columns.map(({ name }) => name)
+  load.fedBefore = before?.fedColumns ?? []
+  const own = load.target.columns.map(({ name }) => name)
+  const fedColumns = mode === 'MERGE' && live ? fedSoFar(load.target, load.fedBefore) : own
   const changes = live ? changesOf(live, staging, fedColumns, before?.fedColumns ?? []) : []
   if (widens(changes)) {
     const place = { schema, name: table }
     await demandSense(access, await plainReaders(access, place), place, load.stagingTable)
   }
-  const merged = mode === 'MERGE' && live ? await mergeAside(access, load, staging, live, signal) : undefined
+  const merged = mode === 'MERGE' && live ? await mergeAside(access, load, records, staging, live, signal) : undefined
   const rows = await load.count()
   const entry: Entry = {
     rows,

@@ -56,7 +56,7 @@ async function rowsToBe(
   const shape = (await readShape(access.service, runDatabase(access.key, of), table))!
   const { columns } = shape
   const brought = merge.columns ?? columns.map(({ name }) => name)
-  return mergedRows({ staging, columns, keys: merge.keys, brought, live })
+  return mergedRows({ staging, columns, keys: merge.keys, brought, live, records: merge.records })
 }
 
 /** By the names behind FROM and JOIN, and by what the views among them are known to read. */

@@ -28,6 +28,8 @@ export class DialectLoad implements Load {
   profile: ColumnProfile[] | undefined
   /** It is decided that these rows are published, as far as we know. */
   decided = false
+  /** The columns that the source brought before. */
+  fedBefore: readonly string[] = []
   /** The waiting table has become the table, or it is decided that it does. */
   published = false
   readonly #dialect: Dialect
@@ -111,6 +113,7 @@ export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: Ab
           `${place} would have more than 1,000 columns, counting those that vanished from the source.`,
         )
       const load = new DialectLoad(dialect, target, columns)
+      load.fedBefore = existing?.mark?.fed ?? []
       if (await findRelation(dialect, session, load.staging)) throw lost(target)
       await session.execute(dialect.changes.createTable(load.staging, columns)).catch(async (error: unknown) => {
         if (await findRelation(dialect, session, load.staging).catch(() => undefined)) throw lost(target)

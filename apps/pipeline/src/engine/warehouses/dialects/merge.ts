@@ -1,4 +1,6 @@
+import type { StagedRecords } from '../part-of.ts'
 import { WarehouseProblem } from '../warehouse.ts'
+import { broughtColumns, stagedRecords } from '../whole-records.ts'
 import type { Place } from '../views.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { type DialectLoad } from './load.ts'
@@ -16,10 +18,13 @@ export interface Merging {
   brought: readonly string[]
   /** The table as it is. */
   live: Shape
+  /** The records whose parts the rows are. */
+  records?: StagedRecords | undefined
 }
 
 /** All rows of the merged table, at the types of the staging table. */
-export function mergedRows({ names }: Dialect, { staging, columns, keys, brought, live }: Merging): string {
+export function mergedRows(dialect: Dialect, { staging, columns, keys, brought, live, records }: Merging): string {
+  const { names } = dialect
   const { quoted } = names
   const there = new Set(live.columns.map(({ name }) => name))
   const table = names.place(live)
@@ -29,17 +34,23 @@ export function mergedRows({ names }: Dialect, { staging, columns, keys, brought
       ? `cast(live.${quoted(name)} as ${type}) as ${quoted(name)}`
       : `cast(null as ${type}) as ${quoted(name)}`,
   )
+  const gone = records && there.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
   const came = columns.map(({ name }, index) =>
     brought.includes(name) || !there.has(name) ? `came.${quoted(name)} as ${quoted(name)}` : kept[index]!,
   )
   return `select ${came.join(', ')} from ${staging} as came left join ${table} as live on ${using}
 union all
-select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as came where ${using})`
+select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as came where ${using})${gone}`
 }
 
-/** What an increment brings: the source's columns, unless a transformation filled the others. */
-export const broughtBy = ({ transformed, target, columns }: DialectLoad): string[] =>
-  (transformed ? columns : target.columns).map(({ name }) => name)
+/** Whether a row is a part of one of the records that came. Ids are texts where records and parts may have them in different types. */
+function isPartOf({ names, types }: Dialect, { staging, keys, column }: StagedRecords): string {
+  const text = (value: string) => `cast(${value} as ${types.longText})`
+  const parts = keys.map((key) => text(`record.${names.quoted(key)}`))
+  // Some servers join no more than two texts at once.
+  const id = parts.reduce((before, part) => `concat(${before}, concat('/', ${part}))`)
+  return `exists (select 1 from ${staging} as record where ${id} = ${text(`live.${names.quoted(column)}`)})`
+}
 
 /** A table beside the one that is read, with the increment in it. */
 export interface Merged extends Place {
@@ -54,6 +65,7 @@ export interface Merged extends Place {
 export async function mergeAside(
   dialect: Dialect,
   load: DialectLoad,
+  records: DialectLoad | undefined,
   live: Shape,
   signal: AbortSignal,
 ): Promise<Merged> {
@@ -77,7 +89,18 @@ export async function mergeAside(
   const id = await asked(dialect, { role: 'service', signal }, (session) =>
     makeFilled(dialect, session, place, columns, mark),
   )
-  const merging = { staging: load.stagingTable, columns, keys: load.keys, brought: broughtBy(load), live }
+  const merging = {
+    staging: load.stagingTable,
+    columns,
+    keys: load.keys,
+    brought: broughtColumns(
+      load,
+      columns.map(({ name }) => name),
+      live.mark?.fed ?? [],
+    ),
+    live,
+    records: stagedRecords(records, load.target.partOf),
+  }
   return await asked(dialect, { role: 'load', signal }, async (session) => {
     const names = columns.map(({ name }) => name)
     for (const statement of dialect.changes.insert(place, names, mergedRows(dialect, merging)))

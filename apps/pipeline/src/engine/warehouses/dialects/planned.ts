@@ -9,6 +9,7 @@ import { changedMeanwhile } from './problems.ts'
 import { patiently, settleFirst } from './settle.ts'
 import { asked, findRelation, readShape, type Shape } from './shapes.ts'
 import { viewsDepend } from './views-depend.ts'
+import { fedSoFar } from '../whole-records.ts'
 
 /** What one load becomes, as it was planned over the table that was there. */
 export interface Planned {
@@ -22,7 +23,7 @@ export interface Planned {
 export async function plan(
   dialect: Dialect,
   load: DialectLoad,
-  merging: boolean,
+  { merging, records }: { merging: boolean; records: DialectLoad | undefined },
   signal: AbortSignal,
   before: Planned | undefined,
 ): Promise<Planned> {
@@ -33,7 +34,8 @@ export async function plan(
   })
   demandOurs(live, load.place)
   if (before && before.live?.id === live?.id) return before
-  const merged = merging && live ? await patiently(dialect, () => mergeAside(dialect, load, live, signal)) : undefined
+  const merged =
+    merging && live ? await patiently(dialect, () => mergeAside(dialect, load, records, live, signal)) : undefined
   const rows = load.transformed
     ? await asked(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
     : (load.written?.rows ?? 0)
@@ -69,7 +71,8 @@ export async function becoming(
   const mark = (await marksIn(dialect, ledger, there.id)).get(there.id)
   if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
     throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
-  const fed = load.target.columns.map(({ name }) => name)
+  const own = load.target.columns.map(({ name }) => name)
+  const fed = merged ? fedSoFar(load.target, live?.mark?.fed ?? []) : own
   const changes = live ? changesOf(dialect, live, load, fed) : []
   return {
     live,

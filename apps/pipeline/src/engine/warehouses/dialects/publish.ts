@@ -14,6 +14,7 @@ import { settleAll } from './publish-settled.ts'
 import { behindOthers, settleFirst } from './settle.ts'
 import { asideName, asked } from './shapes.ts'
 import { keyTwice } from './key-twice.ts'
+import { recordsOf } from '../whole-records.ts'
 
 /** Milliseconds before another try, where somebody reads the table or publishes just now. */
 const patience = [100, 250, 500, 1_000, 2_000]
@@ -57,7 +58,13 @@ export async function publish(
         // What was decided in another try is still to be carried out, and must not be made anew.
         if (first.decided) throw inUse(first.place)
         for (const [index, load] of loads.entries())
-          planned[index] = await plan(dialect, load, merging, signal, planned[index])
+          planned[index] = await plan(
+            dialect,
+            load,
+            { merging, records: recordsOf(loads, load.target) },
+            signal,
+            planned[index],
+          )
         const take = dialect.publication === 'SETTLED' ? settleAll : swapAll
         return await take(dialect, planned, stillOurs, signal, options)
       } catch (error) {

@@ -60,7 +60,7 @@ async function rowsToBe(
   if (!merge || !live || !waiting) return `select * from ${staging}`
   const columns = await dialect.catalogue.columns(session, waiting)
   const brought = merge.columns ?? columns.map(({ name }) => name)
-  return mergedRows(dialect, { staging, columns, keys: merge.keys, brought, live })
+  return mergedRows(dialect, { staging, columns, keys: merge.keys, brought, live, records: merge.records })
 }
 
 async function forget(dialect: Dialect, session: Session, schema: string): Promise<void> {

@@ -44,6 +44,10 @@ export class PostgresLoad implements Load {
   transformed = false
   /** What the source measured on the way, as long as it holds. */
   profile: ColumnProfile[] | undefined
+  /** The columns that the source brought before, as the last look at the table found them. */
+  fedBefore: readonly string[] = []
+  /** The load of the records that its rows are parts of, where the run has one. */
+  records: PostgresLoad | undefined
   /** Rows of the table that were brought over to be merged, and the run they were published by. */
   carried: { rows: number; from: string } | undefined
   published = false

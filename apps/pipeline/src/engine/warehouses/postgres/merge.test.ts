@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { leftovers } from '../../../../test/leftovers.ts'
 import { keyed, mergedForEach } from '../../../../test/merged-table.ts'
-import { columns, numbered } from '../../../../test/rows.ts'
+import { columns, never, numbered, stage } from '../../../../test/rows.ts'
 import { word } from '../../../../test/scratch-warehouse.ts'
 import { LostRun } from '../../lost-run.ts'
 
@@ -80,7 +80,7 @@ describe('merging increments', () => {
       [['2', 'B']],
       [
         ['1', 'a', 7],
-        ['2', 'B', 8],
+        ['2', 'B', null],
       ],
     ],
     [
@@ -89,7 +89,7 @@ describe('merging increments', () => {
       [[2, 9]],
       [
         [1, 'a', 7, null],
-        [2, 'b', 8, 9],
+        [2, null, null, 9],
       ],
     ],
     [
@@ -101,25 +101,57 @@ describe('merging increments', () => {
       ],
       [
         [1, 'a', 7],
-        [2, 'B', 8],
+        [2, 'B', null],
         [3, 'c', null],
       ],
     ],
-  ] as const)('takes %s, and keeps what an increment does not bring', async (_, types, rows, expected) => {
-    await publish(
+  ] as const)(
+    'takes %s: a record is whole, so a column that it does not bring is null',
+    async (_, types, rows, expected) => {
+      await publish(
+        [
+          [1, 'a', 7],
+          [2, 'b', 8],
+        ],
+        { shape: keyed({ id: 'INTEGER', name: 'TEXT', amount: 'INTEGER' }), mode: 'REPLACE' },
+      )
+      await publish(rows, { shape: keyed(types), cursor: 1 })
+      expect(await rowsOf()).toEqual(expected)
+      expect([(await found())?.rowCount, await leftovers(scratch.superuser)]).toEqual([expected.length, []])
+      expect((await found())?.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)).toEqual(['id'])
+      await publish(rows, { shape: keyed(types), cursor: 2 })
+      expect(await rowsOf()).toEqual(expected)
+      expect(await scratch.warehouse.findCursor('health', cases.table)).toBe(2)
+    },
+  )
+
+  it('keeps columns that only a transformation has filled, and says of none that it vanished', async () => {
+    const table = () => cases.table
+    const filled = async (rows: [number, string][], statements: string[], mode: 'REPLACE' | 'MERGE') => {
+      await using load = await stage(
+        scratch.warehouse,
+        { table: table(), columns: keyed({ id: 'INTEGER', name: 'TEXT' }) },
+        rows,
+      )
+      const transformation = statements.map((statement) => ({ statement }))
+      await scratch.warehouse.transform([load], transformation, never)
+      return await scratch.warehouse.publish([load], async () => true, never, { mode })
+    }
+    await filled(
       [
-        [1, 'a', 7],
-        [2, 'b', 8],
+        [1, 'a'],
+        [2, 'b'],
       ],
-      { shape: keyed({ id: 'INTEGER', name: 'TEXT', amount: 'INTEGER' }), mode: 'REPLACE' },
+      [`alter table ${table()} add column if not exists made text`, `update ${table()} set made = 'made ' || name`],
+      'REPLACE',
     )
-    await publish(rows, { shape: keyed(types), cursor: 1 })
-    expect(await rowsOf()).toEqual(expected)
-    expect([(await found())?.rowCount, await leftovers(scratch.superuser)]).toEqual([expected.length, []])
-    expect((await found())?.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)).toEqual(['id'])
-    await publish(rows, { shape: keyed(types), cursor: 2 })
-    expect(await rowsOf()).toEqual(expected)
-    expect(await scratch.warehouse.findCursor('health', cases.table)).toBe(2)
+    const { tables } = await publish([[2], [3]], { shape: keyed({ id: 'INTEGER' }) })
+    expect(tables[0]!.changes).toEqual([])
+    expect(await rowsOf()).toEqual([
+      [1, 'a', 'made a'],
+      [2, null, 'made b'],
+      [3, null, null],
+    ])
   })
 
   it('merges by several columns, and by a key that the table had not', async () => {

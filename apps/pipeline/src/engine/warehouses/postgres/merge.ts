@@ -1,5 +1,7 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
+import type { StagedRecords } from '../part-of.ts'
 import { type PublishOptions, WarehouseProblem } from '../warehouse.ts'
+import { broughtColumns, recordsOf, stagedRecords } from '../whole-records.ts'
 import { noKey } from '../ready-to-publish.ts'
 import { withClient } from './access.ts'
 import { evolve } from './evolve.ts'
@@ -17,18 +19,50 @@ const longest = `set local statement_timeout = '12h'`
  * Increments are merged into the live partition where it stands. Where the table's shape or key has to change for them,
  * the table's other rows are brought over to the staging table instead, which then replaces it like any other load:
  * readers are never kept waiting for a rewrite. Here is what of that takes long before the publishing transaction.
+ *
+ * Rows that are parts of records are brought over whenever their records are, and before them: the records' staging table has to hold
+ * the records of the increment alone while it says which parts are gone.
  */
-export async function prepareMerge(pools: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
-  if (load.keys.length === 0) throw noKey(load.scene.place)
+export async function prepareMerges(pools: Pools, loads: readonly PostgresLoad[], signal: AbortSignal): Promise<void> {
+  for (const load of loads) {
+    if (load.keys.length === 0) throw noKey(load.scene.place)
+    load.records = recordsOf(loads, load.target)
+  }
+  const carried = new Set<PostgresLoad>()
+  for (const load of loads) if (!(await staysInPlace(pools, load, signal))) carried.add(load)
+  for (const load of loads) if (load.records && carried.has(load.records)) carried.add(load)
+  for (const load of loads) if (load.records && carried.has(load)) await prepareCarried(pools, load, signal)
+  for (const load of loads) if (!load.records && carried.has(load)) await prepareCarried(pools, load, signal)
+}
+
+/** Whether nothing but rows changes, or there is no table yet. */
+async function staysInPlace(pools: Pools, load: PostgresLoad, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await withClient(pools.transactions, signal, async (client) => {
+      await client.query('begin')
+      const live = await readShape(client, load.target.schema, load.target.table)
+      const staging = await readShape(client, 'sluice', load.stagingTable)
+      load.fedBefore = (await lastEntry(client, live?.partition))?.fedColumns ?? []
+      await client.query('rollback')
+      if (live?.ours && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
+      // Nobody is shown another table, so whoever is older goes on with the rows that they know.
+      if (live?.partition !== undefined) load.older = []
+      return true
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, load.scene)
+  }
+}
+
+async function prepareCarried(pools: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
   try {
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${longest}`)
       const live = await readShape(client, load.target.schema, load.target.table)
       const staging = await readShape(client, 'sluice', load.stagingTable)
-      if (!live?.ours || live.partition === undefined || !staging || fitsInPlace(load, live, staging)) {
+      if (!live?.ours || live.partition === undefined || !staging) {
         await client.query('rollback')
-        // Nobody is shown another table, so whoever is older goes on with the rows that they know.
-        if (live?.partition !== undefined) load.older = []
         return
       }
       load.carried = await carryOver(client, load, live, staging)
@@ -51,13 +85,14 @@ export function fitsInPlace(load: PostgresLoad, live: Shape, staging: Shape): bo
   )
 }
 
-/** What the source brought. Columns that it does not bring keep what they hold, unless a transformation filled them. */
-function mergedColumns({ transformed, target }: PostgresLoad, staging: Shape) {
-  const fed = new Set(target.columns.map(({ name }) => name))
-  return staging.columns.filter(({ name }) => transformed || fed.has(name))
+/** The columns that the increment replaces. */
+function mergedColumns(load: PostgresLoad, { columns }: Shape) {
+  const names = columns.map(({ name }) => name)
+  const brought = new Set(broughtColumns(load, names, load.fedBefore))
+  return columns.filter(({ name }) => brought.has(name))
 }
 
-/** Rows of the same key become what came in, where they differ at all; the rest is added. Answers how many were added. */
+/** Rows of the same key become what came in, where they differ at all; the rest is added. Answers how many more there are then. */
 export async function mergeInPlace(
   client: ClientBase,
   load: PostgresLoad,
@@ -71,6 +106,13 @@ export async function mergeInPlace(
   const same = keys.map((key) => `live.${key} = came.${key}`).join(' and ')
   const of = (table: string) => rest.map((column) => `${table}.${column}`).join(', ')
   await client.query(longest)
+  const records = stagedRecords(load.records, load.target.partOf)
+  const known = records && (await readColumnNames(client, partition)).has(records.column)
+  const removed = known
+    ? await client.query(
+        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as came where ${same})`,
+      )
+    : undefined
   if (rest.length > 0)
     await client.query(
       `update ${into} as live set (${rest.join(', ')}) = row(${of('came')}) from ${from} as came
@@ -80,13 +122,25 @@ export async function mergeInPlace(
     `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as came
      where not exists (select from ${into} as live where ${same})`,
   )
-  return rowCount!
+  return rowCount! - (removed?.rowCount ?? 0)
+}
+
+/** Whether a row is a part of one of the records that came. Ids are texts where records and parts may have them in different types. */
+export function isPartOf({ staging, keys, column }: StagedRecords, alias: string): string {
+  const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)
+  return `exists (select from ${qualified('sluice', staging)} as record where ${id} = ${alias}.${escapeIdentifier(column)}::text)`
+}
+
+async function readColumnNames(client: ClientBase, partition: string): Promise<ReadonlySet<string>> {
+  const shape = await readShape(client, 'sluice', partition)
+  return new Set(shape?.columns.map(({ name }) => name))
 }
 
 async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, staging: Shape) {
   const partition = live.partition!
   const last = await lastEntry(client, partition)
   if (!last) throw changedMeanwhile(load)
+  load.fedBefore = last.fedColumns
   const [old, here] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
   const { forStaging } = evolve({ table: '', staging: here }, live, staging, [], [])
   for (const statement of forStaging) await client.query(statement)
@@ -105,9 +159,12 @@ async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, st
        from ${old} as old where ${same}`,
     )
   const names = live.columns.map(({ name }) => name)
+  const records = stagedRecords(load.records, load.target.partOf)
+  const gone = records && names.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
   const { rowCount } = await client.query(
     `insert into ${here} (${names.map((name) => escapeIdentifier(name)).join(', ')})
-     select ${names.map(cast).join(', ')} from ${old} as old where not exists (select from ${here} as came where ${same})`,
+     select ${names.map(cast).join(', ')} from ${old} as old
+     where not exists (select from ${here} as came where ${same})${gone}`,
   )
   return { rows: rowCount!, from: last.run }
 }

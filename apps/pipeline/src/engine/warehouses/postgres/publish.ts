@@ -8,7 +8,7 @@ import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
 import { enterLedger, enterRun, type Entry, notForLong } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
-import { mergeModeOf, prepareMerge } from './merge.ts'
+import { mergeModeOf, prepareMerges } from './merge.ts'
 import { outlast } from './older-readers.ts'
 import { unflushed, untilDurable } from './durable.ts'
 import { interruptMaintenance } from './maintenance.ts'
@@ -52,12 +52,10 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
   const [first] = publishing.loads
   if (!first) throw new Error('Nothing to publish.')
   const loads = publishing.loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
-  for (const load of loads) {
-    if (mergeModeOf(load, options) === 'MERGE') await prepareMerge(pools, load, signal)
-    await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
-  }
+  if (options.mode === 'MERGE') await prepareMerges(pools, loads, signal)
+  for (const load of loads) await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
   await options.gate?.(
-    loads.map((load) => readyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried)),
+    loads.map((load) => readyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried, load.records)),
     signal,
   )
   await everyoneSees(publishing, loads, signal)
@@ -133,7 +131,7 @@ async function tidy(pools: Pools, { oldPartition, load }: Swap): Promise<void> {
   await Promise.allSettled([dropped, analysed])
 }
 
-function entryOf(run: string, { load, partition, tableRows, published }: Swap, options: PublishOptions): Entry {
+function entryOf(run: string, { load, partition, tableRows, fed, published }: Swap, options: PublishOptions): Entry {
   const mode = mergeModeOf(load, options)
   // Of a table that other rows were merged into, nothing was measured.
   const whole = partition === load.stagingTable && !load.carried
@@ -141,7 +139,7 @@ function entryOf(run: string, { load, partition, tableRows, published }: Swap, o
     run,
     partition,
     published,
-    fedColumns: load.target.columns.map(({ name }) => name),
+    fedColumns: fed,
     mode,
     tableRows,
     cursor: options.cursors?.[load.target.table],

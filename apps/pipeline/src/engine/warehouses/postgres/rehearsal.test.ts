@@ -85,7 +85,7 @@ describe('rows that are about to be published', () => {
     const expected = [
       [1, 10, null],
       [2, 20, null],
-      [3, 30, 33],
+      [3, null, 33],
       [4, null, 44],
     ]
     expect(await atGate('kept', all, { mode: 'MERGE', target })).toEqual(expected)

@@ -1,5 +1,6 @@
 import { escapeIdentifier } from 'pg'
 import type { ReadyTable } from '../warehouse.ts'
+import { isPartOf } from './merge.ts'
 import { qualified } from './names.ts'
 import type { Shape } from './shape.ts'
 
@@ -19,7 +20,9 @@ export function rehearsedRows({ staging: name, merge }: ReadyTable, staging: Sha
   const same = merge.keys.map((key) => `came.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')
   const brought = new Set(merge.columns ?? known)
   const merged = columns.map((column) => `${brought.has(column) ? 'came' : 'old'}.${escapeIdentifier(column)}`)
-  return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as came where ${same})
+  const { records } = merge
+  const gone = records && before.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
+  return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as came where ${same})${gone}
     union all select ${merged.join(', ')} from ${here} as came left join ${old} as old on ${same}`
 }
 

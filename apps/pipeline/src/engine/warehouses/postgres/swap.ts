@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import type { PublishedTable } from '../warehouse.ts'
+import { fedSoFar } from '../whole-records.ts'
 import { dependentViews, type DependentView } from './dependent-views.ts'
 import { createTable, evolve, type Evolution, rebuiltColumns } from './evolve.ts'
 import { type LastEntry, lastEntry } from './ledger.ts'
@@ -18,6 +19,8 @@ export interface Swap {
   partition: string
   /** Rows of the whole table from now on. */
   tableRows: number
+  /** The columns that the source has brought since the table was last replaced. */
+  fed: readonly string[]
   /** Views that stand in their way, each behind all that it reads. */
   views: DependentView[]
   /** Detached by them, to be dropped after the commit. */
@@ -43,7 +46,8 @@ export async function planSwap(
   if (!staging) throw gone(load)
   const { rows, bytes } = load.written!
   const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
-  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published }
+  const own = load.target.columns.map(({ name }) => name)
+  const swap = { load, partition: load.stagingTable, tableRows: rows, fed: own, views: [], published }
   await client.query(
     `${keepMaintenanceOut(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`,
   )
@@ -62,10 +66,12 @@ export async function planSwap(
 
   if (current.partition) await client.query(keepMaintenanceOut(qualified('sluice', current.partition), wait))
   const last = await lastEntry(client, current.partition)
-  const fed = load.target.columns.map(({ name }) => name)
+  const merging = mode === 'MERGE' && current.partition !== undefined
+  const fed = merging ? fedSoFar(load.target, last?.fedColumns ?? []) : own
+  swap.fed = fed
   const evolution = evolve(names, current, staging, fed, last?.fedColumns ?? [])
   published.changes = evolution.changes
-  if (mode === 'MERGE' && current.partition !== undefined) {
+  if (merging) {
     if (!load.carried) return mergeHere(client, swap, current, staging, evolution, last)
     if (load.carried.from !== last?.run) throw changedMeanwhile(load)
     swap.tableRows += load.carried.rows
@@ -110,7 +116,9 @@ async function mergeHere(
   last: LastEntry | undefined,
 ): Promise<Swap> {
   const { load } = swap
-  if (!last || !fitsInPlace(load, current, staging)) throw changedMeanwhile(load)
+  if (!last) throw changedMeanwhile(load)
+  load.fedBefore = last.fedColumns
+  if (!fitsInPlace(load, current, staging)) throw changedMeanwhile(load)
   const partition = current.partition!
   const added = await mergeInPlace(client, load, partition, staging)
   // No columns are added or widened here, so these are labels.

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals'
+import fc from 'fast-check'
 import type { Loading } from './loading.ts'
 import type { TestStore } from './stores.ts'
 
@@ -45,6 +46,54 @@ export function changesSuite(given: () => { store: TestStore; loading: Loading }
       ['4.5', 'Vardø', null],
       ['5.0', 'Alta', null],
     ])
+  })
+
+  it('is the same by increments as in full, for every history', async () => {
+    const { store, loading } = given()
+    const cells = fc.constantFrom('x', 'y', '')
+    const content = fc.record({
+      columns: fc.constantFrom(['name'], ['name', 'note'], ['note']),
+      rows: fc.array(fc.tuple(cells, cells), { minLength: 1, maxLength: 3 }),
+    })
+    const change = fc.record({ key: fc.constantFrom('a', 'b', 'c'), content: fc.option(content) })
+    let round = 0
+    const law = async (history: readonly (typeof change extends fc.Arbitrary<infer One> ? One : never)[][]) => {
+      round += 1
+      const [folder, increments, whole] = [`law${round}/`, `increments_${round}`, `whole_${round}`]
+      const reading = store.reading(folder)
+      const known = new Set<string>()
+      const put = async (key: string, csv: string) => {
+        known.add(key)
+        await store.put(`${folder}${key}.csv`, csv)
+      }
+      await put('first', 'id,name,note\ni,n,o\n')
+      await loading.load(reading, increments, 'INCREMENTAL')
+      for (const changes of history) {
+        for (const { key, content: some } of changes) {
+          if (some) {
+            const rows = some.rows.map((row, index) => [`i${index}`, ...row.slice(0, some.columns.length)].join(','))
+            await put(key, [['id', ...some.columns].join(','), ...rows, ''].join('\n'))
+          } else if (known.delete(key)) await store.remove(`${folder}${key}.csv`)
+        }
+        await loading.load(reading, increments, 'INCREMENTAL')
+      }
+      await loading.load(reading, whole)
+      const rowsOf = async (table: string) => {
+        const names = (await loading.columns(table)).map((column) => column.split(' ')[0]!)
+        const rows = (await loading.rows(table)).map((row) =>
+          Object.fromEntries(
+            names
+              .map((name, at) => [name, row[at] ?? null] as const)
+              .filter(([, cell]) => cell !== null)
+              .toSorted(),
+          ),
+        )
+        return rows.map((row) => JSON.stringify(row)).toSorted()
+      }
+      expect(await rowsOf(increments)).toEqual(await rowsOf(whole))
+    }
+    const histories = fc.array(fc.array(change, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })
+    await fc.assert(fc.asyncProperty(histories, law), { numRuns: 5, endOnFailure: true })
   })
 
   it('reads only what changed as well, and everything only where an object became shorter', async () => {

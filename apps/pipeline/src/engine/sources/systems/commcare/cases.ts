@@ -1,7 +1,7 @@
 import { fieldsOf, listIn, textOf } from '../http/answers.ts'
 import type { Http, Query } from '../http/connection.ts'
 import { overlapSeconds, type Page } from '../system.ts'
-import { before } from '../tables/moments.ts'
+import { nextCursor } from '../tables/moments.ts'
 
 const name = 'CommCare'
 const pageSize = 500
@@ -25,8 +25,9 @@ export async function* cases(
       if (moment > latest) latest = moment
     }
     const next = textOf(fieldsOf(answer, name)['next'])
-    const from = next === undefined && latest !== '' ? before(latest, overlapSeconds) : undefined
-    yield { records, ...(from !== undefined && (since === undefined || from > since) && { cursor: from }) }
+    const asOf = { began: http.began(), since, overlap: overlapSeconds }
+    const from = next === undefined ? nextCursor(latest, asOf) : undefined
+    yield { records, ...(from !== undefined && { cursor: from }) }
     if (next === undefined) return
     // The link holds all that was asked for.
     path = http.follow(next)

@@ -15,6 +15,7 @@ const name = 'CommCare'
 export const commcare: System<Settings> = {
   name,
   increments: () => true,
+  cursorAt: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     // People copy the address of their project space.

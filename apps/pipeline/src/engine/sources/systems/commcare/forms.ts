@@ -2,7 +2,7 @@ import { fieldsOf, listIn, textOf } from '../http/answers.ts'
 import type { Http } from '../http/connection.ts'
 import { fewerAtOnce } from '../http/fewer-at-once.ts'
 import { overlapSeconds, type Page } from '../system.ts'
-import { before } from '../tables/moments.ts'
+import { nextCursor } from '../tables/moments.ts'
 
 export interface FormQuestion {
   domain: string
@@ -50,8 +50,8 @@ export async function* forms(
     const fresh = records.filter((record) => !given.has(markOf(record)))
     const last = momentOf(records.at(-1))
     if (last > latest) latest = last
-    const next = over && latest !== '' ? before(latest, overlapSeconds) : undefined
-    yield { records: fresh, ...(next !== undefined && (since === undefined || next > since) && { cursor: next }) }
+    const next = over ? nextCursor(latest, { began: http.began(), since, overlap: overlapSeconds }) : undefined
+    yield { records: fresh, ...(next !== undefined && { cursor: next }) }
     if (over) return
     if (last === '' || last === start) {
       // More of one moment than fit on a page.

@@ -7,6 +7,7 @@ import { dataValues } from './data-values.ts'
 import { events } from './events.ts'
 import { metadata, organisationUnits } from './metadata.ts'
 import { serverOf } from './server.ts'
+import { before } from '../tables/moments.ts'
 
 export type Settings = SettingsOf<'SOURCE_SYSTEM_C'>
 
@@ -24,6 +25,8 @@ export const dhis2: System<Settings> = {
   name: 'DHIS2',
   // Analytics are computed anew as a whole.
   increments: ({ content }) => content !== 'ANALYTICS',
+  // Servers read moments by their own zone, which is 14 hours away at most.
+  cursorAt: (moment) => before(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     without: ['api'],

@@ -21,6 +21,7 @@ export const fhir: System<Settings> = {
   name,
   // The rows of a view have no key to be merged by.
   increments: ({ views = [] }) => views.length === 0,
+  cursorAt: (moment) => moment,
 
   connect({ apiSource }, secrets) {
     const { url, username } = apiSource

@@ -3,7 +3,7 @@ import { fieldsOf, strange, textOf } from '../http/answers.ts'
 import type { Asked, Http } from '../http/connection.ts'
 import { pagesThatEnd } from '../pages-that-end.ts'
 import { overlapSeconds, type Page } from '../system.ts'
-import { before } from '../tables/moments.ts'
+import { nextCursor } from '../tables/moments.ts'
 
 /** Where a resource says when it was changed. */
 export const lastUpdated = 'meta.lastUpdated'
@@ -64,7 +64,9 @@ export async function* searched(http: Http, search: Search): AsyncGenerator<Page
     const link = nextIn(answer)
     const path = link === undefined ? undefined : follow(link)
     const over = path === undefined
-    yield { records, ...(over && seen.latest !== '' && { cursor: before(seen.latest, overlapSeconds) }) }
+    const asOf = { began: http.began(), since: search.since, overlap: overlapSeconds }
+    const cursor = over ? nextCursor(seen.latest, asOf) : undefined
+    yield { records, ...(cursor !== undefined && { cursor }) }
     if (over) return
     if (path === next) throw strange(name, 'a link to another page')
     next = path

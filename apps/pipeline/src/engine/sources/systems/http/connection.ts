@@ -60,6 +60,11 @@ export interface Downloaded extends Disposable {
 export interface Http {
   /** `https://host/prefix`, without a slash at its end. */
   readonly base: string
+  /**
+   * The clock of the system when the first request went out, in milliseconds since 1970: the `Date` of the first answer, less the time that the
+   * answer took. Our own clock where no answer has a `Date`, or none has come.
+   */
+  began(): number
   /** What is answered, as parsed JSON of 32 MB at most. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */
   json(path: string, asked?: Asked): Promise<unknown>
   /** The same with the headers that came along, for systems that page or sign in by them. */

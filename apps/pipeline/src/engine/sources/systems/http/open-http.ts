@@ -77,6 +77,7 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
   const given = sentIn(connection.headers ?? {})
   let words = wordsWithout([...secrets, ...given])
   let session: Promise<Readonly<Record<string, string>>> | undefined
+  let began: number | undefined
 
   const scene = (asked?: Asked): Scene => ({
     system: parts.system,
@@ -112,7 +113,12 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
     const init = { method, signal, headers: { ...headers, ...signature }, ...(sent && { body: sent }) }
     let at = url
     for (let hops = 0; ; hops += 1) {
+      const [ourClock, from] = [Date.now(), performance.now()]
       const response = await fetch.fetch(at, init)
+      if (began === undefined) {
+        const date = Date.parse(response.headers.get('date') ?? '')
+        began = Number.isNaN(date) ? ourClock : date - (performance.now() - from)
+      }
       const to = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
       if (to === null) return response
       await response.body?.cancel()
@@ -178,6 +184,7 @@ export function openHttp(connection: Connection, parts: HttpParts): OpenHttp {
     const way = { own, fetch: parts.fetch }
     return {
       base,
+      began: () => began ?? Date.now(),
       json: async (path, asked = {}) => (await request(path, asked, way, jsonOf(asked))).json,
       answer: (path, asked = {}) => request(path, asked, way, jsonOf(asked)),
       download: (path, asked = {}) =>

@@ -17,6 +17,7 @@ export const ihris: System<Settings> = {
   name,
   // What hangs on the people of a report changes without them.
   increments: ({ report }) => report === undefined,
+  cursorAt: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,

@@ -10,7 +10,7 @@ import {
   type System,
 } from '../system.ts'
 import { pagesThatEnd } from '../pages-that-end.ts'
-import { before } from '../tables/moments.ts'
+import { nextCursor } from '../tables/moments.ts'
 import { formOf } from './form.ts'
 import { shaped } from './submission.ts'
 
@@ -26,6 +26,7 @@ const mostSurveys = 10_000
 export const kobo: System<Settings> = {
   name,
   increments: () => true,
+  cursorAt: (moment) => moment.slice(0, 23),
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
@@ -110,8 +111,9 @@ async function* submissions(http: Http, survey: string, cursor: unknown): AsyncG
       if (typeof time === 'string' && time > latest) latest = time
     }
     // Only all of them together are complete: moments need not be in the order of ids.
-    const cursorNow = answer.over && latest !== '' ? { cursor: before(latest, overlapSeconds) } : {}
-    yield { records: answer.records, ...cursorNow }
+    const asOf = { began: http.began(), since: textOf(cursor), overlap: overlapSeconds }
+    const next = answer.over ? nextCursor(latest, asOf) : undefined
+    yield { records: answer.records, ...(next !== undefined && { cursor: next }) }
     if (answer.over) return
     if (last === from) throw strange(name, 'an _id that grows')
   }

@@ -14,6 +14,7 @@ const name = 'ODK Central'
 export const odk: System<Settings> = {
   name,
   increments: () => true,
+  cursorAt: (moment) => moment,
 
   connect({ apiSource: { url, username } }, secrets) {
     const password = demandSecret(secrets, 'password', 'the password of an account')

@@ -2,7 +2,7 @@ import { fieldsOf, listIn, textOf } from '../http/answers.ts'
 import type { Http } from '../http/connection.ts'
 import { fewerAtOnce } from '../http/fewer-at-once.ts'
 import { type Asking, overlapSeconds, type Page } from '../system.ts'
-import { before } from '../tables/moments.ts'
+import { nextCursor } from '../tables/moments.ts'
 
 export interface Question {
   project: string
@@ -40,8 +40,8 @@ export async function* submissions(http: Http, question: Question, cursor: unkno
       yield { records }
     }
   }
-  const next = latest === '' ? undefined : before(latest, overlapSeconds)
-  if (next !== undefined && (since === undefined || next > since)) yield { records: [], cursor: next }
+  const next = nextCursor(latest, { began: http.began(), since, overlap: overlapSeconds })
+  if (next !== undefined) yield { records: [], cursor: next }
 }
 
 /** Servers before 2023 do not know when something was deleted. */

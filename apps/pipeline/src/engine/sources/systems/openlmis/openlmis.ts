@@ -10,7 +10,7 @@ import {
   type Stream,
   type System,
 } from '../system.ts'
-import { before } from '../tables/moments.ts'
+import { nextCursor } from '../tables/moments.ts'
 import { columns, shaped } from './requisition.ts'
 
 type Settings = SettingsOf<'SOURCE_SYSTEM_H'>
@@ -25,6 +25,7 @@ const atOnce = 4
 export const openlmis: System<Settings> = {
   name,
   increments: () => true,
+  cursorAt: (moment) => moment,
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
@@ -97,7 +98,8 @@ async function* requisitions(
     }
   }
   // Facilities come one after another, so only all of them together are complete.
-  yield { records: [], ...(latest !== '' && { cursor: before(latest, overlapSeconds) }) }
+  const next = nextCursor(latest, { began: http.began(), since: textOf(cursor), overlap: overlapSeconds })
+  yield { records: [], ...(next !== undefined && { cursor: next }) }
 }
 
 function later(latest: string, one: unknown): string {

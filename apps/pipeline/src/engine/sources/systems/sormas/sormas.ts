@@ -38,6 +38,7 @@ const places: Readonly<Record<string, string>> = {
 export const sormas: System<Settings> = {
   name,
   increments: () => true,
+  cursorAt: (moment) => Date.parse(moment),
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
@@ -89,7 +90,8 @@ async function* changedSince(http: Http, entity: string, first: number): AsyncGe
     }
     const over = records.length < size
     // A later reading takes some minutes of what was there again.
-    const cursor = over && latest !== undefined ? Math.max(0, latest - overlapSeconds * 1000) : undefined
+    const until = latest === undefined ? undefined : Math.min(latest, Math.floor(http.began()))
+    const cursor = over && until !== undefined ? Math.max(first, until - overlapSeconds * 1000) : undefined
     yield { records: records.map(shaped), ...(cursor !== undefined && { cursor }) }
     if (over) return
     const { uuid, changeDate } = fieldsOf(records.at(-1), name)

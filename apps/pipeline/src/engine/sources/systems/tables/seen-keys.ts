@@ -1,5 +1,8 @@
 import { hash } from 'node:crypto'
 
+/** NEW: the key was not there. SAME: it was, with the same content. OTHER: it was, with other content. */
+export type Seen = 'NEW' | 'SAME' | 'OTHER'
+
 /** Keys that are remembered at once, in two halves: the older half is forgotten when the newer is full. */
 const mostInHalf = 250_000
 /** Characters of a key that is remembered as it is; of a longer one its hash is. */
@@ -10,18 +13,26 @@ const mostAsItIs = 64
  * pages; what comes twice further apart than half a million keys is left to the warehouse, which refuses it.
  */
 export class SeenKeys {
-  #newer = new Set<string>()
-  #older = new Set<string>()
+  /** By key: 32 bits of a hash of the content. */
+  #newer = new Map<string, number>()
+  #older = new Map<string, number>()
 
   /** True where it is new. */
   add(whole: string): boolean {
+    return this.compare(whole, '') === 'NEW'
+  }
+
+  /** Remembers the key with its content, and says how it compares with what was there. */
+  compare(whole: string, content: string): Seen {
     const key = whole.length > mostAsItIs ? hash('sha256', whole, 'base64') : whole
-    if (this.#newer.has(key) || this.#older.has(key)) return false
+    const mark = content === '' ? 0 : hash('sha1', content, 'buffer').readInt32LE()
+    const known = this.#newer.get(key) ?? this.#older.get(key)
+    if (known !== undefined) return known === mark ? 'SAME' : 'OTHER'
     if (this.#newer.size === mostInHalf) {
       this.#older = this.#newer
-      this.#newer = new Set()
+      this.#newer = new Map()
     }
-    this.#newer.add(key)
-    return true
+    this.#newer.set(key, mark)
+    return 'NEW'
   }
 }

@@ -2,7 +2,7 @@ import { SourceProblem } from '../../source.ts'
 import { isExact } from './exact-numbers.ts'
 import { BadRecord, flatten, type Flattening, idText, type Value } from './flatten.ts'
 import { tableName } from './names.ts'
-import { SeenKeys } from './seen-keys.ts'
+import { type Seen, SeenKeys } from './seen-keys.ts'
 import { type KnownColumn, TableSpool } from './table-spool.ts'
 
 /** What records become tables. */
@@ -47,8 +47,8 @@ export class RecordTables implements Disposable {
     return [this.root, ...this.#groups.values()]
   }
 
-  /** False where the record was there before. Throws `BadRecord`. */
-  add(record: unknown): boolean {
+  /** Adds a record whose key was not there before; says what it is. Throws `BadRecord`. */
+  add(record: unknown): Seen {
     this.records += 1
     if (record instanceof BadRecord) throw record
     if (typeof record !== 'object' || record === null || Array.isArray(record))
@@ -57,10 +57,11 @@ export class RecordTables implements Disposable {
     const ids = key.map((path) => idAt(record, path))
     const [id = this.records] = ids
     const { row, groups } = flatten(record, ids.length > 1 ? ids.map(idText).join('/') : id, this.shape)
-    if (key.length > 0 && !this.#keys.add(JSON.stringify(ids))) return false
+    const seen = key.length > 0 ? this.#keys.compare(JSON.stringify(ids), JSON.stringify(record)) : 'NEW'
+    if (seen !== 'NEW') return seen
     this.root.add(row)
     for (const group of groups) this.#at(group.groups).add(group.row)
-    return true
+    return seen
   }
 
   flush(): void {

@@ -36,6 +36,7 @@ function answering(answer: (asked: number) => unknown) {
   const http: Partial<Http> = {
     json,
     answer: async () => ({ json: await json(), headers: new Headers() }),
+    began: () => 0,
     follow: (link) => link,
     words: (text) => text,
   }

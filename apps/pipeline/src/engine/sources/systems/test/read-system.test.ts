@@ -27,6 +27,7 @@ const systemOf = (streams: Stream | Stream[]): System => ({
   connect: () => ({ url: 'https://example.org' }),
   test: async () => {},
   increments: () => true,
+  cursorAt: (moment) => `at ${moment}`,
   streams: async () => streams,
 })
 
@@ -36,24 +37,27 @@ async function read(streams: Stream | Stream[], asked: Partial<Reading> = {}) {
   const reading: Reading = { ...target, ...asked }
   const rejected: RejectedRow[] = []
   const said: string[] = []
+  const whole: string[] = []
   const report: Report = {
     progress: () => {},
     reject: (row) => void rejected.push(row),
     rejectMore: () => {},
     startOver: async () => void (rejected.length = 0),
     log: (_level, _importance, message) => void said.push(message),
+    readsEverything: (why) => void whole.push(why),
   }
-  const feeds: { table: string; columns: string[]; key: string[]; rows: number }[] = []
+  const feeds: { table: string; columns: string[]; key: string[]; rows: number; partOf: Feed['partOf'] }[] = []
   let cursor: unknown
   for await (const feed of source.read(reading, report, never)) {
     feeds.push({ ...described(feed), rows: await rowsOf(feed) })
     if (feed.cursor) cursor = feed.cursor()
   }
-  return { feeds, rejected, said, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
+  return { feeds, rejected, said, whole, cursor: cursor as { at: Record<string, unknown>; tables: string[] } }
 }
 
-const described = ({ table, columns }: Feed) => ({
+const described = ({ table, columns, partOf }: Feed) => ({
   table,
+  partOf,
   columns: columns.map(({ name, dataType }) => `${name} ${dataType}`),
   key: columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
 })
@@ -125,11 +129,50 @@ describe('a system', () => {
       { records: people(3, 3), cursor: 'second' },
       { records: people(6, 1), cursor: 'third' },
     )
-    const { feeds, cursor, said } = await read({ name: 'people', key: ['id'], pages })
-    expect(said).toContain('Left out 1 record of target whose key (id) an earlier one has: only the first is there.')
+    const { feeds, cursor, said, rejected } = await read({ name: 'people', key: ['id'], pages })
+    expect(said).toContain('1 record of target came more than once.')
+    expect(rejected).toEqual([])
     // Six tuples: the number of columns, a length, and the two bytes of a small number.
     expect(feeds[0]!.rows).toBe(6 * 8)
     expect(cursor.at).toEqual({ people: 'first' })
+  })
+
+  it('sets aside a record that has the key of another one, for people to read', async () => {
+    const records = [
+      { id: 1, name: 'Ann' },
+      { id: 1, name: 'Ben' },
+      { id: 2, name: 'Cid' },
+    ]
+    const { feeds, rejected } = await read({ name: 'people', key: ['id'], pages: pagesOf({ records }) })
+    expect(rejected).toEqual([
+      {
+        line: 2,
+        reason: 'has the same key (id) as an earlier record of target: only the first was loaded',
+        raw: '{"id":1,"name":"Ben"}',
+      },
+    ])
+    expect(feeds[0]!.rows).toBe(2 * 15)
+  })
+
+  it('reads everything once where an earlier version kept the cursor, and where the cursor was reset', async () => {
+    const asked: unknown[] = []
+    const stream: Stream = {
+      name: 'people',
+      key: ['id'],
+      async *pages(from) {
+        asked.push(from)
+        yield { records: people(1, 1), cursor: 'kept' }
+      },
+    }
+    const { cursor } = await read(stream)
+    const old = await read(stream, { mode: 'INCREMENTAL', cursor: { ...cursor, version: 1 } })
+    expect(old.whole).toEqual([expect.stringContaining('read once after the upgrade')])
+    const reset = await read(stream, { mode: 'INCREMENTAL', cursor, reset: {} })
+    expect(reset.whole).toEqual(['All of it is read this time: the cursor was reset.'])
+    const from = '2026-03-01T00:00:00.000Z'
+    const at = await read(stream, { mode: 'INCREMENTAL', cursor, reset: { from } })
+    expect([at.whole, at.said]).toEqual([[], expect.arrayContaining([`The cursor was reset to ${from}.`])])
+    expect(asked).toEqual([undefined, undefined, undefined, `at ${from}`])
   })
 
   it('goes on from its cursor as long as the settings are the same, and says so when they are not', async () => {
@@ -152,7 +195,7 @@ describe('a system', () => {
     expect(first.said.join()).toContain('nothing was kept of an earlier reading')
   })
 
-  it('empties in a full reading the tables of groups of which there is nothing any more, and not otherwise', async () => {
+  it('empties in a full reading the tables of groups of which there is nothing any more, and names them in an increment', async () => {
     const stream = (records: object[]): Stream => ({ name: 'people', key: ['id'], pages: pagesOf({ records }) })
     const { cursor } = await read(stream([{ id: 1, pet: [{ name: 'Rex' }] }]))
     expect(cursor.tables).toEqual(['target', 'target__pet'])
@@ -162,7 +205,10 @@ describe('a system', () => {
       ['target__pet', 0],
     ])
     const more = await read(stream([{ id: 1 }]), { mode: 'INCREMENTAL', cursor })
-    expect(more.feeds.map(({ table }) => table)).toEqual([''])
+    expect(more.feeds.map(({ table, columns, rows, partOf }) => [table, columns, rows, partOf])).toEqual([
+      ['', ['id SMALLINT'], 8, undefined],
+      ['target__pet', ['_row_id TEXT'], 0, { table: '', keys: ['id'], column: '_root_row_id' }],
+    ])
     expect(more.cursor.tables).toEqual(cursor.tables)
   })
 
