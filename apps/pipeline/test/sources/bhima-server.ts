@@ -28,6 +28,10 @@ export async function startBhima() {
     if (path === '/patients') return patients(query)
     if (path === '/patients/visits') return { body: people.page().flatMap(visits) }
     if (path === '/stock/lots/movements') return { body: lotMovements.filter(({ date }) => isWithin(date, query)) }
+    if (path === '/stock/movements') return { body: movements }
+    // Purchased lots alone; and all lots, by the depots that have them.
+    if (path === '/stock/lots') return { body: lots.slice(0, 1) }
+    if (path === '/stock/lots/depots') return { body: query.get('fullList') === '1' ? lots : lots.slice(0, 2) }
     if (path === '/depots') return { body: [] }
     return { status: 404, body: { status: 404, code: 'ERRORS.NOT_FOUND', description: 'Nothing here' } }
   }
@@ -83,6 +87,21 @@ function visits({ id, made, children = [] }: Person): object[] {
     end_date: null,
   }))
 }
+
+const lots = [
+  { uuid: hex(1), label: 'bought', depot_uuid: hex(8) },
+  { uuid: hex(1), label: 'bought', depot_uuid: hex(9) },
+  { uuid: hex(2), label: 'given', depot_uuid: hex(9) },
+]
+
+/** An adjustment that goes up and down, a transfer, and a purchase. */
+const movements = [
+  { document_uuid: hex(1), is_exit: 0, depot_uuid: hex(8), cost: 5 },
+  { document_uuid: hex(1), is_exit: 1, depot_uuid: hex(8), cost: 3 },
+  { document_uuid: hex(2), is_exit: 1, depot_uuid: hex(8), cost: 7 },
+  { document_uuid: hex(2), is_exit: 0, depot_uuid: hex(9), cost: 7 },
+  { document_uuid: hex(3), is_exit: 0, depot_uuid: hex(8), cost: 9 },
+].map((movement) => ({ ...movement, date: '2026-01-31T12:00:00.000Z' }))
 
 const lotMovements = ['2026-01-31', '2026-02-01', '2026-02-28', '2026-03-05'].map((day, index) => ({
   uuid: hex(7),

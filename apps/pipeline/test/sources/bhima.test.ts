@@ -48,6 +48,22 @@ describe('BHIMA', () => {
     ])
   })
 
+  it('has both sides of a movement, and lots of every origin in every depot', async () => {
+    await using open = await opened({ resources: ['STOCK_MOVEMENTS', 'STOCK_LOTS'] })
+    await open.load()
+    const movements = await rowsOf(open.table.replace('patients', 'stock_movements'))
+    expect(movements.map(({ is_exit, cost }) => [is_exit, cost]).toSorted()).toEqual([
+      [0, 5],
+      [0, 7],
+      [0, 9],
+      [1, 3],
+      [1, 7],
+    ])
+    const lots = await rowsOf(open.table.replace('patients', 'stock_lots'))
+    expect(lots.map(({ label }) => label).toSorted()).toEqual(['bought', 'bought', 'given'])
+    expect(open.rejected).toEqual([])
+  })
+
   it('says which projects there are before one is chosen', async () => {
     await using open = await opened({ resources: ['PATIENTS'] })
     const reading = open.reading({ settings: { project: undefined } })

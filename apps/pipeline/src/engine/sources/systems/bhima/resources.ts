@@ -58,7 +58,8 @@ export const resources: Readonly<Record<Kind, Resource>> = {
   },
   STOCK_MOVEMENTS: {
     path: 'stock/movements',
-    key: ['document_uuid'],
+    // An adjustment up and down, and both sides of a transfer, are two rows of one document.
+    key: ['document_uuid', 'is_exit'],
     columns: [...columns('TEXT', 'document_uuid', 'depot_uuid'), ...columns('TIMESTAMPTZ', 'date')],
     days: dates,
   },
@@ -72,10 +73,11 @@ export const resources: Readonly<Record<Kind, Resource>> = {
     ],
     days: dates,
   },
-  // A lot is in as many depots as it came into.
+  // A lot is in as many depots as it came into. The list without depots has purchased lots alone.
   STOCK_LOTS: {
-    path: 'stock/lots',
-    key: [],
+    path: 'stock/lots/depots',
+    key: ['uuid', 'depot_uuid'],
+    query: { fullList: 1, skipTags: 1 },
     columns: columns('TEXT', 'uuid', 'label', 'code', 'depot_uuid', 'inventory_uuid'),
   },
   DEPOTS: { path: 'depots', key: ['uuid'], columns: columns('TEXT', 'uuid', 'text') },
