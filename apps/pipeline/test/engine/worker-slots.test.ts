@@ -20,7 +20,7 @@ async function slow(client: string, seconds: number): Promise<Pipeline> {
 describe('the slots of a worker', () => {
   it('are never all held by one organisation, whatever it may run at once', async () => {
     const { client } = await stack.pipeline()
-    const pipelines = await Promise.all(Array.from({ length: 4 }, () => slow(client, 8)))
+    const pipelines = await Promise.all(Array.from({ length: 4 }, () => slow(client, 120)))
     const runs: Awaited<ReturnType<Stack['run']>>[] = []
     for (const one of pipelines) runs.push(await stack.run(one, await stack.upload(one, 'a\n1\n')))
     await using _worker = await spawnWorker({
@@ -33,8 +33,8 @@ describe('the slots of a worker', () => {
     const other = await stack.pipeline()
     const run = await finished(stack, await stack.run(other, await stack.upload(other, 'a\n1\n')))
     expect(run.state).toBe('OK')
-    expect(run.started_at!.getTime() - run.created_at.getTime()).toBeLessThan(5_000)
-    expect((await states()).filter((state) => state === 'RUNNING').length).toBeLessThanOrEqual(2)
-    for (const one of runs) expect((await finished(stack, one)).state).toBe('OK')
+    // The run of the other organisation has not waited for any of these.
+    const { RUNNING, QUEUED } = Object.groupBy(await states(), (state) => state)
+    expect([RUNNING?.length, QUEUED?.length]).toEqual([2, 2])
   })
 })
