@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
+import { sql } from 'kysely'
 import { auditOf, clientBody, startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -50,6 +51,23 @@ describe('a super admin', () => {
       },
       { actor: admin.uid, client: other, details: { before: { client: other }, after: { client: admin.client } } },
     ])
+  })
+
+  it('stays in the own client in an application of the session', async () => {
+    const admin = await service.as(['ROLE_SUPER_ADMIN'])
+    await enter(admin, await service.client()).expect(200)
+    const application = `a${randomUUID()}`
+    await sql`
+      with a as (
+        insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, client_name, redirect_uris, scopes, grant_types)
+        values (${admin.client}, ${application}, ${application}, 'Reports', '{https://reports.example.org/}',
+          '{ROLE_SEE_SCHEMA}', '{authorization_code}')
+        returning id)
+      insert into application_consents (user_id, sso_client_config_id, scopes)
+      select u.id, a.id, '{ROLE_SEE_SCHEMA}' from users u, a where u.uid = ${admin.uid}`.execute(service.db)
+    const standing = { kind: 'session', id: admin.uid, session: sessionOf(admin), application }
+    const { body } = await service.service().post('/lookups/standing').send(standing).expect(200)
+    expect(body).toMatchObject({ open: true, roles: ['ROLE_SEE_SCHEMA'], client: { id: admin.client } })
   })
 
   it('stays in the own client in every other session', async () => {

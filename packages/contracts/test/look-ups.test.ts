@@ -124,6 +124,37 @@ it('neither remembers failures nor answers that were on their way when they were
   expect(source.asked).toHaveLength(3)
 })
 
+it('reads a value that may not be remembered for every request, also while another reading is under way', async () => {
+  const source = names({ a: 'Ada' })
+  const users = cachedLookUp(source.read, { ...lasting, staleFor: 10_000, mayRemember: (name) => name !== 'Ada' })
+  const before = users.get('a')
+  await pause(2)
+  // The readings that arrive while the first is under way share one that began after they arrived.
+  const during = Promise.all([users.get('a'), users.get('a'), users.get('a')])
+  await Promise.all([before, during])
+  expect(source.asked).toHaveLength(2)
+  source.known = { a: 'Bea' }
+  expect(await users.get('a')).toBe('Bea')
+  expect(await users.get('a')).toBe('Bea')
+  expect(source.asked).toHaveLength(3)
+})
+
+it('answers no older value in place of one that may not be remembered', async () => {
+  const source = names({ a: 'Bea' })
+  const users = cachedLookUp(source.read, {
+    ttl: 5,
+    staleFor: 10_000,
+    max: 10,
+    mayRemember: (name) => name !== 'Ada',
+  })
+  await users.get('a')
+  source.known = { a: 'Ada' }
+  await pause(10)
+  expect(await users.get('a')).toBe('Ada')
+  source.down = down
+  await expect(users.get('a')).rejects.toBe(down)
+})
+
 it('keeps no more than it is told to', async () => {
   const source = names({ a: 'Ada', b: 'Bo', c: 'Cy' })
   const users = batchedLookUp(source.readMany, { ...lasting, max: 2 })

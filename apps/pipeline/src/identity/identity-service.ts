@@ -1,4 +1,4 @@
-import type { ClientSummary, Credential, Signature } from '@sluice/contracts'
+import { holds, type ClientSummary, type Credential, type Signature, type Standing } from '@sluice/contracts'
 import { batchedLookUp, cachedLookUp, lookups, orAbsent, serviceClient } from '@sluice/contracts/client'
 import { scopeHeaders } from '@sluice/process'
 import type { IdentityLookups } from './lookups.ts'
@@ -7,7 +7,10 @@ const seconds = 1_000
 /** A token's whole life: while identity is down, whoever was let in stays until it ends. */
 const whileDown = 5 * 60 * seconds
 
-/** Asks the identity service over HTTP, remembering what it says: standings for ten seconds at most, names for a minute. */
+/**
+ * Asks the identity service over HTTP. It remembers standings for five seconds and names for a minute, and for longer while
+ * the identity service is down. It never remembers the standing of a session that can switch its client.
+ */
 export function identityLookups({
   IDENTITY_URL,
   SERVICE_SECRET,
@@ -26,7 +29,7 @@ export function identityLookups({
     (key) => {
       return orAbsent(identity.call(lookups.standing, { body: JSON.parse(key) as Credential }))
     },
-    { ttl: 5 * seconds, staleFor: whileDown, max: 10_000 },
+    { ttl: 5 * seconds, staleFor: whileDown, max: 10_000, mayRemember: (standing) => !canSwitchClient(standing) },
   )
   const users = batchedLookUp(byId(lookups.users), { ttl: 60 * seconds, staleFor: whileDown, max: 50_000 })
   const userGroups = batchedLookUp(byId(lookups.userGroups), { ttl: 60 * seconds, staleFor: whileDown, max: 10_000 })
@@ -52,3 +55,9 @@ export function identityLookups({
     }
   }
 }
+
+/**
+ * A super admin in person. PUT /session/client holds from the next request on, so a remembered client would send that
+ * request to the organisation that was left.
+ */
+const canSwitchClient = ({ kind, roles }: Standing): boolean => kind === 'session' && holds(roles, 'ROLE_SUPER_ADMIN')

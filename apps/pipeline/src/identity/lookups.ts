@@ -2,7 +2,10 @@ import type { ClientSummary, Credential, Standing, UserGroupSummary, UserSummary
 
 /** What this service asks the identity service. Throws 503 problems where an answer is needed and cannot be had. */
 export interface IdentityLookups {
-  /** Who comes with a credential: at most ten seconds old, or older while identity is down. Undefined: there is none such. */
+  /**
+   * Who comes with a credential; undefined where no such session, application or token exists. At most ten seconds old, or
+   * older while identity is down. Of a super admin in person never old: 503 while identity is down.
+   */
   standing(credential: Credential): Promise<Standing | undefined>
   /** Those that exist, by uid. */
   users(uids: readonly string[]): Promise<ReadonlyMap<string, UserSummary>>

@@ -13,6 +13,14 @@ export interface Remembering {
   max: number
 }
 
+interface Options<V> extends Remembering {
+  /**
+   * Answers whether a value may be remembered; all values when absent. A value that may not is read for every `get` that
+   * arrives, is never shared with a `get` that arrives after its reading began, and no older value replaces it.
+   */
+  mayRemember?: (value: V) => boolean
+}
+
 /** Reads by key, remembered. Throws what the reading throws, when nothing that is remembered may stand in for it. */
 export interface LookUp<V> {
   /** Undefined: there is no such thing. */
@@ -34,7 +42,7 @@ interface Remembered<V> {
 }
 
 /** A read-through cache of single reads. One read per key is under way at a time, whoever waits for it. */
-export function cachedLookUp<V>(read: (key: string) => Promise<V | undefined>, manner: Remembering): LookUp<V> {
+export function cachedLookUp<V>(read: (key: string) => Promise<V | undefined>, manner: Options<V>): LookUp<V> {
   return lookUp((keys) => keys.map((key) => read(key)), manner)
 }
 
@@ -44,7 +52,7 @@ export function cachedLookUp<V>(read: (key: string) => Promise<V | undefined>, m
  */
 export function batchedLookUp<V>(
   readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>,
-  { atOnce = 1000, ...manner }: Remembering & { atOnce?: number },
+  { atOnce = 1000, ...manner }: Options<V> & { atOnce?: number },
 ): LookUp<V> {
   return lookUp((keys) => {
     const answers: Promise<V | undefined>[] = []
@@ -68,8 +76,8 @@ export async function orAbsent<T>(answer: Promise<T>): Promise<T | undefined> {
 }
 
 /** `begin` starts the reading of keys and gives one promise for each, in order. */
-function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], manner: Remembering): LookUp<V> {
-  const { ttl, missingTtl = Math.min(ttl, 1_000), staleFor = 0, max } = manner
+function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options: Options<V>): LookUp<V> {
+  const { ttl, missingTtl = Math.min(ttl, 1_000), staleFor = 0, max, mayRemember = () => true } = options
   const remembered = new LRUCache<string, Remembered<V>>({ max })
   const underWay = new Map<string, Flight<V>>()
 
@@ -80,8 +88,9 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], manner: 
   async function outcomeOf(key: string, answer: Promise<V | undefined>, entry: Remembered<V>, flight: Flight<V>) {
     try {
       entry.value = await answer
+      if (entry.value !== undefined && !mayRemember(entry.value)) remembered.delete(key)
       // Forgotten meanwhile: the answer may be older than the reason to forget.
-      if (underWay.get(key) === flight) remembered.set(key, entry)
+      else if (underWay.get(key) === flight) remembered.set(key, entry)
       return entry.value
     } catch (error) {
       const old = remembered.peek(key)
@@ -97,13 +106,14 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], manner: 
     const asked = performance.now()
     begin(keys).forEach((answer, index) => {
       const key = keys[index] as string
-      const flight: Flight<V> = {}
+      const flight: Flight<V> = { asked }
       underWay.set(key, flight)
       flight.outcome = outcomeOf(key, answer, { value: undefined, asked }, flight)
     })
   }
 
   async function getMany(keys: Iterable<string>): Promise<Map<string, V>> {
+    const arrived = performance.now()
     const wanted = [...new Set(keys)]
     const fresh = new Map<string, V | undefined>()
     for (const key of wanted) {
@@ -113,9 +123,19 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], manner: 
     const missing = wanted.filter((key) => !fresh.has(key))
     const unasked = missing.filter((key) => !underWay.has(key))
     if (unasked.length > 0) start(unasked)
-    const outcomes = await Promise.all(missing.map((key) => inTime(key, underWay.get(key)?.outcome)))
+    const outcomes = await Promise.all(missing.map((key) => outcomeFor(key, arrived)))
     missing.forEach((key, index) => fresh.set(key, outcomes[index]))
     return new Map(wanted.flatMap((key) => present(key, fresh.get(key))))
+  }
+
+  /** The outcome of the reading that is under way, or of a newer one where that reading began before the request arrived. */
+  async function outcomeFor(key: string, arrived: number): Promise<V | undefined> {
+    const flight = underWay.get(key)
+    const value = await inTime(key, flight?.outcome)
+    if (!flight || flight.asked >= arrived || value === undefined || mayRemember(value)) return value
+    const newer = underWay.get(key)
+    if (!newer || newer.asked < arrived) start([key])
+    return underWay.get(key)?.outcome
   }
 
   /** Whoever remembers does not wait long: a service that hangs must not slow down what can be answered without it. */
@@ -142,6 +162,8 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], manner: 
 
 /** One reading that is under way, as those who wait for it share it. */
 interface Flight<V> {
+  /** When it began, on the monotonic clock. */
+  asked: number
   outcome?: Promise<V | undefined>
 }
 

@@ -31,8 +31,8 @@ interface Found {
 }
 
 /**
- * Everything that is known of a sign-in, in one statement: pages ask for it with every view. By uid alone, because whoever
- * acts for another client is no user of that one.
+ * Everything that is known of a sign-in, in one statement: pages ask for it with every view. By uid alone, because a super
+ * admin who acts for another client is no user of that one. Only a session in person follows its own switch of the client.
  */
 export async function signedInAs({ db, caller }: Asked): Promise<SignedInAs> {
   const { rows } = await sql<Found>`
@@ -49,7 +49,7 @@ export async function signedInAs({ db, caller }: Asked): Promise<SignedInAs> {
     from users u
     join clients home on home.uid = u.client
     left join sessions s on s.uid = ${caller.session || null}
-    join clients c on c.uid = coalesce(s.client, ${caller.client})
+    join clients c on c.uid = coalesce(case when ${caller.inPerson}::boolean then s.client end, ${caller.client})
     where u.uid = ${caller.uid}`.execute(db)
   const [found] = rows
   if (!found) throw problems.notFound('user')

@@ -86,10 +86,17 @@ async function endWhatNoLongerHolds(trx: Transaction<DB>, before: UserRow, after
   const credentialsChanged = before.password_hash !== after.password_hash
   // It may be somebody else from now on.
   const anotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
-  if (lost || credentialsChanged || anotherPerson || before.status !== after.status)
-    await endSessionsOfUser(trx, before.id)
+  const changes = lost || credentialsChanged || anotherPerson || before.status !== after.status
+  if (changes || becomesSuperAdmin(before, after)) await endSessionsOfUser(trx, before.id)
   if (anotherPerson) await removeApiTokensOfUser(trx, before.id)
 }
+
+/**
+ * Ends their sessions too: the pipeline service never remembers the client of a super admin's session, and for that it must
+ * know from a session's first request that a super admin uses it.
+ */
+const becomesSuperAdmin = (before: UserRow, after: UserRow): boolean =>
+  after.roles.includes('ROLE_SUPER_ADMIN') && !before.roles.includes('ROLE_SUPER_ADMIN')
 
 /** What somebody else changed about how a user signs in, they hear by mail; about their address, where they still read it. */
 async function tell(trx: Transaction<DB>, config: Asked['config'], before: UserRow, after: UserRow): Promise<void> {

@@ -28,7 +28,10 @@ interface ApplicationRow extends UserStanding {
   scopes: Role[]
 }
 
-/** The same in an application of the user's client, as long as there is one and its user lets it. */
+/**
+ * The same in an application of the user's client, as long as the application exists and its user consents. It always acts
+ * for the user's own client: only the session itself follows a switch of the client.
+ */
 async function standingInApplication(
   db: Kysely<DB>,
   { user, session, application }: { user: string; session: string; application: string },
@@ -40,7 +43,7 @@ async function standingInApplication(
     from users u
     join clients own on own.uid = u.client
     left join sessions s on s.user_id = u.id and s.uid = ${session}
-    join clients c on c.uid = coalesce(s.client, u.client)
+    join clients c on c.uid = u.client
     left join sso_client_configs a on a.sso_client_id = ${application} and a.client = u.client
     left join application_consents k on k.user_id = u.id and k.sso_client_config_id = a.id
     where u.uid = ${user}`.execute(db)
