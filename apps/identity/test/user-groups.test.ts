@@ -107,6 +107,51 @@ describe('the members of a user group', () => {
     return { uid, user, members: `/user-groups/${uid}/users`, member: `/user-groups/${uid}/users/${user.uid}` }
   }
 
+  it('are in the audit by every way in and out of a group, with what was joined and left', async () => {
+    const [one, two] = [userGroupBody(), userGroupBody()]
+    const made = await Promise.all([one, two].map((body) => admin.post('/user-groups').send(body).expect(201)))
+    const [first, second] = made.map(({ body }) => ({ id: body.id as string, code: body.code as string }))
+    const invited = await admin
+      .post('/users/invite')
+      .send(userBody({ userGroups: [{ id: first!.id }] }))
+      .expect(201)
+    const { invitationLink: _link, ...user } = invited.body
+    const put = (userGroups: object[]) =>
+      admin
+        .put(`/users/${user.id}`)
+        .send({ ...user, userGroups })
+        .expect(200)
+    await put([{ id: second!.id }])
+    await put([{ id: second!.id }])
+    const copies = await admin.post(`/users/${user.id}/copies`).send(userBody()).expect(201)
+    const created = await admin
+      .post('/users')
+      .send(userBody({ userGroups: [{ id: first!.id }] }))
+      .expect(201)
+    await admin.delete(`/users/${user.id}`).expect(204)
+    const changes = async (uid: string) =>
+      (await auditOf(service.db, uid)).map(({ operation, details }) => [operation, details['userGroups']])
+    expect(await changes(user.id)).toEqual([
+      ['users.invite', { joined: [first], left: [] }],
+      ['users.update', { joined: [second], left: [first] }],
+      ['users.update', undefined],
+      ['users.delete', { joined: [], left: [second] }],
+    ])
+    expect(await changes(copies.body[1].id)).toEqual([['users.copy', { joined: [second], left: [] }]])
+    expect(await changes(created.body.id)).toEqual([['users.create', { joined: [first], left: [] }]])
+
+    await admin.put(`/user-groups/${second!.id}/users/${created.body.id}`).expect(204)
+    await admin.delete(`/user-groups/${second!.id}`).expect(204)
+    const rows = await auditOf(service.db, second!.id)
+    expect(rows.find(({ details }) => 'members' in details)?.details).toMatchObject({ members: 2 })
+    const root = await service.as(['ROLE_SUPER_ADMIN'], admin.client)
+    const report = await root.get(
+      `/reports/audit?filter=object.id:eq:${second!.id}&filter=operation:eq:userGroups.addMember`,
+    )
+    const name = report.body.headers.findIndex(({ column }: { column: string }) => column === 'object.name')
+    expect(report.body.rows.map((row: unknown[]) => row[name])).toEqual([`${second!.code}: ${created.body.username}`])
+  })
+
   it('come and go, twice without a difference, and each change is audited', async () => {
     const { uid, user, members, member } = await inGroup()
     for (const _ of [1, 2]) await admin.put(member).expect(204)
@@ -118,10 +163,13 @@ describe('the members of a user group', () => {
     expect(idsOf(await admin.get(members).expect(200).expect('x-total-count', '0'))).toEqual([])
     const audit = await auditOf(service.db, uid)
     expect(audit.map(({ operation, details }) => [operation, details])).toEqual([
-      ['userGroups.addMember', { user: user.uid, changed: true }],
-      ['userGroups.addMember', { user: user.uid, changed: false }],
-      ['userGroups.removeMember', { user: user.uid, changed: true }],
-      ['userGroups.removeMember', { user: user.uid, changed: false }],
+      ['userGroups.addMember', { code: expect.any(String), user: user.uid, username: user.username, changed: true }],
+      ['userGroups.addMember', { code: expect.any(String), user: user.uid, username: user.username, changed: false }],
+      ['userGroups.removeMember', { code: expect.any(String), user: user.uid, username: user.username, changed: true }],
+      [
+        'userGroups.removeMember',
+        { code: expect.any(String), user: user.uid, username: user.username, changed: false },
+      ],
     ])
   })
 

@@ -9,10 +9,13 @@ export type AuditRow = Selectable<Audit> & {
   outcome: string
 }
 
-/** What the object was called when it happened: it may be gone by now. */
+/** The object's name at that time: the object may be gone by now. Of a membership, the group's code and the username. */
 export const objectName = sql<string | null>`coalesce(
   r.details #>> '{after,username}', r.details #>> '{before,username}', r.details #>> '{after,name}', r.details #>> '{before,name}',
-  r.details #>> '{after,clientName}', r.details #>> '{before,clientName}')`
+  r.details #>> '{after,clientName}', r.details #>> '{before,clientName}',
+  r.details #>> '{after,clientDomain}', r.details #>> '{before,clientDomain}',
+  case when r.operation in ('userGroups.addMember', 'userGroups.removeMember')
+    then concat(r.details ->> 'code', ': ', r.details ->> 'username') end)`
 
 /** A write that was refused leaves no row, but a sign-in does: its outcome says why. */
 export const outcome = sql<string>`coalesce(r.details ->> 'outcome', 'done')`

@@ -58,6 +58,6 @@ async function changeMembership(
     const { numAffectedRows } = await (await change(trx, group, user)).execute(trx)
     const changed = Number(numAffectedRows ?? 0) > 0
     if (changed) await userRecords.update(trx, caller, user, {})
-    request.audit(group.uid, { user: user.uid, changed })
+    request.audit(group.uid, { code: group.code, user: user.uid, username: user.username, changed })
   })
 }

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { UserGroupBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { DB } from '../../database.ts'
@@ -21,7 +21,7 @@ export const userGroupWriting = {
     description: body.description ?? null,
     ...(current ? sameClient(body, current) : { client: await clientFor(trx, caller, body.client?.id) }),
   }),
-  beforeDelete: async () => {},
+  beforeDelete: noteMembers,
   afterDelete: async () => {},
 }
 
@@ -30,4 +30,20 @@ function sameClient({ client }: UserGroupBody, current: UserGroupRow): object {
   if (client && client.id.toLowerCase() !== current.client)
     throw problems.refused('/client/id', 'A user group stays with its client: make a new one there.')
   return {}
+}
+
+/** Who loses a group with its deletion is in the audit: the number of members and at most a thousand of their usernames. */
+async function noteMembers(trx: Transaction<DB>, group: UserGroupRow, { request }: Asked): Promise<void> {
+  const { rows } = await sql<{ username: string }>`
+    select u.username from user_group_members m join users u on u.id = m.user_id
+    where m.user_group_id = ${group.id} order by u.username limit 1000`.execute(trx)
+  const counted = await sql<{ members: number }>`
+    select count(*) as members from user_group_members where user_group_id = ${group.id}`.execute(trx)
+  const { members } = counted.rows[0]!
+  if (members > 0)
+    request.audit(group.uid, {
+      before: { name: group.name, code: group.code },
+      members,
+      left: rows.map(({ username }) => username),
+    })
 }

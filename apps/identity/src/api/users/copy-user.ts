@@ -4,6 +4,7 @@ import type { Asked } from '../operation.ts'
 import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf } from './columns.ts'
 import { hashOf, insertUser } from './create-user.ts'
+import { auditedGroups } from './groups.ts'
 import { invite } from './invite-user.ts'
 import { userRecords } from './records.ts'
 import { demandPasswordAllowed } from './rules.ts'
@@ -26,8 +27,8 @@ export async function copyUser(uid: string, body: UserBody, input: Asked): Promi
       select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = ${original.id} order by g.id`.execute(trx)
     const like = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
-    const copy = await insertUser(trx, like, hash, input)
-    request.audit(copy.uid, { copyOf: original.uid, after: auditedOf(copy) })
+    const { user: copy, groups } = await insertUser(trx, like, hash, input)
+    request.audit(copy.uid, { copyOf: original.uid, after: auditedOf(copy), ...auditedGroups(groups) })
     const { link } = copy.status === 'INVITATION' ? await invite(trx, copy, input) : {}
     return { original, copy, link }
   })

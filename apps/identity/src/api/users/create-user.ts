@@ -8,7 +8,7 @@ import { clientFor } from '../clients/client-for.ts'
 import type { Asked } from '../operation.ts'
 import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf, userColumns } from './columns.ts'
-import { replaceGroups } from './groups.ts'
+import { auditedGroups, replaceGroups, type GroupChange } from './groups.ts'
 import { demandProviderTrusted } from './provider-power.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
@@ -30,9 +30,9 @@ export async function createUser(body: UserBody, input: Asked): Promise<UserRow>
   const hash = await hashOf(body, clientSeen(body, caller), input)
 
   return write(async (trx) => {
-    const made = await insertUser(trx, body, hash, input)
-    request.audit(made.uid, { after: auditedOf(made) })
-    return made
+    const { user, groups } = await insertUser(trx, body, hash, input)
+    request.audit(user.uid, { after: auditedOf(user), ...auditedGroups(groups) })
+    return user
   })
 }
 
@@ -58,14 +58,13 @@ export async function insertUser(
   hash: string | null,
   { caller }: Pick<Asked, 'caller'>,
   status: UserRow['status'] = hash !== null || body.ssoAuth ? 'ACTIVE' : 'INVITATION',
-): Promise<UserRow> {
-  const made = await userRecords.insert(trx, caller, {
+): Promise<{ user: UserRow; groups: GroupChange }> {
+  const user = await userRecords.insert(trx, caller, {
     ...userColumns(body),
     client: await clientFor(trx, caller, body.client?.id),
     password_hash: hash,
     status,
   })
-  await demandProviderTrusted(trx, made)
-  await replaceGroups(trx, caller, made, body.userGroups)
-  return made
+  await demandProviderTrusted(trx, user)
+  return { user, groups: await replaceGroups(trx, caller, user, body.userGroups) }
 }

@@ -1,6 +1,7 @@
 import type { Asked } from '../operation.ts'
 import { canAdminister, keepingASuperAdmin } from './super-admins.ts'
 import { auditedOf } from './columns.ts'
+import { auditedGroups, groupsOf } from './groups.ts'
 import { userRecords } from './records.ts'
 import { demandPowerOver, demandSomebodyElse } from './rules.ts'
 
@@ -10,8 +11,9 @@ export async function deleteUser(uid: string, { write, caller, request }: Asked)
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
     demandPowerOver(caller, before)
     demandSomebodyElse(caller, before, '/', 'delete')
+    const left = await groupsOf(trx, before)
     const change = () => userRecords.remove(trx, before)
     await (canAdminister(before) ? keepingASuperAdmin(trx, '/', change) : change())
-    request.audit(before.uid, { before: auditedOf(before) })
+    request.audit(before.uid, { before: auditedOf(before), ...auditedGroups({ joined: [], left }) })
   })
 }

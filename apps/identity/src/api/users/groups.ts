@@ -7,16 +7,28 @@ import type { UserRow } from './row.ts'
 
 type Member = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
 
+/** The groups that a user joined and left by a change, for the audit. */
+export interface GroupChange {
+  joined: GroupName[]
+  left: GroupName[]
+}
+
+interface GroupName {
+  id: string
+  code: string
+}
+
 /**
  * Makes a user a member of exactly these groups, which must be of their own client. Of others, nobody learns anything. Who is
  * in a group reaches what is shared with it, so a change takes the role that manages groups; the same list takes none, nor does leaving.
+ * Answers what changed.
  */
 export async function replaceGroups(
   trx: Transaction<DB>,
   caller: Caller,
   user: Member,
   wanted: UserBody['userGroups'] = [],
-): Promise<void> {
+): Promise<GroupChange> {
   const uids = wanted.map(({ id }) => id.toLowerCase())
   const { rows } = await sql<{ id: number; uid: string }>`
     select id, uid from user_groups where client = ${user.client} and uid = any(${uids}) for key share`.execute(trx)
@@ -28,15 +40,36 @@ export async function replaceGroups(
       `There is no user group with the id ${uids[missing]} in this client.`,
     )
   const ids = rows.map(({ id }) => id)
-  const left =
-    await sql`delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids})`.execute(trx)
-  const joined = await sql`
-    insert into user_group_members (user_id, user_group_id)
-    select ${user.id}, unnest(${ids}::bigint[]) on conflict do nothing`.execute(trx)
-  const [joins, leaves] = [joined, left].map(({ numAffectedRows }) => Number(numAffectedRows ?? 0) > 0)
+  const { rows: left } = await sql<GroupName>`
+    with left_groups as (
+      delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids}) returning user_group_id)
+    select uid as id, code from user_groups where id in (select user_group_id from left_groups) order by code`.execute(
+    trx,
+  )
+  const { rows: joined } = await sql<GroupName>`
+    with joined_groups as (
+      insert into user_group_members (user_id, user_group_id)
+      select ${user.id}, unnest(${ids}::bigint[]) on conflict do nothing returning user_group_id)
+    select uid as id, code from user_groups where id in (select user_group_id from joined_groups) order by code`.execute(
+    trx,
+  )
+  const [joins, leaves] = [joined.length > 0, left.length > 0]
   if ((joins || (leaves && user.uid !== caller.uid)) && !holds(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
     throw problems.forbidden(
       'To change the groups of a user takes ROLE_MANAGE_USER_GROUP: send userGroups as they are.',
     )
   if (joins && user.uid === caller.uid) demandMembershipAllowed(caller, user, 'joining')
+  return { joined, left }
+}
+
+/** What the audit keeps of a change of groups: nothing where nothing changed. */
+export const auditedGroups = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
+  joined.length + left.length > 0 ? { userGroups: { joined, left } } : {}
+
+/** The groups that a user is in, by code. */
+export async function groupsOf(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<GroupName[]> {
+  const { rows } = await sql<GroupName>`
+    select g.uid as id, g.code from user_group_members m join user_groups g on g.id = m.user_group_id
+    where m.user_id = ${id} order by g.code`.execute(trx)
+  return rows
 }

@@ -9,6 +9,7 @@ import type { Asked } from '../operation.ts'
 import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf } from './columns.ts'
 import { insertUser } from './create-user.ts'
+import { auditedGroups } from './groups.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 import { demandPowerOver } from './rules.ts'
@@ -29,9 +30,9 @@ export async function inviteUser(body: UserBody, input: Asked): Promise<Answer<I
   if (body.password !== undefined)
     throw problems.refused('/password', 'Whoever is invited chooses their own password: leave it out.')
   const { user, link } = await write(async (trx) => {
-    const made = await insertUser(trx, body, null, input, 'INVITATION')
-    request.audit(made.uid, { after: auditedOf(made) })
-    return invite(trx, made, input)
+    const { user, groups } = await insertUser(trx, body, null, input, 'INVITATION')
+    request.audit(user.uid, { after: auditedOf(user), ...auditedGroups(groups) })
+    return invite(trx, user, input)
   })
   return withLink(await userRecords.created(user, input), link)
 }

@@ -12,7 +12,7 @@ import type { Asked } from '../operation.ts'
 import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { hashOf } from './create-user.ts'
-import { replaceGroups } from './groups.ts'
+import { auditedGroups, replaceGroups } from './groups.ts'
 import { demandManagerLeft } from './last-manager.ts'
 import { demandProviderTrusted } from './provider-power.ts'
 import { userRecords } from './records.ts'
@@ -43,10 +43,10 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
     const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
     if (before.uid === caller.uid) await demandManagerLeft(trx, before, after)
     await demandProviderTrusted(trx, after, before)
-    await replaceGroups(trx, caller, after, body.userGroups)
+    const groups = await replaceGroups(trx, caller, after, body.userGroups)
     await endWhatNoLongerHolds(trx, before, after)
     await tell(trx, config, before, after)
-    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
+    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after), ...auditedGroups(groups) })
     return { before, after }
   })
   const answer = await userRecords.answer(after, input)
