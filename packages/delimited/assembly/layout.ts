@@ -25,8 +25,12 @@ const OPEN_BYTES: usize = <usize>MAX_COLUMNS * 4
 export const NULLS: usize = OPEN + OPEN_BYTES
 export const NULLS_BYTES: usize = 4096
 
+/** A number without its exponent: numeric.ts. */
+export const EXPANDED: usize = NULLS + NULLS_BYTES
+export const EXPANDED_BYTES: usize = 1024
+
 /** Powers of five for doubles.ts, 16 bytes each. */
-export const POWERS: usize = NULLS + NULLS_BYTES
+export const POWERS: usize = EXPANDED + EXPANDED_BYTES
 const POWERS_BYTES: usize = 651 * 16
 
 /** What each column was found to hold, and how many different values: profile.ts. */

@@ -1,9 +1,12 @@
 import { widenDigits } from './columns'
+import { EXPANDED, EXPANDED_BYTES } from './layout'
 import { decimal } from './numbers'
 import { UNFIT } from './outcome'
 
-/** Digits; a DECIMAL of ours has 38 at most, and what is longer is no number that anybody means. */
+/** The most characters of a number without an exponent. A DECIMAL column of a load has at most 38 digits; a double needs fewer than 700. */
 const LONGEST: usize = 400
+/** A column without a limit of digits. */
+const ANY: i32 = 255
 
 @inline function isDigit(at: usize): bool {
   return <u32>load<u8>(at) - 48 <= 9
@@ -16,10 +19,65 @@ const LONGEST: usize = 400
 /**
  * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: how many digits of base 10,000, the power of the first,
  * the sign, the scale, the digits. Answers the length, or UNFIT, also for more digits than the column is to have before the point or
- * behind it. Guessed it is spelled as numbers.ts says, and the column's state learns how many digits there were.
+ * behind it. Guessed it is spelled as numbers.ts says, and the column's state learns how many digits there were. With
+ * `exponents` the number may have one: a column that is read as doubles is numeric in a table that was numeric before.
  */
-export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, state: usize): i32 {
+export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, exponents: bool, state: usize): i32 {
   if (to - from > LONGEST) return UNFIT
+  const exponent = exponents ? exponentAt(from, to) : 0
+  if (exponent == 0) return writePlain(out, from, to, most, mostScale, guessed, state)
+  const end = expand(from, exponent, to)
+  return end == 0 ? UNFIT : writePlain(out, EXPANDED, end, most, mostScale, false, state)
+}
+
+/** The place of the letter that begins an exponent, or 0. */
+function exponentAt(from: usize, to: usize): usize {
+  for (let at = from + 1; at < to; at++) if ((load<u8>(at) | 32) == 101) return at
+  return 0
+}
+
+/**
+ * Writes the number without its exponent, as `digits.digits`, to EXPANDED and returns the place behind it. Returns 0 for what is not
+ * `[+-]digits[.digits]` with an exponent, or needs more room.
+ */
+function expand(from: usize, exponent: usize, to: usize): usize {
+  let power = 0
+  let at = exponent + 1
+  const minus = at < to && load<u8>(at) == 45
+  if (at < to && (minus || load<u8>(at) == 43)) at++
+  if (at == to) return 0
+  for (; at < to; at++) {
+    if (!isDigit(at) || power > 999) return 0
+    power = power * 10 + <i32>load<u8>(at) - 48
+  }
+  if (minus) power = -power
+  const signed = load<u8>(from) == 45 || load<u8>(from) == 43
+  const whole = signed ? from + 1 : from
+  let point = whole
+  while (point < exponent && isDigit(point)) point++
+  const fraction = point < exponent ? point + 1 : point
+  if (point < exponent && (load<u8>(point) != decimal || fraction == exponent)) return 0
+  for (let place = fraction; place < exponent; place++) if (!isDigit(place)) return 0
+  const before = <i32>(point - whole)
+  const count = before + <i32>(exponent - fraction)
+  if (count == 0) return 0
+  // Digits before the point once the exponent is applied; zeros fill the places that have no digit.
+  const wanted = before + power
+  const first = wanted < 1 ? wanted - 1 : 0
+  const last = wanted > count ? wanted : count
+  if (<usize>(last - first) + 3 > EXPANDED_BYTES) return 0
+  let out = EXPANDED
+  if (signed) store<u8>(out++, load<u8>(from))
+  for (let index = first; index < last; index++) {
+    if (index == wanted) store<u8>(out++, decimal)
+    const inside = index >= 0 && index < count
+    const source = index < before ? whole + <usize>index : fraction + <usize>(index - before)
+    store<u8>(out++, inside ? load<u8>(source) : 48)
+  }
+  return out
+}
+
+function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, state: usize): i32 {
   const sign = load<u8>(from)
   let whole = sign == 45 || sign == 43 ? from + 1 : from
   let point = whole
@@ -34,7 +92,7 @@ export function writeNumeric(out: usize, from: usize, to: usize, most: i32, most
   } else if (point == whole) return UNFIT
   if (guessed && !isAsGuessed(sign, whole, point, to)) return UNFIT
   while (whole < point && load<u8>(whole) == 48) whole++
-  if (<i32>(point - whole) > most || <i32>(to - fraction) > mostScale) return UNFIT
+  if ((most != ANY && <i32>(point - whole) > most) || (mostScale != ANY && <i32>(to - fraction) > mostScale)) return UNFIT
   if (guessed) widenDigits(state, <i32>(point - whole), <i32>(to - fraction))
 
   let at = out + 8

@@ -72,7 +72,7 @@ function writeGuessed(out: usize, from: usize, to: usize, type: u8, state: usize
     case AS_BIGINT:
       return writeInteger(out, from, to, type, true, state)
     case AS_DECIMAL:
-      return writeNumeric(out, from, to, <i32>digitsLimitAt(state), <i32>scaleLimitAt(state), true, state)
+      return writeNumeric(out, from, to, <i32>digitsLimitAt(state), <i32>scaleLimitAt(state), true, false, state)
     case AS_DOUBLE:
       return writeDouble(out, from, to, true)
     case AS_BOOLEAN:
@@ -92,7 +92,7 @@ function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, s
     case AS_BIGINT:
       return writeInteger(out, from, to, type, false, state)
     case AS_DECIMAL:
-      return writeNumeric(out, from, to, digits, scale, false, state)
+      return writeNumeric(out, from, to, digits, scale, false, (checkAt(state) & PROVEN) != 0, state)
     case AS_DOUBLE:
       return writeDouble(out, from, to, false)
     case AS_BOOLEAN:

@@ -51,6 +51,8 @@ const unmistakable = 0x07
 const maxPrecision = 38
 const everyKind = 0xff
 const anyDigits = 255
+/** Bytes of a state that say what was seen: kinds, room, integer digits, scale, spellings. */
+const seenBytes = 5
 
 function code(dataType: DataType): number {
   return codes.indexOf(others[dataType] ?? (dataType as Code))
@@ -125,6 +127,21 @@ export function seenType(machine: Machine, column: number): ColumnType {
     return { dataType, dateFormat: spellings[31 - Math.clz32(state[4]!)]! }
   }
   return { dataType }
+}
+
+/** What all columns have held, as `mergeSeen` takes it. */
+export function copySeen(machine: Machine, columns: number): Buffer[] {
+  return Array.from({ length: columns }, (_, column) => Buffer.from(stateOf(machine, column).subarray(0, seenBytes)))
+}
+
+/** Adds what another pass over the same rows has seen: types that are told from now on hold for both. */
+export function mergeSeen(machine: Machine, seen: readonly Buffer[]): void {
+  for (const [column, before] of seen.entries()) {
+    const state = stateOf(machine, column)
+    state[0]! |= before[0]!
+    for (const place of [1, 2, 3]) state[place] = Math.max(state[place]!, before[place]!)
+    state[4]! &= before[4]!
+  }
 }
 
 /** Lets a column not be looked at, as if it could only be TEXT, until what is answered is called. */

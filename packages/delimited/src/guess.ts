@@ -12,18 +12,24 @@ import type { TextSource } from './text-file.ts'
 /**
  * Lets the machine see enough of a file to guess its types: all of a short one, else the start, the end and slices in between.
  * A slice begins somewhere in a record, perhaps inside quotes: what makes no sense there is stepped over by the line, and
- * what is misread only makes the guess worse.
+ * what is misread only makes the guess worse. Returns whether all rows were seen.
  */
-export function lookAtSamples(machine: Machine, file: TextSource, dialect: Dialect, rows: Rows, limits: Limits): void {
+export function lookAtSamples(
+  machine: Machine,
+  file: TextSource,
+  dialect: Dialect,
+  rows: Rows,
+  limits: Limits,
+): boolean {
   const { from, end } = dialect
   const whole = file.size <= limits.wholeBytes
   new Pass(machine, rows).observe(whole ? Infinity : from + limits.sampleBytes)
   const atFirst = dialect.labels.map((_, column) => seenType(machine, column))
-  if (whole || file.encoding !== 'UTF-8' || !isPlain(dialect)) return
+  if (whole || file.encoding !== 'UTF-8' || !isPlain(dialect)) return whole
   const { sampleBytes, slices, sliceBytes } = limits
   const first = from + sampleBytes
   const last = Math.max(end - sampleBytes, first)
-  if (first >= end) return
+  if (first >= end) return true
   for (let slice = 0; slice < slices; slice++) {
     const position = Math.floor(first + ((last - first) * slice) / slices)
     lookAtSlice(machine, file, position, Math.min(sliceBytes, last - position))
@@ -31,6 +37,7 @@ export function lookAtSamples(machine: Machine, file: TextSource, dialect: Diale
   lookAtSlice(machine, file, last, end - last)
   const unsure = atFirst.flatMap((type, column) => (isUnsure(type, seenType(machine, column)) ? [column] : []))
   if (unsure.length > 0) lookAtAll(machine, unsure, rowsOf(file, dialect, limits, machine.window))
+  return false
 }
 
 /** Nobody writes that many decimals by hand: what has them was computed, and the value with most of them is rare. */

@@ -1,5 +1,5 @@
 import { type ColumnProfile, profiles, startProfiles } from './column-profile.ts'
-import { seenType, setColumn } from './column-state.ts'
+import { copySeen, mergeSeen, seenType, setColumn } from './column-state.ts'
 import { type ColumnType, isSameType, type StoredType } from './column-type.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { lookAtSamples } from './guess.ts'
@@ -35,6 +35,8 @@ export class Reading {
   readonly #limits: Limits
   /** Types that are no guess. */
   readonly #given: readonly (ColumnType | undefined)[]
+  /** What the columns held in all rows, once every row was looked at. */
+  #seenInAll: Buffer[] | undefined
 
   /** Guesses the types. */
   constructor(file: TextSource, dialect: Dialect, limits: Limits, machine: Machine = startMachine()) {
@@ -44,8 +46,9 @@ export class Reading {
     this.#limits = limits
     this.#given = givenTypes(dialect)
     const rows = this.#start()
-    lookAtSamples(machine, file, dialect, rows, limits)
+    const whole = lookAtSamples(machine, file, dialect, rows, limits)
     this.columns = this.#seen()
+    if (whole) this.#seenInAll = copySeen(machine, this.columns.length)
   }
 
   /**
@@ -71,6 +74,10 @@ export class Reading {
     const ending = yield* pass.encode()
     if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
     this.#file.assertUnchanged()
+    // A row that is refused says nothing about types, and which rows are refused depends on what is stored. Types that only ever get
+    // wider come to an end.
+    if (this.#seenInAll) mergeSeen(machine, this.#seenInAll)
+    this.#seenInAll = copySeen(machine, columns.length)
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
       return { rows: pass.rows, profiles: profiles(machine, stored) }

@@ -94,6 +94,28 @@ describe('loading feeds', () => {
     expect([await rowsOf(), await left()]).toEqual([outcome === 'fails' ? 7 : good, 0])
   })
 
+  it('ends a load whose types never settle, and names the columns', async () => {
+    await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
+    let reads = 0
+    const swinging: Feed = {
+      table: '',
+      columns: two,
+      content: {
+        format: 'copy-binary',
+        // eslint-disable-next-line require-yield
+        rows: async function* () {
+          reads += 1
+          throw new TypesWidened(columns({ id: reads % 2 === 0 ? 'INTEGER' : 'TEXT', name: 'TEXT' }))
+        },
+      },
+    }
+    await expect(loadFeeds({ ...job, run: word('run'), feeds: feeds(swinging) })).rejects.toMatchObject({
+      code: 'TYPES_NOT_SETTLED',
+      message: expect.stringContaining('"id"'),
+    })
+    expect([reads, await rowsOf(), await left()]).toEqual([20, 7, 0])
+  })
+
   it('leaves the old rows and no staging when the run is lost, the source fails or it is aborted', async () => {
     await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
     const again = { ...job, run: word('run') }

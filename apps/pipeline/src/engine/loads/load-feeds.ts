@@ -100,8 +100,14 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
 }
 
 /**
+ * The most staging tables that a feed fills. A guess from samples fails once; columns of several objects may widen one after the
+ * other. More tables than that mean types that never settle.
+ */
+const mostStagings = 20
+
+/**
  * Writes a feed to a staging table; to a new one, when its columns turn out to be wider than they looked. It has a name
- * of its own, as the old one may still be there: who reads it keeps it from being dropped.
+ * of its own, as the old one may still be there: who reads it keeps it from being dropped. Throws `LoadProblem` TYPES_NOT_SETTLED.
  */
 async function stage(
   { columns, content }: Feed,
@@ -120,7 +126,24 @@ async function stage(
       const widened = error instanceof TypesWidened
       if (widened || !retain) await load[Symbol.asyncDispose]()
       if (!widened) throw error
+      if (staging === mostStagings) throw notSettled(known, error.columns)
       known = error.columns
     }
   }
+}
+
+function notSettled(before: Feed['columns'], after: Feed['columns']): LoadProblem {
+  const types = new Map(before.map((column) => [column.name, column]))
+  const changed = after.filter((column) => {
+    const one = types.get(column.name)
+    return one?.dataType !== column.dataType || one.precision !== column.precision || one.scale !== column.scale
+  })
+  const named = (changed.length > 0 ? changed : after)
+    .slice(0, 5)
+    .map(({ label }) => `"${label}"`)
+    .join(', ')
+  return new LoadProblem(
+    'TYPES_NOT_SETTLED',
+    `The source was read ${mostStagings} times, and each time its values needed other types (columns ${named}). The old data stays. Set the types of these columns, or convert them at the source.`,
+  )
 }
