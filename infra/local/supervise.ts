@@ -29,7 +29,7 @@ export type Service = {
 
 const STOP_WITHIN = 25_000
 /** A developer waits for a restart: running work is cut off, and the next worker takes it over. */
-const RESTART_KILLS_AFTER = 1_000
+const RESTART_KILLS_AFTER = 500
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 30_000
 /** A service that ran this long was fine: the pauses between its starts begin short again. */
