@@ -17,7 +17,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** What a program says and how it ends where nothing is configured. */
 function bare(file: string) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [file], { env: {}, encoding: 'utf8', timeout: 60_000 })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file], {
+    env: {},
+    encoding: 'utf8',
+    maxBuffer: 16_000_000,
+    timeout: 60_000,
+  })
   return { status, stdout, stderr }
 }
 
