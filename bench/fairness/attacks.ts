@@ -16,7 +16,7 @@ export interface Attack {
 
 const note = (statuses: Statuses, status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
 
-/** So many at once, each asked again as soon as it is answered. */
+/** Keeps this many requests in flight. */
 async function flood(
   many: number,
   signal: AbortSignal,
@@ -40,7 +40,7 @@ const statusOf = async (url: string, init: RequestInit): Promise<number> => {
   return response.status
 }
 
-/** So many runs at once, each started again when it has ended. */
+/** Keeps this many runs in flight. */
 async function runAll(
   attacker: Organisation,
   pipelines: readonly string[],

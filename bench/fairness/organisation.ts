@@ -37,7 +37,7 @@ export async function makeOrganisation({ pipelineUrl, environment, token }: Inst
       client: { id: client.id },
     },
   })
-  // There is no mail server: the answer holds the link.
+  // Without a mail server, the answer holds the link.
   const link = new URL(invited.invitationLink!).searchParams.get('token')!
   await admin.call(auth.acceptInvitation, { body: { token: link, password } })
   const session = await signIn(baseUrl, username, password)

@@ -11,7 +11,7 @@ import { startTestRun } from './test-run.ts'
 
 interface Left {
   pids: number[]
-  /** Of its PostgreSQL. */
+  /** The port of its PostgreSQL. */
   port: number
   /** Mount point; absent where this user may not mount. */
   disk?: string

@@ -12,7 +12,7 @@ it('a stack trace of a started program names the file and the line of its source
     WAREHOUSE_DATABASE_URL: 'postgres://localhost/unused',
     SECRET_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
     SERVICE_SECRET: 'x'.repeat(24),
-    FILES_DIRECTORY: join(import.meta.filename, 'a file is no folder'),
+    FILES_DIRECTORY: join(import.meta.filename, 'a file instead of a folder'),
     PIPELINE_PORT: String(await freePort()),
   })
   expect(await program.ended).toBe(1)

@@ -7,7 +7,7 @@ interface Limits {
   waiting: number
   /** Milliseconds that one waits; as long as it takes when absent. */
   waitMs?: number
-  /** What is under way too often, as a sentence. */
+  /** A sentence for people: which work is running too often. */
   title: string
 }
 
@@ -36,8 +36,8 @@ export class SemaphoreBusy extends Error {
 
 /**
  * A counting semaphore that many share, each by its key: organisations, mostly. No key holds more than its share, and none that holds a
- * slot gets the last free one, so whoever holds none does not wait for somebody else's work. A slot that becomes free goes to the
- * key that holds the fewest, then to whoever waits longest.
+ * slot gets the last free one, so a key without a slot does not wait for the work of another key. A slot that becomes free goes to the
+ * key that holds the fewest, then to the one that waits longest.
  */
 export class Semaphore {
   readonly #limits: Limits

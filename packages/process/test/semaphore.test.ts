@@ -34,7 +34,7 @@ describe('a semaphore', () => {
     expect(semaphore.tryAcquire('c')).toBeUndefined()
   })
 
-  it('gives a slot to the key that holds the fewest, then to whoever waits longest', async () => {
+  it('gives a slot to the key that holds the fewest, then to the one that waits longest', async () => {
     const semaphore = new Semaphore({ total: 3, each: 3, waiting: 10, title: 'busy' })
     const noted: string[] = []
     const take = takeFrom(semaphore, noted)
@@ -67,7 +67,7 @@ describe('a semaphore', () => {
     expect(semaphore.tryAcquire('b')).toBeDefined()
   })
 
-  it('lets so many of a key wait, so long, and drops whoever left', async () => {
+  it('limits how many of a key wait and for how long, and drops those that left', async () => {
     const semaphore = new Semaphore({ total: 1, waiting: 2, waitMs: 15_000, title: 'busy' })
     const noted: string[] = []
     const take = takeFrom(semaphore, noted)

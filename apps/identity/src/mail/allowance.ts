@@ -15,7 +15,7 @@ const mostOfClient = 10
  * Refuses what would be one mail too many of a kind to an address within an hour, from one client or from all: 429, with the
  * seconds until there is room. Others who would mail there wait for this transaction.
  */
-export async function demandMailAllowed(
+export async function assertMailAllowed(
   trx: Transaction<DB>,
   kind: Kind,
   { email: address, client }: { email: string; client: string },

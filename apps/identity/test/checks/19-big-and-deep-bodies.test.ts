@@ -27,7 +27,7 @@ it('refuses what is larger than a megabyte, before it has read it', async () => 
   expect(code).toBe('too-large')
 })
 
-it('refuses compressed JSON, whoever sends it', async () => {
+it('refuses compressed JSON from every caller', async () => {
   const { status, body } = await admin
     .post('/users')
     .set('content-type', 'application/json')

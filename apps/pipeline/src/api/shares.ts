@@ -5,7 +5,7 @@ const waitMs = 15_000
 
 /**
  * What people wait for, shared by organisation in this process: nobody's pages, queries or uploads take the last free slot from those who
- * have none. Each slot is bounded in time by whoever takes it.
+ * have none. The holder of a slot limits how long it holds it.
  */
 export const shares = {
   /** Pages of rows. Each holds a connection to the warehouse and, while it is answered, some ten times its 4 MB. */

@@ -71,7 +71,7 @@ function explained(error: unknown): unknown {
     case 'EPERM':
       return new Problem(503, 'upload-disk-not-writable', 'The file cannot be written.', {
         detail:
-          "The disk of the service cannot be written: ask whoever runs it to look at FILES_DIRECTORY, then upload again. The pipeline's present file is untouched.",
+          "The service cannot write to its disk: ask its operator to check FILES_DIRECTORY, then upload again. The pipeline's present file is untouched.",
         headers: { 'Retry-After': '60' },
         cause: error,
       })

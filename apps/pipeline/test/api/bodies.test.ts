@@ -28,7 +28,7 @@ const json = (content: string | Buffer, headers: Record<string, string> = {}) =>
     .serialize((sent) => sent as string)
     .send(content as string)
 
-/** The status of the answer to a request whose body does not arrive in full; undefined when there is none within five seconds. */
+/** The status of the answer to a request whose body does not arrive in full; undefined without an answer within five seconds. */
 async function answerToHalf(path: string, authorization: string, sent: Buffer, announced: number) {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
   const head = [
@@ -81,11 +81,11 @@ describe('a body', () => {
 
   it.each([
     ['without a token', '/api/v1/schemas', () => '', 401],
-    ['with a token that is none', '/api/v1/schemas', () => 'Bearer x', 401],
+    ['with an invalid token', '/api/v1/schemas', () => 'Bearer x', 401],
     ['without the role', '/api/v1/schemas', () => `Bearer ${powerless}`, 403],
-    ['to an address that is none', '/api/v1/x', () => 'x', 404],
+    ['to an unknown address', '/api/v1/x', () => 'x', 404],
   ])('%s is not read before it is answered', async (_what, path, authorization, status) => {
-    // All but the last byte: whoever reads the body first never answers.
+    // All but the last byte: a server that reads the body first never answers.
     expect(await answerToHalf(path, authorization(), Buffer.alloc(1_000, ' '), 1_001)).toBe(status)
   })
 

@@ -52,7 +52,7 @@ const problemOf = async (changes: object, by = owner) => {
 const stored = (uid: string) =>
   service.stack.db.selectFrom('destinations').selectAll().where('uid', '=', uid).executeTakeFirstOrThrow()
 
-describe('an address that is none', () => {
+describe('an invalid address', () => {
   const wrong = ['https://127.0.0.1%2f.x', 'https://%zz.example.org', 'https://[::1', 'https://exa mple.org']
   it.each(wrong)('is refused wherever it is typed: %s', async (url) => {
     const made = await create()

@@ -32,7 +32,7 @@ interface Found {
 
 /**
  * Everything that is known of a sign-in, in one statement: pages ask for it with every view. By uid alone, because a super
- * admin who acts for another client is no user of that one. Only a session in person follows its own switch of the client.
+ * admin who acts for another client does not belong to it. Only a session in person follows its own switch of the client.
  */
 export async function signedInAs({ db, caller }: Asked): Promise<SignedInAs> {
   const { rows } = await sql<Found>`

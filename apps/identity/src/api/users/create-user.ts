@@ -9,7 +9,7 @@ import type { Asked } from '../operation.ts'
 import { demandGrantable } from '../roles-lacked.ts'
 import { auditedOf, userColumns } from './columns.ts'
 import { auditedGroups, replaceGroups, type GroupChange } from './groups.ts'
-import { demandProviderTrusted } from './provider-power.ts'
+import { assertProviderTrusted } from './provider-power.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 import { demandPasswordAllowed } from './rules.ts'
@@ -65,6 +65,6 @@ export async function insertUser(
     password_hash: hash,
     status,
   })
-  await demandProviderTrusted(trx, user)
+  await assertProviderTrusted(trx, user)
   return { user, groups: await replaceGroups(trx, caller, user, body.userGroups) }
 }

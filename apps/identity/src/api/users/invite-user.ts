@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { InvitedUser, UserBody } from '@sluice/contracts'
 import { problems, type Answer } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { demandMailAllowed } from '../../mail/allowance.ts'
+import { assertMailAllowed } from '../../mail/allowance.ts'
 import { mailInvitation } from '../../mail/notices.ts'
 import { addLink } from '../../sign-in/links.ts'
 import type { Asked } from '../operation.ts'
@@ -58,7 +58,7 @@ export async function invite(
   user: UserRow,
   { config, caller }: Pick<Asked, 'config' | 'caller'>,
 ): Promise<Invited> {
-  await demandMailAllowed(trx, 'INVITATION', user)
+  await assertMailAllowed(trx, 'INVITATION', user)
   const link = await addLink(trx, user, 'INVITATION', config)
   await mailInvitation(trx, config, user, link)
   return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }

@@ -11,7 +11,7 @@ type SignsIn = Pick<UserRow, 'client' | 'sso_auth' | 'roles'>
  * the provider's config last does not hold now; who is deleted or shut out holds none. Asked of what was
  * changed already; both the config and its absence stay until the transaction ends.
  */
-export async function demandProviderTrusted(
+export async function assertProviderTrusted(
   trx: Transaction<DB>,
   after: SignsIn,
   before: Omit<SignsIn, 'client'> = { sso_auth: false, roles: [] },

@@ -1,5 +1,5 @@
 import { problems } from '@sluice/http'
-import { demandMailAllowed } from '../../mail/allowance.ts'
+import { assertMailAllowed } from '../../mail/allowance.ts'
 import { mailPasswordReset } from '../../mail/notices.ts'
 import { addLink } from '../../sign-in/links.ts'
 import type { Asked } from '../operation.ts'
@@ -13,7 +13,7 @@ export async function startPasswordReset(uid: string, { write, caller, config, r
     const user = await userRecords.lock(trx, caller, uid, request.ifMatch)
     demandPowerOver(caller, user)
     demandResettable(user, caller.uid)
-    await demandMailAllowed(trx, 'PASSWORD_RESET', user)
+    await assertMailAllowed(trx, 'PASSWORD_RESET', user)
     await mailPasswordReset(trx, config, user, await addLink(trx, user, 'PASSWORD_RESET', config))
     request.audit(user.uid, { outcome: 'mailed' })
   })

@@ -14,7 +14,7 @@ import { auditedOf, userColumns } from './columns.ts'
 import { hashOf } from './create-user.ts'
 import { auditedGroups, replaceGroups } from './groups.ts'
 import { demandManagerLeft } from './last-manager.ts'
-import { demandProviderTrusted } from './provider-power.ts'
+import { assertProviderTrusted } from './provider-power.ts'
 import { userRecords } from './records.ts'
 import type { UserRow } from './row.ts'
 import { demandNotOwnPassword, demandOwnWaysInKept, demandPasswordAllowed, demandPowerOver } from './rules.ts'
@@ -42,7 +42,7 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
     const change = () => userRecords.update(trx, caller, before, columns)
     const after = losesPower(before, columns) ? await keepingASuperAdmin(trx, faultOf(body), change) : await change()
     if (before.uid === caller.uid) await demandManagerLeft(trx, before, after)
-    await demandProviderTrusted(trx, after, before)
+    await assertProviderTrusted(trx, after, before)
     const groups = await replaceGroups(trx, caller, after, body.userGroups)
     await endWhatNoLongerHolds(trx, before, after)
     await tell(trx, config, before, after)

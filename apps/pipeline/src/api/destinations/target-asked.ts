@@ -45,7 +45,10 @@ function keptFor(url: string, given: Record<string, string | undefined>, row: De
 
 function assertAddress(url: string): void {
   if (!URL.canParse(baseUrl(url)))
-    throw problems.refused('/url', 'This is no address of a DHIS2, which is like https://dhis2.example.org/dhis.')
+    throw problems.refused(
+      '/url',
+      'This is not the address of a DHIS2 server. Write it like https://dhis2.example.org/dhis.',
+    )
 }
 
 /** Refuses, by a problem, a token beside a username or a password. */

@@ -21,7 +21,7 @@ export const destinationWriting: Writing<PipelineContext, DestinationRow, Destin
     if (!URL.canParse(url) || /[?#@]/.test(url.replace(/^https?:\/\//, '')))
       throw problems.refused(
         'apiTarget' in settings ? '/apiTarget/url' : '/apiTokenTarget/url',
-        'This is no address of a DHIS2, which is like https://dhis2.example.org/dhis: without username, ? and #.',
+        'This is not the address of a DHIS2 server. Write it like https://dhis2.example.org/dhis, without username, ? and #.',
       )
     await checkSharingTargets(body.access, input)
   },

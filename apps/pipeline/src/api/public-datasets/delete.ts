@@ -16,7 +16,7 @@ export async function removeDataset(input: Asked, key: string): Promise<void> {
   const pipeline = await write(async (trx) => {
     await lockKey(trx, key)
     const row = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
-    await demandUnused(trx, key, caller)
+    await assertUnused(trx, key, caller)
     await publicDatasets.remove(trx, row)
     const loading = await takePipeline(trx, row.pipeline_id, input)
     request.audit(row.uid, { before: withoutSecrets(row) })
@@ -26,7 +26,7 @@ export async function removeDataset(input: Asked, key: string): Promise<void> {
 }
 
 /** Pipelines of others are counted, and no more is said of them. */
-async function demandUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
+async function assertUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
   const { rows } = await sql<{ name: string; shown: boolean }>`
     select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as shown from data_pipelines r
     where r.type = 'PUBLIC_DATASET' and r.settings ->> 'key' = ${key} order by r.name`.execute(trx)

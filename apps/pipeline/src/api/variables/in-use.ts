@@ -26,7 +26,7 @@ const batch = 500
  * Refuses what would leave a `${name}` without a value, naming the first of those that use it and that the caller may read: the queries of checks, and the
  * settings and secrets of data pipelines. `before` says what is to be done first.
  */
-export async function demandUnused(
+export async function assertUnused(
   trx: Transaction<DB>,
   variable: Meant,
   { pointer, before, keyRing, caller }: { pointer: string; before: string; keyRing: KeyRing; caller: Caller },

@@ -5,7 +5,7 @@ import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import { sealVariableValue } from '../../sealed-variables.ts'
 import type { PipelineContext } from '../operation.ts'
-import { demandUnused } from './in-use.ts'
+import { assertUnused } from './in-use.ts'
 import type { VariableRow } from './records.ts'
 
 export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody> = {
@@ -13,7 +13,7 @@ export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody
 
   async columns(trx, body, current, { caller, keyRing }) {
     if (current && current.name !== body.name)
-      await demandUnused(trx, current, {
+      await assertUnused(trx, current, {
         pointer: '/name',
         before: 'Make another variable of the new name, and let them use that one first.',
         keyRing,
@@ -23,7 +23,7 @@ export const variableWriting: Writing<PipelineContext, VariableRow, VariableBody
   },
 
   beforeDelete: (trx, row, { keyRing, caller }) =>
-    demandUnused(trx, row, { pointer: '/', before: 'Take it out of them first.', keyRing, caller }),
+    assertUnused(trx, row, { pointer: '/', before: 'Take it out of them first.', keyRing, caller }),
 
   async afterDelete() {},
 }

@@ -25,8 +25,8 @@ export async function viewColumns(
   const wrong = identifierProblem(name)
   if (wrong) throw problems.refused('/dataWarehouseViewName', wrong)
   const schema = await schemaFor(trx, body, current, caller)
-  await demandFree(trx, schema.id, name, current)
-  await demandNameFree(trx, caller.client, body.name, current)
+  await assertFree(trx, schema.id, name, current)
+  await assertNameFree(trx, caller.client, body.name, current)
   const columns = {
     ...(current ? {} : { uid: randomUUID(), client: caller.client }),
     schema_id: schema.id,
@@ -62,7 +62,7 @@ async function schemaFor(
 }
 
 /** The warehouse is asked before the row is written, so what the row's constraints would refuse is refused here. */
-async function demandNameFree(
+async function assertNameFree(
   trx: Transaction<DB>,
   client: string,
   name: string,
@@ -73,7 +73,7 @@ async function demandNameFree(
   if (await others.executeTakeFirst()) throw problems.conflict('/name', 'Another view has this name.')
 }
 
-async function demandFree(
+async function assertFree(
   trx: Transaction<DB>,
   schema: number,
   name: string,

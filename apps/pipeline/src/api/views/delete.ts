@@ -21,7 +21,7 @@ export async function deleteView(input: Asking): Promise<undefined> {
   const row = await write(async (trx) => {
     const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
     const place = await placeOf(trx, locked)
-    await demandUnused(trx, locked, place, byHand)
+    await assertUnused(trx, locked, place, byHand)
     await noteDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await views.remove(trx, locked)
     request.audit(locked.uid, { before: withoutSecrets(locked) })
@@ -44,7 +44,7 @@ async function readByHand({ warehouses }: Asking, { client }: ViewRow, { schema,
   return (await warehouse?.viewsByHand(schema, name).catch(() => [])) ?? []
 }
 
-async function demandUnused(trx: Transaction<DB>, row: ViewRow, place: Place, byHand: string[]): Promise<void> {
+async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: Place, byHand: string[]): Promise<void> {
   const before = 'Change or delete them first.'
   const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
   refuseWhileUsed(await firstNames(destinations), 'Destinations push this view', before)

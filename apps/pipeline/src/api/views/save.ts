@@ -190,7 +190,7 @@ async function restoring<T>(input: Saving, view: Defined, place: Place, save: ()
   }
 }
 
-/** The stored view of this id or place is made again; where there is none, what was made is dropped. */
+/** Creates the stored view of this id or place again. Drops the new view when no view is stored. */
 async function restoreView({ db, warehouses }: Saving, { uid, client }: Defined, place: Place): Promise<void> {
   const warehouse = await warehouses.open(client)
   const stored = await db

@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import type { Place, ViewDefinition } from '../warehouses/views.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 
-/** Seconds for one statement, and milliseconds for all of it: whoever saves a view waits. */
+/** Seconds for one statement, and milliseconds for all of them. The person who saves a view waits for both. */
 const patience = { seconds: 8, whole: 20_000 }
 
 /** What came of it. */

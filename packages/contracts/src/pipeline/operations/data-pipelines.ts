@@ -45,7 +45,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.resetCursor',
     summary: 'Reset where increments go on',
     description:
-      'The next run reads everything and replaces the rows, whatever its mode. With `from`, the next increment reads what has changed since then and merges it; sources whose cursor is no moment refuse that.',
+      'The next run reads everything and replaces the rows, whatever its mode. With `from`, the next increment reads what has changed since then and merges it; sources whose cursor is not a time refuse `from`.',
     method: 'post',
     path: '/data-pipelines/:uid/reset-cursor',
     guard: manage,

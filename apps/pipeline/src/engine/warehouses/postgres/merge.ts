@@ -45,7 +45,7 @@ async function staysInPlace(pools: Pools, load: PostgresLoad, signal: AbortSigna
       load.fedBefore = (await lastEntry(client, live?.partition))?.fedColumns ?? []
       await client.query('rollback')
       if (live?.ours && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
-      // Nobody is shown another table, so whoever is older goes on with the rows that they know.
+      // The table stays the same, so older transactions continue with the rows that they see.
       if (live?.partition !== undefined) load.older = []
       return true
     })

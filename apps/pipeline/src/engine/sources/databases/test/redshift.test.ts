@@ -161,7 +161,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       expect(heard.totals.rowsRead).toBe(60_000)
     })
 
-    it('lets the server wait for whoever takes the rows, also where they become much larger', async () => {
+    it('lets the server wait for the reader of the rows, also where they become much larger', async () => {
       const query = `select repeat('x', case when g > 50 then 1000000 else 1 end) as text from generate_series(1, 110) g`
       let taken = 0
       for await (const { content } of read({ query }).feeds) {

@@ -200,7 +200,7 @@ describe('the address of a file of an export', () => {
   })
 })
 
-describe('an address that is none', () => {
+describe('an invalid address', () => {
   const invalid = { name: 'SourceProblem', code: 'ADDRESS_INVALID' }
 
   it('is said of FHIR, whose address a variable may hold', () =>
