@@ -18,16 +18,19 @@ export function startProfiles({ run }: Machine, stored: readonly StoredType[]): 
   for (const [column, { dataType }] of stored.entries()) run.setProfile(column, profileCode(dataType))
 }
 
-/** What assembly/profile.ts found out since `startProfiles`. */
-export function profiles(machine: Machine, stored: readonly StoredType[]): ColumnProfile[] {
+/** What assembly/profile.ts measured since `startProfiles`, when so many rows were written. */
+export function profiles(machine: Machine, stored: readonly StoredType[], rows: number): ColumnProfile[] {
   const { bytes, run } = machine
   return stored.map((type, column) => {
     const { dataType } = type
     const at = run.PROFILES.value + column * run.PROFILE_BYTES.value
     const state = bytes.subarray(at, at + run.PROFILE_BYTES.value)
     const registers = run.REGISTERS.value + column * run.REGISTER_COUNT.value
-    const distinct = estimate(bytes.subarray(registers, registers + run.REGISTER_COUNT.value))
-    const profile: ColumnProfile = { nulls: Number(state.readBigUInt64LE(0)), distinct }
+    const nulls = Number(state.readBigUInt64LE(0))
+    const estimated = estimate(bytes.subarray(registers, registers + run.REGISTER_COUNT.value))
+    // The estimate may be off by some per cent, also upwards.
+    const distinct = Math.min(estimated, rows - nulls)
+    const profile: ColumnProfile = { nulls, distinct }
     const kind = kindOf(dataType)
     if (kind === 'text' && distinct > 0) profile.maxLength = state.readUInt32LE(8)
     if (state[13] === 0 || kind === 'none') return profile

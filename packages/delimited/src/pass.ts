@@ -23,6 +23,8 @@ const nearly = 2
 export class Pass {
   /** Records that were taken or rejected. */
   rows = 0
+  /** Those of `rows` that were rejected. */
+  rejectedRows = 0
   readonly #machine: Machine
   readonly #rows: Rows
   readonly #plain: boolean
@@ -74,6 +76,7 @@ export class Pass {
     const tuples = bytes.subarray(run.OUT.value, run.outEnd.value)
     run.profile(run.OUT.value, run.outEnd.value)
     const rejected = this.#rejected
+    this.rejectedRows += rejected.length
     run.emptyOut()
     this.#rejected = []
     return { tuples, rejected }

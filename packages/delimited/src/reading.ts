@@ -80,7 +80,7 @@ export class Reading {
     this.#seenInAll = copySeen(machine, columns.length)
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
-      return { rows: pass.rows, profiles: profiles(machine, stored) }
+      return { rows: pass.rows, profiles: profiles(machine, stored, pass.rows - pass.rejectedRows) }
     }
     this.columns = seen
     return { widened: seen }

@@ -51,6 +51,21 @@ describe('the profile of a column', () => {
     expect(Math.abs(distinct / different - 1)).toBeLessThan(tolerated)
   })
 
+  it.each([50, 100, 1_000, 5_000, 25_000])('estimates no more values than there are in %d rows', (count) => {
+    const cells = Array.from({ length: count }, (_, row) => `${row},value ${row},${row % 4 === 0 ? '' : row}\n`)
+    const found = profilesOf(`id,text,some\n${cells.join('')}`).map(({ distinct, nulls }) => distinct - (count - nulls))
+    expect(Math.max(...found)).toBeLessThanOrEqual(0)
+  })
+
+  it('does not count the values of rejected rows', () => {
+    const lines = Array.from({ length: 2_000 }, (_, row) => (row % 2 === 0 ? `${row}` : `${row},too,many`))
+    const [{ distinct = 0 } = {}] = profilesOf(
+      `id,name\n${lines.map((line) => `${line}${line.includes(',') ? '' : ',x'}\n`).join('')}`,
+    )
+    expect(distinct).toBeGreaterThan(850)
+    expect(distinct).toBeLessThanOrEqual(1_000)
+  })
+
   it('counts nulls and knows the extremes and the longest text exactly', () => {
     expect(profiles.map(({ nulls, min, max, maxLength }) => [nulls, min, max, maxLength])).toEqual([
       [0, '0', '59999', undefined],

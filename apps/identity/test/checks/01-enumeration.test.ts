@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
+import { drawCount } from '@sluice/testing'
 import { startService, type Service } from '../app-under-test.ts'
 
 let service: Service
@@ -23,16 +24,16 @@ afterAll(() => service.stop())
 
 const ways = {
   login: {
-    rounds: 100,
+    rounds: drawCount({ short: 30, long: 100 }),
     body: (username: string) => ({ username, password: 'not-the-right-one' }),
     path: '/api/v1/auth/login',
   },
   'a forgotten password': {
-    rounds: 200,
+    rounds: drawCount({ short: 60, long: 200 }),
     body: (username: string) => ({ username }),
     path: '/api/v1/auth/forgot-password',
   },
-} as const
+}
 type Way = (typeof ways)[keyof typeof ways]
 
 const ask = (way: Way, username: string) => service.http.post(way.path).send(way.body(username))

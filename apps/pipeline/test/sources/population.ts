@@ -23,6 +23,8 @@ export const momentOf = (seconds: number): string => new Date(epoch + seconds * 
 export class Population {
   readonly #named = new Map<number, Person>()
   crowd = 0
+  /** Characters in a name of the crowd. */
+  crowdName = 1_000
   /** Seconds since 2026 by the clock of the system; where it has none, that of the latest change. */
   now?: number
   /** Records on a page at most, where a stand-in takes fewer than it is asked for. */
@@ -56,6 +58,7 @@ export class Population {
     this.#named.clear()
     this.deleted.clear()
     this.crowd = 0
+    this.crowdName = 1_000
   }
 
   remove(id: number): void {
@@ -65,7 +68,7 @@ export class Population {
   /** By id. A crowd has the lowest ones. */
   *all(from = 0): Generator<Person, void, void> {
     for (let id = Math.max(1, from); id <= this.crowd; id += 1)
-      yield { id, name: `Person ${id} ${'x'.repeat(1000)}`, made: id, changed: id }
+      yield { id, name: `Person ${id} ${'x'.repeat(this.crowdName)}`, made: id, changed: id }
     for (const id of [...this.#named.keys()].toSorted((one, other) => one - other))
       if (id >= from) yield this.#named.get(id)!
   }

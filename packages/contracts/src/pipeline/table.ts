@@ -25,7 +25,10 @@ export const Column = contract(
       deleted: Type.Optional(Type.Boolean()),
       created: Type.Optional(Timestamp),
       length: Type.Optional(Count),
-      distinctValues: Type.Optional(Count),
+      distinctValues: Type.Optional({
+        ...Count,
+        description: 'An estimate, mostly within 7 %; never more than the rows that have a value.',
+      }),
       nullValues: Type.Optional(Count),
       minValue: Type.Optional(AnyNumber),
       maxValue: Type.Optional(AnyNumber),

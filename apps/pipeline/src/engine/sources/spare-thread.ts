@@ -19,14 +19,22 @@ const pause = 1_000
 const makers = new Set<{ leave(): void; make(): void }>()
 let readers = 0
 
-/** A thread that waits for the next job: with everything loaded, and once it has had one, with its code compiled for what it does most. */
-export function spareThread(program: URL, name: string, resourceLimits: ResourceLimits): SpareThread {
+/**
+ * A thread that waits for the next job: with everything loaded, and once it has had one, with its code compiled for what it does most.
+ * Without `ahead` none is started before there is a job; the thread of the first job is the one that is kept.
+ */
+export function spareThread(
+  program: URL,
+  name: string,
+  resourceLimits: ResourceLimits,
+  { ahead = true } = {},
+): SpareThread {
   let holders = 0
   let spare: Worker | undefined
   let out = 0
 
   const make = () => {
-    if (holders > 0 && !spare && out === 0 && readers === 0) put(new Worker(program, { name, resourceLimits }))
+    if (ahead && holders > 0 && !spare && out === 0 && readers === 0) put(new Worker(program, { name, resourceLimits }))
   }
   const leave = () => {
     void spare?.terminate()

@@ -2,7 +2,7 @@ import { readSync, writeSync } from 'node:fs'
 import { SourceProblem } from '../../source.ts'
 import { diskProblem } from '../spool/disk-problem.ts'
 import type { UploadLimits } from '../spool/limits.ts'
-import { openSpool } from '../spool/spool-file.ts'
+import type { ScratchFiles } from '../spool/scratch-files.ts'
 
 const pageBytes = 256 * 1024
 /** A text begins at a multiple of this with its length, so that places of it fit 32 bits. */
@@ -21,7 +21,7 @@ export class SharedTexts {
   to = 0
   readonly #places: Uint32Array[] = []
   readonly #pages = new Map<number, Buffer>()
-  readonly #directory: string
+  readonly #scratch: ScratchFiles
   readonly #limits: UploadLimits
   readonly #name: string
   #last: Buffer = Buffer.allocUnsafeSlow(pageBytes)
@@ -29,9 +29,9 @@ export class SharedTexts {
   #at = 0
   #file: number | undefined
 
-  constructor(name: string, directory: string, limits: UploadLimits) {
+  constructor(name: string, scratch: ScratchFiles, limits: UploadLimits) {
     this.#name = name
-    this.#directory = directory
+    this.#scratch = scratch
     this.#limits = limits
   }
 
@@ -93,7 +93,7 @@ export class SharedTexts {
   #evict(): void {
     if (this.#pages.size * pageBytes <= this.#limits.textBytes) return
     if (this.#file === undefined) {
-      this.#file = openSpool(this.#directory)
+      this.#file = this.#scratch.open()
       for (const [number, page] of this.#pages) this.#save(number, page)
     }
     const [oldest] = this.#pages.keys()

@@ -3,6 +3,7 @@ import type { ZipArchive } from '../compressed/zip-archive.ts'
 import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
 import type { Output } from '../spool/output.ts'
 import type { Job } from '../spool/protocol.ts'
+import type { ScratchFiles } from '../spool/scratch-files.ts'
 import type { WrittenDialect } from '../upload.ts'
 import { partOf, scanPart } from './read-part.ts'
 import { SharedTexts } from './shared-texts.ts'
@@ -14,7 +15,7 @@ import { readWorkbook, type Workbook } from './workbook.ts'
 /** Bytes of a sheet from which its columns are guessed. */
 const guessedFrom = 1024 * 1024
 
-type About = Pick<Job, 'name' | 'limits' | 'options' | 'directory' | 'firstBytes'>
+type About = Pick<Job, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
 
 /**
  * Writes a sheet of a workbook as lines of delimited text. Rows without a value are left out. The columns run from the first to the last
@@ -52,9 +53,9 @@ const dialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: '
 async function contextOf(
   archive: ZipArchive,
   workbook: Workbook,
-  { name, directory, limits }: About,
+  { name, scratch, limits }: About,
 ): Promise<SheetContext> {
-  const texts = new SharedTexts(name, directory, limits)
+  const texts = new SharedTexts(name, scratch, limits)
   const { sharedTexts, meanings, is1904 } = workbook
   if (sharedTexts !== undefined) await scanPart(partOf(archive, sharedTexts), new TextReader(texts), name)
   return { texts, meanings, is1904 }

@@ -21,11 +21,17 @@ function tell(bytes: number): void {
   post({ kind: 'progress', bytes: furthest })
 }
 
-try {
-  post({ kind: 'done', normalised: await normalise(workerData as Job, tell) })
-} catch (error) {
-  if (!(error instanceof SourceProblem)) throw error
-  post({ kind: 'problem', code: error.code, message: error.message, cause: error.cause })
-} finally {
-  port.close()
+async function work(job: Job): Promise<void> {
+  furthest = 0
+  try {
+    post({ kind: 'done', normalised: await normalise(job, tell) })
+  } catch (error) {
+    if (!(error instanceof SourceProblem)) throw error
+    post({ kind: 'problem', code: error.code, message: error.message, cause: error.cause })
+    port.close()
+  }
 }
+
+// A thread that is kept gets its next job as a message.
+port.on('message', (job: Job) => void work(job))
+if (workerData) void work(workerData as Job)

@@ -12,11 +12,19 @@ import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from './byte
 import type { Output } from './output.ts'
 import type { Job, Normalised } from './protocol.ts'
 import { Rejects } from './rejects.ts'
-import { openSpool } from './spool-file.ts'
+import { ScratchFiles } from './scratch-files.ts'
 import { SpoolWriter } from './spool-writer.ts'
+
+/** What is normalised, with the files that it takes on the way. */
+type Work = Job & { scratch: ScratchFiles }
 
 /** Turns an upload that is not plain UTF-8 text into one that is, in the job's spool. `tell` hears how far the source was read. */
 export async function normalise(job: Job, tell: (bytes: number) => void): Promise<Normalised> {
+  using scratch = new ScratchFiles(job.directory)
+  return await normaliseWith({ ...job, scratch }, tell)
+}
+
+async function normaliseWith(job: Work, tell: (bytes: number) => void): Promise<Normalised> {
   const { source, size, name, limits, options } = job
   const file = new FileBytes(source, 0, size, limits.chunkBytes, tell)
   const content = recognise(await startOf(file, lookedAt), name, options.encoding)
@@ -30,15 +38,15 @@ export async function normalise(job: Job, tell: (bytes: number) => void): Promis
 }
 
 /** What was packed once may be anything that can be uploaded, but for another archive. */
-async function packed(job: Job, inside: ByteSource, name: string, found: string): Promise<Normalised> {
-  const { limits, options, directory } = job
+async function packed(job: Work, inside: ByteSource, name: string, found: string): Promise<Normalised> {
+  const { limits, options } = job
   const content = recognise(await startOf(inside, lookedAt), name, options.encoding)
   if (content.kind !== 'ZIP') return plain({ ...job, name }, inside, content, [found])
   // A workbook is read here and there, so it has to be a file.
-  const scratch = openSpool(directory)
-  const writer = new SpoolWriter(scratch, limits.spoolBytes, name)
+  const unpacked = job.scratch.open()
+  const writer = new SpoolWriter(unpacked, limits.spoolBytes, name)
   await copy(inside, writer)
-  const archive = await ZipArchive.open(new FileBytes(scratch, 0, writer.size, limits.chunkBytes), name, limits)
+  const archive = await ZipArchive.open(new FileBytes(unpacked, 0, writer.size, limits.chunkBytes), name, limits)
   if (!isWorkbook(archive)) throw nested(name)
   return workbook(job, archive, [found])
 }
@@ -63,7 +71,7 @@ async function plain(job: Job, whole: ByteSource, content: Content, found: strin
   return finished('DELIMITED', out, { found: [...found, told], complete })
 }
 
-async function workbook(job: Job, archive: ZipArchive, found: string[]): Promise<Normalised> {
+async function workbook(job: Work, archive: ZipArchive, found: string[]): Promise<Normalised> {
   assertWanted('DELIMITED', job.wanted, job.name)
   const out = output(job)
   const { sheet, ...rest } = await writeSheet(archive, out, job)

@@ -1,0 +1,23 @@
+import { closeSync } from 'node:fs'
+import { openSpool } from './spool-file.ts'
+
+/** The files without a name that normalising one upload needs for itself. Disposing closes them, which frees their room. */
+export class ScratchFiles implements Disposable {
+  readonly #directory: string
+  readonly #descriptors: number[] = []
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
+  open(): number {
+    const descriptor = openSpool(this.#directory)
+    this.#descriptors.push(descriptor)
+    return descriptor
+  }
+
+  [Symbol.dispose](): void {
+    for (const descriptor of this.#descriptors.splice(0)) closeSync(descriptor)
+  }
+}
