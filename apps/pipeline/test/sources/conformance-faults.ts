@@ -8,10 +8,10 @@ import type { Fault } from './stand-in.ts'
 
 type AddRow = (name: Row, test: () => Promise<void>) => void
 
-/** The names of a crowd, 40 MB, do not fit beside the program into a heap of so many megabytes. */
+/** The names of a crowd, 65 MB, do not fit into a heap of so many megabytes. */
 const heap = 64
-const crowd = 10_000
-const crowdName = 4_000
+const crowd = 26_000
+const crowdName = 2_500
 
 /** What every source has to do when something is wrong. */
 export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, names: () => Promise<unknown[]>): void {
