@@ -12,7 +12,7 @@ beforeAll(async () => {
   service = await startService()
   const { id } = await service.identity.client()
   client = id
-  const roles = ['VARIABLE', 'SCHEMA', 'DATA_PIPELINE', 'DATA_QUALITY_CHECK'] as const
+  const roles = ['VARIABLE', 'SCHEMA', 'DATA_PIPELINE', 'DATA_QUALITY_CHECK', 'VIEW', 'DESTINATION'] as const
   owner = service.as(
     await service.identity.person(
       id,
@@ -85,6 +85,16 @@ describe('a variable that is used', () => {
     expect((await refused(password)).detail).toBe(
       `\${${password.name}} is used by the data quality checks "${both.name}" and the data pipelines "${second.name}". Take it out of them first.`,
     )
+  })
+
+  it('by a transformation is not deleted, nor one in a text or a list of a query', async () => {
+    const [one, text, list] = [await variable(), await variable(), await variable()]
+    const statement = `update t set year = \${${one.name}} where name = '\${${text.name}}' and id in (\${${list.name}:list})`
+    const { name } = await pipeline(database({ transformation: { sqlStatements: [{ statement }] } }))
+    for (const used of [one, text, list])
+      expect((await refused(used)).detail).toBe(
+        `\${${used.name}} is used by the data pipelines "${name}". Take it out of them first.`,
+      )
   })
 
   it('is refused without the names of what is not shared with whoever asks', async () => {

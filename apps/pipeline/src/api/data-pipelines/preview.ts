@@ -5,6 +5,7 @@ import { presentAnswer } from '../catalogue/present-answer.ts'
 import { shares } from '../shares.ts'
 import { type AskedReading, readingOf } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
+import type { Cell } from '../../engine/warehouses/warehouse.ts'
 import { kindOf } from './types/registry.ts'
 import { whileAsked } from './while-asked.ts'
 
@@ -37,16 +38,17 @@ export async function preview(
 ): Promise<SourcePreview> {
   const { sources, caller, request } = input
   const start = new Date()
-  const found = await withVariables(input, reading, (ready) =>
-    whileAsked(
+  const { found, hide } = await withVariables(input, reading, async (ready, _sentence, hide) => ({
+    hide,
+    found: await whileAsked(
       { socket: request.stream.socket, queue: shares.previews.queueOf(caller.client), longest, late: tooLittle },
       (signal) => sources.preview(ready, rows, signal),
     ),
-  )
+  }))
   return {
     ...presentAnswer(name, {
       columns: found.columns.map((column) => ({ primaryKey: false, ...column })),
-      rows: found.rows,
+      rows: found.rows.map((row) => row.map((cell) => hide.cell(cell as Cell))),
       startedAt: start.toISOString(),
       milliseconds: Date.now() - start.getTime(),
     }),
@@ -55,7 +57,7 @@ export async function preview(
       line,
       column,
       reason,
-      raw: raw.slice(0, 8192),
+      raw: hide.text(raw).slice(0, 8192),
     })),
     notes: found.notes.map((note) => note.slice(0, 10_000)),
     ...(found.csvGuesses && { csvGuesses: found.csvGuesses }),

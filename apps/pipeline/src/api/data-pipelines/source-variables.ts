@@ -1,11 +1,14 @@
 import { Problem, type Caller } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
-import { demandSameAddress } from '../../engine/variables/given-for.ts'
-import { namesVariables, replaceVariables } from '../../engine/variables/replace.ts'
+import { namesVariables } from '../../engine/variables/replace.ts'
+import { withValuesOf } from '../../engine/variables/source-values.ts'
 import { variablesOf } from '../../engine/variables/stored.ts'
+import { hider } from '../../engine/quality/hide-secured.ts'
 import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
 import type { AskedReading } from './source-asked.ts'
+
+type Hider = ReturnType<typeof hider>
 
 type Asking = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
@@ -17,19 +20,14 @@ type Asking = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 export async function withVariables<T>(
   { db, keyRing, caller }: Asking,
   { givenFor, ...reading }: AskedReading,
-  work: (reading: Reading, hide: (sentence: string) => string) => Promise<T>,
+  work: (reading: Reading, hide: (sentence: string) => string, hideCells: Hider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
-  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence)
+  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, hider([]))
   const variables = await variablesOf(db, caller.client, keyRing)
-  if (givenFor) demandSameAddress(givenFor, variables)
-  const ready = {
-    ...reading,
-    settings: replaceVariables(settings, variables),
-    secrets: replaceVariables(secrets, variables),
-  }
+  const ready = { ...reading, ...withValuesOf({ type: reading.type, settings, secrets, givenFor }, variables) }
   try {
-    return await work(ready, (sentence) => variables.hideIn(sentence))
+    return await work(ready, (sentence) => variables.hideIn(sentence), hider(variables.secured))
   } catch (error) {
     const problem = translate(error)
     if (!problem) throw error

@@ -5,6 +5,9 @@ import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { noteDrop } from '../../engine/drops/drops.ts'
+import { demandPlaced } from '../../engine/variables/place-variables.ts'
+import { demandPlacedInSource } from '../../engine/variables/source-values.ts'
+import { warehouseLanguage } from '../../engine/variables/warehouse-language.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
 import { dropNow } from '../drop-now.ts'
@@ -25,6 +28,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
     const kind = kindOf(body.type)
     checkSchedule(body, kind)
     kind.check(body)
+    demandPlacedInSource(body.type, kind.settings(body))
     await checkSharingTargets(body.access, input)
   },
 
@@ -64,6 +68,7 @@ export async function pipelineColumns(
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
   await kindOf(body.type).checkStored?.(body, trx)
+  await demandPlacedStatements(trx, body)
   const uid = current?.uid ?? randomUUID()
   return {
     ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
@@ -85,6 +90,18 @@ export async function pipelineColumns(
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
     ...(await seededAccess(trx, body.access, current, input.caller.client, known.defaultAccess)),
   }
+}
+
+/** Throws `VariableProblem` where a statement of the transformation uses a variable in a place where none can be. */
+async function demandPlacedStatements(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
+  const statements = (body.transformation?.sqlStatements ?? []).filter(({ statement }) => statement.includes('${'))
+  if (statements.length === 0) return
+  const schema = await trx
+    .selectFrom('schemas')
+    .select('provider_schema')
+    .where('uid', '=', body.dataWarehouseTarget.schema.id)
+    .executeTakeFirst()
+  for (const { statement } of statements) demandPlaced(statement, warehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
 /** Where the rows go. Fixed once something was loaded: people's queries and views name the table. */

@@ -2,6 +2,7 @@ import type { LookedUp, ResultEnvelope, TargetBody, TargetLookupBody } from '@sl
 import { problems, type Input } from '@sluice/http'
 import { DestinationProblem } from '../../engine/destinations/destination-problem.ts'
 import type { Target } from '../../engine/destinations/target.ts'
+import { withTargetValues } from '../../engine/destinations/target-values.ts'
 import type { PipelineContext } from '../operation.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
 import { shares } from '../shares.ts'
@@ -11,7 +12,7 @@ import { targetSaved, targetTyped } from './target-asked.ts'
 type Unsaved = Input<PipelineContext, '/destinations/test-connection', undefined, TargetBody>
 type Saved = Input<PipelineContext, '/destinations/:uid/test-connection', undefined, TargetBody>
 type Looking = Input<PipelineContext, '/destinations/:uid/lookups/:kind', undefined, TargetLookupBody>
-type Asking = Pick<Looking, 'destinations' | 'caller' | 'request'>
+type Asking = Pick<Looking, 'destinations' | 'caller' | 'request' | 'db' | 'keyRing'>
 
 /** Milliseconds, and what fits on a page. */
 const longest = 30_000
@@ -32,8 +33,14 @@ export async function lookUpSaved(input: Looking): Promise<LookedUp[]> {
   return lookUpAt(input, input.params.kind, targetSaved(input.body, row, input.keyRing), input.body.query)
 }
 
+/** A target whose secrets have the values of variables; its address and username are as they were typed. */
+async function secretsOf({ db, caller, keyRing }: Asking, { password, authToken, ...target }: Target): Promise<Target> {
+  return { ...target, ...(await withTargetValues(db, caller.client, keyRing, { password, authToken })) }
+}
+
 /** What a DHIS2 has to choose from. What is wrong with it is the asker's to mend: 422. */
-async function lookUpAt(input: Asking, kind: string, target: Target, query = ''): Promise<LookedUp[]> {
+async function lookUpAt(input: Asking, kind: string, asked: Target, query = ''): Promise<LookedUp[]> {
+  const target = await secretsOf(input, asked)
   const late = () => {
     throw problems.refused('/', `DHIS2 did not answer in full within ${longest / 1000} seconds.`)
   }
@@ -48,7 +55,8 @@ async function lookUpAt(input: Asking, kind: string, target: Target, query = '')
   }
 }
 
-async function test(input: Asking, target: Target): Promise<ResultEnvelope> {
+async function test(input: Asking, asked: Target): Promise<ResultEnvelope> {
+  const target = await secretsOf(input, asked)
   const late = () => ({
     status: 'ERROR' as const,
     code: 'CONNECTION_TIMEOUT',

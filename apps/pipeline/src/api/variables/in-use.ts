@@ -7,6 +7,10 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { variablesInSql } from '../../engine/variables/bind.ts'
 import { namesVariables, variablesInSettings } from '../../engine/variables/replace.ts'
+import { openTargetSecrets } from '../../engine/destinations/target.ts'
+import { variablesIn } from '../../engine/variables/place-variables.ts'
+import { languageOf } from '../../engine/variables/source-values.ts'
+import { warehouseLanguage } from '../../engine/variables/warehouse-language.ts'
 import { openSourceSecrets } from '../../source-secrets.ts'
 import { mostNamed } from '../in-use.ts'
 import type { VariableRow } from './records.ts'
@@ -23,8 +27,8 @@ interface User {
 const batch = 500
 
 /**
- * Refuses what would leave a `${name}` without a value, naming the first of those that use it and that the caller may read: the queries of checks, and the
- * settings and secrets of data pipelines. `before` says what is to be done first.
+ * Refuses what would leave a `${name}` without a value, naming the first of those that use it and that the caller may read: the queries of checks, the
+ * settings, secrets and transformations of data pipelines, and the secrets of destinations. `before` says what is to be done first.
  */
 export async function assertUnused(
   trx: Transaction<DB>,
@@ -33,7 +37,12 @@ export async function assertUnused(
 ): Promise<void> {
   const checks = await checksUsing(trx, variable, caller)
   const pipelines = await pipelinesUsing(trx, variable, keyRing, caller, mostNamed - checks.length)
-  const users = [...told('data quality checks', checks), ...told('data pipelines', pipelines)]
+  const pushed = await destinationsUsing(trx, variable, keyRing, caller, mostNamed - checks.length - pipelines.length)
+  const users = [
+    ...told('data quality checks', checks),
+    ...told('data pipelines', pipelines),
+    ...told('destinations', pushed),
+  ]
   if (users.length === 0) return
   throw problems.conflict(pointer, `\${${variable.name}} is used by ${users.join(' and ')}. ${before}`)
 }
@@ -71,27 +80,68 @@ async function pipelinesUsing(
   for (let last = 0; found.length < most; ) {
     const rows = await trx
       .selectFrom('data_pipelines as r')
-      .select(['r.id', 'r.uid', 'r.name', 'r.settings', 'r.source_secrets', shownTo(caller, 'ROLE_SEE_DATA_PIPELINE')])
+      .innerJoin('schemas as s', 's.id', 'r.schema_id')
+      .select(['r.id', 'r.uid', 'r.name', 'r.type', 'r.settings', 'r.source_secrets', 'r.transformation'])
+      .select(['s.provider_schema as provider', shownTo(caller, 'ROLE_SEE_DATA_PIPELINE')])
       .where('r.client', '=', client)
       .where('r.id', '>', last)
-      .where(sql<boolean>`(strpos(r.settings::text, '\${') > 0 or r.source_secrets is not null)`)
+      .where(
+        sql<boolean>`(strpos(r.settings::text, '\${') > 0 or strpos(r.transformation::text, '\${') > 0 or r.source_secrets is not null)`,
+      )
       .orderBy('r.id')
       .limit(batch)
       .execute()
-    for (const row of rows) {
-      const parts = [row.settings, opened(row, keyRing)]
-      if (namesVariables(...parts) && variablesInSettings(...parts).has(name)) found.push(row)
-    }
+    for (const row of rows) if (isUsed(row, name, keyRing)) found.push(row)
     if (rows.length < batch) break
     last = rows.at(-1)!.id
   }
   return found.slice(0, most)
 }
 
+interface PipelineRow {
+  uid: string
+  type: string
+  settings: unknown
+  source_secrets: string | null
+  transformation: unknown
+  provider: string
+}
+
+function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
+  const { sqlQuery, ...settings } = row.settings as { sqlQuery?: unknown }
+  const language = languageOf(row.type)
+  const query =
+    typeof sqlQuery === 'string' && language ? variablesIn(sqlQuery, language) : variablesInSettings(sqlQuery)
+  if (query.has(name)) return true
+  const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
+  if (statements.some(({ statement }) => variablesIn(statement, warehouseLanguage(row.provider)).has(name))) return true
+  const parts = [settings, opened(() => openSourceSecrets(row, keyRing))]
+  return namesVariables(...parts) && variablesInSettings(...parts).has(name)
+}
+
+/** `most` of them at the most, in the order in which they were made. */
+async function destinationsUsing(
+  trx: Transaction<DB>,
+  { client, name }: Meant,
+  keyRing: KeyRing,
+  caller: Caller,
+  most: number,
+): Promise<User[]> {
+  const rows = await trx
+    .selectFrom('destinations as r')
+    .select(['r.uid', 'r.name', 'r.target_secrets', shownTo(caller, 'ROLE_SEE_DESTINATION')])
+    .where('r.client', '=', client)
+    .where('r.target_secrets', 'is not', null)
+    .orderBy('r.id')
+    .execute()
+  const found = rows.filter((row) => variablesInSettings(opened(() => openTargetSecrets(row, keyRing))).has(name))
+  return found.slice(0, Math.max(0, most))
+}
+
 /** What no key opens, no run can read either. */
-function opened(row: { uid: string; source_secrets: string | null }, keyRing: KeyRing): object {
+function opened(open: () => object): object {
   try {
-    return openSourceSecrets(row, keyRing)
+    return open()
   } catch (error) {
     if (error instanceof SealProblem) return {}
     throw error

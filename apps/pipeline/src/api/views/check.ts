@@ -15,10 +15,12 @@ export async function checkView(body: ViewBody, input: Asked): Promise<void> {
 /** A view stays in the warehouse, which knows no variables and would keep their values for all to read. */
 export function checkQuery(query: string): void {
   if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')
-  for (const { kind, text } of sqlPieces(query))
-    if (kind === 'variable')
+  for (const { kind, text: piece } of sqlPieces(query)) {
+    const text = kind === 'comment' ? undefined : /\$\{[^{}\n]*\}/.exec(piece)?.[0]
+    if (text !== undefined)
       throw problems.refused(
         '/query',
         `A view cannot use variables, and here is ${text.slice(0, 100)}: its query is kept in the warehouse. Write the value, or leave it to whoever reads the view.`,
       )
+  }
 }

@@ -2,6 +2,7 @@ import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { LostRun } from '../lost-run.ts'
+import { withTargetValues } from './target-values.ts'
 import { type ImportOptions, openTargetSecrets, type Target, targetOf, type TargetSettings } from './target.ts'
 
 /** A destination as its attempt found it. */
@@ -19,12 +20,12 @@ export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number)
     .selectFrom('destinations as d')
     .innerJoin('views as v', 'v.id', 'd.view_id')
     .innerJoin('schemas as s', 's.id', 'v.schema_id')
-    .select(['d.uid', 'd.settings', 'd.target_secrets', 'd.import_options', 'v.view_name as view'])
+    .select(['d.client', 'd.uid', 'd.settings', 'd.target_secrets', 'd.import_options', 'v.view_name as view'])
     .select('s.schema_name as schema')
     .where('d.id', '=', id)
     .executeTakeFirst()
   if (!row) throw new LostRun('The destination was deleted.')
-  const secrets = openTargetSecrets(row, ring)
+  const secrets = await withTargetValues(db, row.client, ring, openTargetSecrets(row, ring))
   const { schema, view } = row
   return {
     target: targetOf(row.settings as unknown as TargetSettings, secrets),

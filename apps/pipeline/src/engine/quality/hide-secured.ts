@@ -1,3 +1,4 @@
+import { wholeWords } from '../words-without.ts'
 import type { Cell } from '../warehouses/warehouse.ts'
 
 const hidden = '[redacted]'
@@ -14,7 +15,7 @@ export function hider(secured: readonly string[]) {
   const exact = new Set(secured)
   const longestFirst = secured.filter(({ length }) => length >= shortest).toSorted((a, b) => b.length - a.length)
   const pattern =
-    longestFirst.length > 0 ? new RegExp(longestFirst.map((value) => RegExp.escape(value)).join('|'), 'giu') : undefined
+    longestFirst.length > 0 ? new RegExp(longestFirst.map((value) => wholeWords(value)).join('|'), 'giu') : undefined
 
   const text = (words: string): string => {
     if (exact.has(words)) return hidden

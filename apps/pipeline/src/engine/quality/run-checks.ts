@@ -84,8 +84,9 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
   let hide = hider([])
   try {
     const bound = bindVariables(check.query, variables)
-    hide = hider(bound.values.filter((value) => variables.secured.includes(value)))
-    const query: UserQuery = { ...bound, schemas, limits }
+    hide = hider([...bound.names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!))
+    const { text, values, texts } = bound
+    const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
     if (refused) return unfit(check, hide.text(refused))
     const { columns, rows, whole, none } = await firstRows(warehouse, query, patience, signal)

@@ -34,6 +34,9 @@ describe('variables in SQL', () => {
     ['select "a""b" = ${x}', ['select "a""b" = $1  ', 'value of x']],
     ['select $q$ $1 $q$, a$b, $$$$', ['select $q$ $1 $q$, a$b, $$$$']],
     ['select ${x', ['select ${x']],
+    ["select '${x}'", ['select $1    ', 'value of x']],
+    ['select ${x:list}', ['select $1       ', 'value of x']],
+    ['select * from ${x:identifier}', ['select * from "value of x"   ']],
   ])('binds %j', (sql, expected) => {
     expect(bound(sql)).toEqual(expected)
   })
@@ -41,9 +44,10 @@ describe('variables in SQL', () => {
   it.each([
     ['select ${y}', 'There is no variable ${y}. Create it, or mend its name.'],
     [
-      "select '${x}'",
-      'The variable ${x} stands inside of quotes. Leave them out: the variable is a value by itself; || joins it with other text.',
+      "select '%${x}'",
+      "The variable ${x} stands inside of quotes beside other text. Write '${x}' for the value alone, and join it with other text by || or concat().",
     ],
+    ['select * from ${x}', /where a table is named/],
     ['select $q$ ${x} $q$', /stands inside of quotes/],
     [String.raw`select E'a\''` + "\n -- and\n '\\' ${x}'", /stands inside of quotes/],
     ['select * from "${x}"', /stands inside of a quoted name/],

@@ -201,6 +201,8 @@ export interface UserQuery {
   /** `$1`, `$2` … where `values` go. */
   text: string
   values?: readonly (string | null)[]
+  /** Places of values, from 0, that are texts even where they look like numbers. */
+  texts?: ReadonlySet<number>
   /** Where unqualified names are looked for, in this order; in PostgreSQL's own schema alone when there are none. */
   schemas?: readonly string[]
   /**

@@ -14,6 +14,8 @@ export interface PipelineToLoad {
   /** What runs on the staging table before it is published, in this order. */
   sqlStatements: SqlStatement[]
   schema: string
+  /** Which kind of warehouse the schema is in. */
+  provider: string
   table: string
   /** Set where somebody reset the cursor since the last load. */
   reset: { from?: string } | null
@@ -36,6 +38,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
       'p.table_name as table',
       'p.cursor_reset as reset',
       's.schema_name as schema',
+      's.provider_schema as provider',
       'p.quality_group_id as qualityGroupId',
     ])
     .where('p.id', '=', id)

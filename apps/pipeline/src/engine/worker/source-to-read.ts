@@ -1,6 +1,6 @@
 import { openSource, type SourceSecrets } from '../../source-secrets.ts'
-import { demandSameAddress } from '../variables/given-for.ts'
-import { namesVariables, replaceVariables } from '../variables/replace.ts'
+import { namesVariables } from '../variables/replace.ts'
+import { withValuesOf } from '../variables/source-values.ts'
 import { variablesOf } from '../variables/stored.ts'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
 import type { WorkParts } from './work.ts'
@@ -22,8 +22,7 @@ export async function sourceToRead(
     return { type, settings, secrets }
   }
   const variables = await variablesOf(db, client, keyRing)
-  if (givenFor) demandSameAddress(givenFor, variables)
-  const ready = replaceVariables(secrets, variables)
-  redaction.add(...variables.secured, ...Object.values(ready))
-  return { type, settings: replaceVariables(settings, variables), secrets: ready }
+  const ready = withValuesOf({ type, settings, secrets, givenFor }, variables)
+  redaction.add(...variables.secured, ...Object.values(ready.secrets))
+  return { type, ...ready }
 }

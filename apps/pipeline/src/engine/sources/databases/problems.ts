@@ -1,3 +1,4 @@
+import { wholeWords } from '../../words-without.ts'
 import { SourceProblem } from '../source.ts'
 import type { DatabaseConfig } from './database-config.ts'
 import type { Engine, Explained, ProblemCode } from './session.ts'
@@ -147,6 +148,9 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function withoutPassword(message: string, { password }: DatabaseConfig): string {
-  return password.length < 3 ? message : message.replaceAll(password, '***')
+/** Whole words alone: `src` inside of `srcdb` would tell the password. What the pipeline itself shows is no secret. */
+function withoutPassword(message: string, { password, host, database, username }: DatabaseConfig): string {
+  const shown = [host, database, username].some((one) => one.toLowerCase() === password.toLowerCase())
+  if (password.length < 3 || shown) return message
+  return message.replaceAll(new RegExp(wholeWords(password), 'gu'), '[redacted]')
 }

@@ -27,7 +27,7 @@ export const opening = 'select * from (\n'
 /** A user's text as the server takes it, and the database in which it is to run. */
 export async function prepared(
   access: ClientAccess,
-  { text, values = [], schemas = [] }: UserQuery,
+  { text, values = [], texts, schemas = [] }: UserQuery,
   { whole = false } = {},
 ): Promise<Readdressed & { database: string; parameters: Record<string, string | null> }> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
@@ -42,7 +42,7 @@ export async function prepared(
       const value = values[number - 1]
       if (value === undefined) return undefined
       parameters[`v${number}`] = value
-      return `{v${number}:${typeOf(value)}}`
+      return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : typeOf(value)}}`
     },
   }
   const [first] = schemas

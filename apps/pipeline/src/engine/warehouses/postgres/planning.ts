@@ -26,7 +26,7 @@ export async function planning<T>(
   signal.addEventListener('abort', abort, { once: true })
   const plan: Plan = async (schemas) => {
     await client.query(`rollback to savepoint planned; set local search_path = ${pathOf(schemas)}`)
-    await executeOne(client, explain + query.text, query.values)
+    await executeOne(client, explain + query.text, query.values, query.texts)
   }
   try {
     await client.connect()

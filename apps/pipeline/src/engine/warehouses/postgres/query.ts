@@ -31,7 +31,7 @@ export async function query(access: WarehouseAccess, asked: UserQuery, signal?: 
   await using session = openSession(access, asked, { seconds: usualSeconds.page, prefix: moment, signal })
   return await session.run(async (client, allowed) => {
     await client.query('select')
-    await executeOne(client, moment + asked.text, asked.values)
+    await executeOne(client, moment + asked.text, asked.values, asked.texts)
     // Once more before each of them: rows that were read may have called set_config.
     if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
     const fetched = await fetchRows(client, rows + 1, bytes, allowed)
@@ -60,7 +60,7 @@ export async function* queryPages(
   await using session = openSession(access, asked, { seconds: usualSeconds.all, prefix: kept, signal })
   await session.run(async (client, allowed) => {
     await client.query('select')
-    await executeOne(client, kept + asked.text, asked.values)
+    await executeOne(client, kept + asked.text, asked.values, asked.texts)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
     // How values are written was set for the transaction, which is over.

@@ -26,9 +26,17 @@ export async function leave(client: Client): Promise<void> {
 }
 
 /** By the extended protocol, which takes one statement and no more. */
-export async function executeOne(client: Client, text: string, values: readonly (string | null)[] = []): Promise<void> {
+export async function executeOne(
+  client: Client,
+  text: string,
+  values: readonly (string | null)[] = [],
+  texts: ReadonlySet<number> = new Set(),
+): Promise<void> {
   // The library hands an array of type ids to the server, and asks the same object how what comes back is read.
-  const wanted = Object.assign(values.map(typeOf), { getTypeParser: types.getTypeParser.bind(types) })
+  const wanted = Object.assign(
+    values.map((value, index) => (texts.has(index) ? unsaid : typeOf(value))),
+    { getTypeParser: types.getTypeParser.bind(types) },
+  )
   const query = { text, values: [...values], types: wanted, queryMode: 'extended' }
   await client.query(query as unknown as QueryConfig)
 }

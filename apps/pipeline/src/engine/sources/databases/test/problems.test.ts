@@ -48,8 +48,16 @@ describe('an error while a database is read', () => {
     const password = 'two  spaces\tand a tab'
     const told = (detail: string) =>
       databaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, password }, 'PostgreSQL').message
-    expect(told(`no ${password}\n here`)).toMatch(/no \*\*\* here$/)
+    expect(told(`no ${password}\n here`)).toMatch(/no \[redacted\] here$/)
     expect(told('x'.repeat(490) + password)).not.toContain('two')
+  })
+
+  it('is told without the password where that is a word, and not where it is a part of one or is shown anyway', () => {
+    const told = (detail: string, changes: object) =>
+      databaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, ...changes }, 'PostgreSQL').message
+    const sentence = 'database "srcdb" does not know src'
+    expect(told(sentence, { password: 'src' })).toContain('database "srcdb" does not know [redacted]')
+    expect(told(sentence, { password: 'srcdb', database: 'srcdb' })).toContain(sentence)
   })
 
   it('says of a refused sign-in that no password was given, when none was', () => {

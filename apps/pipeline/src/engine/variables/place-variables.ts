@@ -1,0 +1,155 @@
+import { type Piece } from './sql-pieces.ts'
+import { rulesOf, type SqlLanguage } from './sql-language.ts'
+import { misplacedVariable, unknownVariable } from './variable-problem.ts'
+
+/** How a variable is used: as one value, as a quoted identifier, or as a list of values. */
+export type VariableUse = 'VALUE' | 'TEXT' | 'IDENTIFIER' | 'LIST'
+
+/** A stretch of SQL: text as it stands, or a variable in its place. */
+export type Part = { text: string } | { text: string; name: string; use: VariableUse }
+
+/** Behind these words a table is named, unless FROM is a part of a comparison or of a function. */
+const namesTable = /^(from|join|into|update|table)$/i
+const hasOwnFrom = /^(extract|substring|trim|overlay)$/i
+
+/**
+ * Splits SQL at its variables. `${name}` is a value, `'${name}'` as a whole literal is the value as a text, `${name:identifier}` a quoted identifier
+ * and `${name:list}` a list. In comments there are none. Throws `VariableProblem` for any other use inside quotes, for one behind a word without a
+ * space, and for a value where a table has to be named.
+ */
+export function* partsOf(pieces: Iterable<Piece>): Generator<Part> {
+  let last: Piece | undefined
+  const words: string[] = []
+  const brackets: (string | undefined)[] = []
+  for (const piece of pieces) {
+    if (piece.kind === 'variable') {
+      const { name, use } = written(piece.text)
+      if (last?.kind === 'word')
+        throw misplacedVariable(
+          name,
+          'stands right behind a word. Put a space between them; a variable is a value, not a part of a name.',
+        )
+      if (use === 'VALUE' && isTablePlace(words, brackets.at(-1)))
+        throw misplacedVariable(
+          name,
+          `stands where a table is named, and is a value. Write \${${name}:identifier} for a name.`,
+        )
+      yield { text: piece.text, name, use }
+    } else if (piece.kind === 'literal' && wholeLiteral.test(piece.text)) {
+      yield { text: piece.text, name: wholeLiteral.exec(piece.text)![1]!.trim(), use: 'TEXT' }
+    } else {
+      refuse(piece)
+      yield { text: piece.text }
+    }
+    if (piece.text === '(') brackets.push(words.at(-1))
+    if (piece.text === ')') brackets.pop()
+    if (piece.kind === 'word') words.push(piece.text)
+    else if (piece.kind !== 'comment' && piece.text.trim() !== '') words.length = 0
+    last = piece
+  }
+}
+
+function isTablePlace(words: readonly string[], func: string | undefined): boolean {
+  const [before = '', last = ''] = words.slice(-2)
+  const word = words.length > 1 ? last : before
+  if (!namesTable.test(word)) return false
+  if (!/^from$/i.test(word)) return true
+  return !(words.length > 1 && /^distinct$/i.test(before)) && !(func !== undefined && hasOwnFrom.test(func))
+}
+
+const wholeLiteral = /^'\$\{([^{}\n:]*)\}'$/
+
+function written(text: string): { name: string; use: VariableUse } {
+  const inside = text.slice(2, -1).trim()
+  const [, name = inside, how] = /^([^:]*):\s*(\w+)$/.exec(inside) ?? []
+  if (how === undefined) return { name, use: 'VALUE' }
+  if (/^identifier$/i.test(how)) return { name: name.trim(), use: 'IDENTIFIER' }
+  if (/^list$/i.test(how)) return { name: name.trim(), use: 'LIST' }
+  throw misplacedVariable(inside, 'says something unknown behind the colon. Write :identifier, :list, or nothing.')
+}
+
+function refuse({ kind, text }: Piece): void {
+  const inside = kind === 'literal' || kind === 'quoted name' ? /\$\{([^{}\n]*)\}/.exec(text)?.[1] : undefined
+  if (inside === undefined) return
+  throw kind === 'literal'
+    ? misplacedVariable(
+        inside,
+        `stands inside of quotes beside other text. Write '\${${inside}}' for the value alone, and join it with other text by || or concat().`,
+      )
+    : misplacedVariable(inside, `stands inside of a quoted name. Write \${${inside}:identifier} for a name.`)
+}
+
+/** A number that a server reads as such, whatever it is compared with. */
+const number = /^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
+
+/**
+ * SQL with the values of its variables in it, as literals that the server's own rules quote: no value becomes SQL. A value that is a number is a
+ * number. Throws `VariableProblem`.
+ */
+export function placeVariables(sql: string, variables: ReadonlyMap<string, string>, language: SqlLanguage): string {
+  const { pieces, text, identifier } = rulesOf(language)
+  // Negative numbers in brackets, since two dashes begin a comment.
+  const value = (one: string) => (number.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one))
+  let placed = ''
+  for (const part of partsOf(pieces(sql))) {
+    if (!('name' in part)) {
+      placed += part.text
+      continue
+    }
+    const given = valueOf(part.name, variables)
+    const written =
+      part.use === 'IDENTIFIER'
+        ? identifier(identifierOf(part.name, given))
+        : part.use === 'LIST'
+          ? listOf(given).map(value).join(', ') || 'null'
+          : part.use === 'TEXT'
+            ? text(given)
+            : value(given)
+    // Apart from what is beside it: two literals in a row may be one.
+    placed += ` ${written} `
+  }
+  return placed
+}
+
+/** The names of the variables in SQL. Those in comments are none. */
+export function variablesIn(sql: string, language: SqlLanguage): Set<string> {
+  const names = new Set<string>()
+  for (const { kind, text } of rulesOf(language).pieces(sql))
+    if (kind === 'variable' || kind === 'literal' || kind === 'quoted name')
+      for (const [, inside] of text.matchAll(/\$\{([^{}\n]*)\}/g)) names.add(inside!.split(':')[0]!.trim())
+  return names
+}
+
+/** Throws `VariableProblem` where a variable stands where it may not. */
+export function demandPlaced(sql: string, language: SqlLanguage): void {
+  for (const _ of partsOf(rulesOf(language).pieces(sql)));
+}
+
+export function valueOf(name: string, variables: ReadonlyMap<string, string>): string {
+  const value = variables.get(name)
+  if (value === undefined) throw unknownVariable(name)
+  if (value.includes('\0')) throw misplacedVariable(name, 'has a NUL character in its value, which SQL cannot hold.')
+  return value
+}
+
+/** Throws `VariableProblem` for a value that no server takes for one name. */
+export function identifierOf(name: string, value: string): string {
+  if (/^[^'"`\\[\]\p{Cc}]{1,128}$/u.test(value)) return value
+  throw misplacedVariable(
+    name,
+    'is used as an identifier, and its value is none: 1 to 128 characters without quotes, brackets, backslashes and control characters.',
+  )
+}
+
+/** Values between commas, or a list of JSON where values have commas in them. */
+export function listOf(value: string): string[] {
+  const trimmed = value.trim()
+  if (trimmed.startsWith('[')) {
+    try {
+      const list: unknown = JSON.parse(trimmed)
+      if (Array.isArray(list) && list.every((one) => typeof one === 'string' || typeof one === 'number'))
+        return list.map(String)
+    } catch {}
+  }
+  return trimmed === '' ? [] : trimmed.split(',').map((one) => one.trim())
+}

@@ -1,0 +1,58 @@
+import { demandSameAddress, type GivenFor } from './given-for.ts'
+import { demandPlaced, placeVariables } from './place-variables.ts'
+import { namesVariables, replaceVariables } from './replace.ts'
+import type { SqlLanguage } from './sql-language.ts'
+import type { Variables } from './variables.ts'
+
+/** How the databases of pipelines read SQL, by the type of the pipeline. */
+const languages: Readonly<Record<string, SqlLanguage>> = {
+  SQL_DATABASE_A: 'sql-server',
+  SQL_DATABASE_B: 'mysql',
+  SQL_DATABASE_C: 'oracle',
+  SQL_DATABASE_D: 'postgres',
+  WAREHOUSE_A: 'redshift',
+}
+
+/** Undefined for a type that is asked no SQL. */
+export const languageOf = (type: string): SqlLanguage | undefined =>
+  Object.hasOwn(languages, type) ? languages[type] : undefined
+
+interface SourceValues {
+  type: string
+  settings: unknown
+  secrets: Readonly<Record<string, string>>
+  givenFor?: GivenFor | undefined
+}
+
+/** Whether a source has to be given the values of variables. */
+export const usesVariables = ({ settings, secrets }: SourceValues): boolean => namesVariables(settings, secrets)
+
+/**
+ * The settings and secrets of a source with the values of variables in them. In the query of a database each value is a literal, by the rules of that
+ * database; everywhere else it is text. Throws `VariableProblem`, also where a variable leads to another address than the secrets were given for.
+ */
+export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
+  { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
+  variables: Variables,
+): { settings: unknown; secrets: Secrets } {
+  if (givenFor) demandSameAddress(givenFor, variables)
+  const language = languageOf(type)
+  const { sqlQuery, ...others } = settings as { sqlQuery?: unknown }
+  const ready = {
+    ...(replaceVariables(others, variables) as object),
+    ...(sqlQuery !== undefined && {
+      sqlQuery:
+        language && typeof sqlQuery === 'string'
+          ? placeVariables(sqlQuery, variables, language)
+          : replaceVariables(sqlQuery, variables),
+    }),
+  }
+  return { settings: ready, secrets: replaceVariables(secrets, variables) }
+}
+
+/** Throws `VariableProblem` where the query of a source uses a variable in a place where none can be. */
+export function demandPlacedInSource(type: string, settings: unknown): void {
+  const language = languageOf(type)
+  const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
+  if (language && typeof sqlQuery === 'string') demandPlaced(sqlQuery, language)
+}

@@ -1,0 +1,166 @@
+import { type Piece, sqlPieces } from './sql-pieces.ts'
+
+/** How a server reads SQL text: the sources that are asked queries, and the warehouses that run transformations. */
+export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'
+
+interface Rules {
+  /** Splits SQL into pieces, which joined are the text again. */
+  pieces(sql: string): Iterable<Piece>
+  /** A text as a literal, which the server takes for this text and nothing else, whatever its settings are. */
+  text(value: string): string
+  identifier(name: string): string
+}
+
+const doubled = (text: string): string => text.replaceAll("'", "''")
+
+/** With `E`, backslashes mean the same whatever `standard_conforming_strings` is. */
+const postgresText = (value: string): string =>
+  value.includes('\\') ? `E'${doubled(value).replaceAll('\\', '\\\\')}'` : `'${doubled(value)}'`
+
+/** Redshift reads backslashes as escapes, PostgreSQL does not: a character by its code is the same for both. */
+function redshiftText(value: string): string {
+  if (!value.includes('\\')) return `'${doubled(value)}'`
+  return `(${value
+    .split('\\')
+    .map((part) => `'${doubled(part)}'`)
+    .join(' || chr(92) || ')})`
+}
+
+/** Digits say the same whether or not backslashes escape. A day or a time is plain, for `date '2026-01-01'` takes no other literal. */
+const mysqlText = (value: string): string =>
+  /^\d+([-:. T]\d+)*Z?$/.test(value) ? `'${value}'` : `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
+
+const clickhouseText = (value: string): string => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+
+const inDoubleQuotes = (name: string): string => `"${name}"`
+
+const rules: Readonly<Record<SqlLanguage, Rules>> = {
+  postgres: { pieces: sqlPieces, text: postgresText, identifier: inDoubleQuotes },
+  redshift: {
+    pieces: splitter({ backslashes: true, dollarQuotes: true, nested: true }),
+    text: redshiftText,
+    identifier: inDoubleQuotes,
+  },
+  mysql: {
+    pieces: splitter({
+      backslashes: true,
+      backticks: true,
+      doubleQuotedTexts: true,
+      hashComments: true,
+      dashesNeedSpace: true,
+    }),
+    text: mysqlText,
+    identifier: (name) => `\`${name}\``,
+  },
+  'sql-server': {
+    pieces: splitter({ brackets: true, nested: true }),
+    text: (value) => `N'${doubled(value)}'`,
+    identifier: (name) => `[${name}]`,
+  },
+  oracle: {
+    pieces: splitter({ otherQuotes: true }),
+    text: (value) => `'${doubled(value)}'`,
+    identifier: inDoubleQuotes,
+  },
+  clickhouse: {
+    pieces: splitter({ backslashes: true, backticks: true, hashComments: true, nested: true }),
+    text: clickhouseText,
+    identifier: inDoubleQuotes,
+  },
+}
+
+export const rulesOf = (language: SqlLanguage): Rules => rules[language]
+
+interface Manner {
+  /** Whether a backslash escapes what follows it in a literal. */
+  backslashes?: boolean
+  /** Names in backticks, and in brackets. */
+  backticks?: boolean
+  brackets?: boolean
+  /** Whether double quotes hold texts rather than names. */
+  doubleQuotedTexts?: boolean
+  hashComments?: boolean
+  /** `--` begins a comment only before a space. */
+  dashesNeedSpace?: boolean
+  /** Comments in comments. */
+  nested?: boolean
+  /** `$tag$ … $tag$`. */
+  dollarQuotes?: boolean
+  /** `q'[ … ]'`. */
+  otherQuotes?: boolean
+}
+
+const word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_#@\u0080-\uffff]*/y
+const variable = /\$\{[^{}\n]*\}/y
+const space = /\s+/y
+
+/** Splits SQL of one kind. It never fails: what is not closed reaches to the end, and the server says so. */
+function splitter(manner: Manner): (sql: string) => Generator<Piece> {
+  const taken = (pattern: RegExp, sql: string, at: number): string | undefined => {
+    pattern.lastIndex = at
+    return pattern.exec(sql)?.[0]
+  }
+  const plain = manner.backslashes
+    ? /(['"`])(?:(?!\1)[^\\]|\1\1|\\[^])*(?:\1|\\?$)/y
+    : /(['"`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
+  const name = /(["`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
+  const line = manner.dashesNeedSpace ? /--(?=\s|$)[^\n\r]*/y : /--[^\n\r]*/y
+
+  function pieceAt(sql: string, at: number): Piece {
+    const one = sql[at]!
+    if (one === "'" || (one === '"' && manner.doubleQuotedTexts))
+      return { kind: 'literal', text: taken(plain, sql, at)! }
+    if (one === '"' || (one === '`' && manner.backticks)) return { kind: 'quoted name', text: taken(name, sql, at)! }
+    if (one === '[' && manner.brackets)
+      return { kind: 'quoted name', text: taken(/\[(?:[^\]]|\]\])*(?:\]|$)/y, sql, at)! }
+    const comment =
+      taken(line, sql, at) ??
+      (manner.hashComments ? taken(/#[^\n\r]*/y, sql, at) : undefined) ??
+      (sql.startsWith('/*', at) ? sql.slice(at, commentEnd(sql, at, manner.nested ?? false)) : undefined)
+    if (comment !== undefined) return { kind: 'comment', text: comment }
+    const found = taken(variable, sql, at)
+    if (found) return { kind: 'variable', text: found }
+    if (manner.dollarQuotes && one === '$') {
+      const tag = taken(/\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$/y, sql, at)
+      const end = tag === undefined ? -1 : sql.indexOf(tag, at + tag.length)
+      if (tag !== undefined) return { kind: 'literal', text: sql.slice(at, end < 0 ? sql.length : end + tag.length) }
+    }
+    const other = manner.otherQuotes ? otherQuote(sql, at) : undefined
+    if (other !== undefined) return { kind: 'literal', text: other }
+    const text = taken(word, sql, at)
+    if (text !== undefined) return { kind: 'word', text }
+    return { kind: 'code', text: taken(space, sql, at) ?? one }
+  }
+
+  return function* (sql) {
+    for (let at = 0; at < sql.length; ) {
+      const piece = pieceAt(sql, at)
+      yield piece
+      at += piece.text.length
+    }
+  }
+}
+
+function commentEnd(sql: string, at: number, nested: boolean): number {
+  const marks = /\/\*|\*\//g
+  marks.lastIndex = at + 2
+  for (let depth = 1; ; ) {
+    const mark = marks.exec(sql)
+    if (!mark) return sql.length
+    if (mark[0] === '*/') depth -= 1
+    else if (nested) depth += 1
+    if (depth === 0) return marks.lastIndex
+  }
+}
+
+const closing: Readonly<Record<string, string>> = { '[': ']', '{': '}', '(': ')', '<': '>' }
+
+/** Oracle's `q'[it's]'`, with any sign in the place of the brackets. */
+function otherQuote(sql: string, at: number): string | undefined {
+  const begin = /n?q'([^\s])/iy
+  begin.lastIndex = at
+  const found = begin.exec(sql)
+  if (!found) return undefined
+  const end = sql.indexOf(`${closing[found[1]!] ?? found[1]!}'`, at + found[0].length)
+  return sql.slice(at, end < 0 ? sql.length : end + 2)
+}
