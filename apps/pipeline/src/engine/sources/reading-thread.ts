@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { SourceProblem } from './source.ts'
 
@@ -25,6 +26,11 @@ export interface Reader {
   keep?: (worker: Worker) => void
   /** What the thread sees of the environment; all of it where this is absent. */
   env?: Record<string, string>
+  /**
+   * What a thread that is ended in the middle of its job is told first, and the milliseconds that it has for it: to cancel what it asked for. Its last
+   * message, after which it has nothing to cancel, is of this kind.
+   */
+  farewell?: { command: unknown; milliseconds: number; unlessAfter: string }
   /** What is wrong with a source that its reader needs more memory for than it may have. */
   tooDense?: SourceProblem
   /** What is wrong with a source whose reader says nothing for so many milliseconds. */
@@ -41,6 +47,8 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   readonly #messages: (Message | ProblemMessage)[] = []
   readonly #over = Promise.withResolvers<void>()
   #letGo = false
+  #leaving: Promise<void> | undefined
+  #through = false
   #failure: unknown
   #wake: (() => void) | undefined
 
@@ -53,12 +61,14 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     if (ready) this.#worker.postMessage(job, [])
     this.ended = this.#over.promise
     this.#worker.on('message', (message: Message | ProblemMessage) => {
+      if (message.kind === reader.farewell?.unlessAfter || message.kind === 'problem') this.#through = true
       this.#messages.push(message)
       this.#wake?.()
     })
     this.#worker.on('error', (cause) => this.#fail(this.#explained(cause)))
     this.#worker.on('messageerror', (cause) => this.#fail(this.#explained(cause)))
     this.#worker.on('exit', () => {
+      this.#through = true
       this.#over.resolve()
       this.#fail(new Error(`The thread that reads ${reading} has ended`))
     })
@@ -95,7 +105,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     if (this.#letGo) return
     this.#signal.removeEventListener('abort', this.#abort)
     this.#messages.length = 0
-    await this.#worker.terminate()
+    await this.#leave()
   }
 
   /** Waits for anything to happen: a message, a failure, the abort, or too long a silence. */
@@ -114,8 +124,25 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   }
 
   readonly #abort = () => {
-    void this.#worker.terminate()
+    void this.#leave()
     this.#wake?.()
+  }
+
+  /** Ends the thread, once it had time to cancel what it asked for. */
+  #leave(): Promise<void> {
+    const { farewell } = this.#reader
+    return (this.#leaving ??= (async () => {
+      if (farewell && !this.#through) {
+        this.#worker.postMessage(farewell.command, [])
+        const late = new AbortController()
+        await Promise.race([
+          this.#over.promise,
+          sleep(farewell.milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => {}),
+        ])
+        late.abort()
+      }
+      await this.#worker.terminate()
+    })())
   }
 
   /** The first failure is the cause; that the thread then ends is not. */

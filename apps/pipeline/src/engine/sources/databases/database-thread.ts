@@ -18,13 +18,21 @@ const commands: Command[] = []
 let sink: TupleSink | undefined
 let wake: (() => void) | undefined
 let signedIn = false
+let opened: Session | undefined
 
 port.on('message', (command: Command) => {
   if (command.kind === 'more') return sink?.more()
   if (command.kind === 'reuse') return sink?.reuse(command.memory)
+  if (command.kind === 'cancel') return void leave()
   commands.push(command)
   wake?.()
 })
+
+/** Whoever wanted the rows has gone. What the database does for them ends there, or it would go on behind a connection that is no more. */
+async function leave(): Promise<void> {
+  await opened?.cancel().catch(() => {})
+  process.exit()
+}
 
 async function nextCommand(): Promise<Command> {
   for (;;) {
@@ -88,12 +96,14 @@ async function watched<T>(
 function end(problem: SourceProblem): void {
   post({ kind: 'problem', code: problem.code, message: problem.message })
   port.close()
+  void opened?.cancel().catch(() => {})
   // The driver may be waiting for an answer that does not come; nothing in here is worth waiting for any more.
   setTimeout(() => process.exit(), 1_000).unref()
 }
 
 try {
   await using session = await open()
+  opened = session
   signedIn = true
   await readAll(session)
   port.close()

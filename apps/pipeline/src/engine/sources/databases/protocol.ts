@@ -13,10 +13,11 @@ export interface Job {
   limits: DatabaseLimits
 }
 
-/** What the thread is told: read the rows of the last statement, go to the next one, or that a chunk was used up. */
+/** What the thread is told: read the rows of the last statement, go to the next one, cancel it at the database and end, or that a chunk was used up. */
 export type Command =
   | { kind: 'rows'; types: readonly StoredType[] }
   | { kind: 'next' }
+  | { kind: 'cancel' }
   | { kind: 'more' }
   | { kind: 'reuse'; memory: ArrayBuffer }
 

@@ -32,6 +32,8 @@ export interface Session extends AsyncDisposable {
   received(): number
   /** The columns of a statement by the database's own account; no row is read yet. */
   describe(statement: Statement): Promise<Described>
+  /** Asks the database to stop what it does for this session, whose connection ends then. May be called at any time. */
+  cancel(): Promise<void>
   /** Reads the statement that was described last, and answers what is to be known about it. */
   read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]>
 }

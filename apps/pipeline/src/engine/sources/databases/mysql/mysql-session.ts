@@ -19,9 +19,22 @@ export const mysql: Engine = { name: 'MySQL', open, explain: explainMysql }
 const patience = 86_400
 
 async function open(access: Access): Promise<Session> {
-  const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const socket = await openSocket(access)
-  const connection = createConnection({
+  const connection = connectionOver(socket, access)
+  const session = new MysqlSession(connection, socket, watched(connection, access), access)
+  using _greeting = greetingOf(socket, access)
+  try {
+    await session.begin()
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+  return session
+}
+
+function connectionOver(socket: Socket, { config, limits }: Access): Connection {
+  const { host, port, database, username, password, ssl, trustServerCertificate } = config
+  return createConnection({
     stream: socket,
     host,
     port,
@@ -33,17 +46,8 @@ async function open(access: Access): Promise<Session> {
     multipleStatements: false,
     // A server may ask any client for any file.
     flags: ['-LOCAL_FILES'],
-    connectTimeout: access.limits.signIn,
+    connectTimeout: limits.signIn,
   })
-  const session = new MysqlSession(connection, socket, watched(connection, access))
-  using _greeting = greetingOf(socket, access)
-  try {
-    await session.begin()
-  } catch (error) {
-    socket.destroy()
-    throw error
-  }
-  return session
 }
 
 /** MySQL speaks first, and others that listen at a port do not: where nothing comes, both would wait for each other. */
@@ -98,12 +102,14 @@ class MysqlSession implements Session {
   readonly #connection: Connection
   readonly #socket: Socket
   readonly #arrivals: MysqlArrivals
+  readonly #access: Access
   #prepared: Prepared | undefined
   #labels: string[] = []
   /** Ends what is being waited for when the connection breaks. */
   #broken: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket, arrivals: MysqlArrivals) {
+  constructor(connection: Connection, socket: Socket, arrivals: MysqlArrivals, access: Access) {
+    this.#access = access
     this.#arrivals = arrivals
     this.#connection = connection
     this.#socket = socket
@@ -196,6 +202,21 @@ class MysqlSession implements Session {
     }
     await reading.promise
     return zeroDates()
+  }
+
+  /** By another connection of the same login, which may end its own queries. */
+  async cancel(): Promise<void> {
+    const { threadId } = this.#connection
+    const socket = await openSocket(this.#access)
+    const other = connectionOver(socket, this.#access)
+    try {
+      await new Promise<void>((resolve, reject) => {
+        other.on('error', reject)
+        other.query(`kill query ${threadId}`, (error) => (error ? reject(error) : resolve()))
+      })
+    } finally {
+      socket.destroy()
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

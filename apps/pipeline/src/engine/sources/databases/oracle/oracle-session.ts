@@ -88,6 +88,10 @@ class OracleSession implements Session {
     return []
   }
 
+  cancel(): Promise<void> {
+    return this.#connection.break()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#arrivals[Symbol.dispose]()
     await this.#connection.close({ drop: true }).catch(() => {})

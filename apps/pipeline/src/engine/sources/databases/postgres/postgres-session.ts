@@ -9,7 +9,7 @@ import { CopyOut } from './copy-out.ts'
 import { columnOf, type Field, readExpression, type TypeInfo } from './columns.ts'
 import { Describe } from './describe.ts'
 import { NotAllowed, statementText } from '../statements.ts'
-import { signIn } from './sign-in.ts'
+import { cancelSession, signIn } from './sign-in.ts'
 import { embedded } from './statements.ts'
 import { explainPostgres } from './problems.ts'
 
@@ -39,7 +39,7 @@ async function open(access: Access): Promise<Session> {
       [JSON.stringify(settings)],
     )
   })
-  return new PostgresSession(client, socket)
+  return new PostgresSession(client, socket, access)
 }
 
 interface Explained {
@@ -50,10 +50,12 @@ class PostgresSession implements Session {
   readonly notes: Note[] = []
   readonly #client: Client
   readonly #socket: Socket
+  readonly #access: Access
   #text = ''
   #types: TypeInfo[] = []
 
-  constructor(client: Client, socket: Socket) {
+  constructor(client: Client, socket: Socket, access: Access) {
+    this.#access = access
     this.#client = client
     this.#socket = socket
   }
@@ -83,6 +85,10 @@ class PostgresSession implements Session {
     this.#client.query(copy)
     await copy.done
     return []
+  }
+
+  cancel(): Promise<void> {
+    return cancelSession(this.#access, this.#client)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -54,6 +54,27 @@ export async function signIn(
   return { client, socket }
 }
 
+/** `CancelRequest` of the protocol. */
+const cancelCode = 80_877_102
+/** Milliseconds. */
+const longestCancel = 1_500
+
+/** Asks the server to cancel what a session does, over a connection of its own: the session's is busy. The server answers by closing it. */
+export async function cancelSession(access: Access, client: Client): Promise<void> {
+  const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
+  if (processID === null || secretKey === null) return
+  const request = Buffer.alloc(16)
+  for (const [index, value] of [16, cancelCode, processID, secretKey].entries()) request.writeInt32BE(value, index * 4)
+  const socket = await openSocket(access)
+  await new Promise<void>((resolve) => {
+    socket.setTimeout(longestCancel, () => socket.destroy())
+    socket.on('error', () => {})
+    socket.once('close', () => resolve())
+    socket.resume()
+    socket.end(request)
+  })
+}
+
 /** The driver wants to connect by itself, by name: it gets a socket that is open already. */
 function connected(socket: Socket): Socket {
   socket.connect = () => {

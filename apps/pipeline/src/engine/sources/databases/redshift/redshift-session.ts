@@ -4,7 +4,7 @@ import { RowEncoder } from '@sluice/tuples'
 import { SourceProblem, type StoredType } from '../../source.ts'
 import type { DatabaseConfig } from '../database-config.ts'
 import { Describe } from '../postgres/describe.ts'
-import { signIn } from '../postgres/sign-in.ts'
+import { cancelSession, signIn } from '../postgres/sign-in.ts'
 import { embedded } from '../postgres/statements.ts'
 import type { Note, Statement } from '../protocol.ts'
 import type { Access, Described, Engine, Session } from '../session.ts'
@@ -37,7 +37,7 @@ async function open(access: Access): Promise<Session> {
     await demandRedshift(opened, access.config)
     for (const statement of opening) await opened.query(statement)
   })
-  return new RedshiftSession(client, socket, arrivals)
+  return new RedshiftSession(client, socket, arrivals, access)
 }
 
 /** PostgreSQL answers all of this too, and would be read slowly, and as having none of its own types. */
@@ -56,11 +56,13 @@ class RedshiftSession implements Session {
   readonly #client: Client
   readonly #socket: Socket
   readonly #arrivals: RedshiftArrivals
+  readonly #access: Access
   #text = ''
   #types: TypeInfo[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, arrivals: RedshiftArrivals) {
+  constructor(client: Client, socket: Socket, arrivals: RedshiftArrivals, access: Access) {
+    this.#access = access
     this.#client = client
     this.#socket = socket
     this.#arrivals = arrivals
@@ -110,6 +112,10 @@ class RedshiftSession implements Session {
     }
     await this.#client.query('close sluice_rows')
     return []
+  }
+
+  cancel(): Promise<void> {
+    return cancelSession(this.#access, this.#client)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import mssql from 'mssql'
 import { RowEncoder } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
@@ -87,6 +88,7 @@ class SqlServerSession implements Session {
   readonly #close: () => void
   #text = ''
   #fields: ServerField[] = []
+  #request: mssql.Request | undefined
 
   constructor(transaction: mssql.Transaction, arrivals: SqlServerArrivals, received: () => number, close: () => void) {
     this.#transaction = transaction
@@ -116,6 +118,7 @@ class SqlServerSession implements Session {
       sink.buffer,
     )
     const request = new mssql.Request(this.#transaction)
+    this.#request = request
     request.stream = true
     request.arrayRowMode = true
     const reading = Promise.withResolvers<void>()
@@ -137,6 +140,19 @@ class SqlServerSession implements Session {
     await reading.promise
     this.#arrivals.feeding = false
     return []
+  }
+
+  /** By the protocol's own signal, which the server answers by ending the request. */
+  async cancel(): Promise<void> {
+    const request = this.#request
+    if (!request) return
+    const ended = new Promise<void>((resolve) => {
+      request.once('error', () => resolve())
+      request.once('done', () => resolve())
+    })
+    request.resume()
+    request.cancel()
+    await Promise.race([ended, sleep(1_500)])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -208,7 +208,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     await expect(reading()).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
   })
 
-  it('gives up when nothing comes for too long, and at once when it is aborted', async () => {
+  it('gives up when nothing comes for too long, and at once, at the server too, when it is aborted', async () => {
     const query = 'select if(seq = 30000, sleep(60), 0) as s, md5(seq) from seq_1_to_30000'
     const { feeds } = read({ query }, { ...databaseLimits, firstRow: 400, silence: 400 })
     const loading = async (all: typeof feeds) => {
@@ -222,5 +222,9 @@ describeUnless(missing)('MariaDB as a source', () => {
     await expect(loading(aborted)).rejects.toThrow('cancelled')
     // The query takes a minute.
     expect(performance.now() - started).toBeLessThan(30_000)
+    const [left] = await mariadb.admin.query(
+      `select info from information_schema.processlist where info like '%sleep(60)%' and id <> connection_id()`,
+    )
+    expect(left).toEqual([])
   })
 })

@@ -223,7 +223,7 @@ describe('PostgreSQL as a source', () => {
     },
   )
 
-  it('gives up when nothing comes for too long, and at once when it is aborted', async () => {
+  it('gives up when nothing comes for too long, and at once, at the server too, when it is aborted', async () => {
     const query = 'select pg_sleep(case when g = 3000 then 60 else 0 end)::text from generate_series(1, 3000) g'
     const { feeds } = read({ query }, { ...databaseLimits, firstRow: 300, silence: 300 })
     const loading = async (all: typeof feeds) => {
@@ -237,5 +237,11 @@ describe('PostgreSQL as a source', () => {
     await expect(loading(aborted)).rejects.toThrow('cancelled')
     // The query takes a minute.
     expect(performance.now() - started).toBeLessThan(30_000)
+    // The server does not go on either: neither with what was silent for too long nor with what was cancelled.
+    const { rows } = await source.query(
+      `select query from pg_stat_activity where datname = $1 and state = 'active' and query like '%pg_sleep%' and pid <> pg_backend_pid()`,
+      [database],
+    )
+    expect(rows).toEqual([])
   })
 })
