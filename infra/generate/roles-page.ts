@@ -1,4 +1,5 @@
 import {
+  forOtherServices,
   holds,
   identityOperations,
   pipelineOperations,
@@ -21,7 +22,7 @@ const services = [
 /** docs/roles.md: what each role opens, and which roles open each operation. */
 export const rolesPage = (): Artefact => ({
   file: 'docs/roles.md',
-  content: [introduction, rolesTable(), ...services.map(matrix), ''].join('\n\n'),
+  content: [introduction, rolesTable(), otherServicesTable(), ...services.map(matrix), ''].join('\n\n'),
 })
 
 const introduction = `# Roles
@@ -48,12 +49,36 @@ function rolesTable(): string {
   const rows = roles.map((role) => {
     const hangsFrom = switchOf(role)
     const opened = all.filter(({ guard }) => guards(guard, role)).map(({ id }) => `\`${id}\``)
-    const what = role === 'ROLE_SUPER_ADMIN' ? 'everything' : opened.join(', ') || 'nothing here: for other services'
+    const what =
+      role === 'ROLE_SUPER_ADMIN'
+        ? 'everything'
+        : opened.join(', ') || 'none: [for other services](#for-other-services)'
     return `| \`${role}\` | ${hangsFrom ? switchNames[hangsFrom] : ''} | ${what} |`
   })
   return ['## What a role opens', '', '| Role | Switch of the client | Operations |', '|---|---|---|', ...rows].join(
     '\n',
   )
+}
+
+const kinds = { role: 'role', client: 'field of a client', user: 'field of a user', setting: 'setting' }
+
+function otherServicesTable(): string {
+  const rows = forOtherServices.map(
+    ({ name, kind, meaning }) =>
+      `| ${name
+        .split(', ')
+        .map((one) => `\`${one}\``)
+        .join(', ')} | ${kinds[kind]} | ${meaning} |`,
+  )
+  return [
+    '## For other services',
+    '',
+    'Sluice keeps and answers these, so that other services that trust it can read them. In Sluice itself they decide nothing but what is said here.',
+    '',
+    '| Name | Kind | Meaning |',
+    '|---|---|---|',
+    ...rows,
+  ].join('\n')
 }
 
 const words: Record<string, string> = {

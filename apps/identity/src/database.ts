@@ -84,6 +84,13 @@ export interface Clients {
   version: Generated<number>;
 }
 
+export interface DeletedClients {
+  code: string;
+  deleted_at: Generated<Timestamp>;
+  name: string;
+  uid: string;
+}
+
 export interface ForgottenPasswords {
   address: string;
   created_at: Generated<Timestamp>;
@@ -320,6 +327,7 @@ export interface DB {
   application_consents: ApplicationConsents;
   audit: Audit;
   clients: Clients;
+  deleted_clients: DeletedClients;
   forgotten_passwords: ForgottenPasswords;
   links: Links;
   mails: Mails;

@@ -33,7 +33,7 @@ export async function createFirstAdmin(db: Kysely<DB>, password: string): Promis
     const { rows } = await sql<{ client: string; user: string }>`
       with client as (
         insert into clients (name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
-        values (${first.clientName}, ${first.clientCode}, ${first.clientCode}, false, 'REGULAR', true, true, true, true)
+        values (${first.clientName}, ${first.clientCode}, ${first.clientCode}, false, 'PUBLIC_DATASET_CATALOG', true, true, true, true)
         on conflict (lower(code)) do update set code = excluded.code
         returning uid
       )

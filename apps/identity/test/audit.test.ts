@@ -63,7 +63,7 @@ describe.each(writes)('%s', (id, signature) => {
       expect(leaks(row.details)).toEqual([])
       if (row.actor) expect([row.actor_name, row.client]).toEqual([expect.any(String), expect.any(String)])
     }
-    if (signature.guard !== 'anyone') expect(rows[0]!.actor).not.toBeNull()
+    if (!['anyone', 'service'].includes(signature.guard as string)) expect(rows[0]!.actor).not.toBeNull()
     if (/\.(update|setStatus)/.test(id))
       expect(rows[0]!.details).toMatchObject({ before: expect.anything(), after: expect.anything() })
   })

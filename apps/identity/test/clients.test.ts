@@ -28,10 +28,27 @@ describe('a client', () => {
       .expect(200)
     expect(put.body).toMatchObject({ billingCode: 'B-2', translations: sent.translations })
     await admin.put(`/clients/${body.id}`).set('if-match', '"1"').send(body).expect(412)
+    const refused = await admin.delete(`/clients/${body.id}`).expect(409)
+    expect(refused.body.errors).toEqual([{ pointer: '/disabled', detail: 'Disable this client before you delete it.' }])
+    await admin
+      .put(`/clients/${body.id}`)
+      .send({ ...put.body, disabled: true })
+      .expect(200)
     await admin.delete(`/clients/${body.id}`).expect(204)
     await admin.get(`/clients/${body.id}`).expect(404)
+    const known = await service
+      .service()
+      .post('/lookups/deleted-clients')
+      .send({ ids: [body.id, admin.client] })
+      .expect(200)
+    expect(known.body).toEqual([{ id: body.id, code: body.code, name: body.name, deleted: expect.any(String) }])
     const rows = await auditOf(service.db, body.id)
-    expect(rows.map(({ operation }) => operation)).toEqual(['clients.create', 'clients.update', 'clients.delete'])
+    expect(rows.map(({ operation }) => operation)).toEqual([
+      'clients.create',
+      'clients.update',
+      'clients.update',
+      'clients.delete',
+    ])
     expect(rows[1]!.details).toMatchObject({ before: { billingCode: 'B-1' }, after: { billingCode: 'B-2' } })
   })
 
@@ -50,8 +67,53 @@ describe('a client', () => {
     expect(name.body.errors[0].pointer).toBe('/name')
   })
 
+  it('has codes without control characters that are not blank, so that the other service can read them', async () => {
+    for (const field of ['code', 'billingCode'])
+      for (const bad of ['a\nb', 'a\tb', 'ab\u0085', '   ']) {
+        const { body } = await admin
+          .post('/clients')
+          .send({ ...clientBody(), [field]: bad })
+          .expect(400)
+        expect(body.errors).toEqual([
+          { pointer: `/${field}`, detail: expect.stringMatching(/^must (be one line|not be blank)/) },
+        ])
+      }
+  })
+
+  it('has contacts that mail can be sent to, and is found by them and by its zone', async () => {
+    const bad = [
+      ['primaryContact/email', { primaryContact: { email: 'not mail' } }],
+      ['billingContact/email', { billingContact: { email: 'a@b.org\nBcc: x@y.org' } }],
+      ['technicalContact/phoneNumber', { technicalContact: { phoneNumber: '1\n2' } }],
+      ['routeNotificationEmailAddresses', { routeNotificationEmailAddresses: 'garbage' }],
+    ] as const
+    for (const [pointer, changes] of bad) {
+      const { body } = await admin.post('/clients').send(clientBody(changes)).expect(400)
+      expect(body.errors.map((error: { pointer: string }) => error.pointer)).toEqual([`/${pointer}`])
+    }
+    const email = `ops@${clientBody().code}.example.org`
+    const sent = clientBody({
+      technicalContact: { email },
+      timeZone: 'Europe/Oslo',
+      routeNotificationEmailAddresses: 'a@b.org, c@d.org',
+    })
+    const { body: made } = await admin.post('/clients').send(sent).expect(201)
+    const filters = [`technicalContact.email:eq:${email}`, 'timeZone:eq:Europe/Oslo'].map((one) => `filter=${one}`)
+    expect((await admin.get(`/clients?${filters.join('&')}`).expect(200)).body).toMatchObject([{ id: made.id }])
+  })
+
+  it('has one translation of a property in a language, which is not empty', async () => {
+    const post = (translations: object[]) => admin.post('/clients').send({ ...clientBody(), translations })
+    const fr = { locale: 'fr', property: 'name', value: 'Nord' }
+    expect((await post([fr, { ...fr, property: 'NAME', value: 'Sud' }]).expect(400)).body.errors).toEqual([
+      { pointer: '/translations', detail: 'must not contain two with the same locale and property' },
+    ])
+    await post([{ ...fr, value: '' }]).expect(400)
+    await post([fr, { ...fr, locale: 'de' }]).expect(201)
+  })
+
   it('stays while it has users', async () => {
-    const client = await service.client()
+    const client = await service.client({ disabled: true })
     await service.user({ client })
     const { body } = await admin.delete(`/clients/${client}`).expect(409)
     expect(body.detail).toContain('users')
@@ -103,7 +165,10 @@ describe('a client', () => {
       expect([name, answer.status, answer.body.detail]).toEqual([name, 403, expect.stringContaining(` ${name}.`)])
     }
     expect((await manager.get(`/clients/${manager.client}`)).body).toEqual(put.body)
-    await manager.put(`/clients/${admin.client}/profile`).send(body).expect(404)
+    await manager
+      .put(`/clients/${admin.client}/profile`)
+      .send({ ...body, id: admin.client })
+      .expect(404)
     const rows = await auditOf(service.db, manager.client)
     expect(rows).toMatchObject([
       { operation: 'clients.updateProfile', details: { before: { name: body.name }, after: { name: changes.name } } },

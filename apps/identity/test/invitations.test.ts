@@ -189,7 +189,7 @@ describe('a copy', () => {
       insert into user_group_members select team.id, u.id from team, users u where u.uid = ${original}`.execute(
       service.db,
     )
-    const sent = userBody({ name: 'Copy', auths: ['ROLE_MANAGE_USER'], startPage: 'MANAGER' })
+    const sent = userBody({ name: 'Copy', auths: ['ROLE_SEE_VIEW'], startPage: 'MANAGER' })
     const { body } = await admin.post(`/users/${original}/copies`).send(sent).expect(201)
     expect(body).toHaveLength(2)
     expect(body[0]).toMatchObject({ id: original, status: 'ACTIVE' })
@@ -205,6 +205,43 @@ describe('a copy', () => {
     })
     await accept({ token: tokenIn(body[1].invitationLink), password }).expect(204)
     await service.signIn(sent.username, password)
+  })
+
+  it('is refused where the body says otherwise, unless it was read before the original changed', async () => {
+    const { uid: original } = await service.user({ client: admin.client, roles: ['ROLE_SEE_VIEW'] })
+    const { body: read } = await admin.get(`/users/${original}`).expect(200)
+    const copy = (changes: object) => admin.post(`/users/${original}/copies`).send({ ...userBody(), ...changes })
+    const other = await service.client()
+    for (const [field, value] of [
+      ['auths', ['ROLE_MANAGE_USER']],
+      ['auths', []],
+      ['client', { id: other }],
+      ['userGroups', [{ id: other }]],
+    ] as const)
+      for (const lastUpdated of [undefined, read.lastUpdated]) {
+        const { body } = await copy({ [field]: value, lastUpdated }).expect(422)
+        expect(pointers(body)).toEqual([`/${field}`])
+      }
+    const old = await copy({ auths: [], lastUpdated: '2020-01-01T00:00:00.000Z' }).expect(201)
+    expect(old.body[1].auths).toEqual(['ROLE_SEE_VIEW'])
+    const { id: _id, username: _username, ...same } = read
+    await copy({ ...same, ...userBody() }).expect(201)
+  })
+
+  it('is not invited into a client that is disabled', async () => {
+    const boss = await service.as(['ROLE_SUPER_ADMIN'])
+    const client = await service.client({ disabled: true })
+    for (const path of ['/users/invite']) {
+      const { body } = await boss
+        .post(path)
+        .send(userBody({ client: { id: client } }))
+        .expect(409)
+      expect(pointers(body)).toEqual(['/client'])
+    }
+    const waiting = await service.user({ client, status: 'INVITATION' })
+    await boss.post(`/users/${waiting.uid}/invite`).expect(409)
+    const active = await service.user({ client })
+    await boss.post(`/users/${active.uid}/copies`).send(userBody()).expect(409)
   })
 
   it('is refused to whoever lacks a role of the original, and knows no original of another client', async () => {

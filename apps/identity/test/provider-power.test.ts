@@ -41,7 +41,7 @@ const ways: Record<string, { pointer: string; by: () => Promise<{ status: number
     pointer: '/auths',
     async by() {
       const { uid } = await someone({ roles: auths })
-      return strong.post(`/users/${uid}/copies`).send(single({ auths: [] }))
+      return strong.post(`/users/${uid}/copies`).send(single())
     },
   },
   'single sign-on': {

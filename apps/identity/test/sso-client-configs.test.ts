@@ -52,8 +52,22 @@ describe('an application', () => {
       const { body } = await other.post('/sso-client-configs').send(applicationBody({ ssoClientId })).expect(409)
       expect(body.errors[0].pointer).toBe('/ssoClientId')
     }
-    for (const ssoClientId of ['first-party', 'FIRST-party', ' app', 'app ', 'äpp', 'a', 'a'.repeat(256), 'a\tb'])
+    for (const ssoClientId of ['first-party', 'FIRST-party', ' app', 'app ', 'äpp', 'a', 'a\tb'])
       await other.post('/sso-client-configs').send(applicationBody({ ssoClientId })).expect(400)
+    for (const [field, value] of [
+      ['ssoClientId', 'a'.repeat(256)],
+      ['clientName', 'b'.repeat(256)],
+    ] as const) {
+      const { body } = await other
+        .post('/sso-client-configs')
+        .send(applicationBody({ [field]: value }))
+        .expect(422)
+      expect(body.errors).toEqual([{ pointer: `/${field}`, detail: expect.stringContaining('255') }])
+    }
+    await other
+      .post('/sso-client-configs')
+      .send(applicationBody({ clientName: '  ' }))
+      .expect(400)
   })
 
   it('has one secret at a time, or none', async () => {
@@ -72,12 +86,17 @@ describe('an application', () => {
     // Acting for itself needs one.
     const { body: problem } = await admin
       .put(pathOf(made))
-      .send({ ...sent, clientSecret: null })
+      .send({ ...sent, clientSecret: '' })
       .expect(400)
     expect(problem.errors[0].pointer).toBe('/clientSecret')
     const grantTypes = [{ value: 'authorization_code' as const }]
     const scopes = ['openid' as const]
-    const publicBody = { ...sent, grantTypes, scopes, clientSecret: null }
+    const kept = await admin
+      .put(`/sso-client-configs/${made.id}`)
+      .send({ ...sent, grantTypes, scopes, clientSecret: null })
+      .expect(200)
+    expect(kept.body.confidential).toBe(true)
+    const publicBody = { ...sent, grantTypes, scopes, clientSecret: '' }
     const { body: after } = await admin.put(pathOf(made)).send(publicBody).expect(200)
     expect(after.confidential).toBe(false)
     await token(sent.ssoClientId, fresh).expect(401)

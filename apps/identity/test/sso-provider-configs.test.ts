@@ -60,14 +60,17 @@ describe('the credentials', () => {
     expect((await stored(id)).client_secret).toMatch(/^test\.[\w-]+\.[\w-]+$/)
   })
 
-  it('stay when a body has none, change when it has, and go with null', async () => {
+  it('stay when a body has none, change when it has, stay with null, and go with an empty text', async () => {
     const id = await made()
     const before = await stored(id)
     await put(id, { mappingClaim: 'oid' }).expect(200)
     expect(await stored(id)).toEqual(before)
     await put(id, { clientSecret: 'another' }).expect(200)
     expect((await stored(id)).client_secret).not.toBe(before.client_secret)
+    const now = await stored(id)
     await put(id, { clientSecret: null, clientId: null }).expect(200)
+    expect(await stored(id)).toEqual(now)
+    await put(id, { clientSecret: '', clientId: '' }).expect(200)
     expect(await stored(id)).toEqual({ client_id: null, client_secret: null })
   })
 
@@ -76,7 +79,7 @@ describe('the credentials', () => {
     const moved = await put(id, { clientDomain: 'sso.elsewhere.example' })
     expect([moved.status, moved.body.errors[0].pointer]).toEqual([422, '/clientSecret'])
     await put(id, { clientDomain: 'sso.elsewhere.example', clientSecret: 'another' }).expect(200)
-    await put(id, { clientDomain: provider.issuer, clientSecret: null }).expect(200)
+    await put(id, { clientDomain: provider.issuer, clientSecret: '' }).expect(200)
   })
 
   it('are shown for the client that is named only', async () => {
@@ -181,8 +184,10 @@ describe('trying a provider', () => {
   it('says that all is well, and what to register there', async () => {
     const id = await made()
     expect(await result(id)).toMatchObject({
-      status: 'OK',
-      errorCode: 'OK',
+      // Nothing but that the stand-in has no TLS.
+      status: 'WARNING',
+      errorCode: 'SSO_DOUBTFUL',
+      message: expect.stringContaining('without TLS'),
       data: {
         issuer: `${provider.issuer}/`,
         redirectUri: `http://localhost:3001/api/v1/auth/sso/callback?provider=${id}`,
@@ -195,7 +200,7 @@ describe('trying a provider', () => {
     const id = await made({ mappingClaim: 'email' })
     provider.misbehaviour = { metadata: { code_challenge_methods_supported: ['plain'], claims_supported: ['sub'] } }
     const { status, data } = await result(id)
-    expect([status, data.warnings.length]).toEqual(['WARNING', 3])
+    expect([status, data.warnings.length]).toEqual(['WARNING', 4])
   })
 
   it.each([
@@ -222,7 +227,7 @@ describe('trying a provider', () => {
   it('explains credentials that the provider does not accept, and that there are none', async () => {
     const id = await made({ clientSecret: 'wrong' })
     expect(await result(id)).toMatchObject({ status: 'ERROR', errorCode: 'SSO_CLIENT_REFUSED' })
-    await put(id, { clientId: null }).expect(200)
+    await put(id, { clientId: '' }).expect(200)
     expect((await result(id)).message).toMatch(/What is missing is the clientId/)
   })
 

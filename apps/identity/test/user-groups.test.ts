@@ -22,8 +22,14 @@ describe('a user group', () => {
       const { body } = await save(property).expect(201)
       expect((await admin.get(`/user-groups/${body.id}?locale=fr`)).body.displayName).toBe('Équipe')
     }
+    const described = userGroupBody({
+      description: 'Who counts.',
+      translations: [{ locale: 'fr', property: 'description', value: 'Qui compte.' }],
+    })
+    const { body } = await admin.post('/user-groups').send(described).expect(201)
+    expect((await admin.get(`/user-groups/${body.id}?locale=fr`)).body.displayDescription).toBe('Qui compte.')
     expect((await save('nom').expect(400)).body.errors).toEqual([
-      { pointer: '/translations/0/property', detail: 'must be one of: name, NAME' },
+      { pointer: '/translations/0/property', detail: 'must be one of: name, NAME, description, DESCRIPTION' },
     ])
   })
 
@@ -52,9 +58,12 @@ describe('a user group', () => {
     ])
   })
 
-  it('has a code of its own in its client', async () => {
+  it('has a code of its own in its client, in any case, that is not blank', async () => {
     const sent = userGroupBody()
     await admin.post('/user-groups').send(sent).expect(201)
+    for (const code of [' ', 'a\nb']) await admin.post('/user-groups').send(userGroupBody({ code })).expect(400)
+    const upper = userGroupBody({ code: sent.code.toUpperCase() })
+    expect(pointers((await admin.post('/user-groups').send(upper).expect(409)).body)).toEqual(['/code'])
     expect(pointers((await admin.post('/user-groups').send(sent).expect(409)).body)).toEqual(['/code'])
     const other = await admin.post('/user-groups').send(userGroupBody()).expect(201)
     expect(pointers((await admin.put(`/user-groups/${other.body.id}`).send(sent).expect(409)).body)).toEqual(['/code'])

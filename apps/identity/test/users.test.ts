@@ -111,7 +111,7 @@ describe('a user', () => {
         .expect(409)
       expect(pointers(body)).toEqual(['/username'])
     }
-    for (const odd of ['two words', 'zero\u200bwidth', 'tab\there', '\u202eadmin'])
+    for (const odd of ['two words', 'zero\u200bwidth', '\u202eadmin'])
       expect(
         pointers(
           (
@@ -122,6 +122,10 @@ describe('a user', () => {
           ).body,
         ),
       ).toEqual(['/username'])
+    await admin
+      .post('/users')
+      .send(userBody({ username: 'tab\there' }))
+      .expect(400)
   })
 
   it('is refused with every mistake named', async () => {
@@ -154,7 +158,7 @@ describe('a user', () => {
           .send(userBody({ ssoAuth: true }))
           .expect(201)
       ).body.status,
-    ).toBe('ACTIVE')
+    ).toBe('INVITATION')
   })
 
   it('loses the password, and the sessions, with the change to single sign-on', async () => {

@@ -21,8 +21,10 @@ import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../src/engine/warehouses/every-kind.ts'
 import { otherKinds } from '../src/engine/warehouses/other-kinds.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
+import { eraseDeletedClients } from '../src/engine/worker/duties/erase-deleted-clients.ts'
 import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
 import { keepMonths } from '../src/engine/worker/duties/keep-months.ts'
+import { namePublishers } from '../src/engine/worker/duties/name-publishers.ts'
 import { pruneLedgers } from '../src/engine/worker/duties/prune-ledgers.ts'
 import { queueMissingRuns } from '../src/engine/worker/duties/queue-missing-runs.ts'
 import { removeFiles } from '../src/engine/worker/duties/remove-files.ts'
@@ -136,6 +138,8 @@ await main(async () => {
       removeFiles({ db, filesDirectory }),
       forgetRuns({ db, days: config.RUN_RETENTION_DAYS }),
       pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
+      namePublishers({ db, identity }),
+      eraseDeletedClients({ db, warehouses, filesDirectory, identity, logger }),
       keepMonths({ db, days: config.RUN_RETENTION_DAYS }),
     ],
   })

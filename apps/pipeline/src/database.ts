@@ -149,6 +149,10 @@ export interface DataQualityResults {
   status: string;
 }
 
+export interface DatasetPublishers {
+  client: string;
+}
+
 export interface Destinations {
   client: string;
   continuous_update_interval: number | null;
@@ -463,6 +467,7 @@ export interface DB {
   data_quality_checks: DataQualityChecks;
   data_quality_group_checks: DataQualityGroupChecks;
   data_quality_results: DataQualityResults;
+  dataset_publishers: DatasetPublishers;
   destinations: Destinations;
   migrations: Migrations;
   public_datasets: PublicDatasets;

@@ -42,6 +42,10 @@ const nouns: ServiceInfo['nouns'] = {
     name: 'Workflows',
     description: 'Steps that load, refresh, check and push in an order, on a schedule, and their runs.',
   },
+  deletedClients: {
+    name: 'Deleted clients',
+    description: 'What is still held of organisations that were deleted, until it is erased.',
+  },
   public: { name: 'Open data', description: 'What is open to everybody, without a token.' },
 }
 

@@ -30,6 +30,7 @@ export function translate(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
   const conflict = broken && conflicts[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
+  if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return unreadableIdentity(error)
   // An answer that we did not ask for, such as a refused service secret, is ours to mend, not the caller's.
   if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
     return problems.unavailable('identity service', error)
@@ -51,4 +52,14 @@ export function translate(error: unknown): Problem | undefined {
   }
   if (isUnavailable(error)) return problems.unavailable('database', error)
   return undefined
+}
+
+/** The log has the field that breaks the contract. It may hold a name, so the answer does not. */
+const unreadableIdentity = (cause: Error): Problem => {
+  const unavailable = problems.unavailable('identity service', cause)
+  return new Problem(503, unavailable.code, unavailable.title, {
+    detail: 'The identity service sent an answer that this service cannot read. Both services need the same version.',
+    headers: unavailable.headers,
+    cause,
+  })
 }

@@ -50,6 +50,13 @@ export async function joinIdentity() {
     changeClient: (client: Organisation, changes: Partial<Organisation>) =>
       admin.call(clients.update, { params: { uid: client.id }, body: { ...client, ...changes } }),
 
+    /** Deletes a client with all of its users. */
+    async deleteClient(client: Organisation, people: Person[]): Promise<void> {
+      for (const { id } of people) await admin.call(users.delete, { params: { uid: id } })
+      await this.changeClient(client, { disabled: true })
+      await admin.call(clients.delete, { params: { uid: client.id } })
+    },
+
     /** Somebody signed in, of a client, with these roles. */
     async person(client: string, auths: Role[]): Promise<Person> {
       const username = `u${randomBytes(6).toString('hex')}`

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from './contract.ts'
-import { ignored, Uid } from './named.ts'
+import { bodyOf, Uid } from './named.ts'
 
 export const accessLevels = ['READ', 'READ_WRITE'] as const
 export const publicAccessLevels = ['NONE', 'READ', 'READ_WRITE'] as const
@@ -16,21 +16,21 @@ const grants = Type.Array(AccessObject, { uniqueItems: true, maxItems: 1000 })
 
 const asked = {
   publicAccess: Type.Optional(Type.Enum([...publicAccessLevels])),
-  accessLevel: Type.Optional(ignored),
-  hasPublicAccess: Type.Optional(ignored),
 }
+
+const answered = { accessLevel: Type.Enum([...sharingLevels]), hasPublicAccess: Type.Boolean() }
 
 /** What the access operations take: both lists are required. */
 export const AccessBody = contract(
   'AccessBody',
-  Type.Object({ ...asked, userAccess: grants, userGroupAccess: grants }, closed),
+  bodyOf({ ...asked, userAccess: grants, userGroupAccess: grants }, answered),
 )
 export type AccessBody = TypeOf<typeof AccessBody>
 
 /** Access inside an object's own body: whatever is absent keeps its value. */
 export const AccessPart = contract(
   'AccessPart',
-  Type.Object({ ...asked, userAccess: Type.Optional(grants), userGroupAccess: Type.Optional(grants) }, closed),
+  bodyOf({ ...asked, userAccess: Type.Optional(grants), userGroupAccess: Type.Optional(grants) }, answered),
 )
 export type AccessPart = TypeOf<typeof AccessPart>
 
@@ -41,8 +41,7 @@ export const Access = contract(
       publicAccess: Type.Enum([...publicAccessLevels]),
       userAccess: grants,
       userGroupAccess: grants,
-      accessLevel: Type.Enum([...sharingLevels]),
-      hasPublicAccess: Type.Boolean(),
+      ...answered,
     },
     closed,
   ),

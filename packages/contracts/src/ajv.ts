@@ -16,8 +16,45 @@ export function ajvWith(options: Options): Ajv2020 {
     validate: (wanted: boolean, items: unknown[]) =>
       !wanted || new Set(items.map((item) => canonical(item))).size === items.length,
   })
+  ajv.addKeyword({
+    keyword: 'uniqueBy',
+    type: 'array',
+    schemaType: 'array',
+    error: { message: ({ schema }) => `must not contain two with the same ${(schema as string[]).join(' and ')}` },
+    validate: (names: string[], items: unknown[]) =>
+      new Set(items.map((item) => keyOf(item, names))).size === items.length,
+  })
+  ajv.addFormat('idn-email', isEmail)
+  ajv.addFormat(
+    'email-list',
+    (text: string) => text.trim() === '' || text.split(',').every((one) => isEmail(one.trim())),
+  )
   tellApart(ajv)
   return ajv
+}
+
+/** What two items are compared by: texts of these names, ignoring case and the difference of - and _. */
+const keyOf = (item: unknown, names: string[]): string =>
+  JSON.stringify(
+    names.map((name) =>
+      String((item as Record<string, unknown> | null)?.[name])
+        .toLowerCase()
+        .replaceAll('_', '-'),
+    ),
+  )
+
+const mailbox = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
+
+/** An address whose domain may be an international one. Quoted local parts and address literals are not taken. */
+function isEmail(text: string): boolean {
+  const at = text.lastIndexOf('@')
+  const [local, domain] = [text.slice(0, at), text.slice(at + 1)]
+  if (at < 1 || local.startsWith('.') || local.endsWith('.') || local.includes('..') || !mailbox.test(local))
+    return false
+  if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) || !URL.canParse(`http://${domain}`)) return false
+  const { hostname } = new URL(`http://${domain}`)
+  const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
+  return hostname.length <= 253 && new RegExp(`^${label}(\\.${label})*$`).test(hostname)
 }
 
 interface Union {

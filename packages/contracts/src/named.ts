@@ -8,8 +8,21 @@ export const Uid = Type.String({ format: 'uuid', maxLength: 36 })
 /** No control characters: what is one line here must be one line in a log, a mail and a terminal. */
 const oneLine = '^\\P{Cc}*$'
 
+/**
+ * One line that is not blank, for names and codes: two patterns, each linear. One pattern that says both takes quadratic time on a
+ * long line with a control character at its end.
+ */
+export const lineOf = (options: { minLength?: number; maxLength: number; examples: string[]; description?: string }) =>
+  Type.String({ ...options, pattern: '\\S', allOf: [{ pattern: oneLine }] })
+
 /** One line of text, for names and the like. */
 export const Line = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
+
+/** The name of a schema, table or view in the warehouse. Which names it takes is decided when the object is saved. */
+export const WarehouseName = Type.String({ minLength: 1, maxLength: 63, pattern: oneLine, examples: ['cases'] })
+
+/** One e-mail address. The domain may be an international one. */
+export const Email = Type.String({ format: 'idn-email', maxLength: 254, examples: ['ida@example.org'] })
 
 /** Prose. */
 export const Text = Type.String({ maxLength: 10_000 })
@@ -30,23 +43,17 @@ const translationsOf = (...properties: string[]) =>
         {
           locale: Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
           property: Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
-          value: Type.String({ maxLength: 10_000, examples: ['Qualité de l’air'] }),
+          value: Type.String({ minLength: 1, maxLength: 10_000, examples: ['Qualité de l’air'] }),
         },
-        { additionalProperties: false, title: 'Translation' },
+        { additionalProperties: false, title: properties.length > 1 ? 'Translation' : 'NameTranslation' },
       ),
-      { uniqueItems: true, maxItems: 500 },
+      { uniqueItems: true, uniqueBy: ['locale', 'property'], maxItems: 500 },
     ),
   )
 
 /** Fields that every named object may carry on input. */
 export const named = {
-  // Two patterns, each linear: one that says both goes quadratic on a long line with a control character at its end.
-  name: Type.String({
-    maxLength: 255,
-    pattern: '\\S',
-    allOf: [{ type: 'string', pattern: oneLine, maxLength: 255 }],
-    examples: ['Air quality'],
-  }),
+  name: lineOf({ maxLength: 255, examples: ['Air quality'] }),
   translations: translationsOf('name'),
 }
 
@@ -67,32 +74,73 @@ export const authored = {
   lastUpdatedBy: Type.Optional(Line),
 }
 
-/** The names a response adds, which a client may send back unchanged: accepted and not looked at. */
-export const assigned = [
-  'id',
-  'created',
-  'lastUpdated',
-  'createdBy',
-  'lastUpdatedBy',
-  'createdByLastUpdatedBy',
-  'displayName',
-] as const
+/**
+ * What the service assigns to every object of the pipeline service. A body may carry it back; `createdByLastUpdatedBy` comes from
+ * callers of older systems.
+ */
+const assigned = { ...recorded, ...authored, createdByLastUpdatedBy: Line }
 
-/** Whatever stands here is accepted and not looked at. */
+/** For a field whose content means nothing here and has no declared type. */
 export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
 
 /**
- * A request body: `fields` are read, `assigned` and `more` are accepted so that what was read with GET can be sent with PUT, and
- * any other name is refused.
+ * The fields of a response as a body may carry them back: optional, of their declared type and enum, and ignored. Objects and lists are
+ * taken whole, whatever they hold.
  */
-export function body<Fields extends TProperties>(fields: Fields, more: readonly string[] = []) {
-  const accepted: Record<string, TSchema> = {}
-  for (const name of [...assigned, ...more]) accepted[name] = ignored
+export function ignoredFields(answered: TProperties): TProperties {
+  const fields = Object.entries(answered).map(([name, schema]): [string, TSchema] => [name, ignoredOf(schema)])
+  return Object.fromEntries(fields)
+}
+
+function ignoredOf(schema: TSchema): TSchema {
+  const { type, items: _items, properties: _properties, title: _title, ...rest } = schema as Json
+  const said = { readOnly: true, description: 'Accepted and ignored.' }
+  if (type === 'object') return Type.Unsafe({ type, maxProperties: 1000, ...said })
+  if (type === 'array') return Type.Unsafe({ type, maxItems: 10_000, ...said })
+  return Type.Unsafe({ ...(type !== undefined && { type }), ...rest, ...said })
+}
+
+type Json = Record<string, any>
+
+/**
+ * A request body: `fields` are read. What `answered` names is accepted and ignored, so that what was read with GET can be sent with PUT.
+ * Any other name is refused.
+ */
+export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TProperties) {
   return Type.Object(fields, {
     additionalProperties: false,
-    properties: { ...accepted, ...fields },
+    properties: { ...ignoredFields(answered), ...fields },
   })
 }
+
+/** What responses of the pipeline service add, by name: a name means the same in each of them. */
+const answeredTypes: TProperties = {
+  client: Line,
+  ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, Text])),
+  displayLabels: Type.Array(Type.Unknown(), { maxItems: 1000 }),
+  ...Object.fromEntries(['statistics', 'status', 'table', 'file'].map((name) => [name, Type.Object({})])),
+  triggerExpression: Type.String({ maxLength: 200 }),
+  scheduleable: Type.Boolean(),
+  dataDownload: Type.Boolean(),
+  warning: Line,
+  ...Object.fromEntries(
+    [
+      'typeName',
+      'typeKey',
+      'dataWarehouseTargetSchemaName',
+      'dataWarehouseTargetTableName',
+      'dataPipelineSourceName',
+      'qualifiedDataWarehouseViewName',
+    ].map((name) => [name, Line]),
+  ),
+}
+
+/** The same in the pipeline service, where every object has an author. `answered` are names of fields that its response adds. */
+export const body = <Fields extends TProperties>(fields: Fields, answered: readonly string[] = []) =>
+  bodyOf(fields, {
+    ...assigned,
+    ...Object.fromEntries(answered.map((name) => [name, answeredTypes[name] ?? ignored])),
+  })
 
 /** An object with a life of its own, named inside another: only its id is read. */
 export const Reference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })

@@ -46,6 +46,8 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   versioned?: boolean
   /** Takes If-Match, though its answer is not the object, or it is a POST. */
   ifMatch?: boolean
+  /** Said where the path is asked with a method that it does not take: what to ask instead. */
+  otherMethods?: string
   /** It may lead a browser on instead (302). */
   leadsOn?: boolean
   /** The body is not JSON: this media type, streamed. */

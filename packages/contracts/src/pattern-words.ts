@@ -2,7 +2,6 @@
 export const patternWords: Readonly<Record<string, string>> = {
   '^\\P{Cc}*$': 'must be one line, without control characters',
   '^[^\\p{Cc}]*$': 'must be one line, without control characters',
-  '^\\P{Cc}+$': 'must be one line, without control characters, and not empty',
   '\\S': 'must not be blank',
   '^\\S': 'must not begin with a space',
   '\\S$': 'must not end with a space',

@@ -4,6 +4,7 @@ import type { Contract } from './contract.ts'
 import type { Violation } from './problem.ts'
 import { queryValues } from './query-values.ts'
 import { violationsOf } from './violations.ts'
+import { withoutNulls, type Schema } from './without-nulls.ts'
 
 /** A checked value, or every violation at once. */
 export type Checked<T> = { value: T } | { violations: Violation[] }
@@ -14,7 +15,8 @@ const judges = { first: ajvWith({}), all: ajvWith({ allErrors: true }) }
 const listable = 5_000
 
 /**
- * Compiles once, when first asked. Bodies are taken as they are; of query strings, numbers, booleans and lists are read first.
+ * Compiles once, when first asked. In a body, null for an optional field is the same as its absence. In a query string, numbers,
+ * booleans and lists are read first.
  * Looking stops at the first violation; only a value of ordinary size is then looked through for all of them, because a
  * hostile megabyte can hold a hundred thousand.
  */
@@ -22,7 +24,10 @@ export function checker<T>(contract: Contract<T>, kind: 'body' | 'query' = 'body
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
   return (given) => {
-    const value = kind === 'query' ? queryValues(contract, given as Record<string, unknown>) : given
+    const value =
+      kind === 'query'
+        ? queryValues(contract, given as Record<string, unknown>)
+        : withoutNulls(contract as Schema, given)
     first ??= judges.first.compile(contract)
     if (first(value)) return { value: value as T }
     if (sizeOf(value, listable) >= listable) return { violations: violationsOf(first.errors ?? []) }

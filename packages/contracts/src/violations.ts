@@ -8,8 +8,17 @@ const long = 200
 /** What ajv found, in words for people, a hundred at most. */
 export function violationsOf(errors: ErrorObject[]): Violation[] {
   const said = new Set<string>()
-  return errors.slice(0, 100).map((error) => {
-    const { pointer, detail } = described(error)
+  const seen = new Set<string>()
+  const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath))
+  // Of a value that may also be null people are told what else it may be.
+  const isNoise = ({ keyword, instancePath, params }: ErrorObject) =>
+    unions.has(instancePath) && (keyword === 'anyOf' || (keyword === 'type' && params.type === 'null'))
+  const telling = errors.filter((error) => !isNoise(error))
+  const distinct = (telling.length > 0 ? telling : errors).map(described).filter(({ pointer, detail }) => {
+    const key = JSON.stringify([pointer, detail])
+    return !seen.has(key) && seen.add(key)
+  })
+  return distinct.slice(0, 100).map(({ pointer, detail }) => {
     const again = detail.length > long && said.has(detail)
     said.add(detail)
     return { pointer: pointer || '/', detail: again ? 'must be one of those that are named above' : detail }
@@ -58,6 +67,9 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
     case 'type':
       return { pointer: instancePath, detail: `must be ${withArticle(String(params.type))}` }
     case 'format':
+      if (params.format === 'idn-email') return { pointer: instancePath, detail: 'must be an e-mail address' }
+      if (params.format === 'email-list')
+        return { pointer: instancePath, detail: 'must be e-mail addresses with commas between them' }
       return { pointer: instancePath, detail: `must be ${withArticle(String(params.format))}` }
     case 'pattern':
       return {

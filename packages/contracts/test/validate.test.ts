@@ -46,8 +46,51 @@ describe('checking a body', () => {
     })
   })
 
-  it('takes back what the service assigned, and looks at nothing of it', () => {
-    expect(violations({ name: 'a', size: 'S', id: 1, created: {}, displayName: [] })).toEqual([])
+  it('takes back what the service assigned, if it is of its type', () => {
+    const id = '2f1c8f0e-5f0b-4c7e-9b44-0d9c7e1f5a10'
+    expect(violations({ name: 'a', size: 'S', id, created: '2026-11-24T10:00:00Z', displayName: 'b' })).toEqual([])
+    expect(violations({ name: 'a', size: 'S', id: 1, created: 'x', displayName: [] })).toEqual([
+      { pointer: '/id', detail: 'must be a string' },
+      { pointer: '/created', detail: 'must be a date-time' },
+      { pointer: '/displayName', detail: 'must be a string' },
+    ])
+  })
+
+  it('takes null for the absence of an optional field, at every depth, and an empty text for clearing a stored secret', () => {
+    const Source = Type.Object(
+      {
+        user: Type.Optional(Type.String()),
+        password: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Type.Null()], { writeOnly: true })),
+      },
+      { additionalProperties: false },
+    )
+    const check = checker(
+      contract('Deep', Type.Object({ name: Type.String(), source: Type.Optional(Source), list: Type.Array(Source) })),
+    )
+    expect(check({ name: 'a', source: null, list: [{ user: null, password: 'p' }, { password: null }] })).toEqual({
+      value: { name: 'a', list: [{ password: 'p' }, {}] },
+    })
+    expect(check({ name: 'a', list: [{ password: '' }] })).toEqual({ value: { name: 'a', list: [{ password: null }] } })
+    expect(check({ name: null, list: [] })).toEqual({ violations: [{ pointer: '/name', detail: 'must be a string' }] })
+    expect(check({ name: 'a', list: [], other: null })).toHaveProperty('value')
+    const value = { name: 'a', list: [] }
+    expect((check(value) as { value: object }).value).toBe(value)
+  })
+
+  it('says once what is wrong with a value, also where two patterns or null would do', () => {
+    const Named = contract(
+      'Named',
+      Type.Object(
+        { ...named, secret: Type.Union([Type.String({ minLength: 22 }), Type.Null()]) },
+        { additionalProperties: false },
+      ),
+    )
+    expect(checker(Named)({ name: 'x'.repeat(256), secret: 'short' })).toEqual({
+      violations: [
+        { pointer: '/name', detail: 'must have at most 255 characters' },
+        { pointer: '/secret', detail: 'must have at least 22 characters' },
+      ],
+    })
   })
 
   it('takes a field of the prototype for no field', () => {

@@ -88,6 +88,7 @@ export function door<Context>(service: Door<Context>): Express {
   const api = express.Router()
   api.use((_request, response, next) => {
     response.set({ 'Cache-Control': 'no-store', 'Content-Security-Policy': nothingToShow })
+    response.vary('Accept-Language')
     next()
   })
   api.use(bodyDeadline(service.bodyDeadline ?? 30_000))

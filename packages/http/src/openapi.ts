@@ -1,4 +1,5 @@
 import { ProblemDocument, type Guard, type Signature } from '@sluice/contracts'
+import { nullableFields, titlesIn } from './openapi-bodies.ts'
 import type { Operation } from './operation.ts'
 
 type Json = any
@@ -30,6 +31,7 @@ export interface ServiceInfo {
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
   const lifting = new Lifting()
   const ref = (contract: Json): Json => lifting.lift(contract)
+  const nullable = nullableFields(new Set(operations.flatMap(({ signature }) => titlesIn(signature.response))))
   const paths: Record<string, Json> = {}
 
   for (const { signature } of operations) {
@@ -47,7 +49,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
         ...((signature.guard === 'in-person' || signature.inPerson) && { 'x-in-person': true }),
         parameters: [...pathParameters(path), ...queryParameters(signature.query, ref), ...headerParameters(signature)],
         ...(signature.body && {
-          requestBody: { required: !mayBeLeftOut(signature.body), content: content(signature.body) },
+          requestBody: { required: !mayBeLeftOut(signature.body), content: content(nullable(signature.body)) },
         }),
         ...(signature.upload && {
           requestBody: {
@@ -72,6 +74,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
               },
             },
           }),
+          ...problemsOf(signature),
           default: {
             description: 'A problem.',
             content: { 'application/problem+json': { schema: ref(ProblemDocument) } },
@@ -89,6 +92,12 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
     paths,
     components: {
       schemas: Object.fromEntries(Object.entries(lifting.found).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      responses: Object.fromEntries(
+        Object.entries(problemStatuses).map(([status, description]) => [
+          `Problem${status}`,
+          { description, content: { 'application/problem+json': { schema: ref(ProblemDocument) } } },
+        ]),
+      ),
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   }
@@ -106,11 +115,51 @@ const groupsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceIn
   ).values(),
 ]
 
-function headerParameters({ versioned, effect, method, response, ifMatch, events }: Signature): Json[] {
-  const takesIfMatch = ifMatch ?? (versioned && effect === 'write' && method !== 'post')
+const takesIfMatch = ({ ifMatch, versioned, effect, method }: Signature): boolean =>
+  ifMatch ?? Boolean(versioned && effect === 'write' && method !== 'post')
+
+const problemStatuses = {
+  400: 'The request does not match its contract.',
+  401: 'A valid access token is needed.',
+  403: 'You are not allowed to do this.',
+  404: 'There is no such thing, or it belongs to another organisation.',
+  409: 'The change conflicts with what is stored.',
+  412: 'If-Match names an older version.',
+  413: 'The request body is too large.',
+  415: 'The request body has the wrong media type.',
+  422: 'The request is well formed, but a rule refuses it.',
+} as const
+
+/** The problems that an operation of this shape answers. What any request may meet besides (405, 421, 429, 5xx) is in `default`. */
+function problemsOf(signature: Signature): Record<string, Json> {
+  const { guard, path, effect, body, upload } = signature
+  const hasBody = Boolean(body ?? upload)
+  const answered: [keyof typeof problemStatuses, boolean][] = [
+    [400, true],
+    [401, guard !== 'anyone'],
+    [403, guard !== 'anyone' && guard !== 'service'],
+    [404, path.includes(':')],
+    [409, effect === 'write'],
+    [412, takesIfMatch(signature)],
+    [413, hasBody],
+    [415, hasBody],
+    [422, hasBody || effect === 'write'],
+  ]
+  return Object.fromEntries(
+    answered
+      .filter(([, isAnswered]) => isAnswered)
+      .map(([status]) => [
+        status,
+        { $ref: `#/components/responses/Problem${status}`, description: problemStatuses[status] },
+      ]),
+  )
+}
+
+function headerParameters(signature: Signature): Json[] {
+  const { effect, response, events } = signature
   return [
     ...(events ? [header('Last-Event-ID', 'Go on behind the event that has this id.')] : []),
-    ...(takesIfMatch ? [header('If-Match', 'The ETag that was read. A newer version answers 412.')] : []),
+    ...(takesIfMatch(signature) ? [header('If-Match', 'The ETag that was read. A newer version answers 412.')] : []),
     ...(response && effect === 'read' ? [header('Accept-Language', 'For display names that have translations.')] : []),
   ]
 }
@@ -177,7 +226,9 @@ class Lifting {
   }
 
   #filed(schema: Json): Json {
-    const { title, ...rest } = schema
+    // Keywords of ours, which no other tool knows; descriptions say the same.
+    const { title, uniqueBy: _uniqueBy, ...rest } = schema
+    if (rest.format === 'email-list') delete rest.format
     const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
     if (lifted.discriminator) lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(rest, lifted) }
     if (!isNamed(schema)) return typeof title === 'string' ? { title, ...lifted } : lifted

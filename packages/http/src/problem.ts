@@ -56,9 +56,9 @@ export const problems = {
     }),
   forbidden: (detail: string) => new Problem(403, 'forbidden', 'You are not allowed to do this.', { detail }),
   notFound: (what: string) => new Problem(404, 'not-found', 'There is no such thing.', { detail: `No such ${what}.` }),
-  methodNotAllowed: (allowed: string[]) =>
+  methodNotAllowed: (allowed: string[], hint?: string) =>
     new Problem(405, 'method-not-allowed', 'This address does not take this method.', {
-      detail: `Use ${allowed.join(' or ')}.`,
+      detail: `Use ${allowed.join(' or ')}.${hint === undefined ? '' : ` ${hint}`}`,
       headers: { Allow: allowed.join(', ') },
     }),
   conflict: (pointer: string, detail: string) =>

@@ -34,11 +34,15 @@ export function router<Context>(
   surroundings: Surroundings<Context>,
 ): Router {
   const routes = Router({ caseSensitive: true, strict: true })
-  for (const operation of operations) {
+  for (const [index, operation] of operations.entries()) {
     const { method, path } = operation.signature
     routes[method](path, answerer(operation, surroundings))
+    // Before the paths with parameters that follow: they would take `me` of `/users/me` for an id.
+    const isLast = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
+    if (isLast && !path.includes(':')) refuseOtherMethods(routes, operations, path)
   }
-  refuseOtherMethods(routes, operations)
+  for (const path of new Set(operations.map(({ signature }) => signature.path)))
+    if (path.includes(':')) refuseOtherMethods(routes, operations, path)
   return routes
 }
 
@@ -68,6 +72,7 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
       body: checkBody && demand(checkBody, bodyOf(request)),
       request: facts,
     }
+    assertOwnId(signature, input.params, input.body)
     const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
     if (result instanceof Redirect) return void response.status(302).set(result.headers).end()
     if (result instanceof EventStream) return sendEvents(response, result, surroundings)
@@ -137,13 +142,23 @@ function factsOf(request: Request, response: Response): RequestFacts & { audited
   }
 }
 
-/** After all routes: a path that exists but not for this method is a 405 that says which would do. */
-function refuseOtherMethods(routes: Router, operations: readonly Operation[]): void {
-  const methods = Map.groupBy(operations, ({ signature }) => signature.path)
-  for (const [path, there] of methods) {
-    const allowed = [...new Set(there.map(({ signature }) => signature.method.toUpperCase()))]
-    routes.all(path, () => {
-      throw problems.methodNotAllowed(allowed)
-    })
-  }
+/** A path that exists, but not for this method, answers 405 and says which methods it takes. */
+function refuseOtherMethods(routes: Router, operations: readonly Operation[], path: string): void {
+  const there = operations.filter(({ signature }) => signature.path === path).map(({ signature }) => signature)
+  const allowed = [...new Set(there.map(({ method }) => method.toUpperCase()))]
+  const hint = there.find(({ otherMethods }) => otherMethods !== undefined)?.otherMethods
+  routes.all(path, () => {
+    throw problems.methodNotAllowed(allowed, hint)
+  })
+}
+
+/** Refuses a body that names another object than the address: it would overwrite the one at the address. */
+function assertOwnId({ method, path }: Signature, { uid }: Record<string, string>, body: unknown): void {
+  if (method !== 'put' || uid === undefined || !/\/:uid(\/profile)?$/.test(path)) return
+  const { id } = (body ?? {}) as { id?: unknown }
+  if (typeof id === 'string' && id.toLowerCase() !== uid.toLowerCase())
+    throw problems.refused(
+      '/id',
+      `This address is that of ${uid}: send the body to the address of its own id, or leave id out.`,
+    )
 }

@@ -1,4 +1,5 @@
 export * from './audited-writes.ts'
+export * from './closed-fields.ts'
 export * from './columns.ts'
 export * from './records.ts'
 export * from './refused-search.ts'

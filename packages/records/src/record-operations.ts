@@ -83,12 +83,12 @@ export function recordOperations<C extends Context, Row extends { uid: string; v
 export function sharingOperations<C extends Context, Row extends { uid: string; version: number }, Resource, Body>(
   signatures: ReturnType<typeof sharingSignatures<string, Resource, Body>>,
   { operation, records }: Kind<C, Row, Resource>,
-  checkTargets: (access: Parameters<typeof accessColumns>[0], input: C & Asked) => Promise<void>,
+  checkTargets: (access: Parameters<typeof accessColumns>[0], input: C & Asked, pointer: string) => Promise<void>,
 ) {
   return {
     share: operation(signatures.share, async (input) => {
       const { uid } = input.params as { uid: string }
-      await checkTargets(input.body, input)
+      await checkTargets(input.body, input, '')
       const row = await input.write(async (trx) => {
         const before = await records.lock(trx, input.caller, uid, input.request.ifMatch)
         const after = await records.update(trx, input.caller, before, accessColumns(input.body))

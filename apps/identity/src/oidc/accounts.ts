@@ -11,6 +11,10 @@ interface Row {
   username: string
   email: string
   updated_at: Date
+  id: number
+  client: string
+  client_code: string
+  client_name: string
 }
 
 /** What each scope tells an application about its user. */
@@ -18,6 +22,8 @@ export const claims = {
   openid: ['sub', 'auth_time', 'amr'],
   profile: ['name', 'preferred_username', 'updated_at'],
   email: ['email', 'email_verified'],
+  groups: ['groups'],
+  organization: ['organization'],
 }
 
 /**
@@ -28,16 +34,31 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
     const tenant = (ctx.oidc.client as unknown as ExtraMetadata | undefined)?.tenant
     if (!isUid(sub)) return undefined
-    const { rows } = await sql<Row & { client: string }>`
-      ${prepared('find-account')} select u.uid, u.name, u.username, u.email, u.updated_at, u.client
+    const { rows } = await sql<Row>`
+      ${prepared('find-account')} select u.id, u.uid, u.name, u.username, u.email, u.updated_at, u.client,
+        c.code as client_code, c.name as client_name
       from users u join clients c on c.uid = u.client
       where u.uid = ${sub} and u.status = 'ACTIVE' and not c.disabled`.execute(db)
     const user = rows[0]
     if (!user || (tenant !== undefined && user.client !== tenant)) return undefined
-    return { accountId: user.uid, claims: () => claimsOf(user) }
+    return {
+      accountId: user.uid,
+      claims: async (_use, scope) => ({
+        ...claimsOf(user),
+        ...(scope.split(' ').includes('groups') && { groups: await groupsOf(db, user) }),
+      }),
+    }
   }
 
-const claimsOf = ({ uid, name, username, email, updated_at }: Row) => ({
+/** The codes of the user's groups, at most a thousand, by code. */
+async function groupsOf(db: Kysely<DB>, { id }: Row): Promise<string[]> {
+  const { rows } = await sql<{ code: string }>`
+    ${prepared('account-groups')} select g.code from user_group_members m join user_groups g on g.id = m.user_group_id
+    where m.user_id = ${id} order by g.code limit 1000`.execute(db)
+  return rows.map(({ code }) => code)
+}
+
+const claimsOf = ({ uid, name, username, email, updated_at, client, client_code, client_name }: Row) => ({
   sub: uid,
   name,
   preferred_username: username,
@@ -45,4 +66,5 @@ const claimsOf = ({ uid, name, username, email, updated_at }: Row) => ({
   email,
   // Nobody proved that it is theirs.
   email_verified: false,
+  organization: { id: client, code: client_code, name: client_name },
 })

@@ -4,6 +4,7 @@ export const addresses = {
   token: '/oidc/token',
   userinfo: '/oidc/me',
   revocation: '/oidc/token/revocation',
+  introspection: '/oidc/token/introspection',
   end_session: '/oidc/session/end',
 } as const
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { JWK } from 'jose'
 import type { Kysely } from 'kysely'
-import { interactionPolicy, type Configuration } from 'oidc-provider'
+import { interactionPolicy, type Client, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
 import { openIdScopes } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
@@ -96,13 +96,24 @@ export function providerConfiguration({ db, config, keys }: ProviderParts): Conf
       clientCredentials: { enabled: true },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
-      introspection: { enabled: false },
+      introspection: { enabled: true, allowedPolicy: mayIntrospect },
       userinfo: { enabled: true },
       revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
       rpInitiatedLogout: { enabled: true, logoutSource, postLogoutSuccessSource },
       resourceIndicators: ourApiAsResource(ACCESS_TOKEN_SECONDS),
     },
   }
+}
+
+/**
+ * An application that proves itself with a secret may ask about tokens of its own organisation: those of the others are none to it.
+ * One without a secret could be anybody.
+ */
+async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { clientId?: string }): Promise<boolean> {
+  if (client.clientAuthMethod === 'none') return false
+  if (token.clientId === client.clientId) return true
+  const issuedTo = token.clientId === undefined ? undefined : await ctx.oidc.provider.Client.find(token.clientId)
+  return issuedTo !== undefined && extra(issuedTo).tenant === extra(client).tenant
 }
 
 /** The library's own questions, and one more: a session of somebody who may not use this application is none for it. */

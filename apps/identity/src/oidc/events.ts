@@ -5,6 +5,7 @@ import type { Logger } from '@sluice/process'
 import type { AuditTally } from './audit-tally.ts'
 import type { ProviderParts } from './configuration.ts'
 import type { ExtraMetadata } from './clients.ts'
+import { unsupported } from './introspect-jwt.ts'
 import { userOfUsed } from './used.ts'
 
 interface Parts extends Pick<ProviderParts, 'db'> {
@@ -68,6 +69,10 @@ export function recordEvents(provider: Provider, { db, logger, tally }: Parts): 
   })
   provider.on('grant.error', refused)
   provider.on('revocation.error', refused)
+  provider.on('introspection.error', (ctx, error) => {
+    // Answered after all: see introspect-jwt.ts.
+    if (error.error !== unsupported) refused(ctx, error)
+  })
   provider.on('grant.revoked', (ctx) => {
     const { route, entities, params = {} } = ctx.oidc
     const token = entities.RefreshToken ?? entities.AccessToken ?? entities.AuthorizationCode

@@ -40,7 +40,7 @@ export function openIdProvider({ db, config, keys, logger, tally = auditTally(db
   const current = async () => {
     const now = await keys.whole()
     if (made?.keys !== now) {
-      const provider = makeProvider({ db, config, keys: now, logger, tally })
+      const provider = makeProvider({ db, config, keys: now, logger, tally, signingKeys: keys })
       made = { keys: now, provider, answer: provider.callback() }
     }
     return made!

@@ -3,23 +3,28 @@ import { errors, Provider, type ClientMetadata, type KoaContextWithOIDC } from '
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { publicAddress } from '../public-address.ts'
+import type { SigningKeys } from '../sign-in/keys.ts'
 import { clientSecrets } from './client-secrets.ts'
 import { providerConfiguration, type ProviderParts } from './configuration.ts'
 import { answerByQuery } from './answers-by-query.ts'
 import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
+import { introspectJwt } from './introspect-jwt.ts'
 import { nothingToEnd } from './nothing-to-end.ts'
 import { signOut } from './sign-out.ts'
 import { answerUnavailable } from './unavailable.ts'
 import { unknownAddresses } from './unknown-addresses.ts'
 
 /** One oidc-provider with one set of keys. Making it takes milliseconds, so that new keys get a new one. */
-export function makeProvider(parts: ProviderParts & { logger: Logger; tally: AuditTally }): Provider {
+export function makeProvider(
+  parts: ProviderParts & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
+): Provider {
   const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
   // The request it is given names our public address by then.
   provider.proxy = true
   provider.use(unknownAddresses(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(nothingToEnd)
+  provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
   answerByQuery(provider)
   answerUnavailable(provider)
   tieSessions(provider, parts.db)

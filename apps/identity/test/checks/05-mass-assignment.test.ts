@@ -29,12 +29,13 @@ const writable: Record<string, string> = {
   ClientBody:
     'name translations code billingCode primaryContact technicalContact billingContact disabled domain managerEnabled routesEnabled pipelinesEnabled enterpriseEnabled routeNotificationEmailAddresses timeZone',
   UserBody:
-    'name translations username email ssoAuth ssoId auths fileAccessInstances startPage analyticsPlatformEnabled password client userGroups',
+    'lastUpdated name translations username email ssoAuth ssoId auths fileAccessInstances startPage analyticsPlatformEnabled password twoFactorAuth status client userGroups',
   UserStatusBody: 'status',
   UserGroupBody: 'name translations code description client',
   SwitchClientBody: 'clientId',
   SsoProviderConfigBody: 'provider clientDomain mappingClaim client clientId clientSecret',
   SsoClientConfigBody: 'ssoClientId clientName redirectUris scopes grantTypes client clientSecret',
+  LookupBody: 'ids',
   LoginBody: 'username password',
   LoginCodeBody: 'ticket code',
   RefreshBody: 'refreshToken',
@@ -42,14 +43,15 @@ const writable: Record<string, string> = {
   ForgotPasswordBody: 'username',
   ResetPasswordBody: 'token password',
 }
-const assigned = 'id created lastUpdated createdBy lastUpdatedBy createdByLastUpdatedBy displayName'
+const recorded = 'id created lastUpdated displayName'
 /** What may stand in a body, so that what was read can be sent back, and is not looked at. */
 const ignored: Record<string, string> = {
-  ClientBody: assigned,
-  UserBody: `${assigned} twoFactorAuth status hasManagerAccess hasRouteAccess hasDataPipelineAccess hasUserAccess hasClientAccess existingAuths`,
-  UserGroupBody: assigned,
-  SsoProviderConfigBody: assigned,
-  SsoClientConfigBody: `${assigned} confidential`,
+  ClientBody: recorded,
+  UserBody:
+    'id created displayName createdBy lastUpdatedBy hasManagerAccess hasRouteAccess hasDataPipelineAccess hasUserAccess hasClientAccess existingAuths invitationLink',
+  UserGroupBody: `${recorded} displayDescription`,
+  SsoProviderConfigBody: 'id created lastUpdated',
+  SsoClientConfigBody: 'id created lastUpdated confidential',
 }
 
 const attack = {
@@ -68,11 +70,23 @@ const attack = {
   hasUserAccess: true,
   hasClientAccess: true,
   existingAuths: ['ROLE_SUPER_ADMIN'],
-  confidential: 'attacker',
+  confidential: false,
+  invitationLink: 'attacker',
+  displayDescription: 'attacker',
 }
 
 /** Names that a mapper of bodies to rows or objects could take for more than a field. */
-const unknown = ['password_hash', 'passwordHash', 'roles', 'token_valid_after', 'version', 'uid', 'client_id', 'userId']
+const unknown = [
+  'createdByLastUpdatedBy',
+  'password_hash',
+  'passwordHash',
+  'roles',
+  'token_valid_after',
+  'version',
+  'uid',
+  'client_id',
+  'userId',
+]
 const more = ['preUpdateAuths', 'auths.0', 'constructor', 'toString', 'hasOwnProperty', 'secret_hash', 'twoFactor']
 
 let service: Service
@@ -95,12 +109,23 @@ describe.each(writes)('%s', (id, signature, body) => {
     const names = (ignored[body.title] ?? '').split(' ').filter(Boolean)
     if (names.length === 0) return
     const { uid, params, body: sent, by = admin } = await good[id]!()
-    const bad = Object.fromEntries(names.map((name) => [name, attack[name as keyof typeof attack]]))
+    // A PUT that names another object than its address is refused, which users.test.ts is about.
+    const attacked = signature.method === 'put' ? { ...attack, id: uid } : attack
+    const bad = Object.fromEntries(names.map((name) => [name, attacked[name as keyof typeof attack]]))
     const answer = await by[signature.method](at(signature, uid, params)).send({ ...bad, ...sent })
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     const text = JSON.stringify(answer.body)
     for (const value of [attack.id, attack.created, 'attacker']) expect(text).not.toContain(value)
     expect(text).not.toContain('"twoFactorAuth":true')
+  })
+
+  it('refuses what it ignores where it is of another type', async () => {
+    const names = (ignored[body.title] ?? '').split(' ').filter(Boolean)
+    const { uid, params, body: sent, by = admin } = await good[id]!()
+    for (const name of names) {
+      const answer = await by[signature.method](at(signature, uid, params)).send({ ...sent, [name]: { wrong: true } })
+      expect([name, answer.status, answer.body.errors?.[0].pointer]).toEqual([name, 400, `/${name}`])
+    }
   })
 
   it('refuses names that are not fields', async () => {
@@ -112,7 +137,9 @@ describe.each(writes)('%s', (id, signature, body) => {
   })
 })
 
+const notOfUsers = { confidential: undefined, createdByLastUpdatedBy: undefined, displayDescription: undefined }
+
 it('an invited user becomes nothing more by what is in the invitation', async () => {
-  const { body } = await admin.post('/users/invite').send({ ...attack, confidential: undefined, ...userBody() })
+  const { body } = await admin.post('/users/invite').send({ ...attack, ...notOfUsers, ...userBody() })
   expect(body).toMatchObject({ status: 'INVITATION', auths: [], hasUserAccess: false, hasClientAccess: false })
 })

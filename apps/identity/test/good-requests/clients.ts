@@ -11,5 +11,5 @@ export const clientRequests = ({ service }: Stage): GoodRequests => ({
     const body = clientBody()
     return { uid: await service.client(body), body: { ...body, primaryContact: { name: 'Grace' } } }
   },
-  'clients.delete': async () => ({ uid: await service.client() }),
+  'clients.delete': async () => ({ uid: await service.client({ disabled: true }) }),
 })

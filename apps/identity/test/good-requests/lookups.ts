@@ -9,5 +9,7 @@ export const lookupRequests = ({ service, admin }: Stage): GoodRequests => ({
   },
   'lookups.users': async () => ({ body: { ids: [admin.uid, randomUUID()] } }),
   'lookups.userGroups': async () => ({ body: { ids: [randomUUID()] } }),
+  'lookups.datasetPublishers': async () => ({ body: { ids: [await service.client()] }, by: service.service() }),
+  'lookups.deletedClients': async () => ({ body: { ids: [randomUUID()] } }),
   'lookups.clients': async () => ({ body: { ids: [admin.client] } }),
 })

@@ -11,6 +11,7 @@ export const ssoClientConfigRequests = ({ admin }: Stage): GoodRequests => {
     'ssoClientConfigs.create': async () => ({ body: applicationBody() }),
     'ssoClientConfigs.read': made,
     'ssoClientConfigs.update': async () => ({ ...(await made()), body: applicationBody() }),
+    'ssoClientConfigs.updateForClient': async () => ({ ...(await made()), body: applicationBody() }),
     'ssoClientConfigs.delete': made,
   }
 }

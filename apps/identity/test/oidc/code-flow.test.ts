@@ -25,7 +25,7 @@ describe('the OpenID Provider', () => {
       code_challenge_methods_supported: ['S256'],
       id_token_signing_alg_values_supported: ['ES256'],
     })
-    expect(about.introspection_endpoint).toBeUndefined()
+    expect(about.introspection_endpoint).toBe('http://localhost:3001/oidc/token/introspection')
     const other = await service.http
       .get('/.well-known/oauth-authorization-server')
       .set('host', '127.0.0.1:9')

@@ -1,7 +1,7 @@
 import { problems } from '@sluice/http'
 import type { Secrets } from '../sealed-secrets.ts'
 
-/** The secrets of a body, by name: absent keeps what is stored, null clears it. */
+/** The secrets of a body, by name: absent keeps what is stored, null (an empty text on the wire) clears it. */
 export type GivenSecrets = Readonly<Record<string, string | null | undefined>>
 
 interface Kept {
@@ -20,7 +20,7 @@ export function keptSecrets({ stored, given, moved }: Kept): Secrets {
   if (moved && absent.length > 0)
     throw problems.refused(
       moved,
-      `The stored ${absent.includes('authToken') ? 'token' : 'password'} is for the old address: send it along, or null for none.`,
+      `The stored ${absent.includes('authToken') ? 'token' : 'password'} is for the old address: send it along, or an empty text for none.`,
     )
   return { ...Object.fromEntries(absent.map((name) => [name, stored[name]!])), ...withValues(given) }
 }

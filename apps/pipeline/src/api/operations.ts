@@ -3,6 +3,7 @@ import { catalogueOperations } from './catalogue/operations.ts'
 import { dataPipelineOperations } from './data-pipelines/operations.ts'
 import { dataQualityCheckGroupOperations } from './data-quality-check-groups/operations.ts'
 import { dataQualityCheckOperations } from './data-quality-checks/operations.ts'
+import { deletedClientOperations } from './deleted-clients/operations.ts'
 import { destinationOperations } from './destinations/operations.ts'
 import type { PipelineContext } from './operation.ts'
 import { publicOperations } from './public/operations.ts'
@@ -27,4 +28,5 @@ export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(destinationOperations),
   ...Object.values(workflowOperations),
   ...Object.values(publicOperations),
+  ...Object.values(deletedClientOperations),
 ]

@@ -2,8 +2,15 @@ import type { AccessPart } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Asked } from './operation.ts'
 
-/** Refuses to share with users or groups that the caller's client does not have. Asks the identity service. */
-export async function checkSharingTargets(access: AccessPart | undefined, { identity, caller }: Asked): Promise<void> {
+/**
+ * Refuses to share with users or groups that the caller's client does not have. Asks the identity service. `pointer` says where the
+ * access stands in the body.
+ */
+export async function checkSharingTargets(
+  access: AccessPart | undefined,
+  { identity, caller }: Asked,
+  pointer = '/access',
+): Promise<void> {
   await Promise.all([
     demandAll('userAccess', access?.userAccess, (ids) => identity.users(ids)),
     demandAll('userGroupAccess', access?.userGroupAccess, (ids) => identity.userGroups(ids)),
@@ -20,7 +27,7 @@ export async function checkSharingTargets(access: AccessPart | undefined, { iden
     if (missing >= 0) {
       const what = list === 'userAccess' ? 'user' : 'user group'
       throw problems.refused(
-        `/${list}/${missing}/id`,
+        `${pointer}/${list}/${missing}/id`,
         `Your organisation has no ${what} with the id ${grants[missing]!.id}.`,
       )
     }

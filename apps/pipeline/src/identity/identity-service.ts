@@ -46,6 +46,15 @@ export function identityLookups({
     userGroups: (uids) => userGroups.getMany(uids),
     client: (uid) => clients.get(uid),
     clients: (uids) => clients.getMany(uids),
+    async letPublish(uids) {
+      if (uids.length > 0) await identity.call(lookups.datasetPublishers, { body: { ids: uids.slice(0, 1000) } })
+    },
+    async deletedClients(uids) {
+      const found = []
+      for (let start = 0; start < uids.length; start += 1000)
+        found.push(...(await identity.call(lookups.deletedClients, { body: { ids: uids.slice(start, start + 1000) } })))
+      return found
+    },
   }
 
   function byId<T extends { id: string }>(look: Signature<any, undefined, { ids: string[] }, T[]>) {

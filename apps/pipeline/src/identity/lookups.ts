@@ -1,4 +1,11 @@
-import type { ClientSummary, Credential, Standing, UserGroupSummary, UserSummary } from '@sluice/contracts'
+import type {
+  ClientSummary,
+  Credential,
+  DeletedClientSummary,
+  Standing,
+  UserGroupSummary,
+  UserSummary,
+} from '@sluice/contracts'
 
 /** What this service asks the identity service. Throws 503 problems where an answer is needed and cannot be had. */
 export interface IdentityLookups {
@@ -13,4 +20,8 @@ export interface IdentityLookups {
   client(uid: string): Promise<ClientSummary | undefined>
   /** Those that exist, by uid. */
   clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
+  /** Those that were deleted. Never remembered: what is erased because of this answer does not come back. */
+  deletedClients(uids: readonly string[]): Promise<DeletedClientSummary[]>
+  /** Gives these clients the domain that publishing takes. Those that there are no more are left out. */
+  letPublish(uids: readonly string[]): Promise<void>
 }

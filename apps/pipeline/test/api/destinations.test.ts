@@ -124,6 +124,8 @@ describe('a destination', () => {
       { pointer: '/apiTarget/password', detail: expect.stringContaining('The stored password is for the old address') },
     ])
     await put({ apiTarget: { url: dhis2.url, username: 'importer', password: null } }).expect(200)
+    expect((await stored(made.id)).target_secrets).not.toBeNull()
+    await put({ apiTarget: { url: dhis2.url, username: 'importer', password: '' } }).expect(200)
     expect([before === null, (await stored(made.id)).target_secrets]).toEqual([false, null])
     const bare = { apiTarget: undefined, apiTokenTarget: { url: dhis2.url, authToken: token } }
     const { body: tokened } = await put(bare).expect(200)

@@ -43,7 +43,7 @@ let owner: Asking
 let schema: string
 beforeAll(async () => {
   service = await startService()
-  const { id } = await service.identity.client()
+  const { id } = await service.identity.client({ domain: 'PUBLIC_DATASET_CATALOG' })
   const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_PUBLIC_DATASET_CATALOG'] as const
   owner = service.as(await service.identity.person(id, [...roles]))
   schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id

@@ -162,6 +162,8 @@ describe('the password of a source', () => {
     await put({ jdbcSource: { ...jdbcSource, password: 'another one' } })
     expect((await stored(made.id)).open).toEqual({ password: 'another one' })
     await put({ jdbcSource: { ...jdbcSource, password: null } })
+    expect((await stored(made.id)).open).toEqual({ password: 'another one' })
+    await put({ jdbcSource: { ...jdbcSource, password: '' } })
     expect((await stored(made.id)).sealed).toBeNull()
     await put({ jdbcSource })
     expect((await stored(made.id)).sealed).toBeNull()

@@ -18,7 +18,8 @@ export function librarians() {
   beforeAll(async () => {
     service = await startService({ uploadLimit: limit })
     const { identity } = service
-    const person = async () => identity.person((await identity.client()).id, [...roles])
+    const person = async () =>
+      identity.person((await identity.client({ domain: 'PUBLIC_DATASET_CATALOG' })).id, [...roles])
     people = await Promise.all([person(), person()])
   })
   afterAll(() => service?.stop())

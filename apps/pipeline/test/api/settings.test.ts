@@ -74,6 +74,18 @@ describe('settings', () => {
     await put('THEME', 7).expect(400)
   })
 
+  it('are refused where the body names another client, unless it was read before the last change', async () => {
+    await put('THEME', 'a').expect(200)
+    const { body: read } = await owner.get('/settings/THEME').expect(200)
+    const { id: client } = await service.identity.client()
+    for (const lastUpdated of [undefined, read.lastUpdated]) {
+      const { body } = await put('THEME', 'b', { client, lastUpdated }).expect(422)
+      expect(body.errors[0].pointer).toBe('/client')
+    }
+    await put('THEME', 'b', { client, lastUpdated: '2020-01-01T00:00:00.000Z' }).expect(200)
+    await put('THEME', 'c', { client: person.client }).expect(200)
+  })
+
   it('are those of one client', async () => {
     await put('RETAIN_TEMP_FILES', 'true').expect(200)
     const { id } = await service.identity.client()

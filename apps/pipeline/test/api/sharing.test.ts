@@ -106,10 +106,12 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
       const detail = `Your organisation has no user with the id ${id}.`
       const { body } = await owner.put(`${one}/access`).send(access).expect(422)
       expect(body).toMatchObject({ code: 'refused', errors: [{ pointer: '/userAccess/1/id', detail }] })
-      await owner
+      // Inside a body, the pointer leads through the field that the access stands in.
+      const made = await owner
         .post(`/${noun}`)
         .send({ ...bodyOf(), access })
         .expect(422)
+      expect(made.body.errors).toEqual([{ pointer: '/access/userAccess/1/id', detail }])
     }
     for (const id of [strangers, friend.id]) {
       const access = grants({ userGroupAccess: [{ id, access: 'READ' }] })

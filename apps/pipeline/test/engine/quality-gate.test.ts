@@ -173,9 +173,11 @@ describe('a pipeline with a group of checks', () => {
     const { dataQualityCheckGroup: _group, ...rest } = pipeline
     const put = async (body: object) =>
       (await owner.put(`/data-pipelines/${uid}`).send(body).expect(200)).body.dataQualityCheckGroup
-    // Left out, it stays: nobody lets bad rows in by forgetting it.
-    expect(await put(rest)).toEqual({ id: group.id, name: group.name })
-    expect(await put({ ...rest, dataQualityCheckGroup: null })).toBeUndefined()
+    // PUT replaces, and null is the same as absence.
+    for (const without of [rest, { ...rest, dataQualityCheckGroup: null }]) {
+      expect(await put(pipeline)).toEqual({ id: group.id, name: group.name })
+      expect(await put(without)).toBeUndefined()
+    }
     await owner.delete(`/data-quality-check-groups/${group.id}`).expect(204)
     expect(await load(uid, good)).toMatchObject({ status: 'OK' })
   })

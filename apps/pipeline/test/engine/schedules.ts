@@ -72,7 +72,16 @@ export function virtualScheduler({ db, queue }: Stack, begin: string) {
 }
 
 const summary = (id: string, changes: Partial<ClientSummary> = {}): ClientSummary => {
-  return { id, code: 'c', name: 'Client', disabled: false, pipelinesEnabled: true, timeZone: 'UTC', ...changes }
+  return {
+    id,
+    code: 'c',
+    name: 'Client',
+    disabled: false,
+    domain: 'REGULAR',
+    pipelinesEnabled: true,
+    timeZone: 'UTC',
+    ...changes,
+  }
 }
 
 /** The runs of one thing, oldest first, with what the scheduler wrote into their logs. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Line, named, recorded } from '../named.ts'
+import { bodyOf, Email, Line, lineOf, named, recorded } from '../named.ts'
 
 export const clientDomains = ['REGULAR', 'PUBLIC_DATASET_CATALOG', 'DATA_MART_PROGRAM'] as const
 
@@ -9,14 +9,14 @@ export const ContactInfo = contract(
   Type.Object(
     {
       name: Type.Optional(Line),
-      email: Type.Optional(Type.String({ maxLength: 254 })),
-      phoneNumber: Type.Optional(Type.String({ maxLength: 50 })),
+      email: Type.Optional(Email),
+      phoneNumber: Type.Optional(Type.String({ maxLength: 50, pattern: '^\\P{Cc}*$', examples: ['+47 22 85 50 50'] })),
     },
     closed,
   ),
 )
 
-const Code = Type.String({ minLength: 2, maxLength: 25 })
+const Code = lineOf({ minLength: 2, maxLength: 25, examples: ['NORTH'] })
 
 /** The name of a zone of the IANA list. */
 export const TimeZone = Type.String({
@@ -39,12 +39,19 @@ const fields = {
   managerEnabled: Type.Boolean(),
   routesEnabled: Type.Boolean(),
   pipelinesEnabled: Type.Boolean(),
-  enterpriseEnabled: Type.Boolean(),
-  routeNotificationEmailAddresses: Type.Optional(Type.String({ maxLength: 2000 })),
+  enterpriseEnabled: Type.Boolean({ description: 'Kept for other services.' }),
+  routeNotificationEmailAddresses: Type.Optional(
+    Type.String({
+      maxLength: 2000,
+      format: 'email-list',
+      examples: ['a@example.org, b@example.org'],
+      description: 'Addresses with commas between them. Kept for other services.',
+    }),
+  ),
   timeZone: Type.Optional(TimeZone),
 }
 
-export const ClientBody = contract('ClientBody', body(fields))
+export const ClientBody = contract('ClientBody', bodyOf(fields, recorded))
 export type ClientBody = TypeOf<typeof ClientBody>
 
 export const Client = contract('Client', Type.Object({ ...recorded, ...fields }, closed))

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid } from '../named.ts'
 import { Roles } from '../roles.ts'
-import { TimeZone } from './client.ts'
+import { clientDomains, TimeZone } from './client.ts'
 import { userStatuses } from './user.ts'
 
 export const ClientSummary = contract(
@@ -13,6 +13,7 @@ export const ClientSummary = contract(
       code: Line,
       name: Line,
       disabled: Type.Boolean(),
+      domain: Type.Enum([...clientDomains]),
       pipelinesEnabled: Type.Boolean(),
       timeZone: TimeZone,
     },
@@ -20,6 +21,13 @@ export const ClientSummary = contract(
   ),
 )
 export type ClientSummary = TypeOf<typeof ClientSummary>
+
+/** A client that was deleted, as it was called then. */
+export const DeletedClientSummary = contract(
+  'DeletedClientSummary',
+  Type.Object({ id: Uid, code: Line, name: Line, deleted: Timestamp }, closed),
+)
+export type DeletedClientSummary = TypeOf<typeof DeletedClientSummary>
 
 export const credentialKinds = ['session', 'application', 'api-token'] as const
 

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Reference, Timestamp, Uid } from '../named.ts'
+import { bodyOf, lineOf, Reference, Timestamp, Uid } from '../named.ts'
 import { roles, type Role } from '../roles.ts'
 import { Client } from './client.ts'
 
 /** What an application can ask about its user, besides roles. */
-export const openIdScopes = ['openid', 'profile', 'email', 'offline_access'] as const
+export const openIdScopes = ['openid', 'profile', 'email', 'groups', 'organization', 'offline_access'] as const
 
 /** Every scope that an application can be given: nobody acts as a super admin through one. */
 export const applicationScopes = [
@@ -29,16 +29,23 @@ const AuthorizationGrantType = Type.Object(
   { ...closed, title: 'AuthorizationGrantType' },
 )
 
-/** Longer is typed by nobody, and pages and logs show it. */
-const Name = Type.String({ minLength: 2, maxLength: 255, pattern: '^[^\\p{Cc}]*$', examples: ['Reports'] })
+/** Characters that the service takes of an application's id and name: an index and a page have to hold them. */
+export const longestApplicationText = 255
+
+const Name = lineOf({
+  minLength: 2,
+  maxLength: 2_147_483_647,
+  examples: ['Reports'],
+  description: `At most ${longestApplicationText} characters are taken: more are refused with 422.`,
+})
 
 const fields = {
   ssoClientId: Type.String({
     minLength: 2,
-    maxLength: 255,
+    maxLength: 2_147_483_647,
     pattern: '^[ -~]*$',
     examples: ['reports'],
-    description: 'The client_id of OAuth. Printable ASCII, unlike any other, in every client.',
+    description: `The client_id of OAuth. Printable ASCII, unlike any other, in every client. At most ${longestApplicationText} characters are taken: more are refused with 422.`,
   }),
   clientName: Name,
   redirectUris: Type.Array(Type.String({ minLength: 1, maxLength: 2000 }), { uniqueItems: true, maxItems: 50 }),
@@ -46,26 +53,29 @@ const fields = {
   grantTypes: Type.Array(AuthorizationGrantType, { uniqueItems: true, maxItems: grantTypes.length }),
 }
 
-/** An absent `clientSecret` leaves the one there is, null takes it away: the application is a public one then. */
+/** Without `clientSecret`, or with null, the stored one stays. An empty text clears it: the application is a public one then. */
 export const SsoClientConfigBody = contract(
   'SsoClientConfigBody',
-  body(
+  bodyOf(
     {
       ...fields,
       client: Type.Optional(Reference),
       clientSecret: Type.Optional(
-        Type.Union([
-          Type.String({
-            minLength: 22,
-            maxLength: 255,
-            pattern: '^[!-~]*$',
-            examples: ['make-one-of-at-least-22-characters'],
-          }),
-          Type.Null(),
-        ]),
+        Type.Union(
+          [
+            Type.String({
+              minLength: 22,
+              maxLength: 255,
+              pattern: '^[!-~]*$',
+              examples: ['make-one-of-at-least-22-characters'],
+            }),
+            Type.Null(),
+          ],
+          { writeOnly: true },
+        ),
       ),
     },
-    ['confidential'],
+    { id: Uid, created: Timestamp, lastUpdated: Timestamp, confidential: Type.Boolean() },
   ),
 )
 export type SsoClientConfigBody = TypeOf<typeof SsoClientConfigBody>

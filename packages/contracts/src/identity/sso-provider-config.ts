@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Reference, Timestamp, Uid } from '../named.ts'
+import { bodyOf, Reference, Timestamp, Uid } from '../named.ts'
 import { Client } from './client.ts'
 
 export const ssoProviders = ['IDP_VENDOR', 'GENERIC'] as const
@@ -33,15 +33,18 @@ const ClientSecret = Type.String({
   examples: ['the secret that the provider shows'],
 })
 
-/** No answer has clientId and clientSecret, so an absent one keeps what there is; null takes it away. */
+/** No answer has clientId and clientSecret: an absent one, or null, keeps what is stored, and an empty text clears it. */
 export const SsoProviderConfigBody = contract(
   'SsoProviderConfigBody',
-  body({
-    ...fields,
-    client: Type.Optional(Reference),
-    clientId: Type.Optional(Type.Union([ClientId, Type.Null()])),
-    clientSecret: Type.Optional(Type.Union([ClientSecret, Type.Null()])),
-  }),
+  bodyOf(
+    {
+      ...fields,
+      client: Type.Optional(Reference),
+      clientId: Type.Optional(Type.Union([ClientId, Type.Null()], { writeOnly: true })),
+      clientSecret: Type.Optional(Type.Union([ClientSecret, Type.Null()], { writeOnly: true })),
+    },
+    { id: Uid, created: Timestamp, lastUpdated: Timestamp },
+  ),
 )
 export type SsoProviderConfigBody = TypeOf<typeof SsoProviderConfigBody>
 

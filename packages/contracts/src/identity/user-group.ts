@@ -1,18 +1,24 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, named, recorded, Reference, Text } from '../named.ts'
+import { bodyOf, lineOf, namedAndDescribed, recorded, Reference, Text } from '../named.ts'
 import { Client } from './client.ts'
 
 const fields = {
-  ...named,
-  /** Unique within the client. */
-  code: Type.String({ maxLength: 255, pattern: '^\\P{Cc}+$', examples: ['AIR-TEAM'] }),
+  ...namedAndDescribed,
+  /** Unique within the client, ignoring case. */
+  code: lineOf({ maxLength: 255, examples: ['AIR-TEAM'] }),
   description: Type.Optional(Text),
 }
 
-export const UserGroupBody = contract('UserGroupBody', body({ ...fields, client: Type.Optional(Reference) }))
+export const UserGroupBody = contract(
+  'UserGroupBody',
+  bodyOf({ ...fields, client: Type.Optional(Reference) }, { ...recorded, displayDescription: Text }),
+)
 export type UserGroupBody = TypeOf<typeof UserGroupBody>
 
 /** People of one client with whom things are shared together. */
-export const UserGroup = contract('UserGroup', Type.Object({ ...recorded, ...fields, client: Client }, closed))
+export const UserGroup = contract(
+  'UserGroup',
+  Type.Object({ ...recorded, ...fields, displayDescription: Type.Optional(Text), client: Client }, closed),
+)
 export type UserGroup = TypeOf<typeof UserGroup>

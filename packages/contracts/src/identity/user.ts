@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, named, recorded, Reference, Uid } from '../named.ts'
+import { authored, bodyOf, Email, Line, named, recorded, Reference, Timestamp, Uid } from '../named.ts'
 import { Roles } from '../roles.ts'
 import { ListQuery, SearchRequest } from '../search.ts'
 import { Client } from './client.ts'
@@ -13,8 +13,8 @@ export const startPages = ['DEFAULT', 'MANAGER', 'INTEGRATION', 'DATA_PIPELINE']
 
 const fields = {
   ...named,
-  username: Type.String({ minLength: 2, maxLength: 100 }),
-  email: Type.String({ format: 'email', maxLength: 254 }),
+  username: Type.String({ minLength: 2, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['ida'] }),
+  email: Email,
   ssoAuth: Type.Boolean(),
   ssoId: Type.Optional(Line),
   auths: Type.Optional(Roles),
@@ -23,9 +23,12 @@ const fields = {
   analyticsPlatformEnabled: Type.Optional(Type.Boolean()),
 }
 
+const Status = Type.Enum([...userStatuses])
+
+/** What other operations change. A body of PUT that would change it is refused. */
+const changedElsewhere = { twoFactorAuth: Type.Boolean(), status: Status }
+
 const derived = {
-  twoFactorAuth: Type.Boolean(),
-  status: Type.Enum([...userStatuses]),
   hasManagerAccess: Type.Boolean(),
   hasRouteAccess: Type.Boolean(),
   hasDataPipelineAccess: Type.Boolean(),
@@ -33,17 +36,37 @@ const derived = {
   hasClientAccess: Type.Boolean(),
 }
 
+export const InvitationLink = Type.String({ maxLength: 2500 })
+
 export const UserBody = contract(
   'UserBody',
-  body(
+  bodyOf(
     {
       ...fields,
-      /** Taken for others only, and only where a deployment allows it. */
-      password: Type.Optional(NewPassword),
+      password: Type.Optional({
+        ...NewPassword,
+        description:
+          'Refused with 422 unless the installation allows it (ADMIN_SETS_PASSWORDS): people choose their own passwords. Then it makes the user ACTIVE. Not for your own user.',
+      }),
+      twoFactorAuth: Type.Optional(
+        Type.Boolean({
+          description:
+            'Ignored when it is what is stored. PUT refuses another value with 422: DELETE /users/{uid}/second-factor changes it.',
+        }),
+      ),
+      status: Type.Optional({
+        ...Status,
+        description:
+          'Ignored when it is what is stored. PUT refuses another value with 422: PUT /users/{uid}/status changes it.',
+      }),
+      lastUpdated: Type.Optional({
+        ...Timestamp,
+        description: 'When it is not that of the stored user, a PUT ignores `status` and `twoFactorAuth`.',
+      }),
       client: Type.Optional(Reference),
       userGroups: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 1000 })),
     },
-    [...Object.keys(derived), 'existingAuths'],
+    { ...recorded, ...authored, ...derived, existingAuths: Roles, invitationLink: InvitationLink },
   ),
 )
 export type UserBody = TypeOf<typeof UserBody>
@@ -73,6 +96,7 @@ export const User = contract(
       existingAuths: Type.Optional(Roles),
       client: Client,
       userGroups: Type.Array(UserGroup, { maxItems: 1000 }),
+      ...changedElsewhere,
       ...derived,
     },
     closed,

@@ -6,7 +6,7 @@ import { DataPipelineBody } from './data-pipeline/data-pipeline.ts'
 /** What is saved at once, at most. */
 export const mostAtOnce = 1_000
 
-/** Pipelines to be saved together, of one type or of several. One with an `id` is that pipeline; else its name says which. */
+/** Pipelines to be saved together, of one type or of several. The name says which pipeline each one replaces. */
 export const DataPipelinesBody = contract(
   'DataPipelinesBody',
   Type.Object(

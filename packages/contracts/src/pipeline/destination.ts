@@ -39,7 +39,10 @@ export const TargetUrl = Type.String({
 })
 const Username = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\p{Cc}:]*$', examples: ['importer'] })
 
-const kept = { writeOnly: true, description: 'Never answered: absent keeps the stored one, null clears it.' }
+const kept = {
+  writeOnly: true,
+  description: 'Never answered: absent or null keeps the stored one, an empty text clears it.',
+}
 export const TargetPassword = Type.String({
   minLength: 1,
   maxLength: 1000,

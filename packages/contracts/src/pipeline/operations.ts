@@ -1,6 +1,7 @@
 import { dataPipelineSignatures } from './operations/data-pipelines.ts'
 import { dataQualityCheckGroupSignatures } from './operations/data-quality-check-groups.ts'
 import { dataQualityCheckSignatures } from './operations/data-quality-checks.ts'
+import { deletedClientSignatures } from './operations/deleted-clients.ts'
 import { destinationSignatures } from './operations/destinations.ts'
 import { catalogueSignatures } from './operations/catalogue.ts'
 import { publicDatasetSignatures } from './operations/public-datasets.ts'
@@ -25,4 +26,5 @@ export const pipelineOperations = {
   workflows: workflowSignatures,
   publicDatasets: publicDatasetSignatures,
   public: publicSignatures,
+  deletedClients: deletedClientSignatures,
 }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid } from '../named.ts'
+import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName } from '../named.ts'
 import { Count } from '../numbers.ts'
 
 export const providerSchemas = [
@@ -16,7 +16,7 @@ export const providerSchemas = [
 const fields = {
   ...namedAndDescribed,
   /** The schema in the warehouse; made from the name when absent, and fixed from then on. */
-  schemaName: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
+  schemaName: Type.Optional(WarehouseName),
   description: Type.Optional(Text),
   tags: Type.Optional(Tags),
   permanent: Type.Boolean(),

@@ -24,8 +24,13 @@ export const SettingBody = contract(
     {
       key: Type.Optional(Type.Enum([...settingKeys], { description: 'Where it is given, that of the address.' })),
       value: Value,
+      client: Type.Optional({ ...Line, description: 'Where it is given, that of the caller.' }),
+      lastUpdated: Type.Optional({
+        ...Timestamp,
+        description: 'When it is not that of the stored setting, `client` is ignored.',
+      }),
     },
-    ['client', 'warning'],
+    ['warning'],
   ),
 )
 export type SettingBody = TypeOf<typeof SettingBody>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid } from '../named.ts'
+import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName } from '../named.ts'
 import { Count } from '../numbers.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { AnonymousAccess } from './data-pipeline/base.ts'
@@ -18,7 +18,7 @@ const Query = Type.String({
 
 const SchemaReference = Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 })
 
-const ViewName = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 63, description }))
+const ViewName = (description: string) => Type.Optional({ ...WarehouseName, description })
 
 const fields = {
   ...namedAndDescribed,
@@ -42,7 +42,7 @@ const given = {
   access: Type.Optional(AccessPart),
 }
 
-const ignoredFields = [
+const answeredNames = [
   'client',
   ...scheduledIgnored,
   'qualifiedDataWarehouseViewName',
@@ -50,7 +50,7 @@ const ignoredFields = [
   'tagString',
 ] as const
 
-export const ViewBody = contract('ViewBody', body(given, ignoredFields))
+export const ViewBody = contract('ViewBody', body(given, answeredNames))
 export type ViewBody = TypeOf<typeof ViewBody>
 
 /** A view before it is saved: a form can be sent as it stands. */
@@ -64,7 +64,7 @@ export const ViewPreviewBody = contract(
         Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many to show; 100 when absent.' }),
       ),
     },
-    [...Object.keys(given).filter((name) => name !== 'query' && name !== 'schema'), ...ignoredFields],
+    [...Object.keys(given).filter((name) => name !== 'query' && name !== 'schema'), ...answeredNames],
   ),
 )
 export type ViewPreviewBody = TypeOf<typeof ViewPreviewBody>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, ignored, Line, namedAndDescribed, recorded, Text, Timestamp, Uid } from '../named.ts'
+import { authored, body, bodyOf, Line, namedAndDescribed, recorded, Text, Timestamp, Uid } from '../named.ts'
 import { Count } from '../numbers.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { pipelineTypes } from './data-pipeline/base.ts'
@@ -28,26 +28,21 @@ const PipelineType = Type.Enum([...pipelineTypes])
 const few = { maxItems: 50 }
 
 /** What is run: named by its uid, and the rest is accepted and ignored. */
-const JobObjectBody = Type.Object(
-  { uid: Uid, id: Type.Optional(ignored) },
-  {
-    ...closed,
-    title: 'JobObjectBody',
-    properties: {
-      uid: Uid,
-      ...Object.fromEntries(['id', 'name', 'translations', 'created'].map((name) => [name, ignored])),
-    },
-  },
+const JobObjectBody = Object.assign(
+  bodyOf({ uid: Uid }, { id: Uid, name: Line, translations: Type.Array(Type.Unknown()), created: Timestamp }),
+  { title: 'JobObjectBody' },
 )
 
-const JobBody = Type.Object(
-  {
-    jobType: Type.Enum([...jobTypes]),
-    object: Type.Optional(JobObjectBody),
-    id: Type.Optional({ ...Uid, description: 'Of the job itself; without an object, of what it runs.' }),
-    dataPipelineType: Type.Optional(ignored),
-  },
-  { ...closed, title: 'JobBody' },
+const JobBody = Object.assign(
+  bodyOf(
+    {
+      jobType: Type.Enum([...jobTypes]),
+      object: Type.Optional(JobObjectBody),
+      id: Type.Optional({ ...Uid, description: 'Of the job itself; without an object, of what it runs.' }),
+    },
+    { dataPipelineType: PipelineType },
+  ),
+  { title: 'JobBody' },
 )
 
 const StepBody = Type.Object(

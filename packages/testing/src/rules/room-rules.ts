@@ -50,6 +50,7 @@ const rooms: Record<string, string[]> = {
     'apps/pipeline/src/engine/views',
     'apps/pipeline/src/engine/destinations',
     'apps/pipeline/src/engine/datasets',
+    'apps/pipeline/src/engine/erasure',
   ],
   'apps/pipeline/src/identity': ['apps/pipeline/src'],
   'apps/pipeline/src/files': [],
@@ -92,10 +93,11 @@ const rooms: Record<string, string[]> = {
     'apps/pipeline/src/engine/warehouses',
   ],
   'apps/pipeline/src/engine/warehouses': ['apps/pipeline/src'],
+  'apps/pipeline/src/engine/erasure': ['apps/pipeline/src', 'apps/pipeline/src/files'],
   'apps/pipeline/src/engine/drops': ['apps/pipeline/src', 'apps/pipeline/src/engine/warehouses'],
   'apps/pipeline/src/engine/worker': ['apps/pipeline/src'].concat(
     ['queue', 'runs', 'sources', 'loads', 'warehouses', 'drops', 'alerts', 'schedules', 'workflows', 'variables']
-      .concat('quality', 'views', 'destinations', 'datasets')
+      .concat('quality', 'views', 'destinations', 'datasets', 'erasure')
       .map((room) => `apps/pipeline/src/engine/${room}`),
     'apps/pipeline/src/files',
     'apps/pipeline/src/identity',

@@ -1,6 +1,14 @@
 import { sql, type Selectable } from 'kysely'
 import { clientDomains, holds, type Client, type ClientBody } from '@sluice/contracts'
-import { inLanguageOf, matchesLineOf, records, type Refined, type SharedColumns } from '@sluice/records'
+import {
+  inLanguageOf,
+  matchesLineOf,
+  records,
+  type Properties,
+  type Property,
+  type Refined,
+  type SharedColumns,
+} from '@sluice/records'
 import type { Clients } from '../../database.ts'
 import type { Asked } from '../operation.ts'
 import { timeZoneColumn } from './time-zone.ts'
@@ -14,6 +22,15 @@ export type ClientRow = Refined<
     domain: Client['domain']
   }
 >
+
+const contactProperties: Properties = Object.fromEntries(
+  (['primary', 'technical', 'billing'] as const).flatMap((kind) =>
+    (['name', 'email', 'phoneNumber'] as const).map((field): [string, Property] => [
+      `${kind}Contact.${field}`,
+      { column: sql`(${sql.ref(`r.${kind}_contact`)} ->> ${sql.lit(field)})`, type: 'string' },
+    ]),
+  ),
+)
 
 export const clientRecords = records<ClientRow, Client, Asked>({
   noun: 'client',
@@ -31,6 +48,8 @@ export const clientRecords = records<ClientRow, Client, Asked>({
     routesEnabled: { column: 'r.routes_enabled', type: 'boolean', required: true },
     pipelinesEnabled: { column: 'r.pipelines_enabled', type: 'boolean', required: true },
     enterpriseEnabled: { column: 'r.enterprise_enabled', type: 'boolean', required: true },
+    timeZone: { column: sql`coalesce(r.time_zone, 'UTC')`, type: 'string', required: true },
+    ...contactProperties,
     created: { column: 'r.created_at', type: 'date-time', required: true },
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
   },

@@ -40,14 +40,19 @@ export async function updateClient(
   return replaced
 }
 
-/** Removes a client that has no users; its groups go with it. */
+/**
+ * Removes a disabled client that has no users; its groups go with it. That it was deleted is remembered for the pipeline service,
+ * which erases what it holds of the client 30 days later.
+ */
 export async function deleteClient(uid: string, { write, caller, request }: Asked): Promise<void> {
   await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
+    if (!before.disabled) throw problems.conflict('/disabled', 'Disable this client before you delete it.')
     const { rows } = await sql`select from users where client = ${before.uid} limit 1`.execute(trx)
-    if (rows.length > 0)
-      throw problems.conflict('/', 'This client still has users: delete them first, or disable the client.')
+    if (rows.length > 0) throw problems.conflict('/', 'This client still has users: delete them first.')
     await clientRecords.remove(trx, before)
-    request.audit(uid, { before: clientOf(before, []) })
+    await sql`
+      insert into deleted_clients (uid, code, name) values (${before.uid}, ${before.code}, ${before.name})`.execute(trx)
+    request.audit(before.uid, { before: clientOf(before, []) })
   })
 }

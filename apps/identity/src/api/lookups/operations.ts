@@ -1,5 +1,11 @@
 import { sql } from 'kysely'
-import { identityOperations, type ClientSummary, type UserGroupSummary, type UserSummary } from '@sluice/contracts'
+import {
+  identityOperations,
+  type ClientSummary,
+  type DeletedClientSummary,
+  type UserGroupSummary,
+  type UserSummary,
+} from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { standingOf } from '../../sign-in/standing.ts'
 import { operation } from '../operation.ts'
@@ -31,9 +37,27 @@ export const lookupOperations = {
 
   clients: operation(lookups.clients, async ({ db, body }) => {
     const { rows } = await sql<ClientSummary>`
-      select uid as id, code, name, disabled, pipelines_enabled as "pipelinesEnabled",
+      select uid as id, code, name, disabled, domain, pipelines_enabled as "pipelinesEnabled",
         coalesce(time_zone, 'UTC') as "timeZone"
       from clients where uid = any(${body.ids}) order by id`.execute(db)
     return rows
+  }),
+
+  datasetPublishers: operation(lookups.datasetPublishers, async ({ body, write, request }) => {
+    await write(async (trx) => {
+      const { rows } = await sql<{ uid: string }>`
+        update clients set domain = 'PUBLIC_DATASET_CATALOG', version = version + 1, updated_at = now(), updated_by = null
+        where uid = any(${body.ids}) and domain = 'REGULAR' returning uid`.execute(trx)
+      for (const { uid } of rows)
+        request.audit(uid, { before: { domain: 'REGULAR' }, after: { domain: 'PUBLIC_DATASET_CATALOG' } })
+    })
+    return undefined
+  }),
+
+  deletedClients: operation(lookups.deletedClients, async ({ db, body }) => {
+    const { rows } = await sql<Omit<DeletedClientSummary, 'deleted'> & { deleted: Date }>`
+      select uid as id, code, name, deleted_at as deleted from deleted_clients where uid = any(${body.ids})
+      order by id`.execute(db)
+    return rows.map(({ deleted, ...client }) => ({ ...client, deleted: deleted.toISOString() }))
   }),
 }

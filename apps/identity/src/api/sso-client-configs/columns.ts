@@ -3,7 +3,7 @@ import { secretHash } from '../../secret-hash.ts'
 import { skeletonOf } from '../../sign-in/username.ts'
 import type { SsoClientConfigRow } from './records.ts'
 
-/** The secret's hash after a body: absent keeps what there is, null takes it away. */
+/** The secret's hash after a body: absent keeps what is stored, null (an empty text on the wire) clears it. */
 export function secretAfter({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
   if (clientSecret === undefined) return current
   return clientSecret === null ? null : secretHash(clientSecret)

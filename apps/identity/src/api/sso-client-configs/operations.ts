@@ -22,6 +22,10 @@ export const ssoClientConfigOperations = {
     ssoClientConfigRecords.answer(await updateSsoClientConfig(input.params, input.body, input), input),
   ),
 
+  updateForClient: operation(ssoClientConfigs.updateForClient, async (input) =>
+    ssoClientConfigRecords.answer(await updateSsoClientConfig(input.params, input.body, input), input),
+  ),
+
   delete: operation(ssoClientConfigs.delete, async (input) => {
     await deleteSsoClientConfig(input.params.uid, input)
     return undefined

@@ -1,4 +1,4 @@
-import { firstParty, type SsoClientConfigBody, type Violation } from '@sluice/contracts'
+import { firstParty, longestApplicationText, type SsoClientConfigBody, type Violation } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { skeletonOf } from '../../sign-in/username.ts'
 import { redirectUriViolations } from './redirect-uris.ts'
@@ -7,6 +7,9 @@ const leastVariety = 10
 
 /** Refuses, all at once, what would be no application that anybody can sign in to or that can sign itself in. */
 export function demandSound(body: SsoClientConfigBody, confidential: boolean): void {
+  for (const name of ['ssoClientId', 'clientName'] as const)
+    if (body[name].length > longestApplicationText)
+      throw problems.refused(`/${name}`, `This installation takes at most ${longestApplicationText} characters here.`)
   const violations = [
     ...idViolations(body),
     ...secretViolations(body),

@@ -27,13 +27,13 @@ export async function createSsoClientConfig(body: SsoClientConfigBody, input: As
 
 /** Replaces an application. A new secret ends what the application was issued for itself with the old one. */
 export async function updateSsoClientConfig(
-  { clientId, uid }: { clientId: string; uid: string },
+  { clientId, uid }: { clientId?: string; uid: string },
   body: SsoClientConfigBody,
   input: Asked,
 ): Promise<SsoClientConfigRow> {
   const { db, write, caller, request } = input
   const seen = await ssoClientConfigRecords.read(db, caller, uid)
-  demandOf(clientId, seen)
+  if (clientId !== undefined) demandOf(clientId, seen)
   demandPowerOver(caller, seen)
   await demandAcceptable(body, secretAfter(body, seen.secret_hash), input)
   return write(async (trx) => {

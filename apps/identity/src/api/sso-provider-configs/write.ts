@@ -88,13 +88,13 @@ const plainColumns = (body: SsoProviderConfigBody) => ({
 const movesAway = (before: SsoProviderConfigRow, { provider, clientDomain }: SsoProviderConfigBody): boolean =>
   issuerOf(before.provider, before.client_domain).href !== issuerOf(provider, clientDomain).href
 
-/** Absent keeps, null clears. Who may change the address may not read the secret, and would by having it sent there. */
+/** Absent keeps, null (an empty text on the wire) clears. Who may change the address may not read the secret, and would by having it sent there. */
 function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: Asked) {
   const { clientId, clientSecret } = body
   if (clientSecret === undefined && before.client_secret !== null && movesAway(before, body))
     throw problems.refused(
       '/clientSecret',
-      'The secret is for the provider at the old address: send the new one along, or null for none.',
+      'The secret is for the provider at the old address: send the new one along, or an empty text for none.',
     )
   const sealed = clientSecret ? sealedSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
   return {

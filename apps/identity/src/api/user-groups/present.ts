@@ -24,6 +24,9 @@ export const userGroupOf = (row: UserGroupRow, client: ClientRow, locales: reado
   name: row.name,
   translations: row.translations,
   code: row.code,
-  ...(row.description !== null && { description: row.description }),
+  ...(row.description !== null && {
+    description: row.description,
+    displayDescription: inLanguageOf(row, 'description', row.description, locales),
+  }),
   client: clientOf(client, locales),
 })

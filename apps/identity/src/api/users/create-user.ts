@@ -15,8 +15,8 @@ import type { UserRow } from './row.ts'
 import { demandPasswordAllowed } from './rules.ts'
 
 /**
- * Makes a user who can sign in: ACTIVE, with a password or single sign-on. Where administrators choose passwords, one without
- * either is taken too, as INVITATION: their password comes later, by an update or an invitation.
+ * Makes a user: ACTIVE with a password. With single sign-on the user is INVITATION until the first sign-in. Where administrators
+ * choose passwords, a user without either is taken too, as INVITATION: an update or an invitation brings the password later.
  */
 export async function createUser(body: UserBody, input: Asked): Promise<UserRow> {
   const { write, caller, config, request } = input
@@ -51,13 +51,13 @@ export async function hashOf(body: UserBody, client: string, { db }: Pick<Asked,
 const clientSeen = ({ client }: UserBody, caller: Asked['caller']): string =>
   client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 
-/** A new user in their groups: ACTIVE with a way to sign in, else INVITATION. `status` where it is to be another. */
+/** A new user in their groups: ACTIVE with a password, else INVITATION. `status` where it is to be another. */
 export async function insertUser(
   trx: Transaction<DB>,
   body: UserBody,
   hash: string | null,
   { caller }: Pick<Asked, 'caller'>,
-  status: UserRow['status'] = hash !== null || body.ssoAuth ? 'ACTIVE' : 'INVITATION',
+  status: UserRow['status'] = hash !== null ? 'ACTIVE' : 'INVITATION',
 ): Promise<{ user: UserRow; groups: GroupChange }> {
   const user = await userRecords.insert(trx, caller, {
     ...userColumns(body),

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { InvitedUser, UserBody } from '@sluice/contracts'
 import { problems, type Answer } from '@sluice/http'
 import type { DB } from '../../database.ts'
@@ -58,10 +58,19 @@ export async function invite(
   user: UserRow,
   { config, caller }: Pick<Asked, 'config' | 'caller'>,
 ): Promise<Invited> {
+  await assertClientEnabled(trx, user)
   await assertMailAllowed(trx, 'INVITATION', user)
   const link = await addLink(trx, user, 'INVITATION', config)
   await mailInvitation(trx, config, user, link)
   return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
+}
+
+/** Nobody could accept the invitation. Locked, so that the client is not disabled meanwhile. */
+async function assertClientEnabled(trx: Transaction<DB>, { client }: UserRow): Promise<void> {
+  const { rows } = await sql<{ disabled: boolean }>`
+    select disabled from clients where uid = ${client} for share`.execute(trx)
+  if (rows[0]?.disabled)
+    throw problems.conflict('/client', 'This client is disabled, so nobody can accept: enable it before you invite.')
 }
 
 export function withLink(answer: Answer<InvitedUser>, link: string | undefined): Answer<InvitedUser> {

@@ -1,5 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { holds, startPages, userStatuses, type User } from '@sluice/contracts'
+import { holds, startPages, userStatuses, type Role, type User } from '@sluice/contracts'
 import { matchesLineOf, records, type Only, type Properties, type Property } from '@sluice/records'
 import { clientProperties, ofOwnClient } from '../clients/of-client.ts'
 import type { Asked } from '../operation.ts'
@@ -43,6 +43,25 @@ const nameOf = (author: 'created_by' | 'updated_by'): Properties[string] => ({
   },
 })
 
+/** As `accessOfUser` has them: a role, and the switch of the client that it needs. */
+const accessProperty = (roles: Role[], column: RawBuilder<SqlBool>): Property => ({
+  column: sql`(r.roles && ${[...roles, 'ROLE_SUPER_ADMIN']}::text[] and ${column})`,
+  type: 'boolean',
+  required: true,
+})
+const switchedOn = (name: 'manager_enabled' | 'routes_enabled' | 'pipelines_enabled') =>
+  sql<SqlBool>`(select c.${sql.ref(name)} from clients c where c.uid = r.client)`
+const accessProperties: Properties = {
+  hasManagerAccess: accessProperty(['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE'], switchedOn('manager_enabled')),
+  hasRouteAccess: accessProperty(['ROLE_SEE_ROUTE', 'ROLE_MANAGE_ROUTE'], switchedOn('routes_enabled')),
+  hasDataPipelineAccess: accessProperty(
+    ['ROLE_SEE_DATA_PIPELINE', 'ROLE_MANAGE_DATA_PIPELINE'],
+    switchedOn('pipelines_enabled'),
+  ),
+  hasUserAccess: accessProperty(['ROLE_MANAGE_USER'], sql`true`),
+  hasClientAccess: accessProperty(['ROLE_MANAGE_CLIENT'], sql`true`),
+}
+
 export const userRecords = records<UserRow, User, Asked>({
   noun: 'user',
   table: 'users',
@@ -60,6 +79,8 @@ export const userRecords = records<UserRow, User, Asked>({
     ssoId: { column: 'r.sso_id', type: 'string' },
     analyticsPlatformEnabled: { column: 'r.analytics_platform_enabled', type: 'boolean', required: true },
     auths: { column: 'r.roles', type: 'strings' },
+    fileAccessInstances: { column: 'r.file_access_instances', type: 'strings' },
+    ...accessProperties,
     created: { column: 'r.created_at', type: 'date-time', required: true },
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
     createdBy: nameOf('created_by'),

@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { User, UserBody } from '@sluice/contracts'
 import { problems, type Answer } from '@sluice/http'
+import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailEmailChanged, mailPasswordChanged } from '../../mail/notices.ts'
 import { removeApiTokensOfUser } from '../../sign-in/api-tokens.ts'
@@ -33,6 +34,7 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
   const { before, after } = await write(async (trx) => {
     const before = await userRecords.lock(trx, caller, uid, request.ifMatch)
     demandPowerOver(caller, before)
+    assertUnchanged(body.lastUpdated, before.updated_at, closedFields(body, before))
     if (body.client && body.client.id.toLowerCase() !== before.client)
       throw problems.refused('/client/id', 'A user stays with their client: make a new one there.')
     const columns = { ...userColumns(body), ...credentials(before, body, hash), ...givenEmail(before, body) }
@@ -55,20 +57,37 @@ export async function updateUser(uid: string, body: UserBody, input: Asked): Pro
 }
 
 /**
- * Single sign-on and a password exclude each other. Whoever is invited becomes active with the way in that an update gives
- * them, and whoever loses their only one has to be invited again: ACTIVE is who can sign in.
+ * Single sign-on and a password exclude each other. An invited user becomes active with a password that an update gives, or by
+ * the first single sign-on. A user who loses the only way to sign in has to be invited again.
  */
 function credentials(
-  { status, password_hash, sso_auth }: UserRow,
+  { status, password_hash }: UserRow,
   { ssoAuth }: UserBody,
   hash: string | null,
 ): Pick<UserRow, 'password_hash' | 'status'> {
   const password = ssoAuth ? null : (hash ?? password_hash)
-  const gains = hash !== null || (ssoAuth && !sso_auth)
   const usable = ssoAuth || password !== null
-  if (status === 'INVITATION') return { password_hash: password, status: gains ? 'ACTIVE' : status }
+  if (status === 'INVITATION') return { password_hash: password, status: hash === null ? status : 'ACTIVE' }
   return { password_hash: password, status: status === 'ACTIVE' && !usable ? 'INVITATION' : status }
 }
+
+/** What has operations of its own. */
+const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
+  {
+    pointer: '/status',
+    given: status,
+    stored: before.status,
+    instead: `This user is ${before.status}: change that with PUT /users/{uid}/status.`,
+  },
+  {
+    pointer: '/twoFactorAuth',
+    given: twoFactorAuth,
+    stored: before.two_factor_auth,
+    instead: before.two_factor_auth
+      ? 'Remove the second factor with DELETE /users/{uid}/second-factor.'
+      : 'People set up their own second factor, with POST /users/me/second-factor.',
+  },
+]
 
 /** One that somebody else gives is as good as any. */
 const givenEmail = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({

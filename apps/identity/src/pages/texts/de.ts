@@ -149,6 +149,8 @@ export const de: Texts = {
     openid: 'wissen, wer Sie sind',
     profile: 'Ihren Namen und Benutzernamen sehen',
     email: 'Ihre E-Mail-Adresse sehen',
+    groups: 'sehen, in welchen Benutzergruppen Sie sind',
+    organization: 'sehen, zu welcher Organisation Sie gehören',
     offline_access: 'für Sie angemeldet bleiben, auch wenn Sie nicht da sind',
     ROLE_MANAGE_CLIENT: 'Organisationen sehen und ändern',
     ROLE_MANAGE_USER: 'Benutzer sehen und ändern',

@@ -152,6 +152,8 @@ export const en = {
     openid: 'know who you are',
     profile: 'see your name and username',
     email: 'see your e-mail address',
+    groups: 'see which user groups you are in',
+    organization: 'see which organisation you belong to',
     offline_access: 'stay signed in for you when you are not there',
     ROLE_MANAGE_CLIENT: 'see and change organisations',
     ROLE_MANAGE_USER: 'see and change users',

@@ -149,6 +149,8 @@ export const fr: Texts = {
     openid: 'savoir qui vous êtes',
     profile: 'voir votre nom et votre nom d’utilisateur',
     email: 'voir votre adresse e-mail',
+    groups: 'voir les groupes d’utilisateurs dont vous faites partie',
+    organization: 'voir à quelle organisation vous appartenez',
     offline_access: 'rester connectée pour vous en votre absence',
     ROLE_MANAGE_CLIENT: 'voir et modifier les organisations',
     ROLE_MANAGE_USER: 'voir et modifier les utilisateurs',

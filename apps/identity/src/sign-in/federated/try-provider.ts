@@ -58,11 +58,16 @@ async function demandAccepted(provider: ProviderConfig, metadata: ServerMetadata
   }
 }
 
-function* warningsAbout({ mappingClaim, clientSecret }: ProviderConfig, metadata: ServerMetadata): Iterable<string> {
+function* warningsAbout(
+  { issuer, mappingClaim, clientSecret }: ProviderConfig,
+  metadata: ServerMetadata,
+): Iterable<string> {
   const says = (name: keyof ServerMetadata, value: string) => {
     const supported = metadata[name]
     return !Array.isArray(supported) || supported.includes(value)
   }
+  if (issuer.protocol === 'http:')
+    yield 'The provider is asked without TLS (http://), so whoever is in between can sign in as anybody: use https://.'
   if (metadata.code_challenge_methods_supported === undefined || !says('code_challenge_methods_supported', 'S256'))
     yield 'The provider does not say that it supports PKCE (S256). It is sent all the same.'
   if (!says('response_types_supported', 'code'))

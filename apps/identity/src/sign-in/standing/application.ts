@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import { roleScopes, type Credential, type GrantType, type Standing } from '@sluice/contracts'
+import { roleScopes, type Client, type Credential, type GrantType, type Standing } from '@sluice/contracts'
 import { prepared } from '@sluice/database'
 import { effectiveRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
@@ -15,6 +15,7 @@ interface Row {
   client_code: string
   organisation: string
   disabled: boolean
+  domain: Client['domain']
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean
@@ -25,7 +26,7 @@ interface Row {
 export async function applicationStanding(db: Kysely<DB>, { id }: Credential): Promise<Standing | undefined> {
   const { rows } = await sql<Row>`
     ${prepared('application-standing')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
-      c.uid as client, c.code as client_code, c.name as organisation, c.disabled,
+      c.uid as client, c.code as client_code, c.name as organisation, c.disabled, c.domain,
       c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone
     from sso_client_configs a join clients c on c.uid = a.client
     where a.sso_client_id = ${id}`.execute(db)
@@ -46,6 +47,7 @@ export async function applicationStanding(db: Kysely<DB>, { id }: Credential): P
         code: row.client_code,
         name: row.organisation,
         disabled: row.disabled,
+        domain: row.domain,
         pipelinesEnabled: row.pipelines_enabled,
         timeZone: row.time_zone ?? 'UTC',
       },

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Role, Standing, UserStatus } from '@sluice/contracts'
+import type { Client, Role, Standing, UserStatus } from '@sluice/contracts'
 import { effectiveRoles } from '../../access.ts'
 
 export interface UserStanding {
@@ -15,6 +15,7 @@ export interface UserStanding {
   client_code: string
   client_name: string
   disabled: boolean
+  domain: Client['domain']
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean
@@ -28,7 +29,7 @@ export const userColumns = sql`
     select g.uid from user_group_members m join user_groups g on g.id = m.user_group_id
     where m.user_id = u.id order by g.id limit 1000
   )::text[] as user_groups,
-  c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled,
+  c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.domain,
   c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
 
 export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Standing => ({
@@ -46,6 +47,7 @@ export const standingOfUser = (kind: Standing['kind'], row: UserStanding): Stand
     code: row.client_code,
     name: row.client_name,
     disabled: row.disabled,
+    domain: row.domain,
     pipelinesEnabled: row.pipelines_enabled,
     timeZone: row.time_zone ?? 'UTC',
   },

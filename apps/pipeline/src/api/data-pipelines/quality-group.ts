@@ -15,9 +15,7 @@ export async function qualityGroupColumn(
   current: Pick<DataPipelineRow, 'quality_group_id'> | undefined,
   caller: Caller,
 ): Promise<{ quality_group_id: number | null }> {
-  // What keeps bad rows out is taken away by null, and never by leaving it out.
-  if (group === undefined) return { quality_group_id: current?.quality_group_id ?? null }
-  if (group === null) return { quality_group_id: null }
+  if (!group) return { quality_group_id: null }
   const found = await trx
     .selectFrom('data_quality_check_groups as r')
     .select(['r.id', visibleTo(caller, 'READ').as('readable')])

@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, Violation } from '@sluice/contracts'
 import { Problem, problems, type Caller, type Input } from '@sluice/http'
-import { isUid, withoutSecrets } from '@sluice/records'
+import { withoutSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -41,10 +41,10 @@ async function saveTogether(trx: Transaction<DB>, input: Asking): Promise<Saved[
   await sql`savepoint together`.execute(trx)
   const wrong = await violations(0, async () => {
     const named = await uidsByName(trx, body.dataPipelines, caller)
-    const uids = body.dataPipelines.map((one) => idOf(one) ?? named.get(one.name))
+    const uids = body.dataPipelines.map((one) => named.get(one.name))
     const there = uids.filter((uid) => uid !== undefined)
     const locked = await dataPipelines.lockAll(trx, caller, there)
-    // One that is missing is not the caller's to write; one that is meant twice is changed before it is meant again.
+    // One that is missing is not the caller's to write.
     if (locked.size < there.length) return void (dependent = true)
     const known = rememberedLookups(trx, caller)
     const fresh: { index: number; columns: object }[] = []
@@ -117,14 +117,12 @@ async function save(trx: Transaction<DB>, body: DataPipelineBody, input: Asking)
   return told({ before, after }, request)
 }
 
-/** The one of its id, or else of its name; undefined for a new one. */
+/** The one of its name; undefined for a new one. */
 async function lockMeant(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   caller: Caller,
 ): Promise<DataPipelineRow | undefined> {
-  const id = idOf(body)
-  if (id !== undefined) return dataPipelines.lock(trx, caller, id, undefined)
   const named = (await uidsByName(trx, [body], caller)).get(body.name)
   if (named === undefined) return undefined
   return dataPipelines.lock(trx, caller, named, undefined).catch((error: unknown) => {
@@ -135,30 +133,13 @@ async function lockMeant(
   })
 }
 
-/** A body takes any id, and a single write reads none: the address says which one is meant. Here the body does. */
-function idOf(body: DataPipelineBody): string | undefined {
-  const { id } = body as { id?: unknown }
-  if (id === undefined || id === null) return undefined
-  return typeof id === 'string' ? id.toLowerCase() : JSON.stringify(id)
-}
-
-/** Two of one id or name would undo each other. */
+/** Two of one name would undo each other. */
 function* doubled(bodies: readonly DataPipelineBody[]): Generator<Violation> {
   const seen = new Set<string>()
-  for (const [index, body] of bodies.entries()) {
-    const id = idOf(body)
-    if (id !== undefined && !isUid(id))
-      yield { pointer: `/dataPipelines/${index}/id`, detail: 'This is no id: leave it out for a new pipeline.' }
-    for (const [field, value] of Object.entries({ id, name: body.name })) {
-      if (value === undefined) continue
-      const key = `${field} ${value}`
-      if (seen.has(key))
-        yield {
-          pointer: `/dataPipelines/${index}/${field}`,
-          detail: `Another pipeline of this list has this ${field}.`,
-        }
-      seen.add(key)
-    }
+  for (const [index, { name }] of bodies.entries()) {
+    if (seen.has(name))
+      yield { pointer: `/dataPipelines/${index}/name`, detail: 'Another pipeline of this list has this name.' }
+    seen.add(name)
   }
 }
 
@@ -171,8 +152,6 @@ async function violations(index: number, work: () => Promise<void>): Promise<Vio
     const problem = error instanceof Problem ? error : translate(error)
     if (!problem || problem.status >= 500) throw error
     const at = `/dataPipelines/${index}`
-    if (problem.status === 404)
-      return [{ pointer: `${at}/id`, detail: 'There is no such data pipeline that you may change.' }]
     return (problem.errors ?? [{ pointer: '/', detail: problem.message }]).map(({ pointer, detail }) => ({
       pointer: pointer === '/' ? at : `${at}${pointer}`,
       detail,

@@ -2,6 +2,7 @@ import { pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import { readPage } from '../catalogue/read-page.ts'
 import { operation } from '../operation.ts'
+import { assertMayPublish } from './assert-may-publish.ts'
 import { createDataset } from './create.ts'
 import { removeDataset } from './delete.ts'
 import { answerDataset, findTable, shownAs } from './answer.ts'
@@ -15,17 +16,27 @@ export const publicDatasetOperations = {
   list: operation(signatures.list, (input) =>
     publicDatasets.search(input.db, input, searchOf(input.query), input.request.url),
   ),
-  create: operation(signatures.create, createDataset),
+  create: operation(signatures.create, async (input) => {
+    await assertMayPublish(input)
+    return createDataset(input)
+  }),
   read: operation(signatures.read, async (input) => {
     const { db, caller, params } = input
     return answerDataset(await publicDatasets.read(db, caller, await uidOfKey(db, params.key)), input)
   }),
-  update: operation(signatures.update, updateDataset),
+  update: operation(signatures.update, async (input) => {
+    await assertMayPublish(input)
+    return updateDataset(input)
+  }),
   delete: operation(signatures.delete, async (input) => {
+    await assertMayPublish(input)
     await removeDataset(input, input.params.key)
     return undefined
   }),
-  upload: operation(signatures.upload, replaceRows),
+  upload: operation(signatures.upload, async (input) => {
+    await assertMayPublish(input)
+    return replaceRows(input)
+  }),
   data: operation(signatures.data, async (input) => {
     const { db, caller, params } = input
     const row = await publicDatasets.read(db, caller, await uidOfKey(db, params.key))

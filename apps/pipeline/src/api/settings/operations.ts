@@ -1,5 +1,6 @@
 import { pipelineOperations, settingKeys, type Setting, type SettingBody, type SettingKey } from '@sluice/contracts'
 import { Answer, etagOf, problems, type Input } from '@sluice/http'
+import { assertUnchanged } from '@sluice/records'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { DB, Settings } from '../../database.ts'
 import { noMailServer, settingDefaults } from '../../settings.ts'
@@ -39,6 +40,14 @@ export const settingOperations = {
       const before = await find(trx, caller.client, key)
       const { ifMatch } = request
       if (ifMatch !== undefined && ifMatch !== (before?.version ?? 0)) throw problems.stale()
+      assertUnchanged(before && body.lastUpdated, before?.updated_at ?? new Date(), [
+        {
+          pointer: '/client',
+          given: body.client?.toLowerCase(),
+          stored: caller.client,
+          instead: 'A setting is of the client that you act for: switch to the other client to change its own.',
+        },
+      ])
       const after = await trx
         .insertInto('settings')
         .values({ client: caller.client, key, value, created_by: caller.uid, updated_by: caller.uid })

@@ -7,7 +7,7 @@ import type { DB, Warehouses } from '../../database.ts'
 import { ledgerKey } from './postgres/access.ts'
 import { type Kind, postgresKind } from './kinds.ts'
 import { openPostgresWarehouse } from './postgres/postgres-warehouse.ts'
-import { provisionWarehouse, warehouseAccess } from './postgres/provision.ts'
+import { provisionWarehouse, removeWarehouse, warehouseAccess } from './postgres/provision.ts'
 import { type Warehouse, WarehouseProblem } from './warehouse.ts'
 
 /** Every client's own warehouse. Those that it answers are shared: not to be disposed of. Disposing this closes them. */
@@ -18,6 +18,8 @@ export interface ClientWarehouses extends AsyncDisposable {
   open(client: string): Promise<Warehouse>
   /** For reading and dropping: undefined where none was made yet. Asks the warehouse's server nothing. */
   find(client: string): Promise<Warehouse | undefined>
+  /** Removes a client's warehouses with all that is in them, and whoever is connected. Safe to repeat. */
+  erase(client: string): Promise<void>
   /** How its role `read` gets in, for a source that copies from it; undefined where there is none. */
   readAccess(client: string): Promise<ReadAccess | undefined>
   /** Throws when the warehouse's server does not answer. */
@@ -113,6 +115,15 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
     async find(client) {
       const row = await rowOf(db, client)
       return row?.provisioned_at ? warehouseOf(row) : undefined
+    },
+    async erase(client) {
+      const row = await rowOf(db, client)
+      if (!row) return
+      await known.get(client)?.warehouse[Symbol.asyncDispose]()
+      known.delete(client)
+      await removeWarehouse(adminUrl, row.key).catch(away)
+      await db.updateTable('warehouses').set({ provisioned_at: null }).where('client', '=', client).execute()
+      logger.info({ client }, 'removed a warehouse')
     },
     async readAccess(client) {
       const row = await rowOf(db, client)

@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type ClientWarehouses, warehouseCredentials } from './client-warehouses.ts'
 import { type Kind, postgresKind } from './kinds.ts'
+import { emptyWarehouse } from './empty-warehouse.ts'
 import type { OtherKind } from './other-kinds.ts'
 import type { Warehouse } from './warehouse.ts'
 import { type Opened, warehouseOfKinds } from './warehouse-of-kinds.ts'
@@ -74,6 +75,16 @@ export function everyKind(postgres: ClientWarehouses, { db, keyRing, redaction, 
     async find(client) {
       const usual = await postgres.find(client)
       return usual && together(client, usual)
+    },
+    async erase(client) {
+      const used = new Set((await kindsOf(client)).values())
+      const left = others.length > 0 && (await somethingLeft(client))
+      for (const other of others.filter(({ kind }) => left || used.has(kind))) {
+        const [there] = await opened(client, other)
+        if (there) await emptyWarehouse(there[1])
+        known.delete(JSON.stringify([client, other.kind]))
+      }
+      await postgres.erase(client)
     },
     readAccess: (client) => postgres.readAccess(client),
     check: () => postgres.check(),

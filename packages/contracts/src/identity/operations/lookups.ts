@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { signature } from '../../operation.ts'
-import { ClientSummary, Credential, LookupBody, Standing, UserSummary } from '../lookups.ts'
+import { ClientSummary, Credential, DeletedClientSummary, LookupBody, Standing, UserSummary } from '../lookups.ts'
 import { UserGroupSummary } from '../user.ts'
 
 /** Asked by the pipeline service. Not for people: the guard is the services' own secret. */
@@ -44,5 +44,23 @@ export const lookups = {
     effect: 'read',
     body: LookupBody,
     response: listOf(ClientSummary),
+  }),
+  datasetPublishers: signature({
+    id: 'lookups.datasetPublishers',
+    summary: 'Let these clients publish public datasets, as they did before it took a domain',
+    method: 'put',
+    path: '/lookups/dataset-publishers',
+    guard: 'service',
+    body: LookupBody,
+  }),
+  deletedClients: signature({
+    id: 'lookups.deletedClients',
+    summary: 'Which of these clients were deleted, and when',
+    method: 'post',
+    path: '/lookups/deleted-clients',
+    guard: 'service',
+    effect: 'read',
+    body: LookupBody,
+    response: listOf(DeletedClientSummary),
   }),
 }

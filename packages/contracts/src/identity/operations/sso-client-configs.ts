@@ -2,12 +2,7 @@ import { signature } from '../../operation.ts'
 import { recordSignatures } from '../../record-signatures.ts'
 import { SsoClientConfig, SsoClientConfigBody } from '../sso-client-config.ts'
 
-const {
-  list,
-  create,
-  read,
-  delete: remove,
-} = recordSignatures({
+const { list, create, read, update, ...rest } = recordSignatures({
   noun: 'SSO client config',
   plural: 'ssoClientConfigs',
   path: '/sso-client-configs',
@@ -17,21 +12,20 @@ const {
   body: SsoClientConfigBody,
 })
 
+const kept =
+  'A body without clientSecret, or with null, keeps the stored one. An empty text clears it, which makes the application a public one.'
+
 export const ssoClientConfigs = {
   list,
   create,
   read,
-  update: signature({
-    id: 'ssoClientConfigs.update',
-    summary: 'Replace an SSO client config',
-    description:
-      'A body without clientSecret keeps the one there is; null takes it away, which makes the application a public one. `clientId` is the client that the application belongs to.',
-    method: 'put',
+  update: signature({ ...update, description: kept }),
+  updateForClient: signature({
+    ...update,
+    id: 'ssoClientConfigs.updateForClient',
+    summary: 'Replace the SSO client config of a client',
+    description: `${kept} \`clientId\` is the client that the application belongs to.`,
     path: '/clients/:clientId/sso-client-configs/:uid',
-    guard: ['ROLE_MANAGE_SSO_CLIENT_CONFIG'],
-    body: SsoClientConfigBody,
-    response: SsoClientConfig,
-    versioned: true,
   }),
-  delete: remove,
+  delete: rest.delete,
 }

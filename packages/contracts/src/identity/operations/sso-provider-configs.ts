@@ -14,7 +14,7 @@ const { list, create, read, update, ...rest } = recordSignatures({
 })
 
 const kept =
-  'A body without clientId or clientSecret keeps what there is; null takes it away. A secret goes to no other provider than the one it was given for: with a new address, send it again.'
+  'A body without clientId or clientSecret, or with null, keeps what is stored; an empty text clears it. A secret goes to no other provider than the one it was given for: with a new address, send it again.'
 
 export const ssoProviderConfigs = {
   list,

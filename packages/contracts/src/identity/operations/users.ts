@@ -21,6 +21,8 @@ export const users = {
     method: 'get',
     path: '/users/me',
     guard: 'signed-in',
+    otherMethods:
+      'Your password, e-mail address, second factor, API tokens and sessions have addresses of their own below /users/me; PUT /users/{your id} changes the rest.',
     response: User,
     versioned: true,
   }),

@@ -4,7 +4,7 @@ import { Access, AccessPart } from '../../access.ts'
 import {
   authored,
   body,
-  ignored,
+  bodyOf,
   Line,
   Link,
   namedAndDescribed,
@@ -13,6 +13,7 @@ import {
   Tags,
   Text,
   Uid,
+  WarehouseName,
 } from '../../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../../schedule.ts'
 import { DataPipelineStatus } from '../run.ts'
@@ -78,8 +79,6 @@ const fields = {
   transformation: Type.Optional(Transformation),
 }
 
-const TableName = Type.String({ minLength: 1, maxLength: 63 })
-
 /** What every kind of pipeline takes. */
 export const baseFields = {
   ...fields,
@@ -88,15 +87,16 @@ export const baseFields = {
   dataQualityCheckGroup: Type.Optional(Type.Union([Reference, Type.Null()])),
   anonymousAccess: Type.Optional(AnonymousAccess),
   access: Type.Optional(AccessPart),
-  dataWarehouseTarget: Type.Object(
-    {
-      schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
-      /** Made from the pipeline's name when absent. */
-      tableName: Type.Optional(TableName),
-      stagingTableName: Type.Optional(ignored),
-      tableSchema: Type.Optional(ignored),
-    },
-    { ...closed, title: 'DataWarehouseTargetBody' },
+  dataWarehouseTarget: Object.assign(
+    bodyOf(
+      {
+        schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
+        /** Made from the pipeline's name when absent. */
+        tableName: Type.Optional(WarehouseName),
+      },
+      { stagingTableName: Line, tableSchema: Line },
+    ),
+    { title: 'DataWarehouseTargetBody' },
   ),
 }
 

@@ -15,12 +15,12 @@ export const Address = Type.String({ minLength: 8, maxLength: 2000, pattern: '^h
 
 export const Day = Type.String({ format: 'date', maxLength: 10 })
 
-/** Never answered: absent keeps the stored one, null clears it. */
+/** Never answered: absent or null keeps the stored one, an empty text clears it. */
 export function secret(title: string, description: string, example: string, most = 1000, pattern = oneLine) {
   return Type.Optional(
     Type.Union([Type.String({ minLength: 1, maxLength: most, pattern }), Type.Null()], {
       title,
-      description: `${description} Never answered: absent keeps the stored one, null clears it.`,
+      description: `${description} Never answered: absent or null keeps the stored one, an empty text clears it.`,
       examples: [example],
       writeOnly: true,
     }),

@@ -31,7 +31,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.saveMany',
     summary: 'Save many data pipelines at once',
     description:
-      'All or none. One with an `id` replaces that pipeline, one without it the pipeline of its name, and else it is created. What is wrong is told for each, with a pointer into the list.',
+      'All or none. Each replaces the pipeline of its name, or is created where none has the name; `id` and `client` are ignored, so that an export loads elsewhere. What is wrong is told for each, with a pointer into the list.',
     method: 'post',
     path: '/data-pipelines/bulk',
     guard: manage,

@@ -58,6 +58,32 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
   return access
 }
 
+/**
+ * Removes what `provisionWarehouse` made for this key: ends whoever is connected, drops the database and the roles. What is gone
+ * already is no error. Nothing else has rights or objects of these roles.
+ */
+export async function removeWarehouse(adminUrl: string, key: string): Promise<void> {
+  const names = namesOf(key)
+  // The server removes the files of a large database before it answers.
+  const admin = adminClient(adminUrl, { statement_timeout: 600_000, query_timeout: 602_000 })
+  try {
+    await admin.connect()
+    await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
+    const { rows } = await admin.query<{ rolname: string }>('select rolname from pg_roles where rolname = any($1)', [
+      [names.load, names.read, names.owner],
+    ])
+    const roles = rows.map(({ rolname }) => rolname)
+    // To end the sessions of a role takes its privileges. The roles go in the end, and the grants with them.
+    if (roles.length > 0) await admin.query(`grant ${roles.join(', ')} to current_user with inherit true, set true`)
+    if (roles.includes(names.owner)) await admin.query(`drop database if exists ${names.database} with (force)`)
+    if (roles.length > 0) await admin.query(`drop role if exists ${roles.join(', ')}`)
+  } catch (error) {
+    throw explained(error, names.database)
+  } finally {
+    await endAdmin(admin)
+  }
+}
+
 /** How to get into a client's warehouse, whether it was made already or not. Asks nobody. */
 export function warehouseAccess(adminUrl: string, client: WarehouseClient): WarehouseAccess {
   if (!/^[a-z0-9]{1,40}$/.test(client.key))

@@ -1,0 +1,82 @@
+import { decodeJwt } from 'jose'
+import type { Context, Next } from 'koa'
+import type { Kysely } from 'kysely'
+import { callerOf, tokenVerifier, type Presented } from '@sluice/http'
+import { firstParty } from '@sluice/contracts'
+import type { DB } from '../database.ts'
+import type { SigningKeys } from '../sign-in/keys.ts'
+import { standingOf } from '../sign-in/standing.ts'
+import type { ExtraMetadata } from './clients.ts'
+
+/** The error of oidc-provider for every JWT. */
+export const unsupported = 'unsupported_token_type'
+
+interface Parts {
+  db: Kysely<DB>
+  issuer: string
+  keys: SigningKeys
+}
+
+/**
+ * Introspection (RFC 7662) of access tokens for our own services. They are JWTs and stored nowhere, so oidc-provider refuses to look
+ * at them. Active is one whose signature and times are right, whose sign-in still stands, and that acts for the organisation of the
+ * application that asks.
+ */
+export function introspectJwt({ db, issuer, keys }: Parts) {
+  const verify = tokenVerifier(issuer, { find: keys.verification, ring: keys.whole })
+
+  return async function answer(ctx: Context, next: Next): Promise<void> {
+    await next()
+    const { oidc, body } = ctx as Context & { oidc?: Asked; body?: { error?: string } }
+    // It says so only to an application that has proven itself.
+    if (oidc?.route !== 'introspection' || body?.error !== unsupported || !oidc.client) return
+    const { client } = oidc
+    const token = String(oidc.params?.['token'])
+    const mayKnow = client.clientAuthMethod !== 'none'
+    ctx.body = (mayKnow && (await activeClaims(token, client as unknown as ExtraMetadata))) || { active: false }
+    ctx.status = 200
+  }
+
+  async function activeClaims(token: string, { tenant }: ExtraMetadata): Promise<object | undefined> {
+    const presented = await presentedBy(token)
+    const standing = presented && (await standingOf(db, presented.credential))
+    const caller = presented && callerOf(standing, presented)
+    if (!caller || !standing || standing.client.id !== tenant) return undefined
+    const { iss, aud, sub, exp, iat, jti, client_id, scope } = decodeJwt(token)
+    const { id, code, name } = standing.client
+    const organization = { id, code, name }
+    return {
+      active: true,
+      token_type: 'Bearer',
+      iss,
+      aud,
+      sub,
+      exp,
+      iat,
+      jti,
+      client_id,
+      username: caller.username,
+      organization,
+      ...(scope !== undefined && { scope }),
+    }
+  }
+
+  async function presentedBy(token: string): Promise<Presented | undefined> {
+    try {
+      const { sub, sid, client_id, scope, issued } = await verify(token)
+      if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope: scope ?? '' }
+      const credential = { kind: 'session' as const, id: sub, session: sid }
+      if (client_id === firstParty) return { credential, issued }
+      return { credential: { ...credential, application: client_id }, issued, scope: scope ?? '' }
+    } catch {
+      // Expired, forged or of somebody else: inactive, as RFC 7662 has it.
+      return undefined
+    }
+  }
+}
+
+interface Asked {
+  route?: string
+  params?: Record<string, unknown>
+  client?: { clientAuthMethod?: string }
+}

@@ -1,0 +1,37 @@
+import { pipelineOperations, type DeletedClient } from '@sluice/contracts'
+import { problems } from '@sluice/http'
+import { isUid } from '@sluice/records'
+import { eraseAfterDays, eraseBulk, eraseRows, heldClients } from '../../engine/erasure/erase-client.ts'
+import { operation, type PipelineContext } from '../operation.ts'
+
+const { deletedClients: signatures } = pipelineOperations
+
+const day = 86_400_000
+
+export const deletedClientOperations = {
+  list: operation(signatures.list, async (input): Promise<DeletedClient[]> => {
+    const deleted = await input.identity.deletedClients(await heldClients(input.db))
+    return deleted.slice(0, 1000).map((client) => ({
+      ...client,
+      eraseAfter: new Date(Date.parse(client.deleted) + eraseAfterDays * day).toISOString(),
+    }))
+  }),
+
+  erase: operation(signatures.erase, async (input) => {
+    const { db, warehouses, files, params, write, request } = input
+    const { code } = await readDeleted(params.uid, input)
+    const client = params.uid.toLowerCase()
+    await eraseBulk({ db, warehouses, filesDirectory: files.directory }, client)
+    await write(async (trx) => request.audit(client, { code, erased: await eraseRows(trx, client) }))
+    return undefined
+  }),
+}
+
+/** 404 for a client that is there, that never was, or of which nothing is held. */
+async function readDeleted(uid: string, { db, identity }: Pick<PipelineContext, 'db' | 'identity'>) {
+  const client = uid.toLowerCase()
+  const held = isUid(uid) && (await heldClients(db)).includes(client)
+  const [found] = held ? await identity.deletedClients([client]) : []
+  if (!found) throw problems.notFound('deleted client')
+  return found
+}

@@ -1,0 +1,19 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line, Timestamp, Uid } from '../named.ts'
+
+/** A client that was deleted in the identity service and of which the pipeline service still holds data. */
+export const DeletedClient = contract(
+  'DeletedClient',
+  Type.Object(
+    {
+      id: Uid,
+      code: Line,
+      name: Line,
+      deleted: Timestamp,
+      eraseAfter: { ...Timestamp, description: 'When maintenance erases what is held, if nobody does it before.' },
+    },
+    closed,
+  ),
+)
+export type DeletedClient = TypeOf<typeof DeletedClient>
