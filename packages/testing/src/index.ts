@@ -1,6 +1,7 @@
 export * from './database.ts'
 export * from './rules/contract-rules.ts'
 export * from './rules/database-rules.ts'
+export * from './rules/echo-rules.ts'
 export * from './rules/operation-rules.ts'
 export * from './rules/seal-rules.ts'
 export * from './rules/room-rules.ts'

@@ -1,0 +1,168 @@
+import { checker, isStoredSecret, type Signature } from '@sluice/contracts'
+
+type Json = any
+
+/** A response contract, and the body contracts whose fields it answers. */
+export interface Echo {
+  body: Json
+  response: Json
+}
+
+/**
+ * What is wrong with pairs of contracts, one sentence each: a field of a response that refuses what the body takes for the field of the
+ * same name, which makes stored objects that no reader accepts; and a field of a body that refuses what the response answers, so that
+ * what was read with GET cannot be sent with PUT. Values are generated from the schemas.
+ */
+export function brokenEchoRules(echoes: readonly Echo[]): string[] {
+  return [...new Set(echoes.flatMap(({ body, response }) => brokenFields(body, response)))]
+}
+
+/** Every write that answers the object that it takes, and its lists. */
+export function echoesOf(signatures: readonly Signature[]): Echo[] {
+  return signatures
+    .filter(({ effect, body, response }) => effect === 'write' && body && response)
+    .flatMap(({ body, response }) => variantsOf(body, itemOf(response)))
+}
+
+const itemOf = (contract: Json): Json => (contract.type === 'array' ? contract.items : contract)
+
+function variantsOf(body: Json, response: Json): Echo[] {
+  const sent = itemOf(body)
+  if (!sent.oneOf || !response.oneOf) return [{ body: sent, response }]
+  const typeOf = ({ properties }: Json) => properties.type.const as string
+  return sent.oneOf.map((variant: Json) => ({
+    body: variant,
+    response: response.oneOf.find((one: Json) => typeOf(one) === typeOf(variant)),
+  }))
+}
+
+function brokenFields(body: Json, response: Json, at = { body: body?.title, response: response?.title }): string[] {
+  if (!body?.properties || !response?.properties) return []
+  return Object.entries<Json>(body.properties).flatMap(([name, sent]) => {
+    const answered = response.properties[name]
+    if (answered === undefined || isReference(sent)) return []
+    const within = { body: `${at.body}/${name}`, response: `${at.response}/${name}` }
+    // What is ignored is never stored; it has to be taken back.
+    if (sent.readOnly)
+      return refusals(answered, sent).map((value) => `${within.body} refuses what ${at.response} answers: ${value}`)
+    const [one, other] = sent.type === 'array' ? [sent.items, answered.items] : [sent, answered]
+    if (one?.properties && other?.properties) return brokenFields(one, other, within)
+    return refusals(sent, answered).map((value) => `${within.response} refuses what ${at.body} takes: ${value}`)
+  })
+}
+
+/** Named by its id alone, and answered whole. */
+const isReference = (schema: Json): boolean =>
+  (schema.type === 'object' && schema.additionalProperties !== false) ||
+  (schema.type === 'array' && isReference(schema.items ?? {})) ||
+  (schema.anyOf ?? []).some(isReference)
+
+/** Contracts share fields: each pair is looked at once. */
+const known = new WeakMap<object, WeakMap<object, string[]>>()
+
+/** Values that one schema takes and the other refuses, a few at most. */
+function refusals(takes: Json, refuses: Json): string[] {
+  const before = known.get(takes) ?? new WeakMap<object, string[]>()
+  known.set(takes, before)
+  const found = before.get(refuses) ?? findRefusals(takes, refuses)
+  before.set(refuses, found)
+  return found
+}
+
+function findRefusals(takes: Json, refuses: Json): string[] {
+  const [first, second] = [takes, refuses].map((schema) => checker(inObject(schema)))
+  return (
+    valuesOf(takes)
+      // Null is the same as absence, and an empty text clears a secret: neither is stored.
+      .filter((value) => value !== null && !(value === '' && isStoredSecret(takes)))
+      .filter((value) => 'value' in first!({ value }))
+      .filter((value) => !('value' in second!({ value })))
+      .slice(0, 3)
+      .map((value) => JSON.stringify(value)?.slice(0, 60) ?? 'undefined')
+  )
+}
+
+const inObject = (schema: Json) => ({ type: 'object', properties: { value: schema }, required: ['value'] }) as Json
+
+const pieces = [
+  'a',
+  'Ä',
+  '漢',
+  '😀',
+  ' ',
+  '\n',
+  '\t',
+  '\u0085',
+  '"',
+  '\\',
+  '<',
+  '{',
+  '}',
+  '/',
+  ':',
+  '-',
+  '_',
+  '.',
+  '@',
+  '0',
+  'A',
+]
+const familiar = [
+  'name',
+  'field_1',
+  'ida@example.org',
+  'é@dömäin.org',
+  'a@example.org, b@example.org',
+  'https://data.example.org/',
+  'Europe/Oslo',
+  '2f1c8f0e-5f0b-4c7e-9b44-0d9c7e1f5a10',
+  '2026-11-24T10:00:00.000Z',
+  '2026-11-24',
+  'fr',
+  '2026',
+]
+
+/** Values at the bounds of a schema, and of every kind of character: some of them it takes, others not. */
+function valuesOf(schema: Json, depth = 0): unknown[] {
+  const { type, enum: values, const: only, anyOf, oneOf, items, properties, required = [] } = schema
+  if (only !== undefined) return [only]
+  if (values) return values
+  if (anyOf ?? oneOf) return (anyOf ?? oneOf).flatMap((one: Json) => valuesOf(one, depth))
+  if (type === 'boolean') return [true, false]
+  if (type === 'null') return [null]
+  if (type === 'integer' || type === 'number') return [schema.minimum ?? 0, schema.maximum ?? 0, 1, 2]
+  if (type === 'string') return textsOf(schema)
+  if (type === 'array' && items && depth < 3) return [[], ...valuesOf(items, depth + 1).map((item) => [item])]
+  if (type === 'object' && properties && depth < 3) {
+    const all = Object.entries<Json>(properties).map(([name, one]) => [name, valuesOf(one, depth + 1)] as const)
+    const least = Object.fromEntries(
+      all.filter(([name]) => required.includes(name)).map(([name, some]) => [name, usable(properties[name], some)]),
+    )
+    return [least, ...all.flatMap(([name, some]) => some.map((value) => ({ ...least, [name]: value })))]
+  }
+  return []
+}
+
+function usable(schema: Json, values: unknown[]): unknown {
+  const check = checker(inObject(schema))
+  return values.find((value) => 'value' in check({ value }))
+}
+
+function textsOf({ minLength = 0, maxLength = 100, examples = [] }: Json): string[] {
+  const length = Math.max(minLength, 1)
+  const longest = Math.min(maxLength, 20_000)
+  const padded = (text: string, size: number) => text + 'a'.repeat(Math.max(0, size - text.length))
+  return [
+    '',
+    ...examples,
+    ...familiar,
+    'a'.repeat(length),
+    'a'.repeat(longest),
+    ...pieces.flatMap((piece) => [
+      piece,
+      padded(piece, length),
+      padded(`a${piece}`, length + 1),
+      piece.repeat(length + 1),
+    ]),
+  ]
+}
