@@ -27,10 +27,10 @@ export interface Reader {
   /** What the thread sees of the environment; all of it where this is absent. */
   env?: Record<string, string>
   /**
-   * What a thread that is ended in the middle of its job is told first, and the milliseconds that it has for it: to cancel what it asked for. Its last
-   * message, after which it has nothing to cancel, is of this kind.
+   * The command by which a thread that is ended early cancels its query, and the milliseconds that it has to do so. After a message of
+   * the kind `lastMessage` there is nothing to cancel.
    */
-  farewell?: { command: unknown; milliseconds: number; unlessAfter: string }
+  cancellation?: { command: unknown; milliseconds: number; lastMessage: string }
   /** What is wrong with a source that its reader needs more memory for than it may have. */
   tooDense?: SourceProblem
   /** What is wrong with a source whose reader says nothing for so many milliseconds. */
@@ -47,8 +47,8 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   readonly #messages: (Message | ProblemMessage)[] = []
   readonly #over = Promise.withResolvers<void>()
   #letGo = false
-  #leaving: Promise<void> | undefined
-  #through = false
+  #ending: Promise<void> | undefined
+  #isDone = false
   #failure: unknown
   #wake: (() => void) | undefined
 
@@ -61,14 +61,14 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     if (ready) this.#worker.postMessage(job, [])
     this.ended = this.#over.promise
     this.#worker.on('message', (message: Message | ProblemMessage) => {
-      if (message.kind === reader.farewell?.unlessAfter || message.kind === 'problem') this.#through = true
+      if (message.kind === reader.cancellation?.lastMessage || message.kind === 'problem') this.#isDone = true
       this.#messages.push(message)
       this.#wake?.()
     })
     this.#worker.on('error', (cause) => this.#fail(this.#explained(cause)))
     this.#worker.on('messageerror', (cause) => this.#fail(this.#explained(cause)))
     this.#worker.on('exit', () => {
-      this.#through = true
+      this.#isDone = true
       this.#over.resolve()
       this.#fail(new Error(`The thread that reads ${reading} has ended`))
     })
@@ -105,7 +105,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     if (this.#letGo) return
     this.#signal.removeEventListener('abort', this.#abort)
     this.#messages.length = 0
-    await this.#leave()
+    await this.#end()
   }
 
   /** Waits for anything to happen: a message, a failure, the abort, or too long a silence. */
@@ -124,20 +124,20 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
   }
 
   readonly #abort = () => {
-    void this.#leave()
+    void this.#end()
     this.#wake?.()
   }
 
-  /** Ends the thread, once it had time to cancel what it asked for. */
-  #leave(): Promise<void> {
-    const { farewell } = this.#reader
-    return (this.#leaving ??= (async () => {
-      if (farewell && !this.#through) {
-        this.#worker.postMessage(farewell.command, [])
+  /** Ends the thread, after it had time to cancel its query. */
+  #end(): Promise<void> {
+    const { cancellation } = this.#reader
+    return (this.#ending ??= (async () => {
+      if (cancellation && !this.#isDone) {
+        this.#worker.postMessage(cancellation.command, [])
         const late = new AbortController()
         await Promise.race([
           this.#over.promise,
-          sleep(farewell.milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => {}),
+          sleep(cancellation.milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => {}),
         ])
         late.abort()
       }

@@ -15,9 +15,9 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
   const compiled = getCompileCacheDir()
   const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
   const reading = `the database at ${host}`
-  // A cancelled run is over in five seconds.
-  const farewell = { command: { kind: 'cancel' } satisfies Command, milliseconds: 2_500, unlessAfter: 'finished' }
-  const reader = { program, name: kind, job, reading, resourceLimits, env, farewell }
+  // A cancelled run ends within five seconds.
+  const cancellation = { command: { kind: 'cancel' } satisfies Command, milliseconds: 2_500, lastMessage: 'finished' }
+  const reader = { program, name: kind, job, reading, resourceLimits, env, cancellation }
   const thread = new ReadingThread<Message, Command>(reader, signal)
   makeRoom(thread.ended)
   return thread

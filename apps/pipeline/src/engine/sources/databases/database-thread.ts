@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { identifiers } from '../../../identifiers.ts'
-import type { FeedColumn, SourceProblem } from '../source.ts'
+import { type FeedColumn, SourceProblem } from '../source.ts'
 import { engines } from './engines.ts'
 import { databaseProblem, explained, toldAsBug } from './problems.ts'
 import type { Command, Job, Message } from './protocol.ts'
@@ -19,19 +20,28 @@ let sink: TupleSink | undefined
 let wake: (() => void) | undefined
 let signedIn = false
 let opened: Session | undefined
+let ending = false
 
 port.on('message', (command: Command) => {
   if (command.kind === 'more') return sink?.more()
   if (command.kind === 'reuse') return sink?.reuse(command.memory)
-  if (command.kind === 'cancel') return void leave()
+  if (command.kind === 'cancel') return void cancelAndExit()
   commands.push(command)
   wake?.()
 })
 
-/** Whoever wanted the rows has gone. What the database does for them ends there, or it would go on behind a connection that is no more. */
-async function leave(): Promise<void> {
-  await opened?.cancel().catch(() => {})
+/** Cancels the query at the database, which would otherwise run on after its connection is closed, and ends the thread. */
+async function cancelAndExit(): Promise<void> {
+  await cancelQuery()
   process.exit()
+}
+
+/** Waits a second at most. A session that cannot be cancelled does not keep the thread. */
+async function cancelQuery(): Promise<void> {
+  const late = new AbortController()
+  const limit = sleep(1_000, undefined, { signal: late.signal }).catch(() => {})
+  await Promise.race([opened?.cancel().catch(() => {}), limit])
+  late.abort()
 }
 
 async function nextCommand(): Promise<Command> {
@@ -44,8 +54,9 @@ async function nextCommand(): Promise<Command> {
   }
 }
 
+/** Sends nothing once the thread ends with a problem: a cancelled query may still answer as if it were complete. */
 function post(message: Message, transfer: ArrayBuffer[] = []): void {
-  port.postMessage(message, transfer)
+  if (!ending) port.postMessage(message, transfer)
 }
 
 async function readAll(session: Session): Promise<void> {
@@ -86,18 +97,26 @@ async function watched<T>(
   what: Parameters<typeof watch>[1],
   act: () => Promise<T>,
 ): Promise<T> {
-  using _watching = watch(session, what, limits, () =>
-    end(databaseProblem({ code: 'SOURCE_SILENT' }, config, engine.name)),
+  using _watching = watch(
+    session,
+    what,
+    limits,
+    () => void end(databaseProblem({ code: 'SOURCE_SILENT' }, config, engine.name), { cancels: true }),
   )
   return await act()
 }
 
-/** The first problem counts: what breaks when the thread is taken down afterwards is not heard. */
-function end(problem: SourceProblem): void {
-  post({ kind: 'problem', code: problem.code, message: problem.message })
+/**
+ * Reports a problem and ends the thread, after it cancelled the query where the database may still run it. Only the first problem is
+ * reported: later ones follow from it.
+ */
+async function end(problem: SourceProblem, { cancels }: { cancels: boolean }): Promise<void> {
+  if (ending) return
+  ending = true
+  if (cancels) await cancelQuery()
+  port.postMessage({ kind: 'problem', code: problem.code, message: problem.message } satisfies Message)
   port.close()
-  void opened?.cancel().catch(() => {})
-  // The driver may be waiting for an answer that does not come; nothing in here is worth waiting for any more.
+  // The driver may wait for an answer that never comes.
   setTimeout(() => process.exit(), 1_000).unref()
 }
 
@@ -106,10 +125,13 @@ try {
   opened = session
   signedIn = true
   await readAll(session)
-  port.close()
+  if (!ending) port.close()
 } catch (error) {
-  const problem = explained(error, config, engine, signedIn)
-  // What nobody can mend by changing the source ends the thread, and is logged where that is noticed.
-  if (!problem) throw toldAsBug(error, config)
-  end(problem)
+  if (!ending) {
+    const problem = explained(error, config, engine, signedIn)
+    // An error that a change of the source cannot mend ends the thread, and the main thread logs it.
+    if (!problem) throw toldAsBug(error, config)
+    // A problem of the driver ended the query. Any other one is found while the query goes on.
+    await end(problem, { cancels: error instanceof SourceProblem })
+  }
 }
