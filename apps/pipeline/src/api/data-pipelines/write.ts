@@ -5,8 +5,8 @@ import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { noteDrop } from '../../engine/drops/drops.ts'
-import { demandPlaced } from '../../engine/variables/place-variables.ts'
-import { demandPlacedInSource } from '../../engine/variables/source-values.ts'
+import { assertVariablesPlaced } from '../../engine/variables/place-variables.ts'
+import { assertSourceVariablesPlaced } from '../../engine/variables/source-values.ts'
 import { warehouseLanguage } from '../../engine/variables/warehouse-language.ts'
 import { viewsReading } from '../../engine/views/sources.ts'
 import { identifierProblem, identifiers } from '../../identifiers.ts'
@@ -28,7 +28,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
     const kind = kindOf(body.type)
     checkSchedule(body, kind)
     kind.check(body)
-    demandPlacedInSource(body.type, kind.settings(body))
+    assertSourceVariablesPlaced(body.type, kind.settings(body))
     await checkSharingTargets(body.access, input)
   },
 
@@ -68,7 +68,7 @@ export async function pipelineColumns(
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
   await kindOf(body.type).checkStored?.(body, trx)
-  await demandPlacedStatements(trx, body)
+  await assertStatementVariablesPlaced(trx, body)
   const uid = current?.uid ?? randomUUID()
   return {
     ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
@@ -93,7 +93,7 @@ export async function pipelineColumns(
 }
 
 /** Throws `VariableProblem` where a statement of the transformation uses a variable in a place where none can be. */
-async function demandPlacedStatements(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
+async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
   const statements = (body.transformation?.sqlStatements ?? []).filter(({ statement }) => statement.includes('${'))
   if (statements.length === 0) return
   const schema = await trx
@@ -101,7 +101,8 @@ async function demandPlacedStatements(trx: Transaction<DB>, body: DataPipelineBo
     .select('provider_schema')
     .where('uid', '=', body.dataWarehouseTarget.schema.id)
     .executeTakeFirst()
-  for (const { statement } of statements) demandPlaced(statement, warehouseLanguage(schema?.provider_schema ?? 'NA'))
+  for (const { statement } of statements)
+    assertVariablesPlaced(statement, warehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
 /** Where the rows go. Fixed once something was loaded: people's queries and views name the table. */

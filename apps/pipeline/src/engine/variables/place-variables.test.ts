@@ -54,6 +54,9 @@ describe('a variable in SQL', () => {
     ['select ${x}', '7', 'postgres', 'select 7'],
     ['select 1 -${x}', '-7', 'postgres', 'select 1 - (-7)'],
     ['select ${x}', '007', 'postgres', `select '007'`],
+    ['select ${x}', '-0', 'postgres', `select '-0'`],
+    ['select ${x}', '-0.0', 'mysql', `select _utf8mb4 X'2d302e30'`],
+    ['select ${x}', '-0.5', 'postgres', 'select (-0.5)'],
     ['select ${x}', `o'brien`, 'postgres', `select 'o''brien'`],
     ['select ${x}', `a\\'`, 'postgres', `select E'a\\\\'''`],
     [`select '\${x}'`, '7', 'postgres', `select '7'`],
@@ -98,20 +101,20 @@ describe('a variable in SQL', () => {
     expect(placed(sql, value, language)).toBe(expected)
   })
 
-  it.each<[string, RegExp, SqlLanguage?]>([
-    [`select '%\${x}%'`, /inside of quotes beside other text.*'\$\{x\}' for the value alone/],
-    [`select '%\${x}%'`, /inside of quotes/, 'mysql'],
-    ['select "%${x}%"', /inside of quotes/, 'mysql'],
-    [`select q'[\${x}]' from dual`, /inside of quotes/, 'oracle'],
-    ['select "${x}"', /quoted name.*\$\{x\}:identifier|quoted name.*\$\{x:identifier\}/],
-    ['select * from `${x}`', /quoted name/, 'mysql'],
-    ['select * from [${x}]', /quoted name/, 'sql-server'],
-    ['select * from ${x}', /where a table is named.*\$\{x:identifier\}/],
-    ['select * from t\njoin /* here */ ${x} on true', /where a table is named/],
-    ['select a${x}', /right behind a word/],
-    ['select ${x:name}', /:identifier, :list, or nothing/],
-    ['select ${y}', /There is no variable/],
-  ])('is refused in %s', (sql, sentence, language) => {
+  it.each<[string, SqlLanguage, RegExp]>([
+    [`select '%\${x}%'`, 'postgres', /inside of quotes beside other text.*'\$\{x\}' for the value alone/],
+    [`select '%\${x}%'`, 'mysql', /inside of quotes/],
+    ['select "%${x}%"', 'mysql', /inside of quotes/],
+    [`select q'[\${x}]' from dual`, 'oracle', /inside of quotes/],
+    ['select "${x}"', 'postgres', /quoted name.*\$\{x\}:identifier|quoted name.*\$\{x:identifier\}/],
+    ['select * from `${x}`', 'mysql', /quoted name/],
+    ['select * from [${x}]', 'sql-server', /quoted name/],
+    ['select * from ${x}', 'postgres', /where a table is named.*\$\{x:identifier\}/],
+    ['select * from t\njoin /* here */ ${x} on true', 'postgres', /where a table is named/],
+    ['select a${x}', 'postgres', /right behind a word/],
+    ['select ${x:name}', 'postgres', /:identifier, :list, or nothing/],
+    ['select ${y}', 'postgres', /There is no variable/],
+  ])('is refused in %s of %s', (sql, language, sentence) => {
     expect(refusal(sql, 'v', language)).toMatch(sentence)
   })
 

@@ -79,8 +79,8 @@ function refuse({ kind, text }: Piece): void {
     : misplacedVariable(inside, `stands inside of a quoted name. Write \${${inside}:identifier} for a name.`)
 }
 
-/** A number that a server reads as such, whatever it is compared with. */
-const number = /^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
+/** A number that every server reads as the same number. Servers drop the sign of a negative zero. */
+const number = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
 
 /**
  * SQL with the values of its variables in it, as literals that the server's own rules quote: no value becomes SQL. A value that is a number is a
@@ -121,7 +121,7 @@ export function variablesIn(sql: string, language: SqlLanguage): Set<string> {
 }
 
 /** Throws `VariableProblem` where a variable stands where it may not. */
-export function demandPlaced(sql: string, language: SqlLanguage): void {
+export function assertVariablesPlaced(sql: string, language: SqlLanguage): void {
   for (const _ of partsOf(rulesOf(language).pieces(sql)));
 }
 

@@ -1,5 +1,5 @@
 import { demandSameAddress, type GivenFor } from './given-for.ts'
-import { demandPlaced, placeVariables } from './place-variables.ts'
+import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
 import { namesVariables, replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
@@ -51,8 +51,8 @@ export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
 }
 
 /** Throws `VariableProblem` where the query of a source uses a variable in a place where none can be. */
-export function demandPlacedInSource(type: string, settings: unknown): void {
+export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
   const language = languageOf(type)
   const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
-  if (language && typeof sqlQuery === 'string') demandPlaced(sqlQuery, language)
+  if (language && typeof sqlQuery === 'string') assertVariablesPlaced(sqlQuery, language)
 }

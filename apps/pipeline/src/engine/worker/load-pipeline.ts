@@ -12,8 +12,8 @@ import type { Report } from '../sources/source.ts'
 import { holdsNothing } from '../warehouses/holds-nothing.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 import { namesVariables } from '../variables/replace.ts'
-import { demandPlaced, placeVariables } from '../variables/place-variables.ts'
-import { demandPlacedInSource } from '../variables/source-values.ts'
+import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
+import { assertSourceVariablesPlaced } from '../variables/source-values.ts'
 import { variablesOf } from '../variables/stored.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import { warehouseLanguage } from '../variables/warehouse-language.ts'
@@ -47,8 +47,8 @@ async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success
 /** Whether a text of a stored pipeline uses a variable in a place where none may be. */
 function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
-    demandPlacedInSource(type, settings)
-    for (const { statement } of sqlStatements) demandPlaced(statement, warehouseLanguage(provider))
+    assertSourceVariablesPlaced(type, settings)
+    for (const { statement } of sqlStatements) assertVariablesPlaced(statement, warehouseLanguage(provider))
     return false
   } catch (error) {
     if (error instanceof VariableProblem) return true
