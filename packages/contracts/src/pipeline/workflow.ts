@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, bodyOf, Line, namedAndDescribed, recorded, Text, Timestamp, Uid } from '../named.ts'
-import { Count } from '../numbers.ts'
+import { AnyNumber, Count } from '../numbers.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { pipelineTypes } from './data-pipeline/base.ts'
 import { RunStatus } from './run.ts'
@@ -29,7 +29,7 @@ const few = { maxItems: 50 }
 
 /** What is run: named by its uid, and the rest is accepted and ignored. */
 const JobObjectBody = Object.assign(
-  bodyOf({ uid: Uid }, { id: Uid, name: Line, translations: Type.Array(Type.Unknown()), created: Timestamp }),
+  bodyOf({ uid: Uid }, { id: AnyNumber, name: Line, translations: Type.Array(Type.Unknown()), created: Timestamp }),
   { title: 'JobObjectBody' },
 )
 
