@@ -75,7 +75,7 @@ const rooms: Record<string, string[]> = {
     ['runs', 'variables', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
   ),
   'apps/pipeline/src/engine/destinations': ['apps/pipeline/src'].concat(
-    ['runs', 'warehouses', 'dhis2'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['runs', 'variables', 'warehouses', 'dhis2'].map((room) => `apps/pipeline/src/engine/${room}`),
   ),
   // What both roads say to it.
   'apps/pipeline/src/engine/dhis2': [],
