@@ -56,6 +56,11 @@ describe('a pipeline', () => {
       .put(`/data-pipelines/${id}`)
       .send(bodyOf(type, withSecrets(sample, null)))
       .expect(200)
+    expect((await stored(id)).open).toEqual(kept.open)
+    await owner
+      .put(`/data-pipelines/${id}`)
+      .send(bodyOf(type, withSecrets(sample, '')))
+      .expect(200)
     expect((await stored(id)).open).toEqual({})
   })
 

@@ -175,7 +175,10 @@ describe('a variable in the password of a destination', () => {
       apiTarget: target,
     }
     const { body: saved } = await owner.post('/destinations').send(destination).expect(201)
-    const { body: tried } = await owner.post(`/destinations/${saved.id}/test-connection`).send({}).expect(200)
+    const { body: tried } = await owner
+      .post(`/destinations/${saved.id}/test-connection`)
+      .send({ url: dhis2.url })
+      .expect(200)
     expect(tried).toMatchObject({ status: 'OK' })
     const { body: unsaved } = await owner.post('/destinations/test-connection').send(target).expect(200)
     expect(unsaved).toMatchObject({ status: 'OK' })

@@ -64,7 +64,9 @@ describe('a view', () => {
   it.each([
     ['select ${x}', 'cannot use variables'],
     ['  \n ', 'blank'],
-    ["select '${x}' as text", undefined],
+    ["select '${x}' as text", 'cannot use variables'],
+    ['select 1 as "${x}"', 'cannot use variables'],
+    ['select 1 as number -- ${x}', undefined],
   ])('takes %j: %s', async (query, refusal) => {
     const answer = await scene.owner
       .post('/views')
