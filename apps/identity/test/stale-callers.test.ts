@@ -19,7 +19,7 @@ const userOf = async (uid: string) =>
     }>`select id, status, roles from users where uid = ${uid}`.execute(service.db)
   ).rows[0]!
 
-/** Holds somebody's row, so that what is asked meanwhile waits, and lets go once `during` has sent its requests. */
+/** Locks the row of a user, makes the change, and commits once every request of `during` waits for the row. */
 async function whileHeld<T>(uid: string, change: string, during: () => Promise<T>[]): Promise<T[]> {
   let sent: Promise<T>[] = []
   await service.db.transaction().execute(async (trx) => {
@@ -29,7 +29,7 @@ async function whileHeld<T>(uid: string, change: string, during: () => Promise<T
       const { rows } = await sql<{ waiting: number }>`
         select count(*)::int as waiting from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'`.execute(service.db)
-      if (rows[0]!.waiting > 0) break
+      if (rows[0]!.waiting >= sent.length) break
     }
     await sql.raw(change).execute(trx)
   })
