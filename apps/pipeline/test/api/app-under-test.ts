@@ -23,6 +23,7 @@ export type Asking = Record<'get' | 'post' | 'put' | 'delete' | 'patch', (path: 
 /** The whole pipeline service on a database of its own, listening, with the real identity service beside it. */
 export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12, heartbeatSeconds = 30 } = {}) {
   const stack = await startStack({ heartbeatSeconds })
+  await stack.isolateCatalogue()
   const identity = await joinIdentity()
   const environment: Record<string, string> = {
     ...stack.environment,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { catalogueClient } from '../../src/catalogue-client.ts'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
 import { pipelineBody, schemaBody, type Asking } from './app-under-test.ts'
 import { librarians, newKey, pointers, rows } from './public-datasets.scene.ts'
@@ -58,7 +59,7 @@ describe('a public dataset', () => {
     const row = await scene.service.stack.db
       .selectFrom('warehouses')
       .select('key')
-      .where('key', '=', 'catalogue')
+      .where('client', '=', catalogueClient)
       .execute()
     expect(row).toHaveLength(1)
   })

@@ -8,6 +8,7 @@ import { createLogger, Redaction } from '@sluice/process'
 import { type TemplateStep, testDatabase } from '@sluice/testing'
 import type { Kysely, Selectable } from 'kysely'
 import type { Client } from 'pg'
+import { catalogueClient } from '../../src/catalogue-client.ts'
 import type { DB, Runs } from '../../src/database.ts'
 import { migrateQueue, openQueue } from '../../src/engine/queue/pg-boss-queue.ts'
 import type { JobQueue } from '../../src/engine/queue/job-queue.ts'
@@ -29,6 +30,8 @@ export interface Stack extends AsyncDisposable {
   upload(pipeline: Pipeline, content: string | Buffer): Promise<object>
   run(pipeline: Pipeline, input?: object): Promise<Selectable<Runs>>
   state(run: { id: number }): Promise<Selectable<Runs>>
+  /** Gives the catalogue of public datasets a database of its own, because test files that run at once share the server. */
+  isolateCatalogue(): Promise<void>
   /** The superuser, in a client's warehouse. */
   inside(client: string): Promise<Client & AsyncDisposable>
   [Symbol.asyncDispose](): Promise<void>
@@ -126,6 +129,20 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
     },
     state: ({ id }) => db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow(),
     inside: async (client) => connected(superuserUrl(`c_${await keyOf(client)}`)),
+    async isolateCatalogue() {
+      const ring = keyRing(keys)
+      const sealed = (role: 'load' | 'read') =>
+        ring.seal(randomBytes(32).toString('base64url'), `warehouses.${role}_password:${catalogueClient}`)
+      await db
+        .insertInto('warehouses')
+        .values({
+          client: catalogueClient,
+          key: `catalogue${randomBytes(5).toString('hex')}`,
+          load_password: sealed('load'),
+          read_password: sealed('read'),
+        })
+        .execute()
+    },
     async [Symbol.asyncDispose]() {
       const keys = await db.selectFrom('warehouses').select('key').execute()
       await queue[Symbol.asyncDispose]()
