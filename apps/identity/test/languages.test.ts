@@ -23,6 +23,7 @@ describe('a name in several languages', () => {
     const { id, name } = await translated()
     const one = await admin.get(`/clients/${id}`).set('accept-language', wanted).expect(200)
     expect(one.body).toMatchObject({ displayName: expected ?? name, name, translations })
+    expect(one.headers['vary']).toContain('Accept-Language')
     const [listed] = (await admin.get(`/clients?filter=id:eq:${id}`).set('accept-language', wanted).expect(200)).body
     expect(listed.displayName).toBe(expected ?? name)
   })

@@ -30,8 +30,23 @@ function brokenOperation({ path, method, operation }: { path: string; method: st
     [Object.entries<Json>(operation.responses).every(([, one]) => one.description), 'a response without description'],
     [Object.keys(operation.responses).some((status) => /^2\d\d$/.test(status)), 'no good answer'],
     [operation.responses.default?.content?.['application/problem+json'], 'no problem'],
+    ...problemsOf(path, method, operation).map((status): [boolean, string] => [
+      status in operation.responses,
+      `no problem ${status}`,
+    ]),
   ]
   return rules.filter(([kept]) => !kept).map(([, rule]) => `${at}: ${rule}`)
+}
+
+/** The problems that an operation of this shape can answer. */
+function problemsOf(path: string, method: string, { requestBody, security }: Json): string[] {
+  return [
+    '400',
+    ...(security?.length > 0 ? ['401'] : []),
+    ...(path.includes('{') ? ['404'] : []),
+    ...(/^(put|delete)$/.test(method) ? ['409', '422'] : []),
+    ...(requestBody ? ['413', '415', '422'] : []),
+  ]
 }
 
 function referencesOf(part: Json): string[] {

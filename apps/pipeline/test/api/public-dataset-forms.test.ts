@@ -3,7 +3,10 @@ import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { describe, expect, it } from '@jest/globals'
+import { namePublishers } from '../../src/engine/worker/duties/name-publishers.ts'
+import { identityLookups } from '../../src/identity/identity-service.ts'
 import { until } from '../engine/worker-process.ts'
+import type { Person } from '../identity.ts'
 import { librarians, limit, newKey, pointers, rows } from './public-datasets.scene.ts'
 
 /** No worker is there: whatever a form says is answered before anything is loaded. */
@@ -113,5 +116,31 @@ describe('a form', () => {
     asking.write(part('key', 'No Key') + part('file', rows, 'a.csv').slice(0, -2))
     expect(pointers(await answer)).toEqual(expect.arrayContaining(['/key', '/name']))
     asking.destroy()
+  })
+})
+
+describe('publishing', () => {
+  it('takes the domain of the catalogue, a super admin, or an organisation that published before there was the rule', async () => {
+    const { service } = scene
+    const { identity, stack } = service
+    const client = await identity.client()
+    const person = await identity.person(client.id, ['ROLE_MANAGE_PUBLIC_DATASET_CATALOG'])
+    const superAdmin = await identity.person(client.id, ['ROLE_SUPER_ADMIN'])
+    const send = (by: Person) =>
+      service
+        .as(by)
+        .post('/public-datasets?wait=0')
+        .field({ key: newKey(), name: 'People' })
+        .attach('file', Buffer.from(rows), 'a.csv')
+    const { body } = await send(person).expect(403)
+    expect(body.detail).toContain('the domain PUBLIC_DATASET_CATALOG')
+    await send(superAdmin).expect(201)
+
+    await stack.db.insertInto('dataset_publishers').values({ client: client.id }).execute()
+    await send(person).expect(201)
+    const lookups = identityLookups(service.config)
+    await namePublishers({ db: stack.db, identity: lookups }).run(AbortSignal.timeout(60_000))
+    expect(await stack.db.selectFrom('dataset_publishers').selectAll().execute()).toEqual([])
+    expect((await lookups.client(client.id))?.domain).toBe('PUBLIC_DATASET_CATALOG')
   })
 })
