@@ -59,9 +59,8 @@ describe('the profile of a column', () => {
 
   it('does not count the values of rejected rows', () => {
     const lines = Array.from({ length: 2_000 }, (_, row) => (row % 2 === 0 ? `${row}` : `${row},too,many`))
-    const [{ distinct = 0 } = {}] = profilesOf(
-      `id,name\n${lines.map((line) => `${line}${line.includes(',') ? '' : ',x'}\n`).join('')}`,
-    )
+    const [first] = profilesOf(`id,name\n${lines.map((line) => `${line}${line.includes(',') ? '' : ',x'}\n`).join('')}`)
+    const distinct = first?.distinct
     expect(distinct).toBeGreaterThan(850)
     expect(distinct).toBeLessThanOrEqual(1_000)
   })
