@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { drawCount } from '@sluice/testing'
+import { drawCount } from '@sluice/testing/draw-count'
 import { startService, type Service } from '../app-under-test.ts'
 
 let service: Service
