@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import { scratchWarehouseForAll, word } from '../scratch-warehouse.ts'
 import { openRig, type Rig } from './rig.ts'
@@ -76,7 +77,7 @@ const newRecords = (steps: readonly Step[]): Step[] => {
 
 const epoch = Date.UTC(2026, 0, 1)
 /** How many histories each source is held to. */
-const histories = Number(process.env['SLUICE_HISTORIES'] ?? 3)
+const histories = drawCount({ short: 3, long: 60 })
 type Cells = Record<string, string>
 
 function lawOf(scene: Scene): void {

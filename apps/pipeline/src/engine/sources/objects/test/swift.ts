@@ -1,9 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { freePort } from '@sluice/testing/free-port'
 import { AwsV4Signer } from 'aws4fetch'
 
@@ -47,12 +48,9 @@ export async function startSwift(): Promise<Swift> {
       settings({ 'swift-hash': hashes, 'storage-policy:0': { name: 'gold', default: 'yes' } }),
     )
     start('/usr/bin/memcached', '-u', 'root', '-l', '127.0.0.1', '-p', String(memory))
-    for (const [name, port] of [
-      ['object', object],
-      ['container', container],
-      ['account', account],
-    ] as const) {
-      ring(folder, name, port!)
+    const stores = Object.entries({ object, container, account })
+    await promisify(execFile)('/usr/bin/python3', ['-c', makeRings, ...stores.flat().map(String)], { cwd: folder })
+    for (const [name, port] of stores) {
       await writeFile(join(folder, `${name}-server.conf`), settings(storageServer(folder, name, port!)))
       start(`/usr/bin/swift-${name}-server`, join(folder, `${name}-server.conf`))
     }
@@ -122,7 +120,7 @@ const server = (folder: string, port: number) => ({
   bind_ip: '127.0.0.1',
   bind_port: port,
   workers: 0,
-  user: execFileSync('id', ['-un'], { encoding: 'utf8' }).trim(),
+  user: userInfo().username,
   swift_dir: folder,
   log_address: join(folder, 'log'),
 })
@@ -157,11 +155,14 @@ function proxyServer(folder: string, port: number, memory: number): Sections {
   }
 }
 
-/** One replica on one disk. */
-function ring(folder: string, name: string, port: number): void {
-  const build = (...args: string[]) =>
-    execFileSync('/usr/bin/swift-ring-builder', [`${name}.builder`, ...args], { cwd: folder, stdio: 'ignore' })
-  build('create', '4', '1', '1')
-  build('add', `r1z1-127.0.0.1:${port}/disk`, '1')
-  build('rebalance')
-}
+/** Rings with one replica on one disk. Swift's own command does one step of one ring in each process. */
+const makeRings = `
+import sys
+from swift.common.ring import RingBuilder
+for name, port in zip(sys.argv[1::2], sys.argv[2::2]):
+    builder = RingBuilder(4, 1, 1)
+    place = {'ip': '127.0.0.1', 'port': int(port), 'replication_ip': '127.0.0.1', 'replication_port': int(port)}
+    builder.add_dev({'region': 1, 'zone': 1, 'device': 'disk', 'weight': 1.0, 'meta': '', **place})
+    builder.rebalance()
+    builder.get_ring().save(name + '.ring.gz')
+`
