@@ -23,16 +23,38 @@ export interface Shape {
   columns: ShapeColumn[]
 }
 
+/** One statement, because a load reads shapes several times, also while readers wait for its locks. */
 export async function readShape(client: ClientBase, schema: string, table: string): Promise<Shape | undefined> {
   const { rows } = await client.query(
     `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
          and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as ours,
-       coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size
+       coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
+       (
+         select json_agg(
+           json_build_object(
+             'name', a.attname,
+             'label', coalesce(d.description, a.attname),
+             'type', format_type(a.atttypid, a.atttypmod),
+             'partitionKey', coalesce(a.attnum = any(k.partattrs), false),
+             'primaryKey', coalesce(a.attname = any(key.names), false)
+           ) order by a.attnum
+         )
+         from pg_attribute a
+         left join pg_description d
+           on d.objoid = a.attrelid and d.classoid = 'pg_class'::regclass and d.objsubid = a.attnum
+         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+       ) as columns
      from pg_class c
      join pg_namespace n on n.oid = c.relnamespace
      left join pg_partitioned_table k on k.partrelid = c.oid
      left join pg_class part on part.oid = nullif(k.partdefid, 0) and part.relnamespace = to_regnamespace('sluice')
+     -- The primary key is on the partition, where the rows are.
+     left join lateral (
+       select array_agg(b.attname) as names
+       from pg_index x join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
+       where x.indisprimary and x.indrelid in (c.oid, k.partdefid)
+     ) key on true
      where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm')`,
     [schema, table],
   )
@@ -44,23 +66,6 @@ export async function readShape(client: ClientBase, schema: string, table: strin
     ...(relation.partition !== null && { partition: relation.partition }),
     estimatedRows: Math.round(relation.estimated_rows),
     size: relation.size,
-    columns: await readColumns(client, relation.oid),
+    columns: relation.columns ?? [],
   }
-}
-
-/** The primary key sits on the partition, where the rows are. */
-async function readColumns(client: ClientBase, oid: string): Promise<ShapeColumn[]> {
-  const { rows } = await client.query<ShapeColumn>(
-    `select a.attname as name, coalesce(col_description(a.attrelid, a.attnum), a.attname) as label,
-       format_type(a.atttypid, a.atttypmod) as type, coalesce(a.attnum = any(k.partattrs), false) as "partitionKey",
-       exists (
-         select from pg_index x join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
-         where x.indisprimary and b.attname = a.attname and x.indrelid in (a.attrelid, k.partdefid)
-       ) as "primaryKey"
-     from pg_attribute a left join pg_partitioned_table k on k.partrelid = a.attrelid
-     where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped
-     order by a.attnum`,
-    [oid],
-  )
-  return rows
 }
