@@ -72,6 +72,7 @@ export interface DataPipelines {
   quality_group_id: number | null;
   reference: string | null;
   run_trigger: string;
+  schema_changes: Generated<string>;
   schema_id: number;
   settings: Generated<Json>;
   source: string | null;

@@ -36,7 +36,11 @@ export function mergedForEach() {
     }: Increment = {},
   ) {
     const { table } = cases
-    await using load = await stage(scratch.warehouse, { table, columns: shape, run, attempt }, rows)
+    await using load = await stage(
+      scratch.warehouse,
+      { table, columns: shape, run, attempt, shape: { merging: mode === 'MERGE' } },
+      rows,
+    )
     const options = { mode, ...(cursor !== undefined && { cursors: { [table]: cursor } }) }
     return await scratch.warehouse.publish([load], async () => ours, signal, options)
   }

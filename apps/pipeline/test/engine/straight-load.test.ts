@@ -78,7 +78,7 @@ describe('a worker', () => {
   it('fails a run with a sentence, and keeps the old data, when the file is no good or gone', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, 'id\n1\n')
-    const bad = await load(pipeline, 'a,b\n1,2,3\n4,5,6\n')
+    const bad = await load(pipeline, 'id,b\n1,2,3\n4,5,6\n')
     expect(bad).toMatchObject({ state: 'FAILED', error_code: 'TOO_MANY_REJECTED_ROWS', rows_rejected: 2 })
     const input = (await stack.upload(pipeline, 'id\n2\n')) as { file: { uid: string } }
     await rm(uploadPath(stack.filesDirectory, input.file.uid))

@@ -4,6 +4,7 @@ import { clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
 import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
+import { shapesSuite } from './shapes.ts'
 import { subjectForAll } from './subject.ts'
 import { viewsSuite } from './views.ts'
 
@@ -26,6 +27,7 @@ describe('ClickHouse as a warehouse', () => {
   })
   loadsSuite(subject)
   publicationsSuite(subject)
+  shapesSuite(subject)
   queriesSuite(subject)
   viewsSuite(subject)
 })

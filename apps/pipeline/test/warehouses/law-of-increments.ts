@@ -39,16 +39,16 @@ export function lawOfIncrements(subject: Given): void {
           for (const one of some) known.set(one.id, one)
           // A source brings the columns that some record of the increment has.
           const names = (['a', 'b'] as const).filter((name) => some.some((one) => one[name] !== null))
-          const shape = [...idColumn, ...columns(Object.fromEntries(names.map((name) => [name, 'TEXT'])))]
+          const recordColumns = [...idColumn, ...columns(Object.fromEntries(names.map((name) => [name, 'TEXT'])))]
           await using records = await stage(
             warehouse,
-            { table, columns: shape, run },
+            { table, columns: recordColumns, run, shape: { merging: true } },
             some.map((one) => [one.id, ...names.map((name) => one[name])]),
           )
           const partOf = { table, keys: ['id'], column: '_root_row_id' }
           await using of = await stage(
             warehouse,
-            { table: parts, columns: partColumns, run, partOf },
+            { table: parts, columns: partColumns, run, partOf, shape: { merging: true } },
             some.flatMap(partsOf),
           )
           await warehouse.publish([records, of], async () => true, never, { mode: 'MERGE' })

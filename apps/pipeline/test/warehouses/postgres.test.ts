@@ -4,6 +4,7 @@ import { scratchServer } from '../scratch-warehouse.ts'
 import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
+import { shapesSuite } from './shapes.ts'
 import { subjectForAll } from './subject.ts'
 import { viewsSuite } from './views.ts'
 
@@ -27,6 +28,7 @@ describe('PostgreSQL as a warehouse', () => {
   })
   loadsSuite(subject)
   publicationsSuite(subject)
+  shapesSuite(subject)
   queriesSuite(subject)
   viewsSuite(subject)
 })

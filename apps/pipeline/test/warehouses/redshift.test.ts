@@ -6,6 +6,7 @@ import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
 import { redshiftMissing, redshiftServer } from './redshift-under-test.ts'
+import { shapesSuite } from './shapes.ts'
 import { subjectForAll } from './subject.ts'
 import { viewsSuite } from './views.ts'
 
@@ -44,6 +45,7 @@ describe('Redshift as a warehouse', () => {
 
   loadsSuite(subject)
   publicationsSuite(subject)
+  shapesSuite(subject)
   queriesSuite(subject)
   viewsSuite(subject)
 })

@@ -4,6 +4,7 @@ import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
 import { sqlServer, sqlServerMissing } from './sql-server-under-test.ts'
+import { shapesSuite } from './shapes.ts'
 import { subjectForAll } from './subject.ts'
 import { viewsSuite } from './views.ts'
 
@@ -31,6 +32,7 @@ describe('SQL Server as a warehouse', () => {
   })
   loadsSuite(subject)
   publicationsSuite(subject)
+  shapesSuite(subject)
   queriesSuite(subject)
   viewsSuite(subject)
 })

@@ -4,6 +4,7 @@ import { openSynapseWarehouse } from '../../src/engine/warehouses/synapse/dialec
 import { loadsSuite } from './loads.ts'
 import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
+import { shapesSuite } from './shapes.ts'
 import { subjectForAll } from './subject.ts'
 import { tsqlUnderTest } from './tsql-under-test.ts'
 import { viewsSuite } from './views.ts'
@@ -34,6 +35,7 @@ describe('Azure Synapse as a warehouse', () => {
   })
   loadsSuite(subject)
   publicationsSuite(subject)
+  shapesSuite(subject)
   queriesSuite(subject)
   viewsSuite(subject)
 })

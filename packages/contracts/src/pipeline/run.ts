@@ -105,6 +105,12 @@ export const RunBody = contract(
             'FULL, the default, replaces what was loaded before. INCREMENTAL goes on where the last run ended, where the source can tell what is new.',
         }),
       ),
+      rebuild: Type.Optional(
+        Type.Boolean({
+          description:
+            'Of a data pipeline: the table takes its columns and types from this load alone, whatever it had before. Such a run is FULL.',
+        }),
+      ),
     },
     closed,
   ),

@@ -22,7 +22,11 @@ export const Column = contract(
       primaryKey: Type.Boolean(),
       id: Type.Optional(Type.Boolean()),
       sortKey: Type.Optional(Type.Boolean()),
-      deleted: Type.Optional(Type.Boolean()),
+      deleted: Type.Optional(
+        Type.Boolean({
+          description: 'The source had the column once and the last load did not bring it: it is empty.',
+        }),
+      ),
       created: Type.Optional(Timestamp),
       length: Type.Optional(Count),
       distinctValues: Type.Optional({

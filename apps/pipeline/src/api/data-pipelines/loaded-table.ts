@@ -53,7 +53,7 @@ export async function findLoaded(
   return warehouse && table && { warehouse, table }
 }
 
-async function schemaOf(db: PipelineContext['db'], { schema_id }: DataPipelineRow): Promise<string> {
+export async function schemaOf(db: PipelineContext['db'], { schema_id }: DataPipelineRow): Promise<string> {
   const row = db.selectFrom('schemas').select('schema_name').where('id', '=', schema_id)
   return (await row.executeTakeFirstOrThrow()).schema_name
 }

@@ -45,6 +45,7 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
       scheduleable: kind.scheduleable,
       dataDownload: true,
       transformation: row.transformation as DataPipeline['transformation'],
+      schemaChanges: row.schema_changes as DataPipeline['schemaChanges'],
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
       access: accessOf(row),
       dataWarehouseTarget: { schema, tableName: row.table_name, tableSchema: schema.schemaName },

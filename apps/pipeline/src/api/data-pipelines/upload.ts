@@ -5,6 +5,7 @@ import { problems, type Input } from '@sluice/http'
 import { removeReplaced } from '../../engine/runs/remove-replaced.ts'
 import { receiveInShare } from '../receive-in-share.ts'
 import type { PipelineContext } from '../operation.ts'
+import { compareUpload } from './compare-upload.ts'
 import { presentFile } from './present.ts'
 import { dataPipelines } from './records.ts'
 import { kindOf } from './types/registry.ts'
@@ -15,7 +16,8 @@ export async function uploadFile(
 ): Promise<UploadedFile> {
   const { db, caller, params, query, request, files, write } = input
   // Refused now what would be refused once the body is here: it may be gigabytes.
-  const { id, type } = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
+  const pipeline = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
+  const { id, type } = pipeline
   const { upload } = kindOf(type)
   if (!upload)
     throw problems.refused(
@@ -41,7 +43,8 @@ export async function uploadFile(
         .executeTakeFirstOrThrow()
     })
     await removeReplaced({ db, directory: files.directory }, replaced)
-    return presentFile(file, caller.username)
+    const mismatch = await compareUpload(input, pipeline, file)
+    return { ...presentFile(file, caller.username), ...(mismatch && { mismatch }) }
   } catch (error) {
     await discard()
     throw error

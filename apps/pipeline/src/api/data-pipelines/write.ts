@@ -86,6 +86,7 @@ export async function pipelineColumns(
     anonymous_metadata: body.anonymousAccess?.metadata ?? false,
     anonymous_data: body.anonymousAccess?.data ?? false,
     transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),
+    schema_changes: body.schemaChanges ?? 'EVOLVE',
     ...(await sourceColumns(body, uid, current, input.keyRing, () => known.variables(input.keyRing))),
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
     ...(await seededAccess(trx, body.access, current, input.caller.client, known.defaultAccess)),

@@ -48,12 +48,18 @@ export function runOperations<Row extends RunnableRow>(
       const { run, existing } = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
         if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled: enable it first.`)
+        checkRebuild(body, kind)
         await checkReady?.(trx, row)
         const started = await startRun(
           trx,
           queue,
           { id: row.id, client: row.client, kind },
-          { trigger: 'MANUAL', mode: body.mode ?? 'FULL', createdBy: caller.uid },
+          {
+            trigger: 'MANUAL',
+            mode: body.mode ?? 'FULL',
+            createdBy: caller.uid,
+            ...(body.rebuild && { rebuild: true }),
+          },
         )
         request.audit(params.uid, { run: started.run.uid })
         return started
@@ -90,6 +96,16 @@ export function runOperations<Row extends RunnableRow>(
       return new Answer(answer, pageHeaders({ ...page, total }, request.url))
     }),
   }
+}
+
+function checkRebuild({ mode, rebuild }: RunBody, kind: RunnableKind): void {
+  if (!rebuild) return
+  if (kind !== 'DATA_PIPELINE') throw problems.refused('/rebuild', 'Only the table of a data pipeline can be rebuilt.')
+  if (mode === 'INCREMENTAL')
+    throw problems.refused(
+      '/rebuild',
+      'A table is rebuilt from all rows of the source: leave out the mode, or set FULL.',
+    )
 }
 
 /** The envelope of a run that was asked for. */

@@ -5,6 +5,7 @@ import type {
   Load,
   PublishedTable,
   PublishOptions,
+  ShapeRequest,
   TransformationStatement,
   Warehouse,
 } from '../warehouses/warehouse.ts'
@@ -34,6 +35,8 @@ export interface FeedsToLoad {
   replacing?: () => void
   /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
   gate?: PublishOptions['gate']
+  /** How what is fed is held against the tables. */
+  shape?: Omit<ShapeRequest, 'sparse' | 'merging'>
   behind?: PublishOptions['behind']
   waiting?: PublishOptions['waiting']
 }
@@ -70,9 +73,10 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
+    const shape = { ...job.shape, sparse: feed.sparse === true, merging: job.mode === 'MERGE' }
     const { load, written } = await stage(feed, job, (columns, staging) =>
       warehouse.beginLoad(
-        { schema: target.schema, table, columns, run, attempt, staging, ...(partOf && { partOf }) },
+        { schema: target.schema, table, columns, run, attempt, staging, shape, ...(partOf && { partOf }) },
         signal,
       ),
     )

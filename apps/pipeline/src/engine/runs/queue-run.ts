@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import type { DB, Json } from '../../database.ts'
+import type { DB, JsonObject } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { createRun, type Created, type RunRequest } from './create-run.ts'
 import type { RunnableKind } from './runnable.ts'
@@ -11,21 +11,24 @@ export interface Runnable {
 }
 
 /** Who or what asks, and how it is to be run. */
-export type Occasion = Omit<RunRequest, 'runnableId' | 'client' | 'input'>
+export type Occasion = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
+  /** Of a data pipeline: its table takes the shape of this load alone. */
+  rebuild?: boolean
+}
 
 /** Queues a run of whatever a worker does, or answers the one that is under way, in the caller's transaction. */
 export async function queueRun(
   trx: Transaction<DB>,
   queue: JobQueue,
   { id, client, kind }: Runnable,
-  asked: Occasion,
+  { rebuild, ...asked }: Occasion,
 ): Promise<Created> {
-  const input = kind === 'DATA_PIPELINE' ? await fileOf(trx, id) : {}
+  const input = kind === 'DATA_PIPELINE' ? { ...(await fileOf(trx, id)), ...(rebuild && { rebuild }) } : {}
   return createRun(trx, queue, { ...asked, runnableId: id, client, input })
 }
 
 /** The file that was uploaded last, where the pipeline loads one: a run keeps to it, whatever is uploaded meanwhile. */
-async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<Json> {
+async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
   const file = await trx
     .selectFrom('uploaded_files')
     .select(['uid', 'name', 'size', 'sha256'])

@@ -1,3 +1,4 @@
+import type { DataType } from '@sluice/contracts'
 import type { SourceSecrets } from '../../source-secrets.ts'
 import type { SourcePreview } from './preview/source-preview.ts'
 import type { Feed, Report } from './source.ts'
@@ -16,10 +17,19 @@ export interface Reading {
   cursor?: unknown
   /** Set where somebody reset the cursor: everything is read, or what has changed since `from`. */
   reset?: { from?: string | undefined } | undefined
+  /** What the last load of the table left; absent where that is to count no more. */
+  remembered?: RememberedFeed
   /** Of a look-up: what is to be in the name, for sources that can search. What is answered is searched in any case. */
   query?: string | undefined
   /** Of a look-up: the project, or whatever it is that has what is looked up. The settings may say it instead. */
   within?: string | undefined
+}
+
+/** What the last load fed, as far as a source cares. Structurally what a warehouse keeps, so neither room imports the other. */
+export interface RememberedFeed {
+  columns: readonly { label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
+  /** `BinaryContent.reading` of that load. */
+  reading?: unknown
 }
 
 /** Something that a source has, to be chosen. Of a table, the code is its schema. */

@@ -14,6 +14,19 @@ export interface FeedColumn {
   precision?: number
   scale?: number
   primaryKey?: boolean
+  /**
+   * What is known of its type beside that. Absent: its values, or the source, say what it is. NOTHING: no value was seen. AMBIGUOUS: days
+   * and months that could change places. REQUESTED: the settings give the type.
+   */
+  evidence?: 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
+}
+
+/** What a column turned out to hold once all rows were read. */
+export interface ColumnFacts {
+  column: string
+  evidence?: FeedColumn['evidence']
+  /** Whether days come before months in its values, where one of them said so. */
+  dayFirst?: boolean
 }
 
 /** What a column is stored as. It may be wider than what the feed offers, where the table was wider before. */
@@ -52,6 +65,10 @@ export interface BinaryContent {
   size?: number
   /** Asked once `rows` is through; of the last `rows`, where they were several. */
   profile?(): ColumnProfile[]
+  /** Asked once `rows` is through: what the columns held. Absent where the source knows its types. */
+  facts?(): ColumnFacts[]
+  /** Asked once `rows` is through: what the source wants to know of this reading at the next one, as JSON. */
+  reading?(): unknown
 }
 
 /** One table of a source: its shape, then its rows as bytes that a warehouse can take. */
@@ -59,6 +76,8 @@ export interface Feed {
   /** Empty for a source that has a single table; then the pipeline's own target table is meant. */
   table: string
   columns: FeedColumn[]
+  /** The source leaves out columns that no record has a value for. */
+  sparse?: boolean
   content: BinaryContent
   /** Where the next increment begins, as JSON. Asked once all rows are through; kept with them, or not at all. */
   cursor?(): unknown

@@ -1,16 +1,12 @@
 import { type PublishOptions, type ReadyTable, type LoadTarget, WarehouseProblem } from './warehouse.ts'
-import { fedSoFar, recordsOf, stagedRecords } from './whole-records.ts'
+import { type Increment, recordsOf, replacedColumns, stagedRecords } from './whole-records.ts'
 
 /** What one load has in its staging table. */
-interface Staged {
+interface Staged extends Increment {
   readonly target: LoadTarget
   /** As SQL names it. */
   readonly stagingTable: string
   readonly keys: readonly string[]
-  /** Whether a transformation has changed what the source gave. */
-  readonly transformed: boolean
-  /** The columns that the source brought before. */
-  readonly fedBefore: readonly string[]
 }
 
 interface Demands<Load> {
@@ -44,18 +40,17 @@ export async function demandReady<Load extends Staged & { readonly place: string
 
 /** What a gate is told of a load. */
 export function readyTable(
-  { target, stagingTable, keys, transformed, fedBefore }: Staged,
+  load: Staged,
   merging: boolean,
   recordsLoad: Pick<Staged, 'stagingTable'> | undefined,
 ): ReadyTable {
+  const { target, stagingTable, keys } = load
   const { schema, table, partOf } = target
   const ready = { schema, table, staging: stagingTable }
   if (!merging) return ready
   const records = stagedRecords(recordsLoad, partOf)
-  return {
-    ...ready,
-    merge: { keys, ...(!transformed && { columns: fedSoFar(target, fedBefore) }), ...(records && { records }) },
-  }
+  const columns = replacedColumns(load)
+  return { ...ready, merge: { keys, ...(columns && { columns }), ...(records && { records }) } }
 }
 
 export const noKey = (place: string) =>

@@ -1,59 +1,10 @@
 import type { DataType } from '@sluice/contracts'
-import type { PartOf, StagedRecords } from './part-of.ts'
+import type { ColumnFacts, LoadTarget, Publication, StoredType } from './load-target.ts'
+import type { StagedRecords } from './part-of.ts'
+import type { FeedMemory } from './shape/feed-memory.ts'
 import type { WarehouseViews } from './views.ts'
 
-/** A column to be created. Structurally what a source's feed offers, so neither room imports the other. */
-export interface TargetColumn {
-  name: string
-  label: string
-  dataType: DataType
-  precision?: number
-  scale?: number
-  primaryKey?: boolean
-}
-
-/** What is being loaded, where to, and on whose behalf. `run`, `attempt` and `staging` name the staging table. */
-export interface LoadTarget {
-  schema: string
-  table: string
-  columns: readonly TargetColumn[]
-  run: string
-  attempt: number
-  /** Which staging table of this attempt for this table it is, from 1, the default. */
-  staging?: number
-  /** Set where each row is a part of a record in another table of the same run. */
-  partOf?: PartOf
-}
-
-/** How a table's shape had to move for what came in. `from` and `to` are the warehouse's own type names. */
-export interface TableChange {
-  kind: 'COLUMN_ADDED' | 'COLUMN_VANISHED' | 'TYPE_WIDENED'
-  column: string
-  from?: string
-  to?: string
-}
-
-/** One table of a publication. `changes` is empty for a new table. */
-export interface PublishedTable {
-  schema: string
-  table: string
-  rows: number
-  bytes: number
-  changes: TableChange[]
-}
-
-/** What one run published, in one transaction. Kept in the warehouse's own ledger, so that a retry can find it. */
-export interface Publication {
-  run: string
-  attempt: number
-  rows: number
-  bytes: number
-  publishedAt: Date
-  tables: PublishedTable[]
-}
-
-/** What a column of the staging table is stored as. */
-export type StoredType = Pick<TargetColumn, 'dataType' | 'precision' | 'scale'>
+export type * from './load-target.ts'
 
 /** Whole tuples of binary COPY. `release` is called once when the bytes are not needed any more. */
 export interface TupleChunk {
@@ -79,6 +30,10 @@ export interface LoadContent {
   size?: number
   /** Asked once the rows are through. */
   profile?(): ColumnProfile[]
+  /** Asked once the rows are through: what the columns held. Absent where the source knows its types. */
+  facts?(): ColumnFacts[]
+  /** Asked once the rows are through: what the source wants to know of this reading at the next one, as JSON. */
+  reading?(): unknown
 }
 
 /** A staging table being filled. Nobody sees the rows until it is published; disposing an unpublished one drops it. */
@@ -99,6 +54,8 @@ export interface WarehouseColumn {
   precision?: number
   scale?: number
   primaryKey: boolean
+  /** The source fed it once, and the last load did not bring it. */
+  deleted?: boolean
   /** As the last load measured them, where nothing has changed the rows since. The first is an estimate. */
   distinctValues?: number
   nullValues?: number
@@ -117,7 +74,7 @@ export interface ReadyTable {
   schema: string
   table: string
   staging: string
-  /** Where the rows are merged into those of the table: by this key, which columns they bring, if not all, and whose parts they are. */
+  /** Where the rows are merged into those of the table: by this key, which columns they replace, if not all, and whose parts they are. */
   merge?: { keys: readonly string[]; columns?: readonly string[]; records?: StagedRecords }
 }
 
@@ -259,6 +216,8 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
   closeRun(run: string, attempt: number): Promise<Publication | undefined>
   /** What the last publication of the table kept for its source; undefined where it kept nothing. */
   findCursor(schema: string, table: string): Promise<unknown>
+  /** What the last load of the table left for the next one; undefined where there was none. */
+  findFeed(schema: string, table: string): Promise<FeedMemory | undefined>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
   readTable(schema: string, table: string, page: { limit: number; offset: number }, limits?: ReadLimits): Promise<Rows>

@@ -1,22 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
-import { broughtColumns, fedSoFar } from './whole-records.ts'
-
-const fed = (...names: string[]) => ({
-  columns: names.map((name) => ({ name, label: name, dataType: 'TEXT' as const })),
-})
+import { replacedColumns } from './whole-records.ts'
 
 describe('the columns that an increment replaces', () => {
-  it('are those that the source brings now or brought before, and not those that only a transformation fills', () => {
-    const staged = ['id', 'name', 'made']
-    expect(broughtColumns({ transformed: false, target: fed('id') }, staged, ['id', 'name'])).toEqual(['id', 'name'])
-    expect(broughtColumns({ transformed: false, target: fed('id') }, staged, [])).toEqual(['id'])
+  it('are those that the source feeds now or fed before, and not those that only a transformation filled', () => {
+    expect(replacedColumns({ brought: ['id'], fedBefore: ['id', 'name'] })).toEqual(['id', 'name'])
+    expect(replacedColumns({ brought: ['id'], fedBefore: [] })).toEqual(['id'])
   })
 
-  it('are all columns where a transformation has seen the rows', () => {
-    expect(broughtColumns({ transformed: true, target: fed('id') }, ['id', 'made'], [])).toEqual(['id', 'made'])
-  })
-
-  it('are remembered until the table is replaced', () => {
-    expect(fedSoFar(fed('id', 'name'), ['id', 'gone'])).toEqual(['id', 'name', 'gone'])
+  it('are all columns where it is not known which of them were filled', () => {
+    expect(replacedColumns({ fedBefore: ['id'] })).toBeUndefined()
   })
 })

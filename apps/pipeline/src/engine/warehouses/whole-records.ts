@@ -1,30 +1,20 @@
 import type { PartOf, StagedRecords } from './part-of.ts'
 import type { LoadTarget } from './warehouse.ts'
 
-interface Merged {
-  readonly target: Pick<LoadTarget, 'columns'>
-  /** Whether a transformation has changed what the source gave. */
-  readonly transformed: boolean
+/** What is known of the rows of an increment. */
+export interface Increment {
+  /** The columns that the source or a transformation filled. Undefined: all columns of the staging table. */
+  readonly brought?: readonly string[] | undefined
+  /** The columns that the source fed since the table was last replaced. */
+  readonly fedBefore: readonly string[]
 }
 
 /**
- * The columns that an increment replaces. A record is whole, so a column that the source brought before and does not bring now is null. Only
- * columns that the source never brought keep their values: a transformation filled them.
+ * The columns that an increment replaces. A record is whole, so a column that the source fed before and does not feed now is null. Only
+ * columns that the source never fed keep their values: a transformation filled them.
  */
-export function broughtColumns(
-  { transformed, target }: Merged,
-  staged: readonly string[],
-  fedBefore: readonly string[],
-): string[] {
-  if (transformed) return [...staged]
-  const fed = new Set([...fedBefore, ...target.columns.map(({ name }) => name)])
-  return staged.filter((name) => fed.has(name))
-}
-
-/** The columns that the source has brought since the table was last replaced. */
-export const fedSoFar = ({ columns }: Pick<LoadTarget, 'columns'>, fedBefore: readonly string[]): string[] => [
-  ...new Set([...columns.map(({ name }) => name), ...fedBefore]),
-]
+export const replacedColumns = ({ brought, fedBefore }: Increment): string[] | undefined =>
+  brought && [...new Set([...brought, ...fedBefore])]
 
 /** The load of the records that the rows of another load of the same run are parts of. */
 export const recordsOf = <Load extends { readonly target: LoadTarget }>(

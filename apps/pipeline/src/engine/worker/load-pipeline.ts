@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
@@ -72,7 +73,8 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   await warehouse.ensureSchema(pipeline.schema)
   const { tables, rejected, merged, whole } = await load(parts, attempt, pipeline, warehouse)
   await forgetReset(parts.db, pipeline)
-  for (const table of tables) for (const change of table.changes) log.write('WARN', 'HIGH', whatChanged(table, change))
+  for (const table of tables)
+    for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
   return successOf(warehouse, tables, rejected, { merged, own: pipeline, whole })
 }
 
@@ -130,6 +132,11 @@ async function load(
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const cursor = await warehouse.findCursor(target.schema, target.table)
+  const rebuild = (input as { rebuild?: boolean }).rebuild === true
+  const definition = definitionOf(pipeline)
+  const last = rebuild ? undefined : await warehouse.findFeed(target.schema, target.table)
+  // What was known of another definition says nothing of this one.
+  const remembered = last?.definition === undefined || last.definition === definition ? last : undefined
   const source = await sourceToRead(parts, claim.client, pipeline)
   const transformation = await transformationOf(parts, claim.client, pipeline)
   const reading = {
@@ -139,6 +146,7 @@ async function load(
     table: target.table,
     ...(cursor !== undefined && { cursor }),
     ...(pipeline.reset && { reset: pipeline.reset }),
+    ...(remembered && { remembered }),
   }
   let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
   const feeds = sources.read(reading, report, signal)
@@ -154,6 +162,11 @@ async function load(
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation,
     ...(merged && { mode: 'MERGE' as const }),
+    shape: {
+      schemaChanges: pipeline.schemaChanges,
+      rebuild,
+      definition,
+    },
     replacing: () => void (merged = false),
     retain: (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
     ...(gate && { gate }),
@@ -176,6 +189,10 @@ async function transformationOf(
   return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
 }
 
+/** A digest of what is read: query, sheet, options. Who is asked for it, and with which secrets, is no part of it. */
+const definitionOf = ({ type, settings }: PipelineToLoad): string =>
+  hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
+
 /** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
 async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<ReadonlySet<string>> {
   const runs = await runsToKeep(db, client)
@@ -196,7 +213,7 @@ async function successOf(
 ): Promise<Success> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
-    state: rejected > 0 || (rowsWritten === 0 && !merged) ? 'WARNING' : 'OK',
+    state: rejected > 0 || (rowsWritten === 0 && !merged) || tables.some(hasWarning) ? 'WARNING' : 'OK',
     message: [whatWasLoaded(tables, rejected, merged), whole].filter(Boolean).join(' '),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -204,6 +221,8 @@ async function successOf(
     tables: await tablesThere(warehouse, tables, own),
   }
 }
+
+const hasWarning = ({ changes }: LoadedTable): boolean => changes.some(({ warning }) => warning)
 
 /**
  * The ledger's answer: what the table holds is the truth. Throws `WarehouseProblem` when the warehouse cannot tell just now.

@@ -1,3 +1,4 @@
+import type { SchemaChanges } from '@sluice/contracts'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { LostRun } from '../lost-run.ts'
@@ -19,6 +20,7 @@ export interface PipelineToLoad {
   table: string
   /** Set where somebody reset the cursor since the last load. */
   reset: { from?: string } | null
+  schemaChanges: SchemaChanges
   /** The group of checks that the rows have to pass. */
   qualityGroupId: number | null
 }
@@ -34,6 +36,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     .selectFrom('data_pipelines as p')
     .innerJoin('schemas as s', 's.id', 'p.schema_id')
     .select(['p.id', 'p.uid', 'p.name', 'p.type', 'p.settings', 'p.source_secrets', 'p.transformation'])
+    .select('p.schema_changes as schemaChanges')
     .select([
       'p.table_name as table',
       'p.cursor_reset as reset',
@@ -44,10 +47,11 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
     .where('p.id', '=', id)
     .executeTakeFirst()
   if (!row) throw new LostRun('The pipeline was deleted.')
-  const { transformation, reset, ...pipeline } = row
+  const { transformation, reset, schemaChanges, ...pipeline } = row
   return {
     ...pipeline,
     reset: reset as PipelineToLoad['reset'],
+    schemaChanges: schemaChanges as SchemaChanges,
     sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [],
   }
 }

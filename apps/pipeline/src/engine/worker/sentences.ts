@@ -40,6 +40,14 @@ export function whatChanged({ schema, table }: LoadedTable, { kind, column, from
       return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${place}.`
     case 'COLUMN_VANISHED':
       return `Column "${column}" of ${place} is no longer in the source: it stays, and is empty from now on.`
+    case 'COLUMN_DROPPED':
+      return `Column "${column}" of ${place} is gone: neither the source nor the transformation has it.`
+    case 'TYPE_CHANGED':
+      return `Column "${column}" of ${place} is ${to} now; it was ${from}.`
+    case 'SHAPE_REPLACED':
+      return `The settings of the source changed, so ${place} has the columns and types of this load.`
+    case 'ROWS_FELL':
+      return `The source has ${count(Number(to))} for ${place}, where the table had ${count(Number(from))}: check that the source is complete.`
     case 'TYPE_WIDENED':
       return `Column "${column}" of ${place} became ${to} to hold what came in; it was ${from}.`
   }

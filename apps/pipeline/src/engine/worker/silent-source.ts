@@ -59,6 +59,7 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
     return {
       table,
       columns,
+      ...(feed.sparse && { sparse: true }),
       ...(feed.cursor && { cursor: () => feed.cursor!() }),
       ...(feed.whole && { whole: () => feed.whole!() }),
       content: {
@@ -66,6 +67,8 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
         rows: (types) => watched(content.rows(types)),
         ...(size !== undefined && { size }),
         ...(content.profile && { profile: () => content.profile!() }),
+        ...(content.facts && { facts: () => content.facts!() }),
+        ...(content.reading && { reading: () => content.reading!() }),
       },
     }
   }

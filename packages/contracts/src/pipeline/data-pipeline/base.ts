@@ -45,6 +45,15 @@ export const pipelineTypes = [
 ] as const
 export type PipelineType = (typeof pipelineTypes)[number]
 
+/** What a load does where the columns of the source have changed. */
+export const schemaChanges = ['EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE'] as const
+export type SchemaChanges = (typeof schemaChanges)[number]
+
+const SchemaChange = Type.Enum([...schemaChanges], {
+  description:
+    'What a load does where the columns of the source have changed. EVOLVE, the default, adds new columns, widens types and keeps columns that vanished, empty. IGNORE_NEW does not load new columns. FAIL refuses every change. REPLACE gives the table the columns and types of each load.',
+})
+
 export const AnonymousAccess = Type.Object(
   { metadata: Type.Boolean(), data: Type.Boolean() },
   { ...closed, title: 'AnonymousAccess' },
@@ -77,6 +86,7 @@ const fields = {
   ...namedAndDescribed,
   ...described,
   transformation: Type.Optional(Transformation),
+  schemaChanges: Type.Optional(SchemaChange),
 }
 
 /** What every kind of pipeline takes. */

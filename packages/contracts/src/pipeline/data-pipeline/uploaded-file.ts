@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../../contract.ts'
-import { Line, Timestamp } from '../../named.ts'
+import { Line, Text, Timestamp } from '../../named.ts'
 import { Count } from '../../numbers.ts'
 
 /** The file that a pipeline loads at its next run. */
@@ -15,6 +15,10 @@ export const UploadedFile = contract(
       sha256: Type.String({ maxLength: 64 }),
       uploaded: Timestamp,
       uploadedBy: Type.Optional(Line),
+      mismatch: Type.Optional({
+        ...Text,
+        description: 'Of an upload: how the columns of the file differ from those of the last load.',
+      }),
     },
     closed,
   ),

@@ -1,9 +1,11 @@
 import { measured } from '../measured.ts'
+import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { Place, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { execute, rowsOf } from './http.ts'
 import { entryOf, ledgerOf } from './ledger.ts'
+import { feedOf } from './plan-load.ts'
 import { databaseOf, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { describeColumn, markIn, readShape, type Shape } from './shape.ts'
 
@@ -20,8 +22,18 @@ export async function findTable(
 export async function tableOf(access: ClientAccess, schema: string, shape: Shape): Promise<WarehouseTable> {
   const entry = await entryOf(access, shape.mark?.load)
   const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
-  const columns = shape.columns.map((column) => ({ ...describeColumn(column), ...measured(profiles.get(column.name)) }))
+  const vanished = new Set(entry?.feed?.columns.filter((column) => column.vanished).map((column) => column.name))
+  const columns = shape.columns.map((column) => ({
+    ...describeColumn(column),
+    ...(vanished.has(column.name) && { deleted: true }),
+    ...measured(profiles.get(column.name)),
+  }))
   return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }
+}
+
+export async function findFeed(access: ClientAccess, schema: string, name: string): Promise<FeedMemory | undefined> {
+  const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
+  return feedOf(shape, await entryOf(access, shape?.mark?.load))
 }
 
 export async function findCursor(access: ClientAccess, schema: string, name: string): Promise<unknown> {

@@ -4,6 +4,7 @@ import { acquireQuery } from '../query-shares.ts'
 import { type ClientAccess, provision } from './access.ts'
 import {
   findCursor,
+  findFeed,
   findStaging,
   findTable,
   findTables,
@@ -105,6 +106,7 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
     findPublication: (id) => settled('the ledger', () => publishedBy(access, id)),
     closeRun: (id, attempt) => run('the ledger', () => closeRun(access, { run: id, attempt })),
     findCursor: (schema, table) => settled(named(schema, table), () => findCursor(access, schema, table)),
+    findFeed: (schema, table) => settled(named(schema, table), () => findFeed(access, schema, table)),
     findTable: async (schema, table) => run(named(schema, table), () => findTable(access, schema, table)),
     readTable: async (schema, table, page, limits) =>
       run(whole, () => readTable(access, { schema, table }, page, limits)),

@@ -12,7 +12,8 @@ import { markIn, readShape, type ViewMark } from './shape.ts'
 const seconds = 60
 
 /** Whether what reads the table has to follow it. */
-export const widens = (changes: readonly TableChange[]): boolean => changes.some(({ kind }) => kind === 'TYPE_WIDENED')
+export const widens = (changes: readonly TableChange[]): boolean =>
+  changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_DROPPED')
 
 /**
  * Takes the views over a table whose types are about to widen out of the way, into the database of the run: until they are made anew

@@ -1,3 +1,4 @@
+import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { execute, rowsOf } from './http.ts'
@@ -15,6 +16,8 @@ export interface Entry {
   tableRows: number
   cursor?: unknown
   profile?: ColumnProfile[] | undefined
+  /** For the next load. */
+  feed?: FeedMemory
 }
 
 /** One table of a publication that was decided on: this load takes the place of what has the uuid `base`, or of nothing. */

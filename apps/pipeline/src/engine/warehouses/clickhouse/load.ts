@@ -1,10 +1,16 @@
 import { checkColumns } from '../identifiers.ts'
 import { randomUUID } from 'node:crypto'
 import { LostRun } from '../../lost-run.ts'
-import { type ColumnProfile, type Load, type LoadContent, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
+import {
+  type ColumnFacts,
+  type ColumnProfile,
+  type Load,
+  type LoadContent,
+  type LoadTarget,
+  WarehouseProblem,
+} from '../warehouse.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { execute, rowsOf } from './http.ts'
-import { entryOf } from './ledger.ts'
 import {
   checkColumnName,
   checkSchemaName,
@@ -16,11 +22,14 @@ import {
   runDatabase,
   shownAs,
 } from './names.ts'
+import { entryOf } from './ledger.ts'
+import { fedColumns } from '../shape/feed-memory.ts'
+import { feedOf, planTableToBe, type TableToBe } from './plan-load.ts'
 import { codes, isCode, warehouseProblem } from './problems.ts'
 import type { Counted } from '../rows/encoded-tuples.ts'
 import { rowBinary } from './row-binary.ts'
 import { type Mark, readShape, type Shape } from './shape.ts'
-import { createTable, type StagingColumn, stagingColumns, textsOf } from './staging.ts'
+import { createTable, stagingColumn, type StagingColumn, textsOf } from './staging.ts'
 
 /** Most columns of a table, those that vanished from the source included; what other warehouses have. */
 const mostColumns = 1600
@@ -34,12 +43,21 @@ export class ClickHouseLoad implements Load {
   mark: Mark & { load: string }
   /** The table itself, whatever its name; another one under its name is none of ours. */
   uuid = ''
+  /** Of the table from its publication on; the staging table has those of earlier loads only then. */
   readonly columns: readonly StagingColumn[]
+  /** Fed columns that the table is not to have. They are dropped once the rows are written. */
+  readonly ignored: readonly StagingColumn[]
+  /** What the columns held, once all rows are written. */
+  held: ColumnFacts[] | undefined
+  /** What the source wants to know of this reading at the next one. */
+  reading: unknown
+  /** The columns that the source or a transformation filled, once nothing changes them any more. */
+  brought: string[] | undefined
   readonly place: string
   written: Counted | undefined
   /** Its rows are not what the source gave any more. */
   transformed = false
-  /** The columns that the source brought before. */
+  /** The columns that the source fed before, as the last look at the table found them. */
   fedBefore: readonly string[] = []
   profile: ColumnProfile[] | undefined
   /** Whoever settles the publication needs the table, even if we never hear of it. */
@@ -47,10 +65,11 @@ export class ClickHouseLoad implements Load {
   readonly #access: ClientAccess
   #begun = false
 
-  constructor(access: ClientAccess, target: LoadTarget, columns: readonly StagingColumn[]) {
+  constructor(access: ClientAccess, target: LoadTarget, { planned, table: { columns } }: TableToBe) {
     this.#access = access
     this.target = target
     this.columns = columns
+    this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
     this.database = runDatabase(access.key, target)
     this.stagingTable = qualified(this.database, target.table)
     this.place = shownAs(target.schema, target.table)
@@ -65,7 +84,7 @@ export class ClickHouseLoad implements Load {
   async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#begun) throw new Error('A load is written once.')
     this.#begun = true
-    const byName = new Map(this.columns.map((column) => [column.name, column]))
+    const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
     const fed = this.target.columns.map(({ name }) => byName.get(name)!)
     const stored = fed.map(({ dataType, type }) => ({ dataType: fitting(dataType, type), ...sizeOf(type) }))
     const columns = fed.map(({ label, type, primaryKey }, index) => ({
@@ -105,9 +124,29 @@ export class ClickHouseLoad implements Load {
         `The warehouse has ${rows} rows of ${place} where ${counted.rows} were sent.`,
         { retryable: true },
       )
-    this.profile = content.profile?.()
+    await this.#dropIgnored()
+    const fedNames = new Set(this.fed)
+    this.profile = content.profile?.().filter(({ column }) => fedNames.has(column))
+    this.held = content.facts?.() ?? []
+    this.reading = content.reading?.()
     this.written = counted
     return { rows, bytes: counted.bytes }
+  }
+
+  /** The columns that the source feeds and the table is to have. */
+  get fed(): string[] {
+    const ignored = new Set(this.ignored.map(({ name }) => name))
+    return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
+  }
+
+  async #dropIgnored(): Promise<void> {
+    if (this.ignored.length === 0) return
+    const drops = this.ignored.map(({ name }) => `drop column ${quoted(name)}`)
+    await execute(this.#access.service, `alter table ${this.stagingTable} ${drops.join(', ')}`, {
+      settings: { alter_sync: 2, mutations_sync: 2 },
+    }).catch((error: unknown) => {
+      throw warehouseProblem(error, this.place)
+    })
   }
 
   async count(): Promise<number> {
@@ -158,14 +197,16 @@ export async function beginLoad(access: ClientAccess, target: LoadTarget): Promi
       throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
     const existing = await readShape(access.service, database, table)
     demandOurs(existing, place)
-    const columns = stagingColumns(target.columns, existing)
-    if (columns.length > mostColumns)
+    const entry = await entryOf(access, existing?.mark?.load)
+    const load = new ClickHouseLoad(access, target, planTableToBe(existing, entry, { target }))
+    if (load.columns.length + load.ignored.length > mostColumns)
       throw new WarehouseProblem(
         'TOO_MANY_COLUMNS',
         `${place} would have more than 1,600 columns, counting those that vanished from the source.`,
       )
-    const load = new ClickHouseLoad(access, target, columns)
-    load.fedBefore = (await entryOf(access, existing?.mark?.load))?.fedColumns ?? []
+    load.fedBefore = fedColumns(feedOf(existing, entry))
+    const fed = new Set(load.fed)
+    const columns = [...load.columns.filter(({ name }) => fed.has(name)), ...load.ignored]
     const comment = literal(JSON.stringify({ run, attempt }))
     await execute(access.service, `create database if not exists ${quoted(load.database)} comment ${comment}`)
     await execute(access.service, createTable(load.stagingTable, columns, load.mark))

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { StagedRecords } from '../part-of.ts'
 import { WarehouseProblem } from '../warehouse.ts'
-import { broughtColumns, stagedRecords } from '../whole-records.ts'
+import { replacedColumns, stagedRecords } from '../whole-records.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { execute } from './http.ts'
 import { type ClickHouseLoad, uuidOf } from './load.ts'
@@ -18,8 +18,8 @@ export interface Merging {
   staging: string
   columns: readonly { name: string; type: string; nullable: boolean }[]
   keys: readonly string[]
-  /** Which columns the rows bring; in the others they keep what the table holds. */
-  brought: readonly string[]
+  /** Which columns the rows replace; in the others they keep what the table holds. */
+  replaced: readonly string[]
   /** The table as it is. */
   live: Pick<Shape, 'database' | 'name' | 'columns'>
   /** The records whose parts the rows are. */
@@ -27,7 +27,7 @@ export interface Merging {
 }
 
 /** All rows of the merged table, at the types of the staging table. */
-export function mergedRows({ staging, columns, keys, brought, live, records }: Merging): string {
+export function mergedRows({ staging, columns, keys, replaced, live, records }: Merging): string {
   const there = new Set(live.columns.map(({ name }) => name))
   const table = qualified(live.database, live.name)
   const using = keys.map((key) => `came.${quoted(key)} = live.${quoted(key)}`).join(' and ')
@@ -36,12 +36,12 @@ export function mergedRows({ staging, columns, keys, brought, live, records }: M
     return there.has(name) ? `cast(${of}.${quoted(name)} as ${whole})` : `cast(null as ${whole})`
   }
   const came = columns.map((column) =>
-    brought.includes(column.name) || !there.has(column.name)
+    replaced.includes(column.name) || !there.has(column.name)
       ? `came.${quoted(column.name)} as ${quoted(column.name)}`
       : `${cast(column, 'live')} as ${quoted(column.name)}`,
   )
   const kept = columns.map((column) => `${cast(column, 'live')} as ${quoted(column.name)}`)
-  const needsLive = columns.some(({ name }) => !brought.includes(name) && there.has(name))
+  const needsLive = columns.some(({ name }) => !replaced.includes(name) && there.has(name))
   const joined = needsLive ? ` left join ${table} as live on ${using}` : ''
   return `select ${came.join(', ')} from ${staging} as came${joined}
     union all select ${kept.join(', ')} from ${table} as live left anti join ${staging} as came on ${using}${
@@ -86,11 +86,7 @@ export async function mergeAside(
     staging: load.stagingTable,
     columns,
     keys: load.keys,
-    brought: broughtColumns(
-      load,
-      staging.columns.map(({ name }) => name),
-      load.fedBefore,
-    ),
+    replaced: replacedColumns(load) ?? staging.columns.map(({ name }) => name),
     live,
     records: stagedRecords(records, load.target.partOf),
   })

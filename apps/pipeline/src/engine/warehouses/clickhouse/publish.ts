@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
-import { type Publication, type PublishOptions, type TableChange, WarehouseProblem } from '../warehouse.ts'
+import { type Publication, type PublishOptions, WarehouseProblem } from '../warehouse.ts'
 import { demandReady } from '../ready-to-publish.ts'
+import { fedColumns } from '../shape/feed-memory.ts'
+import { fallOfRows } from '../shape/load-shape.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { widens } from './follow-views.ts'
 import { execute, rowsOf } from './http.ts'
@@ -20,12 +22,12 @@ import {
 import { type ClickHouseLoad, demandOurs } from './load.ts'
 import { mergeAside } from './merge.ts'
 import { databaseOf, quoted } from './names.ts'
+import { completeStaging, feedOf, loadedOf, planTableToBe } from './plan-load.ts'
 import { demandSense, plainReaders } from './place-view.ts'
 import { warehouseProblem } from './problems.ts'
 import { changedMeanwhile, decide, settle, settlePending, standingDecisions, unlessOvertaken } from './settle.ts'
 import { holdsRows, readShape, type Shape } from './shape.ts'
-import { widest } from './types.ts'
-import { fedSoFar, recordsOf } from '../whole-records.ts'
+import { recordsOf } from '../whole-records.ts'
 
 /** Tries to be the one who publishes, and milliseconds between them. What is in the way is finished first, which takes moments. */
 const patience = { tries: 40, wait: 250 }
@@ -51,6 +53,7 @@ export async function publish(
     await settlePending(access).catch(unlessOvertaken)
     const earlier = await publishedBy(access, run)
     if (earlier) return await afterwards(access, loads, earlier)
+    for (const load of loads) await completeStaging(access, load, merging)
     await demandReady(
       loads,
       { merging, gate: options.gate, keyTwice: (load) => keyTwice(access, load, signal) },
@@ -180,10 +183,13 @@ async function decisionOn(
   if (!staging) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
   demandKept(load, staging)
   const before = await entryOf(access, live?.mark?.load)
-  load.fedBefore = before?.fedColumns ?? []
-  const own = load.target.columns.map(({ name }) => name)
-  const fedColumns = mode === 'MERGE' && live ? fedSoFar(load.target, load.fedBefore) : own
-  const changes = live ? changesOf(live, staging, fedColumns, before?.fedColumns ?? []) : []
+  load.fedBefore = fedColumns(feedOf(live, before))
+  const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
+  const { table: plan, feed } = planTableToBe(live, before, loaded, { ...staging, brought: load.brought })
+  // The staging table was completed for the table that was there then.
+  if (plan.missing.length > 0 || plan.restaged.length > 0) throw changedMeanwhile(load.target)
+  const falls = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
+  const changes = [...plan.changes, ...falls]
   if (widens(changes)) {
     const place = { schema, name: table }
     await demandSense(access, await plainReaders(access, place), place, load.stagingTable)
@@ -194,7 +200,8 @@ async function decisionOn(
     rows,
     bytes: load.written?.bytes ?? 0,
     changes,
-    fedColumns,
+    fedColumns: fedColumns(feed),
+    feed,
     tableRows: rows,
     staged: merged?.uuid ?? staging.uuid,
     ...(cursors[table] !== undefined && { cursor: cursors[table] }),
@@ -219,23 +226,4 @@ function demandKept(load: ClickHouseLoad, staging: Shape): void {
     'TRANSFORMATION_FAILED',
     `Something else was put in the place of the loaded rows of ${load.place} before they were published, so nothing was published. Look for a transformation that writes to tables other than its own.`,
   )
-}
-
-/** Throws WAREHOUSE_BUSY where the table has moved on since the staging table was made. */
-function changesOf(live: Shape, staging: Shape, fed: readonly string[], fedBefore: readonly string[]): TableChange[] {
-  const staged = new Map(staging.columns.map((column) => [column.name, column]))
-  const there = new Set(live.columns.map(({ name }) => name))
-  const changes: TableChange[] = []
-  for (const column of live.columns) {
-    const incoming = staged.get(column.name)
-    if (!incoming || widest(column.type, incoming.type) !== incoming.type)
-      throw changedMeanwhile({ schema: staging.mark?.schema ?? '', table: live.name })
-    if (incoming.type !== column.type)
-      changes.push({ kind: 'TYPE_WIDENED', column: column.name, from: column.type, to: incoming.type })
-    if (fedBefore.includes(column.name) && !fed.includes(column.name))
-      changes.push({ kind: 'COLUMN_VANISHED', column: column.name })
-  }
-  for (const { name, type } of staging.columns)
-    if (!there.has(name)) changes.push({ kind: 'COLUMN_ADDED', column: name, to: type })
-  return changes
 }

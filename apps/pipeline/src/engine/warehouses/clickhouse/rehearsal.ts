@@ -55,8 +55,8 @@ async function rowsToBe(
   if (!merge || !live) return `select * from ${staging}`
   const shape = (await readShape(access.service, runDatabase(access.key, of), table))!
   const { columns } = shape
-  const brought = merge.columns ?? columns.map(({ name }) => name)
-  return mergedRows({ staging, columns, keys: merge.keys, brought, live, records: merge.records })
+  const replaced = merge.columns ?? columns.map(({ name }) => name)
+  return mergedRows({ staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }
 
 /** By the names behind FROM and JOIN, and by what the views among them are known to read. */

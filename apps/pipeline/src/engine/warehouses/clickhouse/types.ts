@@ -1,4 +1,6 @@
 import type { DataType } from '@sluice/contracts'
+import type { TypeRules } from '../shape/plan-shape.ts'
+import { widestText } from '../widest-text.ts'
 
 /** A type as `system.columns` prints it, without `Nullable(…)`. */
 export type SqlType = string
@@ -66,6 +68,23 @@ const others: Record<SqlType, DataType> = {
 export function withoutWrappers(type: SqlType): SqlType {
   const [, inner] = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type) ?? []
   return inner === undefined ? type : withoutWrappers(inner)
+}
+
+/** Geometry travels as its text. */
+const plainText = (dataType: DataType): DataType =>
+  dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
+
+/** What this server makes of types, for the plan that all warehouses share. */
+export const typeRules: TypeRules = {
+  storedAs: (column) => ({ type: sqlType(column), dataType: plainText(column.dataType) }),
+  widest(one, other) {
+    const type = widest(one.type, other.type)
+    if (type === 'String') return { type, dataType: widestText(one.dataType, other.dataType) }
+    return {
+      type,
+      dataType: type === other.type ? other.dataType : type === one.type ? one.dataType : describeType(type).dataType,
+    }
+  },
 }
 
 const integers = ['Int16', 'Int32', 'Int64']

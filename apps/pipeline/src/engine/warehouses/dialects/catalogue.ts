@@ -1,8 +1,10 @@
 import { measured } from '../measured.ts'
+import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { Place, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
 import type { Dialect, Relation, Session } from './dialect.ts'
 import { dropMark, type Mark, marksIn } from './ledger.ts'
+import { feedOf } from './plan-load.ts'
 import { inTurn } from './settle.ts'
 import {
   asked,
@@ -172,6 +174,10 @@ async function dropStaleMarks(
     if (kind === 'STAGING') staging += 1
   }
   return staging
+}
+
+export async function findFeed(dialect: Dialect, session: Session, place: Place): Promise<FeedMemory | undefined> {
+  return feedOf(await readShape(dialect, session, place))
 }
 
 export async function findCursor(dialect: Dialect, session: Session, place: Place): Promise<unknown> {

@@ -125,6 +125,7 @@ export interface Changes {
   dropSchema(schema: string): Sql[]
   createTable(place: Place, columns: readonly MadeColumn[]): Sql
   dropTable(place: Place): Sql
+  dropColumn(place: Place, column: string): Sql
   dropView(place: Place): Sql
   /** A table or view under another name in its own schema. Fails where the name is taken. */
   rename(from: Place, to: string): Sql

@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { piece, plain, sql } from './sql.ts'
@@ -34,6 +35,8 @@ export interface Mark {
   dataTypes?: Record<string, DataType>
   keys?: string[]
   fed?: string[]
+  /** For the next load. */
+  feed?: FeedMemory
   rows?: number
   cursor?: unknown
   profile?: ColumnProfile[]

@@ -2,20 +2,36 @@ import { LostRun } from '../../lost-run.ts'
 import { checkColumns, checkIdentifier, refusedName } from '../identifiers.ts'
 import type { StoredType } from '../warehouse.ts'
 import type { Place } from '../views.ts'
-import { type ColumnProfile, type Load, type LoadContent, type LoadTarget, WarehouseProblem } from '../warehouse.ts'
+import {
+  type ColumnFacts,
+  type ColumnProfile,
+  type Load,
+  type LoadContent,
+  type LoadTarget,
+  WarehouseProblem,
+} from '../warehouse.ts'
 import type { Dialect } from './dialect.ts'
 import { dropMark, setMark } from './ledger.ts'
 import { problemOf } from './problems.ts'
 import { settleFirst } from './settle.ts'
 import { asked, findRelation, hiddenName, isHidden, isHiddenSchema, readShape, type Shape, shownAs } from './shapes.ts'
-import { marked, type StagingColumn, stagingColumns } from './staging.ts'
+import { fedColumns } from '../shape/feed-memory.ts'
+import { feedOf, planTableToBe, type TableToBe } from './plan-load.ts'
+import { marked, stagingColumn, type StagingColumn } from './staging.ts'
 
 /** Most columns of a table, those that vanished from the source included. */
 const mostColumns = 1_000
 
 export class DialectLoad implements Load {
   readonly target: LoadTarget
+  /** Of the table from its publication on; those that earlier loads brought are empty. */
   readonly columns: readonly StagingColumn[]
+  /** Fed columns that the table is not to have. They are dropped once the rows are written. */
+  readonly ignored: readonly StagingColumn[]
+  /** What the columns held, once all rows are written. */
+  held: ColumnFacts[] | undefined
+  /** What the source wants to know of this reading at the next one. */
+  reading: unknown
   /** The waiting table. */
   readonly staging: Place
   /** As sentences call the table. */
@@ -28,17 +44,18 @@ export class DialectLoad implements Load {
   profile: ColumnProfile[] | undefined
   /** It is decided that these rows are published, as far as we know. */
   decided = false
-  /** The columns that the source brought before. */
+  /** The columns that the source fed before, as the last look at the table found them. */
   fedBefore: readonly string[] = []
   /** The waiting table has become the table, or it is decided that it does. */
   published = false
   readonly #dialect: Dialect
   #begun = false
 
-  constructor(dialect: Dialect, target: LoadTarget, columns: readonly StagingColumn[]) {
+  constructor(dialect: Dialect, target: LoadTarget, { planned, columns }: Pick<TableToBe, 'planned' | 'columns'>) {
     this.#dialect = dialect
     this.target = target
     this.columns = columns
+    this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
     const { schema, table, run, attempt, staging = 1 } = target
     this.staging = { schema, name: hiddenName('load', run, attempt, table, staging) }
     this.place = shownAs({ schema, name: table })
@@ -56,7 +73,7 @@ export class DialectLoad implements Load {
     if (this.#begun) throw new Error('A load is written once.')
     this.#begun = true
     const { types } = this.#dialect
-    const byName = new Map(this.columns.map((column) => [column.name, column]))
+    const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
     const columns = this.target.columns.map(({ name }) => {
       const column = byName.get(name)!
       return { ...column, stored: storedIn(types.describe(column.type), column) }
@@ -65,11 +82,34 @@ export class DialectLoad implements Load {
     try {
       const filling = { place: this.staging, columns, run, attempt, shown: this.place }
       this.written = await this.#dialect.pour(filling, content, signal)
+      await this.#dropIgnored(signal)
     } catch (error) {
       throw problemOf(this.#dialect, error, this.place)
     }
-    this.profile = content.profile?.()
+    const fed = new Set(this.fed)
+    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
+    this.held = content.facts?.() ?? []
+    this.reading = content.reading?.()
     return this.written
+  }
+
+  /** The columns that the source feeds and the table is to have. */
+  get fed(): string[] {
+    const ignored = new Set(this.ignored.map(({ name }) => name))
+    return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
+  }
+
+  /** The columns that the source filled, or a transformation may have filled. */
+  get brought(): string[] {
+    return this.transformed ? this.columns.map(({ name }) => name) : this.fed
+  }
+
+  async #dropIgnored(signal: AbortSignal): Promise<void> {
+    if (this.ignored.length === 0) return
+    const { changes } = this.#dialect
+    await asked(this.#dialect, { role: 'service', signal }, async (session) => {
+      for (const { name } of this.ignored) await session.execute(changes.dropColumn(this.staging, name))
+    })
   }
 
   /** Never throws: what cannot be dropped now the janitor sweeps. */
@@ -106,21 +146,22 @@ export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: Ab
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(dialect, session, { schema, name: table })
       demandOurs(existing, place)
-      const columns = stagingColumns(dialect.types, target.columns, existing)
+      const tableToBe = planTableToBe(dialect, existing, { target })
+      const load = new DialectLoad(dialect, target, tableToBe)
+      const columns = [...load.columns, ...load.ignored]
       if (columns.length > mostColumns)
         throw new WarehouseProblem(
           'TOO_MANY_COLUMNS',
           `${place} would have more than 1,000 columns, counting those that vanished from the source.`,
         )
-      const load = new DialectLoad(dialect, target, columns)
-      load.fedBefore = existing?.mark?.fed ?? []
+      load.fedBefore = fedColumns(feedOf(existing))
       if (await findRelation(dialect, session, load.staging)) throw lost(target)
       await session.execute(dialect.changes.createTable(load.staging, columns)).catch(async (error: unknown) => {
         if (await findRelation(dialect, session, load.staging).catch(() => undefined)) throw lost(target)
         throw error
       })
       load.id = (await findRelation(dialect, session, load.staging))!.id
-      const mark = marked(dialect.types, columns)
+      const mark = marked(dialect.types, load.columns)
       await setMark(dialect, session, load.id, {
         kind: 'STAGING',
         run,

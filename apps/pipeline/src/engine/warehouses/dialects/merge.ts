@@ -1,9 +1,11 @@
 import type { StagedRecords } from '../part-of.ts'
 import { WarehouseProblem } from '../warehouse.ts'
-import { broughtColumns, stagedRecords } from '../whole-records.ts'
+import { fedColumns } from '../shape/feed-memory.ts'
+import { replacedColumns, stagedRecords } from '../whole-records.ts'
 import type { Place } from '../views.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { type DialectLoad } from './load.ts'
+import { feedOf } from './plan-load.ts'
 import { type Mark, setMark } from './ledger.ts'
 import { asked, findRelation, hiddenName, type Shape } from './shapes.ts'
 import { marked, type StagingColumn } from './staging.ts'
@@ -14,8 +16,8 @@ export interface Merging {
   staging: string
   columns: readonly { name: string; type: string }[]
   keys: readonly string[]
-  /** Which columns the rows bring; in the others they keep what the table holds. */
-  brought: readonly string[]
+  /** Which columns the rows replace; in the others they keep what the table holds. */
+  replaced: readonly string[]
   /** The table as it is. */
   live: Shape
   /** The records whose parts the rows are. */
@@ -23,7 +25,7 @@ export interface Merging {
 }
 
 /** All rows of the merged table, at the types of the staging table. */
-export function mergedRows(dialect: Dialect, { staging, columns, keys, brought, live, records }: Merging): string {
+export function mergedRows(dialect: Dialect, { staging, columns, keys, replaced, live, records }: Merging): string {
   const { names } = dialect
   const { quoted } = names
   const there = new Set(live.columns.map(({ name }) => name))
@@ -36,7 +38,7 @@ export function mergedRows(dialect: Dialect, { staging, columns, keys, brought, 
   )
   const gone = records && there.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
   const came = columns.map(({ name }, index) =>
-    brought.includes(name) || !there.has(name) ? `came.${quoted(name)} as ${quoted(name)}` : kept[index]!,
+    replaced.includes(name) || !there.has(name) ? `came.${quoted(name)} as ${quoted(name)}` : kept[index]!,
   )
   return `select ${came.join(', ')} from ${staging} as came left join ${table} as live on ${using}
 union all
@@ -93,11 +95,7 @@ export async function mergeAside(
     staging: load.stagingTable,
     columns,
     keys: load.keys,
-    brought: broughtColumns(
-      load,
-      columns.map(({ name }) => name),
-      live.mark?.fed ?? [],
-    ),
+    replaced: replacedColumns({ brought: load.brought, fedBefore: fedColumns(feedOf(live)) })!,
     live,
     records: stagedRecords(records, load.target.partOf),
   }

@@ -2,7 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { acquireQuery } from '../query-shares.ts'
 import type { Place } from '../views.ts'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
-import { findCursor, findStaging, findTables, ownRelations, ownSchemas, sweepStaging, tableOf } from './catalogue.ts'
+import {
+  findCursor,
+  findFeed,
+  findStaging,
+  findTables,
+  ownRelations,
+  ownSchemas,
+  sweepStaging,
+  tableOf,
+} from './catalogue.ts'
 import { keptViews, readsOf } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { ensureLedger, pruneRuns, publishedBy } from './ledger.ts'
@@ -96,6 +105,7 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     findPublication: (id) => service('the ledger', (session) => publishedBy(dialect, session, id)),
     closeRun: (id) => run('the ledger', () => closeRun(dialect, id)),
     findCursor: (schema, table) => placed(schema, table, (session, place) => findCursor(dialect, session, place)),
+    findFeed: (schema, table) => placed(schema, table, (session, place) => findFeed(dialect, session, place)),
     findTable: (schema, table) =>
       placed(schema, table, async (session, place) => {
         const shape = await readShape(dialect, session, place)

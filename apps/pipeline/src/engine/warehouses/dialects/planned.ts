@@ -1,15 +1,18 @@
 import { LostRun } from '../../lost-run.ts'
 import { type PublishedTable, type PublishOptions, type TableChange } from '../warehouse.ts'
+import { fedColumns } from '../shape/feed-memory.ts'
+import { fallOfRows } from '../shape/load-shape.ts'
 import type { KeptView } from './dependent-views.ts'
 import type { Dialect, Session } from './dialect.ts'
 import { type Mark, marksIn } from './ledger.ts'
 import { demandOurs, type DialectLoad } from './load.ts'
 import { countRows, type Merged, mergeAside } from './merge.ts'
+import { planTableToBe, type TableToBe } from './plan-load.ts'
 import { changedMeanwhile } from './problems.ts'
 import { patiently, settleFirst } from './settle.ts'
 import { asked, findRelation, readShape, type Shape } from './shapes.ts'
+import type { StagingColumn } from './staging.ts'
 import { viewsDepend } from './views-depend.ts'
-import { fedSoFar } from '../whole-records.ts'
 
 /** What one load becomes, as it was planned over the table that was there. */
 export interface Planned {
@@ -71,46 +74,39 @@ export async function becoming(
   const mark = (await marksIn(dialect, ledger, there.id)).get(there.id)
   if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
     throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
-  const own = load.target.columns.map(({ name }) => name)
-  const fed = merged ? fedSoFar(load.target, live?.mark?.fed ?? []) : own
-  const changes = live ? changesOf(dialect, live, load, fed) : []
+  const { changes, feed } = tableToBe(dialect, live, load)
+  const falls = live && !merged ? fallOfRows(load.target, live.mark?.rows, rows) : []
   return {
     live,
     mark: {
       ...mark,
       kind: 'LOADED',
       run,
-      fed,
+      fed: fedColumns(feed),
+      feed,
       rows: merged?.rows ?? rows,
       ...(cursors[table] !== undefined && { cursor: cursors[table] }),
       ...(!merged && !load.transformed && load.profile && { profile: load.profile }),
     },
-    published: { schema, table, rows, bytes: load.written?.bytes ?? 0, changes },
+    published: { schema, table, rows, bytes: load.written?.bytes ?? 0, changes: [...changes, ...falls] },
   }
 }
 
-export function changesOf(
-  dialect: Dialect,
-  live: Shape,
-  load: DialectLoad,
-  fed = load.target.columns.map(({ name }) => name),
-): TableChange[] {
-  const staged = new Map(load.columns.map((column) => [column.name, column]))
-  const there = new Set(live.columns.map(({ name }) => name))
-  const changes: TableChange[] = []
-  for (const column of live.columns) {
-    const incoming = staged.get(column.name)
-    if (!incoming || dialect.types.widest(column.type, incoming.type) !== incoming.type)
-      throw changedMeanwhile(load.place)
-    if (incoming.type !== column.type)
-      changes.push({ kind: 'TYPE_WIDENED', column: column.name, from: column.type, to: incoming.type })
-    if ((live.mark?.fed ?? []).includes(column.name) && !fed.includes(column.name))
-      changes.push({ kind: 'COLUMN_VANISHED', column: column.name })
-  }
-  for (const { name, type } of load.columns)
-    if (!there.has(name)) changes.push({ kind: 'COLUMN_ADDED', column: name, to: type })
-  return changes
+/** Throws WAREHOUSE_BUSY where the table has moved on since the staging table was made. */
+export function tableToBe(dialect: Dialect, live: Shape | undefined, load: DialectLoad): TableToBe {
+  const now = planTableToBe(dialect, live, load)
+  const types = (columns: readonly StagingColumn[]) =>
+    columns
+      .map(({ name, type }) => `${name}\0${type}`)
+      .toSorted()
+      .join('\0')
+  if (types(now.columns) !== types(load.columns)) throw changedMeanwhile(load.place)
+  return now
 }
+
+/** Changes of a table that its views have to follow. */
+export const viewsFollow = ({ kind }: TableChange): boolean =>
+  kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_ADDED' || kind === 'COLUMN_DROPPED'
 
 /** A view that stood over the old types and does not over the new ones. */
 export const unmakeable = (dialect: Dialect, error: unknown, views: readonly KeptView[], place: string): unknown =>

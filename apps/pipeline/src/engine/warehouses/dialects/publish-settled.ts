@@ -1,9 +1,9 @@
-import type { Publication, PublishOptions, TableChange } from '../warehouse.ts'
+import type { Publication, PublishOptions } from '../warehouse.ts'
 import { type KeptView, keptViews, viewsAbove } from './dependent-views.ts'
 import type { Dialect } from './dialect.ts'
 import { afterwards, passFence } from './fence.ts'
 import { publishedBy, setMark } from './ledger.ts'
-import { becoming, changesOf, type Planned, unmakeable, waiting } from './planned.ts'
+import { becoming, type Planned, tableToBe, unmakeable, viewsFollow, waiting } from './planned.ts'
 import { changedMeanwhile } from './problems.ts'
 import { demandSense, untried } from './sense.ts'
 import type { Decision, Hands } from './carry-out.ts'
@@ -46,12 +46,10 @@ export async function settleAll(
 
 /** Tables whose columns change, with the views above all of them. */
 function changing(dialect: Dialect, planned: readonly Planned[], views: readonly KeptView[]) {
-  const those = planned.filter(({ live, load }) => live && matters(changesOf(dialect, live, load)))
+  const those = planned.filter(({ live, load }) => live && tableToBe(dialect, live, load).changes.some(viewsFollow))
   const places = those.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
   return { those, above: viewsAbove(views, places) }
 }
-
-const matters = (changes: readonly TableChange[]): boolean => changes.some(({ kind }) => kind !== 'COLUMN_VANISHED')
 
 /** Whether the views above make sense over the new columns, before anything is decided. */
 async function demandSenseOf(dialect: Dialect, planned: readonly Planned[]): Promise<ReadonlySet<string>> {

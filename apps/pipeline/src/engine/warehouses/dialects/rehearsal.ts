@@ -59,8 +59,8 @@ async function rowsToBe(
   )
   if (!merge || !live || !waiting) return `select * from ${staging}`
   const columns = await dialect.catalogue.columns(session, waiting)
-  const brought = merge.columns ?? columns.map(({ name }) => name)
-  return mergedRows(dialect, { staging, columns, keys: merge.keys, brought, live, records: merge.records })
+  const replaced = merge.columns ?? columns.map(({ name }) => name)
+  return mergedRows(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }
 
 async function forget(dialect: Dialect, session: Session, schema: string): Promise<void> {

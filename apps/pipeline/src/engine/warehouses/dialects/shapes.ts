@@ -9,6 +9,8 @@ export interface ShapeColumn extends CatalogueColumn {
   label: string
   dataType: DataType
   primaryKey: boolean
+  /** An earlier load fed it, and the last one did not. */
+  deleted?: boolean
 }
 
 /** A table or view as the server has it, and what the ledger knows of it. */
@@ -77,6 +79,7 @@ export async function shapeOf(
   const columns = await dialect.catalogue.columns(session, relation)
   const mark = (marks ?? (await marksIn(dialect, session, relation.id))).get(relation.id)
   const keys = new Set(mark?.keys)
+  const vanished = new Set(mark?.feed?.columns.filter((column) => column.vanished).map((column) => column.name))
   return {
     ...relation,
     mark,
@@ -85,6 +88,7 @@ export async function shapeOf(
       label: mark?.labels?.[column.name] ?? column.name,
       dataType: mark?.dataTypes?.[column.name] ?? dialect.types.describe(column.type).dataType,
       primaryKey: keys.has(column.name),
+      ...(vanished.has(column.name) && { deleted: true }),
     })),
   }
 }
@@ -95,4 +99,5 @@ export const describeColumn = ({ types }: Dialect, column: ShapeColumn): Warehou
   ...types.describe(column.type),
   dataType: column.dataType,
   primaryKey: column.primaryKey,
+  ...(column.deleted && { deleted: true }),
 })

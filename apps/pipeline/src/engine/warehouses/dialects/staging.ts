@@ -1,9 +1,9 @@
 import type { DataType } from '@sluice/contracts'
-import type { TargetColumn } from '../warehouse.ts'
+import type { PlannedColumn, TypeRules } from '../shape/plan-shape.ts'
 import { widestText } from '../widest-text.ts'
 import type { MadeColumn, Types } from './dialect.ts'
 import type { Mark } from './ledger.ts'
-import type { Shape } from './shapes.ts'
+import type { ShapeColumn } from './shapes.ts'
 
 export interface StagingColumn extends MadeColumn {
   label: string
@@ -11,30 +11,34 @@ export interface StagingColumn extends MadeColumn {
   primaryKey: boolean
 }
 
-/**
- * What a staging table looks like so that it can take its table's place: the columns that are there, at the wider type of both,
- * with those that vanished from the source, which stay null; then the new ones.
- */
-export function stagingColumns(types: Types, fed: readonly TargetColumn[], table: Shape | undefined): StagingColumn[] {
-  const own = (column: TargetColumn): StagingColumn => ({
-    name: column.name,
-    label: column.label,
-    type: types.sqlType(column),
-    nullable: column.primaryKey !== true,
-    dataType: plainText(column.dataType),
-    primaryKey: column.primaryKey === true,
-  })
-  const coming = new Map(fed.map((column) => [column.name, column]))
-  const kept = (table?.columns ?? []).map((before): StagingColumn => {
-    const column = coming.get(before.name)
-    if (!column) return { ...before, nullable: true, primaryKey: false }
-    const after = own(column)
-    const type = types.widest(before.type, after.type)
-    return { ...after, type, dataType: storedAs(types, type, before, after) }
-  })
-  const there = new Set(kept.map(({ name }) => name))
-  return [...kept, ...fed.filter(({ name }) => !there.has(name)).map(own)]
-}
+/** What one server makes of types, for the plan that all warehouses share. */
+export const typeRules = (types: Types): TypeRules => ({
+  storedAs: (column) => ({ type: types.sqlType(column), dataType: plainText(column.dataType) }),
+  widest(one, other) {
+    const type = types.widest(one.type, other.type)
+    return { type, dataType: storedAs(types, type, one, other) }
+  },
+})
+
+/** A planned column as a staging table has it. */
+export const stagingColumn = ({ name, label, type, dataType, primaryKey }: PlannedColumn): StagingColumn => ({
+  name,
+  label,
+  type,
+  dataType,
+  primaryKey,
+  nullable: !primaryKey,
+})
+
+/** A column that the table keeps, empty. */
+export const emptyColumn = ({ name, label, type, dataType }: ShapeColumn): StagingColumn => ({
+  name,
+  label,
+  type,
+  dataType,
+  primaryKey: false,
+  nullable: true,
+})
 
 /** Geometry travels as its text. */
 const plainText = (dataType: DataType): DataType =>

@@ -2,9 +2,10 @@ import { measured } from '../measured.ts'
 import type { ClientBase } from 'pg'
 import type { PublishedTable, Publication, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { foreignKeysOf } from './foreign-keys.ts'
-import { lastEntry } from './ledger.ts'
-import { readShape, type ShapeColumn } from './shape.ts'
-import { describeType } from './types.ts'
+import { type FeedMemory, memoryOfTable } from '../shape/feed-memory.ts'
+import { type LastEntry, lastEntry } from './ledger.ts'
+import { readShape, type Shape, type ShapeColumn } from './shape.ts'
+import { describeType, storedAs } from './types.ts'
 
 export async function findPublication(client: ClientBase, run: string): Promise<Publication | undefined> {
   const { rows: entries } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [run])
@@ -31,7 +32,12 @@ export async function findTable(client: ClientBase, schema: string, name: string
   if (!shape) return undefined
   const last = await lastEntry(client, shape.partition)
   const profiles = new Map(last?.profile?.map((profile) => [profile.column, profile]))
-  const columns = shape.columns.map((column) => ({ ...describeColumn(column), ...measured(profiles.get(column.name)) }))
+  const vanished = new Set(last?.feed?.columns.filter((column) => column.vanished).map((column) => column.name))
+  const columns = shape.columns.map((column) => ({
+    ...describeColumn(column),
+    ...(vanished.has(column.name) && { deleted: true }),
+    ...measured(profiles.get(column.name)),
+  }))
   const foreignKeys = await foreignKeysOf(client, shape.oid)
   const rowCount = last?.tableRows ?? shape.estimatedRows
   return { schema, name, columns, rowCount, size: shape.size, foreignKeys }
@@ -40,6 +46,23 @@ export async function findTable(client: ClientBase, schema: string, name: string
 export async function findCursor(client: ClientBase, schema: string, name: string): Promise<unknown> {
   const shape = await readShape(client, schema, name)
   return (await lastEntry(client, shape?.partition))?.cursor ?? undefined
+}
+
+/** What the last load left; where an older version made it, as much as the table tells. */
+export function feedOf(shape: Shape | undefined, last: LastEntry | undefined): FeedMemory | undefined {
+  if (!shape) return undefined
+  return (
+    last?.feed ??
+    memoryOfTable(
+      shape.columns.map((column) => ({ ...column, ...storedAs(column.type) })),
+      last?.fedColumns ?? [],
+    )
+  )
+}
+
+export async function findFeed(client: ClientBase, schema: string, name: string): Promise<FeedMemory | undefined> {
+  const shape = await readShape(client, schema, name)
+  return feedOf(shape, await lastEntry(client, shape?.partition))
 }
 
 export function describeColumn({

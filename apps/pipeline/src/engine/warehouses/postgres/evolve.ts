@@ -1,100 +1,65 @@
 import { escapeIdentifier } from 'pg'
-import type { TableChange, TargetColumn } from '../warehouse.ts'
+import type { TablePlan } from '../shape/plan-table.ts'
 import { columnComments, columnList, type StagingColumn } from './staging.ts'
 import type { Shape, ShapeColumn } from './shape.ts'
-import { sqlType, widest } from './types.ts'
+import { storedAs } from './types.ts'
 
-/**
- * What a staging table looks like so that it fits its table with as little as possible left for the swap: the wider
- * type of both where a column exists already, and the columns that vanished from the source, which stay null.
- */
-export function stagingColumns(fed: readonly TargetColumn[], table: Shape | undefined): StagingColumn[] {
-  const existing = new Map(table?.columns.map((column) => [column.name, column]))
-  const own = fed.map((column) => {
-    const type = sqlType(column)
-    const before = existing.get(column.name)
-    return { name: column.name, label: column.label, type: before ? widest(before.type, type) : type }
-  })
-  const names = new Set(own.map(({ name }) => name))
-  return [...own, ...(table?.columns ?? []).filter(({ name }) => !names.has(name))]
+/** A column of a table or staging table with what its type is called. */
+export type Column = StagingColumn & ReturnType<typeof storedAs>
+
+export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): Column[] =>
+  columns.map(({ name, label, type }) => ({ name, label, ...storedAs(type) }))
+
+/** What a staging table lacks to take its table's place. Nobody is kept waiting for it. */
+export function completeStaging(staging: string, { missing, restaged }: TablePlan<Column>): string[] {
+  return [
+    ...missing.map((column) => `alter table ${staging} add column ${columnList([column])}`),
+    ...restaged.map(({ name, type }) => `alter table ${staging} alter column ${escapeIdentifier(name)} type ${type}`),
+  ]
 }
 
 export interface Evolution {
-  /** For the staging table, before anyone is kept waiting: what changed since it was made. Nearly always empty. */
-  forStaging: string[]
   /** For the table, between the old partition's detaching and the new one's attaching. */
   forTable: string[]
-  /** The partition key's type has to change, which PostgreSQL refuses: the (empty) parent is made anew. */
+  /** The partition key changes, which PostgreSQL refuses: the (empty) parent is made anew. */
   rebuild: boolean
-  changes: TableChange[]
 }
 
-/** How two tables become attachable. `fedBefore` are the columns the last load brought. */
-export function evolve(
-  names: { table: string; staging: string },
-  table: Shape,
-  staging: Shape,
-  fed: readonly string[],
-  fedBefore: readonly string[],
-): Evolution {
-  const staged = new Map(staging.columns.map((column) => [column.name, column]))
-  const evolution: Evolution = { forStaging: [], forTable: [], rebuild: false, changes: [] }
-  for (const column of table.columns) {
-    const incoming = staged.get(column.name)
-    if (incoming) widen(names, column, incoming, evolution)
-    else evolution.forStaging.push(`alter table ${names.staging} add column ${columnList([column])}`)
-    if (fedBefore.includes(column.name) && !fed.includes(column.name)) {
-      evolution.changes.push({ kind: 'COLUMN_VANISHED', column: column.name })
-    }
+/** How a table without rows becomes what was planned. `fed` are columns whose labels the source knows. */
+export function evolve(table: string, live: Shape, plan: TablePlan<Column>, fed: readonly string[]): Evolution {
+  const there = new Map(live.columns.map((column) => [column.name, column]))
+  const isKey = (name: string) => there.get(name)?.partitionKey === true
+  const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
+  const added = plan.columns.filter(({ name }) => !there.has(name))
+  const relabelled = plan.columns.filter(
+    ({ name, label }) => isRelabelled(there.get(name), label) && fed.includes(name),
+  )
+  return {
+    rebuild,
+    forTable: [
+      ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
+      ...plan.retyped.map(({ name, type }) => {
+        const column = escapeIdentifier(name)
+        // The table has no rows of its own while this runs, so that no value has to be converted.
+        return `alter table ${table} alter column ${column} type ${type} using null::${type}`
+      }),
+      ...added.map((column) => `alter table ${table} add column ${columnList([column])}`),
+      ...columnComments(table, added),
+      ...columnComments(table, relabelled),
+    ],
   }
-  const existing = new Set(table.columns.map(({ name }) => name))
-  const added = staging.columns.filter(({ name }) => !existing.has(name))
-  for (const column of added) {
-    evolution.forTable.push(`alter table ${names.table} add column ${columnList([column])}`)
-    evolution.changes.push({ kind: 'COLUMN_ADDED', column: column.name, to: column.type })
-  }
-  const relabelled = table.columns.flatMap(({ name, label }) => {
-    const incoming = staged.get(name)
-    return incoming && incoming.label !== label && fed.includes(name) ? [incoming] : []
-  })
-  evolution.forTable.push(...columnComments(names.table, added), ...columnComments(names.table, relabelled))
-  return evolution
 }
 
-function widen(
-  names: { table: string; staging: string },
-  column: ShapeColumn,
-  incoming: ShapeColumn,
-  evolution: Evolution,
-): void {
-  const to = widest(column.type, incoming.type)
-  const identifier = escapeIdentifier(column.name)
-  if (incoming.type !== to)
-    evolution.forStaging.push(`alter table ${names.staging} alter column ${identifier} type ${to}`)
-  if (column.type === to) return
-  evolution.changes.push({ kind: 'TYPE_WIDENED', column: column.name, from: column.type, to })
-  if (column.partitionKey) evolution.rebuild = true
-  else evolution.forTable.push(`alter table ${names.table} alter column ${identifier} type ${to}`)
-}
+const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =>
+  before !== undefined && before.label !== label
 
 /** The table people see: it has no rows of its own, only one default partition at a time. */
 export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
-  // Text never has to widen, so as a key it never forces a rebuild.
+  // Text never has to widen, so as a key it seldom forces a rebuild.
   const key = columns.find(({ type }) => type === 'text') ?? columns[0]!
   return [
     `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(key.name)})`,
     ...columnComments(table, columns),
     `grant select on ${table} to ${escapeIdentifier(read)}`,
   ]
-}
-
-/** The columns of a rebuilt table: in the old order at the widened types, new ones at the end. */
-export function rebuiltColumns(table: Shape, staging: Shape): StagingColumn[] {
-  const staged = new Map(staging.columns.map((column) => [column.name, column]))
-  const kept = table.columns.map((column) => {
-    const incoming = staged.get(column.name)
-    return incoming ? { ...incoming, type: widest(column.type, incoming.type) } : column
-  })
-  const names = new Set(kept.map(({ name }) => name))
-  return [...kept, ...staging.columns.filter(({ name }) => !names.has(name))]
 }

@@ -3,12 +3,13 @@ import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** Counted up with every change below: a worker that finds a lower number provisions that warehouse again. */
-const version = 4
+const version = 5
 
 /** The types of what `sluice.enter_table` takes. A call names them all, or somebody's overload could be called instead. */
 export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
   'text',
   'bigint',
+  'jsonb',
   'jsonb',
   'jsonb',
 ])
@@ -48,6 +49,8 @@ export async function createLedger(client: Client, load: string, key: string): P
       add column if not exists table_rows bigint,
       add column if not exists cursor jsonb,
       add column if not exists profile jsonb,
+      -- What the source fed, for the next load; absent in rows of older versions.
+      add column if not exists feed jsonb,
       -- Counted while the table is locked, so the highest is the last; times are taken before.
       add column if not exists entered bigint generated always as identity;
     create index if not exists ledger_table_partition_ix on sluice.ledger_table (partition_name);
@@ -98,8 +101,8 @@ export async function createLedger(client: Client, load: string, key: string): P
     begin
       perform sluice.demand_key($1);
       insert into sluice.ledger_table (run, schema_name, table_name, partition_name, rows, bytes, fed_columns, changes,
-        mode, table_rows, cursor, profile)
-      values ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+        mode, table_rows, cursor, profile, feed)
+      values ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
     end $$;
     revoke execute on function sluice.prune_ledger(integer), sluice.demand_key(text),
       sluice.enter_run(text, text, integer), sluice.enter_table(${tableParameters.join(', ')}) from public;

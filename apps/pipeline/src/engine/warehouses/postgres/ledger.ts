@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import { tableParameters } from './ledger-schema.ts'
+import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, PublishedTable } from '../warehouse.ts'
 
 /** The last publication into a partition: what a table's rows are, and what came with them. */
@@ -10,6 +11,8 @@ export interface LastEntry {
   tableRows: number
   cursor: unknown
   profile: ColumnProfile[] | null
+  /** Null where an older version published it. */
+  feed: FeedMemory | null
 }
 
 export interface Entry {
@@ -21,11 +24,12 @@ export interface Entry {
   tableRows: number
   cursor: unknown
   profile: readonly ColumnProfile[] | undefined
+  feed: FeedMemory
 }
 
 export async function lastEntry(client: ClientBase, partition: string | undefined): Promise<LastEntry | undefined> {
   const { rows } = await client.query(
-    `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows", t.cursor, t.profile
+    `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows", t.cursor, t.profile, t.feed
      from sluice.ledger_table t where t.partition_name = $1 order by t.entered desc limit 1`,
     [partition],
   )
@@ -66,7 +70,7 @@ const enterTable = `select sluice.enter_table(${tableParameters.map((type, index
 
 /** In the publishing transaction, after its run. */
 export async function enterLedger(client: ClientBase, key: string, entry: Entry): Promise<void> {
-  const { run, partition, published, fedColumns, mode, tableRows, cursor, profile } = entry
+  const { run, partition, published, fedColumns, mode, tableRows, cursor, profile, feed } = entry
   await client.query(enterTable, [
     key,
     run,
@@ -81,5 +85,6 @@ export async function enterLedger(client: ClientBase, key: string, entry: Entry)
     tableRows,
     cursor === undefined ? null : JSON.stringify(cursor),
     profile ? JSON.stringify(profile) : null,
+    JSON.stringify(feed),
   ])
 }

@@ -2,23 +2,26 @@ import { checkColumns } from '../identifiers.ts'
 import { type ClientBase, escapeIdentifier, type Pool } from 'pg'
 import { LostRun } from '../../lost-run.ts'
 import {
+  type ColumnFacts,
   type ColumnProfile,
   type Load,
   type LoadContent,
   type LoadTarget,
-  type StoredType,
   WarehouseProblem,
 } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { type Copied, copyInto } from './copy.ts'
-import { stagingColumns } from './evolve.ts'
+import { planLoad } from '../shape/load-shape.ts'
+import type { PlannedColumn } from '../shape/plan-shape.ts'
+import { feedOf } from './catalogue.ts'
+import { lastEntry } from './ledger.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
 import { olderReaders, type OlderReaders } from './older-readers.ts'
 import { type Scene, warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
 import { warehouseFull } from './statement-watch.ts'
-import { describeType } from './types.ts'
+import { describeType, typeRules } from './types.ts'
 
 /**
  * `lanes` have two for each load, to copy over; `transactions` one, for all else on the way to its publication, so that none waits;
@@ -44,21 +47,27 @@ export class PostgresLoad implements Load {
   transformed = false
   /** What the source measured on the way, as long as it holds. */
   profile: ColumnProfile[] | undefined
-  /** The columns that the source brought before, as the last look at the table found them. */
+  /** The columns that the source fed before, as the last look at the table found them. */
   fedBefore: readonly string[] = []
   /** The load of the records that its rows are parts of, where the run has one. */
   records: PostgresLoad | undefined
   /** Rows of the table that were brought over to be merged, and the run they were published by. */
   carried: { rows: number; from: string } | undefined
   published = false
+  /** What the columns of the target are stored as, until a transformation changes them. */
+  readonly planned: readonly PlannedColumn[]
+  /** What the columns held, once all rows are written. */
+  held: ColumnFacts[] | undefined
+  /** What the source wants to know of this reading at the next one. */
+  reading: unknown
+  /** The columns that the source or a transformation filled, once nothing changes them any more. */
+  brought: string[] | undefined
   readonly #pools: Pools
-  /** What the columns of the target are stored as. */
-  readonly #types: readonly StoredType[]
   #begun = false
 
-  constructor(pools: Pools, target: LoadTarget, types: readonly StoredType[]) {
+  constructor(pools: Pools, target: LoadTarget, planned: readonly PlannedColumn[]) {
     this.#pools = pools
-    this.#types = types
+    this.planned = planned
     this.target = target
     this.stagingTable = stagingName(target)
     this.scene = sceneOf(target)
@@ -74,12 +83,30 @@ export class PostgresLoad implements Load {
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
     // A retry may be one because of readers that never ended: it makes rows that no reader needs to be waited for.
     const frozen = this.target.attempt > 1
-    const copying = { staging: this.stagingTable, columns, types: this.#types, content, frozen }
+    const types = this.planned.map(({ type }) => describeType(type))
+    const copying = { staging: this.stagingTable, columns, types, content, frozen }
     const written = await copyInto(this.#pools.lanes, copying, this.scene, signal)
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
-    this.profile = content.profile?.()
+    await this.#dropIgnored(signal)
+    const fed = new Set(this.fed)
+    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
+    this.held = content.facts?.() ?? []
+    this.reading = content.reading?.()
     this.written = written
     return { rows: written.rows, bytes: written.bytes }
+  }
+
+  /** The columns that the source feeds and the table is to have. */
+  get fed(): string[] {
+    return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
+  }
+
+  async #dropIgnored(signal: AbortSignal): Promise<void> {
+    const drops = this.planned
+      .filter(({ ignored }) => ignored)
+      .map(({ name }) => `alter table ${qualified('sluice', this.stagingTable)} drop column ${escapeIdentifier(name)}`)
+    if (drops.length === 0) return
+    await withClient(this.#pools.statements, signal, (client) => client.query(drops.join(';')))
   }
 
   /** Never throws: what cannot be dropped now (the warehouse is down) the janitor sweeps. */
@@ -102,9 +129,9 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
       await assertRoom(client, pools.databaseBytes)
       const existing = await readShape(client, schema, table)
       if (existing && !existing.ours) throw notOurs(scene)
-      const columns = stagingColumns(target.columns, existing)
-      const types = columns.slice(0, target.columns.length).map(({ type }) => describeType(type))
-      const load = new PostgresLoad(pools, target, types)
+      const last = feedOf(existing, await lastEntry(client, existing?.partition))
+      const { columns } = planLoad(typeRules, last, { target })
+      const load = new PostgresLoad(pools, target, columns)
       await client.query('begin')
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
       await client.query('commit')

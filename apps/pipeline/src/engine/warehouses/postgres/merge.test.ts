@@ -154,6 +154,31 @@ describe('merging increments', () => {
     ])
   })
 
+  it('clears a column that the source no longer brings where a transformation fills another', async () => {
+    const filled = async (types: Record<string, string>, rows: (string | number)[][], mode: 'REPLACE' | 'MERGE') => {
+      const { table } = cases
+      const target = { table, columns: keyed(types), shape: { merging: mode === 'MERGE' } }
+      await using load = await stage(scratch.warehouse, target, rows)
+      const statement = `alter table ${table} add column made text default 'made'`
+      await scratch.warehouse.transform([load], [{ statement }], never)
+      return await scratch.warehouse.publish([load], async () => true, never, { mode })
+    }
+    const rows = [
+      [1, 'a'],
+      [2, 'b'],
+    ]
+    await filled({ id: 'INTEGER', name: 'TEXT' }, rows, 'REPLACE')
+    const before = await partition()
+    const { tables } = await filled({ id: 'INTEGER' }, [[2], [3]], 'MERGE')
+    expect(tables[0]!.changes).toEqual([])
+    expect(await partition()).toEqual(before)
+    expect(await rowsOf()).toEqual([
+      [1, 'a', 'made'],
+      [2, null, 'made'],
+      [3, null, 'made'],
+    ])
+  })
+
   it('merges by several columns, and by a key that the table had not', async () => {
     const shape = keyed({ area: 'TEXT', year: 'INTEGER', value: 'DOUBLE' }, ['area', 'year'])
     await publish(

@@ -1,15 +1,18 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import type { StagedRecords } from '../part-of.ts'
 import { type PublishOptions, WarehouseProblem } from '../warehouse.ts'
-import { broughtColumns, recordsOf, stagedRecords } from '../whole-records.ts'
+import { recordsOf, replacedColumns, stagedRecords } from '../whole-records.ts'
 import { noKey } from '../ready-to-publish.ts'
 import { withClient } from './access.ts'
-import { evolve } from './evolve.ts'
+import { feedOf } from './catalogue.ts'
+import { completeStaging } from './evolve.ts'
 import { lastEntry } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { qualified } from './names.ts'
 import { olderReaders } from './older-readers.ts'
 import { warehouseProblem } from './problems.ts'
+import { planPublication } from './plan-publication.ts'
+import { fedColumns } from '../shape/feed-memory.ts'
 import { readShape, type Shape } from './shape.ts'
 
 /** A key compares what is NULL with nothing; a whole scan of both sides at the worst. */
@@ -42,7 +45,7 @@ async function staysInPlace(pools: Pools, load: PostgresLoad, signal: AbortSigna
       await client.query('begin')
       const live = await readShape(client, load.target.schema, load.target.table)
       const staging = await readShape(client, 'sluice', load.stagingTable)
-      load.fedBefore = (await lastEntry(client, live?.partition))?.fedColumns ?? []
+      load.fedBefore = fedColumns(feedOf(live, await lastEntry(client, live?.partition)))
       await client.query('rollback')
       if (live?.ours && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
       // The table stays the same, so older transactions continue with the rows that they see.
@@ -75,21 +78,22 @@ async function prepareCarried(pools: Pools, load: PostgresLoad, signal: AbortSig
   }
 }
 
-/** Nothing but rows changes: same key, and every column that the rows bring is there as it is. */
+/** Nothing but rows changes: same key, and every column that the rows replace is on both sides with the same type. */
 export function fitsInPlace(load: PostgresLoad, live: Shape, staging: Shape): boolean {
   const key = live.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   const types = new Map(live.columns.map(({ name, type }) => [name, type]))
+  const staged = new Set(staging.columns.map(({ name }) => name))
   return (
     key.toSorted().join('\0') === load.keys.toSorted().join('\0') &&
-    mergedColumns(load, staging).every(({ name, type }) => types.get(name) === type)
+    mergedColumns(load, staging).every(({ name, type }) => types.get(name) === type) &&
+    load.fedBefore.every((name) => staged.has(name) || !types.has(name))
   )
 }
 
-/** The columns that the increment replaces. */
+/** The columns that the increment replaces. The staging table has them all once it is complete. */
 function mergedColumns(load: PostgresLoad, { columns }: Shape) {
-  const names = columns.map(({ name }) => name)
-  const brought = new Set(broughtColumns(load, names, load.fedBefore))
-  return columns.filter(({ name }) => brought.has(name))
+  const replaced = replacedColumns(load)
+  return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
 }
 
 /** Rows of the same key become what came in, where they differ at all; the rest is added. Answers how many more there are then. */
@@ -140,18 +144,18 @@ async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, st
   const partition = live.partition!
   const last = await lastEntry(client, partition)
   if (!last) throw changedMeanwhile(load)
-  load.fedBefore = last.fedColumns
+  load.fedBefore = fedColumns(feedOf(live, last))
   const [old, here] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
-  const { forStaging } = evolve({ table: '', staging: here }, live, staging, [], [])
-  for (const statement of forStaging) await client.query(statement)
-  const { columns } = (await readShape(client, 'sluice', load.stagingTable))!
-  const types = new Map(columns.map(({ name, type }) => [name, type]))
+  const { table } = planPublication(load, { live, staging, last, merging: true })
+  for (const statement of completeStaging(here, table)) await client.query(statement)
+  const completed = (await readShape(client, 'sluice', load.stagingTable))!
+  const types = new Map(completed.columns.map(({ name, type }) => [name, type]))
   const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`
   const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
   if (lacking.length > 0) throw newKey(load, lacking)
   const same = load.keys.map((name) => `${cast(name)} = came.${escapeIdentifier(name)}`).join(' and ')
-  const brought = new Set(mergedColumns(load, staging).map(({ name }) => name))
-  const kept = live.columns.filter(({ name }) => !brought.has(name)).map(({ name }) => name)
+  const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
+  const kept = live.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
   await client.query(`analyze ${here}`)
   if (kept.length > 0)
     await client.query(

@@ -2,7 +2,7 @@ import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Load, type Publication, type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import { copyPool, ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
 import { ambiguousTable } from './ambiguous-table.ts'
-import { findCursor, findPublication, findTable } from './catalogue.ts'
+import { findCursor, findFeed, findPublication, findTable } from './catalogue.ts'
 import { defineView } from './define-view.ts'
 import { untilDurable } from './durable.ts'
 import { outwait } from './ledger.ts'
@@ -121,6 +121,12 @@ export function openPostgresWarehouse(
       checkSchemaName(schema)
       checkTableName(table)
       return run(qualified(schema, table), (client) => findCursor(client, schema, table))
+    },
+
+    async findFeed(schema, table) {
+      checkSchemaName(schema)
+      checkTableName(table)
+      return run(qualified(schema, table), (client) => findFeed(client, schema, table))
     },
 
     async findTable(schema, table) {

@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
 import { readyTable } from '../ready-to-publish.ts'
+import { fedColumns } from '../shape/feed-memory.ts'
 import { type Publication, type PublishOptions, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
@@ -12,6 +13,7 @@ import { mergeModeOf, prepareMerges } from './merge.ts'
 import { outlast } from './older-readers.ts'
 import { unflushed, untilDurable } from './durable.ts'
 import { interruptMaintenance } from './maintenance.ts'
+import { complete } from './complete.ts'
 import { analyzeParent, prepare } from './prepare.ts'
 import { viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
@@ -52,7 +54,9 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
   const [first] = publishing.loads
   if (!first) throw new Error('Nothing to publish.')
   const loads = publishing.loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
-  if (options.mode === 'MERGE') await prepareMerges(pools, loads, signal)
+  const merging = options.mode === 'MERGE'
+  for (const load of loads) await complete(pools, load, merging, signal)
+  if (merging) await prepareMerges(pools, loads, signal)
   for (const load of loads) await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
   await options.gate?.(
     loads.map((load) => readyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried, load.records)),
@@ -131,7 +135,7 @@ async function tidy(pools: Pools, { oldPartition, load }: Swap): Promise<void> {
   await Promise.allSettled([dropped, analysed])
 }
 
-function entryOf(run: string, { load, partition, tableRows, fed, published }: Swap, options: PublishOptions): Entry {
+function entryOf(run: string, { load, partition, tableRows, published, feed }: Swap, options: PublishOptions): Entry {
   const mode = mergeModeOf(load, options)
   // Of a table that other rows were merged into, nothing was measured.
   const whole = partition === load.stagingTable && !load.carried
@@ -139,7 +143,8 @@ function entryOf(run: string, { load, partition, tableRows, fed, published }: Sw
     run,
     partition,
     published,
-    fedColumns: fed,
+    fedColumns: fedColumns(feed),
+    feed,
     mode,
     tableRows,
     cursor: options.cursors?.[load.target.table],
@@ -176,7 +181,7 @@ function unmakeable(error: unknown, swaps: readonly Swap[]): WarehouseProblem | 
   const swap = swaps.find(({ views }) => views.length > 0)
   if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
   const names = swap.views.map(({ name }) => name).join(', ')
-  const sentence = `A column of ${swap.load.scene.place} needs a wider type, and the views over it (${names}) cannot be made anew with it: ${message}. Change or drop them and run again. The old data stays.`
+  const sentence = `The columns of ${swap.load.scene.place} change, and the views over it (${names}) cannot be made anew with them: ${message}. Change or drop them and run again. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }
 

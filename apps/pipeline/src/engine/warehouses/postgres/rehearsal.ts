@@ -103,7 +103,7 @@ async function stand(
     [
       `create view ${view} as ${rehearsedRows(ready, staging, live)}`,
       `grant select on ${view} to ${reader}`,
-      `create table ${empty} (like ${qualified('sluice', ready.staging)})`,
+      `create table ${empty} as table ${view} with no data`,
       `grant select on ${empty} to ${reader}`,
     ].join(';'),
   )

@@ -11,10 +11,11 @@ import type { Shape } from './shape.ts'
 export function rehearsedRows({ staging: name, merge }: ReadyTable, staging: Shape, live: Shape | undefined): string {
   const here = qualified('sluice', name)
   const known = new Set(staging.columns.map((column) => column.name))
-  const before = (live?.columns ?? []).map((column) => column.name).filter((column) => known.has(column))
+  const isMerged = merge !== undefined && live?.partition !== undefined
+  const before = (live?.columns ?? []).map((column) => column.name).filter((column) => isMerged || known.has(column))
   const added = staging.columns.map((column) => column.name).filter((column) => !before.includes(column))
   const columns = [...before, ...added]
-  if (!merge || live?.partition === undefined) return `select ${list(columns)} from ${here}`
+  if (merge === undefined || live?.partition === undefined) return `select ${list(columns)} from ${here}`
 
   const old = qualified('sluice', live.partition)
   const same = merge.keys.map((key) => `came.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')

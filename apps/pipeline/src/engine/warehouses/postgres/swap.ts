@@ -1,14 +1,18 @@
 import type { ClientBase } from 'pg'
 import type { PublishedTable } from '../warehouse.ts'
-import { fedSoFar } from '../whole-records.ts'
 import { dependentViews, type DependentView } from './dependent-views.ts'
-import { createTable, evolve, type Evolution, rebuiltColumns } from './evolve.ts'
+import { fedColumns, type FeedMemory } from '../shape/feed-memory.ts'
+import { fallOfRows } from '../shape/load-shape.ts'
+import { type Column, completeStaging, createTable, evolve } from './evolve.ts'
+import type { TablePlan } from '../shape/plan-table.ts'
+import { feedOf } from './catalogue.ts'
 import { type LastEntry, lastEntry } from './ledger.ts'
 import { gone, notOurs, type PostgresLoad } from './load.ts'
 import { keepMaintenanceOut } from './maintenance.ts'
 import { changedMeanwhile, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualified } from './names.ts'
 import { viewsDepend } from './problems.ts'
+import { planPublication } from './plan-publication.ts'
 import { readShape, type Shape } from './shape.ts'
 
 export interface Swap {
@@ -19,13 +23,13 @@ export interface Swap {
   partition: string
   /** Rows of the whole table from now on. */
   tableRows: number
-  /** The columns that the source has brought since the table was last replaced. */
-  fed: readonly string[]
   /** Views that stand in their way, each behind all that it reads. */
   views: DependentView[]
   /** Detached by them, to be dropped after the commit. */
   oldPartition?: string
   published: PublishedTable
+  /** For the next load. */
+  feed: FeedMemory
 }
 
 /**
@@ -46,8 +50,6 @@ export async function planSwap(
   if (!staging) throw gone(load)
   const { rows, bytes } = load.written!
   const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
-  const own = load.target.columns.map(({ name }) => name)
-  const swap = { load, partition: load.stagingTable, tableRows: rows, fed: own, views: [], published }
   await client.query(
     `${keepMaintenanceOut(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`,
   )
@@ -56,7 +58,8 @@ export async function planSwap(
   if (!before) {
     if (load.carried) throw changedMeanwhile(load)
     for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
-    return { ...swap, statements: [attach] }
+    const { feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
+    return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
   }
   if (!before.ours) throw notOurs(load.scene)
   await client.query(`lock table only ${names.table} in share update exclusive mode`)
@@ -67,20 +70,20 @@ export async function planSwap(
   if (current.partition) await client.query(keepMaintenanceOut(qualified('sluice', current.partition), wait))
   const last = await lastEntry(client, current.partition)
   const merging = mode === 'MERGE' && current.partition !== undefined
-  const fed = merging ? fedSoFar(load.target, last?.fedColumns ?? []) : own
-  swap.fed = fed
-  const evolution = evolve(names, current, staging, fed, last?.fedColumns ?? [])
-  published.changes = evolution.changes
+  const { table: plan, feed } = planPublication(load, { live: current, staging, last, merging })
+  const evolution = evolve(names.table, current, plan, load.fed)
+  published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
+  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }
   if (merging) {
-    if (!load.carried) return mergeHere(client, swap, current, staging, evolution, last)
+    if (!load.carried) return mergeHere(client, swap, current, staging, evolution.forTable, last)
     if (load.carried.from !== last?.run) throw changedMeanwhile(load)
     swap.tableRows += load.carried.rows
   }
-  for (const statement of evolution.forStaging) await client.query(statement)
+  for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
   const reshape = evolution.rebuild
-    ? [`drop table ${names.table}`, ...createTable(names.table, rebuiltColumns(current, staging), read)]
+    ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
     : evolution.forTable
-  const views = await viewsInTheWay(client, load, current, evolution)
+  const views = await viewsInTheWay(client, load, current, plan, evolution.rebuild)
   const detach = current.partition
     ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
     : []
@@ -112,17 +115,17 @@ async function mergeHere(
   swap: Omit<Swap, 'statements'>,
   current: Shape,
   staging: Shape,
-  evolution: Evolution,
+  forTable: string[],
   last: LastEntry | undefined,
 ): Promise<Swap> {
   const { load } = swap
   if (!last) throw changedMeanwhile(load)
-  load.fedBefore = last.fedColumns
+  load.fedBefore = fedColumns(feedOf(current, last))
   if (!fitsInPlace(load, current, staging)) throw changedMeanwhile(load)
   const partition = current.partition!
   const added = await mergeInPlace(client, load, partition, staging)
   // No columns are added or widened here, so these are labels.
-  return { ...swap, statements: evolution.forTable, partition, tableRows: last.tableRows + added }
+  return { ...swap, statements: forTable, partition, tableRows: last.tableRows + added }
 }
 
 /** @throws WarehouseProblem VIEWS_DEPEND when one of them is of somebody else: nothing is touched, the old data stays. */
@@ -130,11 +133,12 @@ async function viewsInTheWay(
   client: ClientBase,
   { scene }: PostgresLoad,
   current: Shape,
-  evolution: Evolution,
+  { retyped, dropped }: TablePlan<Column>,
+  rebuild: boolean,
 ): Promise<DependentView[]> {
-  const widened = evolution.changes.filter(({ kind }) => kind === 'TYPE_WIDENED').map(({ column }) => column)
-  if (widened.length === 0) return []
-  const views = await dependentViews(client, current.oid, evolution.rebuild ? undefined : widened)
+  const columns = [...retyped.map(({ name }) => name), ...dropped]
+  if (columns.length === 0) return []
+  const views = await dependentViews(client, current.oid, rebuild ? undefined : columns)
   const foreign = views.filter(({ ours }) => !ours).map(({ name }) => name)
   if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
   return views

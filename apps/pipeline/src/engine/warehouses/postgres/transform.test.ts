@@ -92,6 +92,26 @@ describe('transforming rows before they are published', () => {
     await expect(stage(full, { table, columns: two }, numbered(1))).rejects.toMatchObject({ code: 'WAREHOUSE_FULL' })
   }, 60_000)
 
+  it('adds, renames and retypes columns by the same statements on every load', async () => {
+    const statements = [
+      `alter table ${table} add column total integer`,
+      `alter table ${table} rename column name to title`,
+      `alter table ${table} alter column id type text using 'n' || id`,
+    ]
+    for (const round of [1, 2, 3]) {
+      const { tables } = await transformed(statements)
+      if (round > 1) expect(tables[0]!.changes).toEqual([])
+      expect((await found())!.columns.map(({ name, dataType }) => `${name} ${dataType}`)).toEqual([
+        'id TEXT',
+        'title TEXT',
+        'total INTEGER',
+      ])
+      expect((await rowsOf())[0]).toEqual(['n1', 'new', null])
+    }
+    await transformed([`alter table ${table} drop column name`, `alter table ${table} alter column id type smallint`])
+    expect((await found())!.columns.map(({ name, dataType }) => `${name} ${dataType}`)).toEqual(['id SMALLINT'])
+  })
+
   it('may change the table’s shape, use tables of its own, and make the table anew', async () => {
     const { tables } = await transformed([
       `create table counts as select name, count(*)::int as n from ${table} group by name`,
@@ -106,7 +126,7 @@ describe('transforming rows before they are published', () => {
       [1, 'new', '4'],
       [2, 'new', '4'],
     ])
-    await transformed([`update ${table} set many = 1`])
+    await transformed([`alter table ${table} add column many bigint`, `update ${table} set many = 1`])
     expect(await rowsOf()).toEqual(numberedWith(4, 'new', '1'))
     expect(await leftovers(scratch.superuser)).toEqual([])
   })

@@ -1,4 +1,6 @@
 import type { DataType } from '@sluice/contracts'
+import type { StoredAs } from '../shape/feed-memory.ts'
+import type { TypeRules } from '../shape/plan-shape.ts'
 
 /** A type as `format_type` prints it, length and precision included: what the catalogue says is what we compare. */
 export type SqlType = string
@@ -48,6 +50,13 @@ export function describeType(type: SqlType): Described {
   if (type === 'json') return { dataType: 'JSONB' }
   const known = Object.entries(byDataType).find(([, sql]) => sql === type && sql !== 'text')
   return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
+}
+
+export const storedAs = (type: SqlType): StoredAs => ({ type, dataType: describeType(type).dataType })
+
+export const typeRules: TypeRules = {
+  storedAs: (column) => storedAs(sqlType(column)),
+  widest: (one, other) => storedAs(widest(one.type, other.type)),
 }
 
 const integerDigits: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }

@@ -25,6 +25,7 @@ export function changesOf({ logins }: ClientAccess): Changes {
         `create table ${at(place)} (${columns.map(({ name, type, nullable }) => `${quoted(name)} ${type}${nullable ? '' : ' not null'}`).join(', ')})`,
       ),
     dropTable: (place) => plain(`drop table if exists ${at(place)}`),
+    dropColumn: (place, column) => plain(`alter table ${at(place)} drop column ${quoted(column)}`),
     dropView: (place) => plain(`drop view if exists ${at(place)}`),
     rename: (from, to) => plain(`alter table ${at(from)} rename to ${quoted(to)}`),
     // Read with its owner's rights, who is the client's user and no more. Names without a schema are looked for in its own.

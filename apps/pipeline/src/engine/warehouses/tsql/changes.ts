@@ -41,6 +41,7 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Chan
     createTable: (place, columns) =>
       plain(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})`),
     dropTable: (place) => plain(`drop table if exists ${names.place(place)}`),
+    dropColumn: (place, column) => plain(`alter table ${names.place(place)} drop column ${bracketed(column)}`),
     dropView: (place) => plain(`drop view if exists ${names.place(place)}`),
     rename: (from, to) => plain(`exec sp_rename ${made(from)}, ${literal(to)}, N'OBJECT'`),
     createView: (place, text) => viewOf('create', place, text),

@@ -77,6 +77,7 @@ export async function openLoading(): Promise<Loading> {
         signal: never,
         rejected: () => ({ count: heard.rejected.length }),
         ...(merged && { mode: 'MERGE' as const }),
+        shape: { definition: JSON.stringify(reading.settings) },
       })
       return { tables, heard }
     },

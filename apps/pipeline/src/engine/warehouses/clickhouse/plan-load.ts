@@ -1,0 +1,79 @@
+import { fedColumns, type FeedMemory, memoryOfTable } from '../shape/feed-memory.ts'
+import { type LoadedFeed, memoryOf, planLoad } from '../shape/load-shape.ts'
+import type { PlannedColumn } from '../shape/plan-shape.ts'
+import { planTable, type TablePlan } from '../shape/plan-table.ts'
+import type { ClientAccess } from './access.ts'
+import { execute } from './http.ts'
+import { type Entry, entryOf } from './ledger.ts'
+import type { ClickHouseLoad } from './load.ts'
+import { databaseOf, quoted } from './names.ts'
+import { readShape, type Shape } from './shape.ts'
+import { columnText, emptyColumn, type StagingColumn, stagingColumn } from './staging.ts'
+import { typeRules } from './types.ts'
+
+/** What the last load of a table left; where an older version made it, as much as the table tells. */
+export const feedOf = (live: Shape | undefined, entry: Entry | undefined): FeedMemory | undefined =>
+  live && (entry?.feed ?? memoryOfTable(live.columns, entry?.fedColumns ?? []))
+
+export interface TableToBe {
+  /** One for each column that is fed, in their order. */
+  planned: PlannedColumn[]
+  table: TablePlan<StagingColumn>
+  feed: FeedMemory
+}
+
+/** What a table becomes by a load whose rows are in `staged`, or are still to come. Throws as `planLoad` does. */
+export function planTableToBe(
+  live: Shape | undefined,
+  entry: Entry | undefined,
+  loaded: LoadedFeed & { reading?: unknown },
+  staging?: { columns: readonly StagingColumn[]; brought: readonly string[] | undefined },
+): TableToBe {
+  const last = feedOf(live, entry)
+  const plan = planLoad(typeRules, last, loaded)
+  const staged = staging?.columns.filter(({ name }) => staging.brought?.includes(name) ?? true)
+  const coming = (staged ?? plan.columns.filter(({ ignored }) => !ignored)).map(stagingColumn)
+  const merging = loaded.merging ?? loaded.target.shape?.merging === true
+  const table = planTable(typeRules, live?.columns.map(emptyColumn), coming, plan, { merging })
+  // The staging table may have been completed already.
+  const missing = table.missing.filter((column) => !staging?.columns.some(({ name }) => name === column.name))
+  const feed = memoryOf(loaded.target, last, table.memory, loaded.reading)
+  return { planned: plan.columns, table: { ...table, missing }, feed }
+}
+
+/**
+ * Gives a staging table the columns that only its table has, in their places, so that whoever looks at the rows before they are
+ * published finds them.
+ */
+export async function completeStaging(access: ClientAccess, load: ClickHouseLoad, merging: boolean): Promise<void> {
+  const { schema, table } = load.target
+  const staging = await readShape(access.service, load.database, table)
+  if (!staging) return
+  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  load.brought ??= staging.columns.map(({ name }) => name)
+  const entry = await entryOf(access, live?.mark?.load)
+  load.fedBefore = fedColumns(feedOf(live, entry))
+  const { table: plan } = planTableToBe(
+    live,
+    entry,
+    { ...loadedOf(load), merging },
+    { ...staging, brought: load.brought },
+  )
+  const changes = [
+    ...plan.restaged.map((column) => `modify column ${columnText(column)}`),
+    ...plan.missing.map((column) => {
+      const before = plan.columns[plan.columns.findIndex(({ name }) => name === column.name) - 1]
+      return `add column ${columnText(column)} ${before ? `after ${quoted(before.name)}` : 'first'}`
+    }),
+  ]
+  if (changes.length > 0)
+    await execute(access.service, `alter table ${load.stagingTable} ${changes.join(', ')}`, {
+      settings: { alter_sync: 2, mutations_sync: 2 },
+    })
+}
+
+export const loadedOf = ({ target, held, reading }: ClickHouseLoad): LoadedFeed & { reading?: unknown } => ({
+  target,
+  held,
+  reading,
+})

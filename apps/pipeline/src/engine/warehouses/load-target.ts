@@ -1,0 +1,93 @@
+import type { DataType, SchemaChanges } from '@sluice/contracts'
+import type { PartOf } from './part-of.ts'
+import type { Evidence } from './shape/feed-memory.ts'
+
+/** A column to be created. Structurally what a source's feed offers, so neither room imports the other. */
+export interface TargetColumn {
+  name: string
+  label: string
+  dataType: DataType
+  precision?: number
+  scale?: number
+  primaryKey?: boolean
+  /** What is known of its type beside that; see `Evidence`. */
+  evidence?: Evidence
+}
+
+/** What a column turned out to hold once all rows were read. */
+export interface ColumnFacts {
+  column: string
+  evidence?: Evidence
+  /** Whether days come before months in its values, where one of them said so. */
+  dayFirst?: boolean
+}
+
+/** How the shape of a load is held against the table. */
+export interface ShapeRequest {
+  /** EVOLVE when absent. */
+  schemaChanges?: SchemaChanges
+  rebuild?: boolean
+  /** A digest of what is read; another one than at the last load lets the table change its shape. */
+  definition?: string
+  /** The source leaves out columns that no record has a value for. */
+  sparse?: boolean
+  /** The rows are to be merged into those of the table. */
+  merging?: boolean
+}
+
+/** What is being loaded, where to, and on whose behalf. `run`, `attempt` and `staging` name the staging table. */
+export interface LoadTarget {
+  schema: string
+  table: string
+  columns: readonly TargetColumn[]
+  run: string
+  attempt: number
+  /** Which staging table of this attempt for this table it is, from 1, the default. */
+  staging?: number
+  shape?: ShapeRequest
+  /** Set where each row is a part of a record in another table of the same run. */
+  partOf?: PartOf
+}
+
+/**
+ * How a table changed by what came in. `from` and `to` are the warehouse's own type names, of ROWS_FELL numbers of rows. TYPE_CHANGED:
+ * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_DROPPED: it is gone.
+ */
+export interface TableChange {
+  kind:
+    | 'COLUMN_ADDED'
+    | 'COLUMN_VANISHED'
+    | 'COLUMN_DROPPED'
+    | 'TYPE_WIDENED'
+    | 'TYPE_CHANGED'
+    | 'SHAPE_REPLACED'
+    | 'ROWS_FELL'
+  /** Empty where the change is the whole table's. */
+  column: string
+  from?: string
+  to?: string
+  /** The run that made it is a WARNING. */
+  warning?: true
+}
+
+/** One table of a publication. `changes` is empty for a new table. */
+export interface PublishedTable {
+  schema: string
+  table: string
+  rows: number
+  bytes: number
+  changes: TableChange[]
+}
+
+/** What one run published, in one transaction. Kept in the warehouse's own ledger, so that a retry can find it. */
+export interface Publication {
+  run: string
+  attempt: number
+  rows: number
+  bytes: number
+  publishedAt: Date
+  tables: PublishedTable[]
+}
+
+/** What a column of the staging table is stored as. */
+export type StoredType = Pick<TargetColumn, 'dataType' | 'precision' | 'scale'>

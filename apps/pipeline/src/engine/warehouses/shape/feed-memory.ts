@@ -1,0 +1,54 @@
+import type { DataType } from '@sluice/contracts'
+
+/**
+ * What a reading knows of a column's type. Absent: its values, or the source, say what the type is. NOTHING: no value was seen. AMBIGUOUS:
+ * days and months that could change places. REQUESTED: the pipeline's settings give the type.
+ */
+export type Evidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
+
+/** What a column is stored as: the warehouse's own type, and what the contracts call it. */
+export interface StoredAs {
+  type: string
+  dataType: DataType
+}
+
+/** A column as the source fed it, before transformations. */
+export interface RememberedColumn extends StoredAs {
+  name: string
+  label: string
+  /** No load has decided the type yet: the column is stored as text. */
+  undecided?: 'NOTHING' | 'AMBIGUOUS'
+  /** An earlier load fed it, and the last one did not. */
+  vanished?: true
+  /** Whether the day comes before the month, once a value has said so. */
+  dayFirst?: boolean
+}
+
+/** What the last good load of a table left for the next one. It is kept in the transaction that publishes the rows. */
+export interface FeedMemory {
+  columns: RememberedColumn[]
+  /** A digest of what the pipeline reads: query, sheet, options. */
+  definition?: string
+  /** How the source was read, in its own words. */
+  reading?: unknown
+}
+
+/** Columns of a table whose last load left no memory: what was fed is compared, and the rest of the table is kept. */
+export function memoryOfTable(
+  columns: readonly (StoredAs & { name: string; label: string })[],
+  fed: readonly string[],
+): FeedMemory {
+  return {
+    columns: columns.map(({ name, label, type, dataType }) => ({
+      name,
+      label,
+      type,
+      dataType,
+      ...(!fed.includes(name) && { vanished: true }),
+    })),
+  }
+}
+
+/** The columns that the source fed since the table was last replaced. */
+export const fedColumns = (memory: FeedMemory | undefined): string[] =>
+  (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)

@@ -1,0 +1,59 @@
+import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
+import type { FeedMemory, RememberedColumn } from './feed-memory.ts'
+import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
+import { rowsFell } from './plan-table.ts'
+
+/** What is loaded, and what its rows turned out to hold once all of them were read. */
+export interface LoadedFeed {
+  target: LoadTarget
+  /** Absent as long as rows are still to come. */
+  held?: readonly ColumnFacts[] | undefined
+  merging?: boolean
+}
+
+/** `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS where the load is refused. */
+export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
+  const { target, held } = feed
+  const { schemaChanges, rebuild, definition, sparse, merging } = target.shape ?? {}
+  const facts = new Map(held?.map((column) => [column.column, column]))
+  const columns = target.columns.map((column) => {
+    const known = facts.get(column.name)
+    if (!known) return column
+    const { evidence: _, ...rest } = column
+    return { ...rest, ...(known.evidence && { evidence: known.evidence }), ...dayFirst(known) }
+  })
+  const plan = planShape(
+    rules,
+    last,
+    { columns, sparse: sparse === true, merging: feed.merging ?? merging === true, ...(definition && { definition }) },
+    { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
+    { final: held !== undefined },
+  )
+  if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence)
+  return plan
+}
+
+const dayFirst = ({ dayFirst: known }: ColumnFacts) => (known === undefined ? {} : { dayFirst: known })
+
+/** What a published table keeps for the next load. `reading` is what the source wants to know then. */
+export function memoryOf(
+  { shape }: LoadTarget,
+  last: FeedMemory | undefined,
+  columns: RememberedColumn[],
+  reading: unknown,
+): FeedMemory {
+  const definition = shape?.definition ?? last?.definition
+  const kept = reading ?? (shape?.rebuild ? undefined : last?.reading)
+  return { columns, ...(definition !== undefined && { definition }), ...(kept !== undefined && { reading: kept }) }
+}
+
+/** Says that a load which replaces the table brought few rows. Throws SCHEMA_MISMATCH where the pipeline lets nothing change. */
+export function fallOfRows({ shape }: LoadTarget, before: number | undefined, now: number): TableChange[] {
+  const fall = shape?.rebuild ? undefined : rowsFell(before, now)
+  if (fall && shape?.schemaChanges === 'FAIL')
+    throw new WarehouseProblem(
+      'SCHEMA_MISMATCH',
+      `The source has ${now} rows where the table has ${before}, and schemaChanges is FAIL. The old data stays. Correct the source, or run once with "rebuild": true.`,
+    )
+  return fall ? [fall] : []
+}

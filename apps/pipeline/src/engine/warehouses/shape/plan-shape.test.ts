@@ -1,0 +1,121 @@
+import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
+import { typeRules as clickHouse } from '../clickhouse/types.ts'
+import { typeRules as sqlRules } from '../dialects/staging.ts'
+import { sqlType as postgresType, typeRules as postgres } from '../postgres/types.ts'
+import { types as redshift } from '../redshift/types.ts'
+import { types as sqlServer } from '../tsql/types.ts'
+import { type DataType, type Step, step, tell, type Told } from '../../../../test/shape-model.ts'
+import type { FeedMemory, StoredAs } from './feed-memory.ts'
+import { isRefusal, type NewFeed, planShape, type TypeRules } from './plan-shape.ts'
+import { planTable, type TableColumn } from './plan-table.ts'
+
+const warehouses: [string, TypeRules][] = [
+  ['PostgreSQL', postgres],
+  ['ClickHouse', clickHouse],
+  ['Redshift', sqlRules(redshift)],
+  ['SQL Server', sqlRules(sqlServer)],
+]
+
+/** The same by the code that warehouses use: a table, and what it keeps for the next load. */
+function load(rules: TypeRules, before: { table: TableColumn[]; memory: FeedMemory } | undefined, step: Step) {
+  const columns = step.feed.map((kind) => ({ ...kind, label: kind.name }))
+  const { sparse, definition, policy, rebuild } = step
+  const given: NewFeed = { columns, sparse, definition }
+  const plan = planShape(rules, before?.memory, given, { schemaChanges: policy, rebuild }, { final: true })
+  if (isRefusal(plan)) return undefined
+  const staged = plan.columns
+    .filter(({ ignored }) => !ignored)
+    .map(({ name, label, type, dataType }): TableColumn => ({ name, label, type, dataType }))
+  const planned = planTable(rules, before?.table, staged, plan)
+  return { table: planned.columns, memory: { columns: planned.memory, definition }, changes: planned.changes, plan }
+}
+
+describe.each(warehouses)('the shape of a table of %s', (_, rules) => {
+  const stored = (dataType: DataType): StoredAs => rules.storedAs({ dataType })
+
+  it('is what the rules say after every sequence of feeds', () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (steps) => {
+        let told: Told | undefined
+        let found: ReturnType<typeof load>
+        for (const one of steps) {
+          const [nowTold, nowFound] = [tell(told, one), load(rules, found, one)]
+          expect(nowFound === undefined).toBe(nowTold === undefined)
+          told = nowTold ?? told
+          found = nowFound ?? found
+          if (!told || !found) continue
+          const wanted = Object.entries(told.columns).map(([name, { type, fed }]) => [
+            name,
+            stored(type === '?' || type === '~' ? 'TEXT' : type).type,
+            fed,
+          ])
+          const vanished = new Set(found.memory.columns.filter((each) => each.vanished).map(({ name }) => name))
+          const table = found.table.map(({ name, type }) => [name, type, !vanished.has(name)])
+          expect(table.toSorted()).toEqual(wanted.toSorted())
+        }
+      }),
+      { numRuns: 1_500 },
+    )
+  })
+
+  it('warns of a vanished column once, until it is back', () => {
+    const feedOf = (...names: string[]): Step => ({
+      feed: names.map((name) => ({ name, dataType: 'SMALLINT' })),
+      policy: 'EVOLVE',
+      rebuild: false,
+      sparse: false,
+      definition: 'one',
+    })
+    const warned: number[] = []
+    let found: ReturnType<typeof load>
+    for (const step of [
+      ['a', 'b', 'c'],
+      ['a', 'b'],
+      ['a', 'b'],
+      ['a', 'b', 'c'],
+      ['a', 'b'],
+    ].map((names) => feedOf(...names))) {
+      found = load(rules, found, step)
+      warned.push(found!.changes.filter(({ warning }) => warning).length)
+    }
+    expect(warned).toEqual([0, 1, 0, 0, 1])
+  })
+})
+
+describe('the plan', () => {
+  it('says both lists of columns where it refuses a feed', () => {
+    const memory: FeedMemory = {
+      columns: ['id', 'name', 'amount'].map((name) => ({
+        name,
+        label: name,
+        ...postgres.storedAs({ dataType: 'TEXT' }),
+      })),
+    }
+    const columns = ['x', 'y'].map((name) => ({ name, label: name, dataType: 'TEXT' as const }))
+    expect(planShape(postgres, memory, { columns }, {})).toEqual({
+      code: 'SCHEMA_MISMATCH',
+      sentence:
+        'The source has no column of the last load, so nothing was loaded; the old data stays. Columns of the last load: "id", "name", "amount". Columns of the source now: "x", "y". If the new columns are meant, run once with "rebuild": true.',
+    })
+  })
+
+  it('gives a transformation the last word, and drops what neither it nor the source has any more', () => {
+    const text = postgres.storedAs({ dataType: 'TEXT' })
+    const columnOf = (name: string, type = text) => ({ name, label: name, ...type })
+    const integer = { type: postgresType({ dataType: 'INTEGER' }), dataType: 'INTEGER' as const }
+    const memory: FeedMemory = { columns: [columnOf('a'), columnOf('b')] }
+    const given = { columns: ['a', 'b'].map((name) => ({ name, label: name, dataType: 'TEXT' as const })) }
+    const plan = planShape(postgres, memory, given, {})
+    if (isRefusal(plan)) throw new Error(plan.sentence)
+    // It renamed "b", made "a" an integer, and once had made "old".
+    const table = planTable(
+      postgres,
+      [columnOf('a'), columnOf('b'), columnOf('old')],
+      [columnOf('a', integer), columnOf('z')],
+      plan,
+    )
+    expect(table.columns.map(({ name, type }) => `${name} ${type}`)).toEqual(['a integer', 'z text'])
+    expect(table.dropped).toEqual(['b', 'old'])
+  })
+})

@@ -1,0 +1,238 @@
+import type { SchemaChanges } from '@sluice/contracts'
+import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
+import type { Evidence, FeedMemory, RememberedColumn, StoredAs } from './feed-memory.ts'
+
+/** How one warehouse stores types, and which type holds the values of two. */
+export interface TypeRules {
+  storedAs(type: StoredType): StoredAs
+  widest(one: StoredAs, other: StoredAs): StoredAs
+}
+
+export interface FedColumn extends TargetColumn {
+  evidence?: Evidence
+  dayFirst?: boolean
+}
+
+export interface NewFeed {
+  columns: readonly FedColumn[]
+  /** The source leaves out columns that no record has a value for. */
+  sparse?: boolean
+  definition?: string
+  /** The rows are merged into those of the table. */
+  merging?: boolean
+}
+
+export interface ShapePolicy {
+  schemaChanges?: SchemaChanges
+  /** Shape and types come from this load alone. */
+  rebuild?: boolean
+}
+
+export interface PlannedColumn extends RememberedColumn {
+  primaryKey: boolean
+  /** It is fed, and is not to be in the table. */
+  ignored?: true
+}
+
+export interface ShapePlan {
+  /** One for each fed column, in their order. */
+  columns: PlannedColumn[]
+  /** Columns of earlier feeds that the table keeps, empty. */
+  kept: RememberedColumn[]
+  /** Columns that were undecided and whose type this load decides. */
+  decided: string[]
+  /** Why the table takes the shape of this load alone, where it does. */
+  fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
+  /** What changed in the feed; `planTable` finds what changes in the table. */
+  changes: TableChange[]
+  /** For the next load. */
+  memory: RememberedColumn[]
+}
+
+/** Why a load is refused; the old rows stay. */
+export interface Refusal {
+  code: 'SCHEMA_MISMATCH' | 'DATES_AMBIGUOUS'
+  sentence: string
+}
+
+export const isRefusal = (plan: ShapePlan | Refusal): plan is Refusal => 'code' in plan
+
+/**
+ * What a table becomes by a load: last feed, new feed, policy → plan. Every warehouse asks it when a staging table is made and again
+ * when the rows are published: `final` says that all rows were read, so that what is undecided stays so.
+ */
+export function planShape(
+  rules: TypeRules,
+  last: FeedMemory | undefined,
+  feed: NewFeed,
+  policy: ShapePolicy,
+  { final = false } = {},
+): ShapePlan | Refusal {
+  const fresh = feed.merging ? undefined : whyFresh(last, feed, policy)
+  const before = last?.columns ?? []
+  const known = new Map((fresh === 'REBUILD' ? [] : before).map((column) => [column.name, column]))
+  const planned = feed.columns.map((column) => planColumn(rules, known.get(column.name), column, feed, fresh))
+  if (last && fresh !== 'REBUILD') {
+    const refusal =
+      refusedChange(before, planned, feed, policy) ??
+      (fresh ? undefined : mismatch(before, planned, feed)) ??
+      (final ? ambiguousDates(known, feed) : undefined)
+    if (refusal) return refusal
+  }
+  const ignores = policy.schemaChanges === 'IGNORE_NEW' && !fresh && before.length > 0
+  const columns = planned.map((column): PlannedColumn => {
+    const isNew = !known.has(column.name) && !column.primaryKey
+    return ignores && isNew ? { ...column, ignored: true } : column
+  })
+  const there = new Set(planned.map(({ name }) => name))
+  const kept = fresh ? [] : before.filter(({ name }) => !there.has(name))
+  const vanishing = feed.merging ? [] : kept.filter(({ vanished }) => !vanished)
+  return {
+    columns,
+    kept,
+    decided: planned.filter(({ name, undecided }) => known.get(name)?.undecided && !undecided).map(({ name }) => name),
+    ...(fresh && { fresh }),
+    changes: vanishing.map(({ name }) => ({
+      kind: 'COLUMN_VANISHED',
+      column: name,
+      ...(!feed.sparse && { warning: true }),
+    })),
+    memory: [
+      ...columns.filter(({ ignored }) => !ignored).map(remembered),
+      ...kept.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
+    ],
+  }
+}
+
+function remembered({ name, label, type, dataType, undecided, dayFirst }: PlannedColumn): RememberedColumn {
+  return {
+    name,
+    label,
+    type,
+    dataType,
+    ...(undecided && { undecided }),
+    ...(dayFirst !== undefined && { dayFirst }),
+  }
+}
+
+function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePolicy): ShapePlan['fresh'] {
+  if (policy.rebuild) return 'REBUILD'
+  if (!last) return undefined
+  if (policy.schemaChanges === 'REPLACE') return 'POLICY'
+  const isRedefined = last.definition !== undefined && feed.definition !== undefined
+  return isRedefined && last.definition !== feed.definition ? 'DEFINITION' : undefined
+}
+
+function planColumn(
+  rules: TypeRules,
+  before: RememberedColumn | undefined,
+  column: FedColumn,
+  { merging = false }: NewFeed,
+  fresh: ShapePlan['fresh'],
+): PlannedColumn {
+  const { name, label, evidence, primaryKey = false } = column
+  const dayFirst = column.dayFirst ?? before?.dayFirst
+  const same = { name, label, primaryKey, ...(dayFirst !== undefined && { dayFirst }) }
+  const own = rules.storedAs(column)
+  if (evidence === 'AMBIGUOUS') {
+    // Text keeps the values as they are written. Over another type the load is refused, once it is sure that nothing decides.
+    const { type, dataType } = before && isText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
+    return { ...same, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
+  }
+  if (evidence === 'NOTHING') {
+    if (!before) return { ...same, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
+    const { type, dataType, undecided } = before
+    return { ...same, type, dataType, ...(undecided && { undecided }) }
+  }
+  if (!before || (evidence === 'REQUESTED' && !merging)) return { ...same, ...own }
+  // Rows that are merged stay beside texts whose days nobody can tell from months.
+  if (before.undecided === 'AMBIGUOUS' && merging)
+    return { ...same, ...rules.widest(before, own), undecided: before.undecided }
+  if (before.undecided || fresh) return { ...same, ...own }
+  return { ...same, ...rules.widest(before, own) }
+}
+
+/** FAIL lets nothing change: no column comes or goes, and no type that was decided becomes another. */
+function refusedChange(
+  before: readonly RememberedColumn[],
+  planned: readonly PlannedColumn[],
+  { merging = false, columns }: NewFeed,
+  { schemaChanges }: ShapePolicy,
+): Refusal | undefined {
+  if (schemaChanges !== 'FAIL') return undefined
+  const fedBefore = new Map(before.filter(({ vanished }) => !vanished).map((column) => [column.name, column]))
+  if (fedBefore.size === 0) return undefined
+  const now = new Set(planned.map(({ name }) => name))
+  const changes = [
+    ...planned.filter(({ name }) => !fedBefore.has(name)).map(({ name }) => `"${name}" is new`),
+    ...(merging ? [] : [...fedBefore.keys()].filter((name) => !now.has(name)).map((name) => `"${name}" is missing`)),
+    ...planned.flatMap(({ name, type }) => {
+      const one = fedBefore.get(name)
+      return one && !one.undecided && one.type !== type ? [`"${name}" needs ${type} instead of ${one.type}`] : []
+    }),
+  ]
+  if (changes.length === 0) return undefined
+  const more = changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''
+  return {
+    code: 'SCHEMA_MISMATCH',
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${changes.slice(0, mostNamed).join(', ')}${more}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source, or run once with "rebuild": true to take the new columns.`,
+  }
+}
+
+/** A feed that hardly has anything of the last one is another feed: a wrong file, or an error as an answer. */
+function mismatch(
+  before: readonly RememberedColumn[],
+  planned: readonly PlannedColumn[],
+  { columns, sparse = false, merging = false }: NewFeed,
+): Refusal | undefined {
+  const fedBefore = before.filter(({ vanished }) => !vanished)
+  if (fedBefore.length === 0 || merging) return undefined
+  const now = new Set(planned.map(({ name }) => name))
+  const common = fedBefore.filter(({ name }) => now.has(name)).length
+  const why =
+    common === 0
+      ? 'has no column of the last load'
+      : sparse
+        ? undefined
+        : now.size === 1 && fedBefore.length > 1
+          ? `has one column where the last load had ${fedBefore.length}`
+          : common * 2 < fedBefore.length
+            ? `has only ${common} of the ${fedBefore.length} columns of the last load`
+            : undefined
+  return why === undefined
+    ? undefined
+    : {
+        code: 'SCHEMA_MISMATCH',
+        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${lists(fedBefore, columns)} If the new columns are meant, run once with "rebuild": true.`,
+      }
+}
+
+/** Texts keep ambiguous days as they are written; a column of another type has no place for them. */
+function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): Refusal | undefined {
+  const column = columns.find(({ name, evidence }) => {
+    const before = known.get(name)
+    return evidence === 'AMBIGUOUS' && before !== undefined && !isText(before)
+  })
+  return (
+    column && {
+      code: 'DATES_AMBIGUOUS',
+      sentence: `Column "${column.label}" is ${known.get(column.name)!.type} in the table, and in its new values day and month could change places. The old data stays. Set dateFormat of the column.`,
+    }
+  )
+}
+
+const isText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
+
+const mostNamed = 20
+
+type Named = readonly { name: string }[]
+
+const lists = (before: Named, now: Named): string =>
+  `Columns of the last load: ${named(before)}. Columns of the source now: ${named(now)}.`
+
+function named(columns: Named): string {
+  const shown = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
+  return columns.length > mostNamed
+    ? `${shown.join(', ')} and ${columns.length - mostNamed} more`
+    : shown.join(', ') || 'none'
+}

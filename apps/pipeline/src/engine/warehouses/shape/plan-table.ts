@@ -1,0 +1,87 @@
+import type { TableChange } from '../warehouse.ts'
+import type { RememberedColumn, StoredAs } from './feed-memory.ts'
+import type { ShapePlan, TypeRules } from './plan-shape.ts'
+
+/** A column of a table or staging table. */
+export interface TableColumn extends StoredAs {
+  name: string
+  label: string
+}
+
+export interface TablePlan<Column extends TableColumn> {
+  /** The columns of the table from its publication on: those that stay in their old order, then the new ones. */
+  columns: Column[]
+  /** Columns that the staging table lacks. */
+  missing: Column[]
+  /** Columns of the table that go. */
+  dropped: string[]
+  /** Columns of the table whose type becomes another. */
+  retyped: Column[]
+  /** Staged columns that have to become wider, so that rows that stay fit beside them. */
+  restaged: Column[]
+  changes: TableChange[]
+  memory: RememberedColumn[]
+}
+
+/**
+ * How a table becomes what was staged for it. A transformation has the last word on the columns that are staged. Columns that only
+ * earlier feeds had stay, empty; what neither the source nor the transformation has any more goes. Rows that are merged stay beside the
+ * old ones, so then every column stays.
+ */
+export function planTable<Column extends TableColumn>(
+  rules: TypeRules,
+  live: readonly Column[] | undefined,
+  staged: readonly Column[],
+  plan: ShapePlan,
+  { merging = false } = {},
+): TablePlan<Column> {
+  const staging = new Map(staged.map((column) => [column.name, column]))
+  const memory = plan.memory.filter(({ name, vanished }) => !vanished || !staging.has(name))
+  if (!live) return { columns: [...staged], missing: [], dropped: [], retyped: [], restaged: [], changes: [], memory }
+  const keeps = new Set(plan.kept.map(({ name }) => name))
+  const missing = live.filter(({ name }) => !staging.has(name) && (merging || keeps.has(name)))
+  const dropped = live.filter((column) => !staging.has(column.name) && !missing.includes(column))
+  const there = new Map(live.map((column) => [column.name, column]))
+  const added = staged.filter(({ name }) => !there.has(name))
+  // A column that no load had decided has no values that would have to fit.
+  const settled = (before: Column, column: Column): Column =>
+    merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(before, column) } : column
+  const staying = live.flatMap((column) => {
+    const incoming = staging.get(column.name)
+    if (incoming) return [settled(column, incoming)]
+    return missing.includes(column) ? [column] : []
+  })
+  const retyped = staying.filter(({ name, type }) => there.get(name)!.type !== type)
+  const types = retyped.map((column): TableChange => {
+    const before = there.get(column.name)!
+    const isWider = rules.widest(before, column).type === column.type && !plan.decided.includes(column.name)
+    return { kind: isWider ? 'TYPE_WIDENED' : 'TYPE_CHANGED', column: column.name, from: before.type, to: column.type }
+  })
+  const gone = dropped.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
+  const replaced = plan.fresh === 'DEFINITION' && (gone.length > 0 || types.some(({ kind }) => kind === 'TYPE_CHANGED'))
+  return {
+    columns: [...staying, ...added],
+    missing,
+    dropped: dropped.map(({ name }) => name),
+    retyped,
+    restaged: staying.filter(({ name, type }) => staging.has(name) && staging.get(name)!.type !== type),
+    changes: [
+      ...(replaced ? [{ kind: 'SHAPE_REPLACED' as const, column: '', warning: true as const }] : []),
+      ...types,
+      ...plan.changes,
+      ...gone,
+      ...added.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
+    ],
+    memory,
+  }
+}
+
+/** Rows from which on a fall is worth a word, and the share of them that is enough. */
+const manyRows = 100
+const enough = 0.1
+
+/** Whether a load brought fewer than a tenth of the rows that the table had. */
+export function rowsFell(before: number | undefined, now: number): TableChange | undefined {
+  if (before === undefined || before < manyRows || now >= before * enough) return undefined
+  return { kind: 'ROWS_FELL', column: '', from: String(before), to: String(now), warning: true }
+}

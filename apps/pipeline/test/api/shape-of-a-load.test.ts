@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
+
+let service: Service
+let worker: WorkerProcess
+let owner: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService()
+  worker = await spawnWorker(service.environment)
+  const { id } = await service.identity.client()
+  const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW']
+  owner = service.as(await service.identity.person(id, roles as never))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(async () => {
+  await worker?.[Symbol.asyncDispose]()
+  await service?.stop()
+})
+
+const made = async (changes: object = {}) =>
+  (await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)).body
+
+async function load(id: string, content: string, run: object = {}) {
+  const path = `/data-pipelines/${id}`
+  const { body: file } = await owner.post(`${path}/file?name=a.csv`).type('text/csv').send(content).expect(200)
+  const { body: started } = await owner.post(`${path}/run`).send(run).expect(202)
+  const ended = await until(async () => {
+    const { body } = await owner.get(`${path}/runs`).expect(200)
+    return body[0].taskId === started.data.taskId && body[0].finished && body[0]
+  })
+  return { file, run: ended }
+}
+
+const columnsOf = async (id: string) => (await owner.get(`/data-pipelines/${id}/table`).expect(200)).body.columns
+
+describe('schemaChanges of a pipeline', () => {
+  it('is EVOLVE unless something else is said, and comes back as it was sent', async () => {
+    const { id, schemaChanges } = await made()
+    expect(schemaChanges).toBe('EVOLVE')
+    const { body } = await owner.get(`/data-pipelines/${id}`).expect(200)
+    await owner
+      .put(`/data-pipelines/${id}`)
+      .send({ ...body, schemaChanges: 'FAIL' })
+      .expect(200)
+    expect((await owner.get(`/data-pipelines/${id}`)).body.schemaChanges).toBe('FAIL')
+    await owner
+      .put(`/data-pipelines/${id}`)
+      .send({ ...body, schemaChanges: 'SOMETIMES' })
+      .expect(400)
+  })
+
+  it('decides what a load does with other columns', async () => {
+    const outcomes: Record<string, [string, string[]]> = {
+      EVOLVE: ['WARNING', ['id', 'a', 'b', 'new']],
+      IGNORE_NEW: ['WARNING', ['id', 'a', 'b']],
+      FAIL: ['FAILED', ['id', 'a', 'b']],
+      REPLACE: ['OK', ['id', 'a', 'new']],
+    }
+    for (const [schemaChanges, [status, names]] of Object.entries(outcomes)) {
+      const { id } = await made({ schemaChanges })
+      await load(id, 'id,a,b\n1,2,3\n')
+      const { file, run } = await load(id, 'id,a,new\n1,2,9\n')
+      expect([schemaChanges, run.status]).toEqual([schemaChanges, status])
+      expect((await columnsOf(id)).map(({ name }: { name: string }) => name)).toEqual(names)
+      expect(file.mismatch).toBe(
+        'Columns of the last load that the file does not have: "b". Columns that the last load did not have: "new".',
+      )
+    }
+  })
+})
+
+describe('a run with "rebuild"', () => {
+  it('takes columns and types from its load alone', async () => {
+    const { id } = await made()
+    await load(id, 'id,v\n1,abc\n')
+    const { file, run } = await load(id, 'x,y\n7,8\n')
+    expect(run).toMatchObject({ status: 'FAILED', errorCode: 'SCHEMA_MISMATCH' })
+    expect(file.mismatch).toBe(
+      'The file has no column of the last load, so a run would fail: "id", "v". It has "x", "y".',
+    )
+    expect((await load(id, 'id,v\n1,7\n', { rebuild: true })).run.status).toBe('OK')
+    const types = (await columnsOf(id)).map(({ dataType }: { dataType: string }) => dataType)
+    expect(types).toEqual(['SMALLINT', 'SMALLINT'])
+  })
+
+  it('is refused where nothing can be rebuilt', async () => {
+    const { id } = await made()
+    await owner.post(`/data-pipelines/${id}/file`).type('text/csv').send('a\n1\n').expect(200)
+    const { body } = await owner
+      .post(`/data-pipelines/${id}/run`)
+      .send({ mode: 'INCREMENTAL', rebuild: true })
+      .expect(422)
+    expect(body.errors[0].pointer).toBe('/rebuild')
+  })
+})
+
+describe('a column that the source does not have any more', () => {
+  it('is marked as deleted', async () => {
+    const { id } = await made()
+    await load(id, 'id,a,b\n1,2,3\n')
+    await load(id, 'id,a\n1,2\n')
+    const columns: { name: string; deleted?: boolean }[] = await columnsOf(id)
+    expect(columns.map(({ name, deleted = false }) => [name, deleted])).toEqual([
+      ['id', false],
+      ['a', false],
+      ['b', true],
+    ])
+  })
+})
