@@ -117,6 +117,10 @@ export const runCodes: readonly { title: string; codes: Readonly<Record<string, 
       SCHEMA_MISMATCH: 'The columns or rows of the source are not those of the last load: both are in the message.',
       DATES_AMBIGUOUS:
         'Day and month of new dates could change places, and the table has no text there: set dateFormat.',
+      DATE_ORDER_CHANGED:
+        'Day and month have another order in new dates than in the table: write them as before, or set dateFormat.',
+      DECIMAL_SIGN_CHANGED:
+        'Numbers have another decimal sign than in the last file: write them as before, or set decimal.',
       TYPES_NOT_SETTLED: 'The source needed other types each time it was read: set the types of the columns named.',
       TABLE_TAKEN: 'The source fills a table that another pipeline or a view is called like.',
       TRANSFORMATION_FAILED: 'A statement of the transformation failed: which one, and why, is in the message.',

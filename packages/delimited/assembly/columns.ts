@@ -27,6 +27,8 @@ export const AS_TIMESTAMPTZ: u8 = 9
 export const AS_REAL: u8 = 10
 export const AS_VARCHAR: u8 = 11
 export const AS_JSON: u8 = 12
+/** Of a guess alone: no value was seen, so that any value fails it. */
+export const AS_NOTHING: u8 = 13
 
 /**
  * How a value is held against its column, as bits. PROVEN: the type is a guess, and writing every value is its proof; without it
@@ -38,7 +40,8 @@ export const APART: u8 = 2
 /*
  * A column's state. What was seen: kinds u8 @0, room u8 @1, integer digits u8 @2, scale u8 @3, spellings of times still
  * possible u8 @4. What it is written as: stored u8 @5, check u8 @6; the type guessed or given u8 @7, its integer digits u8 @8, scale
- * u8 @9 and spellings u8 @10; stored integer digits u8 @11, scale u8 @12, most characters u16 @14.
+ * u8 @9 and spellings u8 @10; stored integer digits u8 @11, scale u8 @12, most characters u16 @14. Spellings of times that were the only
+ * one for some value u8 @13: seen too.
  */
 
 @inline export function stateOf(column: i32): usize {
@@ -76,6 +79,7 @@ export const APART: u8 = 2
 
 @inline export function narrowSpellings(state: usize, spellings: u8): void {
   store<u8>(state, load<u8>(state, 4) & spellings, 4)
+  if (popcnt<u32>(spellings) == 1) store<u8>(state, load<u8>(state, 13) | spellings, 13)
 }
 
 /** Forgets what was seen and what is to be written. */

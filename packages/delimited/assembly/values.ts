@@ -1,5 +1,5 @@
 import {
-  APART, AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_REAL, AS_SMALLINT, AS_TEXT,
+  APART, AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_NOTHING, AS_REAL, AS_SMALLINT, AS_TEXT,
   AS_TIMESTAMP, AS_VARCHAR, DATE, PROVEN, TEXT, TIMESTAMPTZ,
   checkAt, typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, mostCharactersAt, storedAt, storedDigitsAt, storedScaleAt,
 } from './columns'
@@ -79,6 +79,8 @@ function writeGuessed(out: usize, from: usize, to: usize, type: u8, state: usize
       return writeBoolean(out, from, to, true)
     case AS_TEXT:
       return 0
+    case AS_NOTHING:
+      return UNFIT
     default:
       return writeTime(out, from, to, type, spellingsTakenAt(state), true)
   }

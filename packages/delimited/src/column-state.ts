@@ -51,8 +51,14 @@ const unmistakable = 0x07
 const maxPrecision = 38
 const everyKind = 0xff
 const anyDigits = 255
-/** Bytes of a state that say what was seen: kinds, room, integer digits, scale, spellings. */
-const seenBytes = 5
+/** What only a guess can be: a column without values. */
+const nothing = 13
+
+const timeKinds = 0x70
+const zonedKind = 0x40
+/** The spellings of days that are not those of a column which is known to have the day first, or the month. */
+const monthFirst = 0x50
+const dayFirst = 0x28
 
 function code(dataType: DataType): number {
   return codes.indexOf(others[dataType] ?? (dataType as Code))
@@ -69,14 +75,26 @@ function stateOf({ bytes, run }: Machine, column: number): Buffer {
 }
 
 /** Forgets what all columns have held. `given` types are held against rows at once; the others are to be observed. */
-export function forgetColumns(machine: Machine, given: readonly (ColumnType | undefined)[]): void {
+export function forgetColumns(
+  machine: Machine,
+  given: readonly (ColumnType | undefined)[],
+  dayFirstOf: readonly (boolean | undefined)[] = [],
+): void {
   machine.run.forgetColumns(given.length)
   for (const [column, type] of given.entries()) {
     const state = stateOf(machine, column)
-    state[4] = inferred
+    state[4] = inferred & ~otherOrder(dayFirstOf[column])
     state[6] = PROVEN
     if (type) setColumn(machine, column, type, type, false)
   }
+}
+
+const otherOrder = (isDayFirst: boolean | undefined): number =>
+  isDayFirst === undefined ? 0 : isDayFirst ? monthFirst : dayFirst
+
+/** Whether some value has day and month in another order than the column is known to have. */
+export function hasOtherOrder(machine: Machine, column: number, isDayFirst: boolean | undefined): boolean {
+  return (stateOf(machine, column)[13]! & otherOrder(isDayFirst)) !== 0
 }
 
 /** What a column is taken to be, whether that is a guess, and what it is stored as. What it has held stays known. */
@@ -88,12 +106,13 @@ export function setColumn(
   guessed: boolean,
 ): void {
   const state = stateOf(machine, column)
-  const alike = code(type.dataType) === code(stored.dataType)
+  const taken = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothing : code(type.dataType)
+  const alike = taken === code(stored.dataType)
   // Two lengths of text differ only in what is refused: the shorter decides.
-  const texts = isText(type.dataType) && isText(stored.dataType)
+  const texts = taken !== nothing && isText(type.dataType) && isText(stored.dataType)
   state[5] = code(texts ? shorter(type.dataType, stored.dataType) : stored.dataType)
   state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART)
-  state[7] = code(type.dataType)
+  state[7] = taken
   state[8] = digits(type)
   state[9] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
   state[10] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
@@ -119,6 +138,10 @@ function shorter(one: DataType, other: DataType): DataType {
 export function seenType(machine: Machine, column: number): ColumnType {
   const state = stateOf(machine, column)
   const dataType = codes[machine.run.columnType(column)] as DataType
+  if (dataType === 'TEXT') {
+    const evidence = undecided(state[0]!, state[4]!)
+    return { dataType, ...(evidence && { evidence }) }
+  }
   if (dataType === 'DECIMAL') {
     const scale = state[3]!
     return { dataType, precision: Math.min(Math.max(state[2]!, 1) + scale, maxPrecision), scale }
@@ -129,9 +152,16 @@ export function seenType(machine: Machine, column: number): ColumnType {
   return { dataType }
 }
 
+/** Text that says nothing of what the column is, as assembly/type-of.ts judges it. */
+function undecided(kinds: number, spellings: number): 'NOTHING' | 'AMBIGUOUS' | undefined {
+  if (kinds === 0) return 'NOTHING'
+  const areTimes = (kinds & ~timeKinds) === 0 && ((kinds & zonedKind) === 0 || kinds === zonedKind)
+  return areTimes && (spellings & (spellings - 1)) !== 0 ? 'AMBIGUOUS' : undefined
+}
+
 /** What all columns have held, as `mergeSeen` takes it. */
 export function copySeen(machine: Machine, columns: number): Buffer[] {
-  return Array.from({ length: columns }, (_, column) => Buffer.from(stateOf(machine, column).subarray(0, seenBytes)))
+  return Array.from({ length: columns }, (_, column) => Buffer.from(stateOf(machine, column)))
 }
 
 /** Adds what another pass over the same rows has seen: types that are told from now on hold for both. */
@@ -141,6 +171,7 @@ export function mergeSeen(machine: Machine, seen: readonly Buffer[]): void {
     state[0]! |= before[0]!
     for (const place of [1, 2, 3]) state[place] = Math.max(state[place]!, before[place]!)
     state[4]! &= before[4]!
+    state[13]! |= before[13]!
   }
 }
 

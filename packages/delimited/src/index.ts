@@ -6,12 +6,13 @@ export {
   type DelimitedOptions,
   type Delimiter,
   delimiters,
+  type Remembered,
 } from './dialect/options.ts'
 export type { ReadableFile } from './dialect/sample.ts'
 export { describeGuesses } from './dialect/words.ts'
 export type { Grammar } from './grammar.ts'
 export type { ColumnProfile } from './column-profile.ts'
-export type { ColumnType, StoredType } from './column-type.ts'
+export { type ColumnType, isDayFirst, type StoredType } from './column-type.ts'
 export { defaultLimits, type Limits } from './limits.ts'
 export { startMachine } from './machine.ts'
 export type { Batch } from './pass.ts'

@@ -1,11 +1,12 @@
 import { type ColumnProfile, profiles, startProfiles } from './column-profile.ts'
-import { copySeen, mergeSeen, seenType, setColumn } from './column-state.ts'
+import { copySeen, hasOtherOrder, mergeSeen, seenType, setColumn } from './column-state.ts'
 import { type ColumnType, isSameType, type StoredType } from './column-type.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { lookAtSamples } from './guess.ts'
 import type { Limits } from './limits.ts'
 import { type Machine, startMachine } from './machine.ts'
 import { type Batch, Pass } from './pass.ts'
+import { DelimitedProblem } from './problem.ts'
 import { rowsOf, type Rows } from './rows.ts'
 import type { TextSource } from './text-file.ts'
 import { givenTypes, tellDialect } from './told.ts'
@@ -78,8 +79,10 @@ export class Reading {
     // wider come to an end.
     if (this.#seenInAll) mergeSeen(machine, this.#seenInAll)
     this.#seenInAll = copySeen(machine, columns.length)
+    this.#assertOrders()
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
+      this.columns = seen
       return { rows: pass.rows, profiles: profiles(machine, stored, pass.rows - pass.rejectedRows) }
     }
     this.columns = seen
@@ -91,6 +94,18 @@ export class Reading {
       label,
       ...(this.#given[index] ?? seenType(this.#machine, index)),
     }))
+  }
+
+  /** Throws DelimitedProblem DATE_ORDER_CHANGED where values contradict what earlier files have decided. */
+  #assertOrders(): void {
+    const { dayFirst = [], labels } = this.#dialect
+    const column = labels.findIndex((_, index) => hasOtherOrder(this.#machine, index, dayFirst[index]))
+    if (column < 0) return
+    const [now, before] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
+    throw new DelimitedProblem(
+      'DATE_ORDER_CHANGED',
+      `Column "${labels[column]}" has the ${now} first in some of its dates, and the table has the ${before} first. Nothing was loaded, for the other dates could mean two days. Write the dates as before, or set dateFormat of the column.`,
+    )
   }
 
   /** Opens the rows, with nothing known of their types but what is given. */

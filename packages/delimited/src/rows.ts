@@ -1,5 +1,5 @@
 import { detectDialect, longestSample } from './dialect/detect.ts'
-import type { Detected, Dialect } from './dialect/dialect.ts'
+import type { Detected, Dialect, Guesses } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/options.ts'
 import type { ReadableFile } from './dialect/sample.ts'
 import { type Limits, maxColumns } from './limits.ts'
@@ -18,7 +18,37 @@ export interface Rows {
 
 /** How a file is read, found out as `detectDialect` says; UTF-16 is looked at as UTF-8. */
 export function detectText(file: TextSource, options: DelimitedOptions): Detected {
-  return detectDialect(file.encoding === 'UTF-8' ? file : decodedHead(file), options)
+  const source = file.encoding === 'UTF-8' ? file : decodedHead(file)
+  return detectAsRemembered(source, options) ?? detectDialect(source, options)
+}
+
+/** By the grammar of the last file of the table, unless that finds none of its columns. */
+function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): Detected | undefined {
+  const { remembered } = options
+  if (!remembered?.delimiter) return undefined
+  const { delimiter, quote, escape, headerRow, labels } = remembered
+  const grammar = { delimiter, ...(quote && { quote }), ...(escape && { escape }) }
+  const header = headerRow === undefined || options.headerLines !== undefined ? {} : { headerRow }
+  try {
+    const detected = detectDialect(source, { ...grammar, ...header, ...options })
+    if (!detected.dialect.labels.some((label) => labels.includes(label))) return undefined
+    return { ...detected, guesses: asGuessed(detected.guesses, options) }
+  } catch (error) {
+    if (error instanceof DelimitedProblem && error.code !== 'DECIMAL_SIGN_CHANGED') return undefined
+    throw error
+  }
+}
+
+/** What is remembered was not given by anybody. */
+function asGuessed(guesses: Guesses, options: DelimitedOptions): Guesses {
+  const given = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
+  return {
+    ...guesses,
+    delimiter: { ...guesses.delimiter, given: given('delimiter') },
+    quote: { ...guesses.quote, given: given('quote') },
+    escape: { ...guesses.escape, given: given('escape') },
+    headerRow: { ...guesses.headerRow, given: given('headerRow') },
+  }
 }
 
 /** Opens the rows of a file whose dialect is known, once for each pass. The window lies in `memory` where that is given. */

@@ -7,7 +7,10 @@ import { DelimitedProblem } from './problem.ts'
 
 /** Types that are no guess, one place for each column. */
 export function givenTypes({ columns }: Dialect): (ColumnType | undefined)[] {
-  return columns.map((options) => options && givenType(options))
+  return columns.map((options) => {
+    const given = options && givenType(options)
+    return given && !options.declared ? { ...given, evidence: 'REQUESTED' } : given
+  })
 }
 
 /** A way to write days alone means a DATE. */
@@ -22,7 +25,7 @@ export function tellDialect(machine: Machine, dialect: Dialect, chunkBytes: numb
   const given = givenTypes(dialect)
   run.setDecimal(dialect.decimal)
   tellNulls(machine, dialect.nulls)
-  forgetColumns(machine, given)
+  forgetColumns(machine, given, dialect.dayFirst)
   run.setUse(dialect.labels.length, chunkBytes, given.some((type) => type !== undefined) ? 1 : 0)
 }
 

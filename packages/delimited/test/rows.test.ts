@@ -66,9 +66,9 @@ describe('rows', () => {
 
   it('have TEXT columns, and the original as label, when there are none', async () => {
     expect((await read('Größe (cm),"x ""y""",\n')).columns).toEqual([
-      { label: 'Größe (cm)', dataType: 'TEXT' },
-      { label: 'x "y"', dataType: 'TEXT' },
-      { label: '', dataType: 'TEXT' },
+      { label: 'Größe (cm)', dataType: 'TEXT', evidence: 'NOTHING' },
+      { label: 'x "y"', dataType: 'TEXT', evidence: 'NOTHING' },
+      { label: '', dataType: 'TEXT', evidence: 'NOTHING' },
     ])
   })
 

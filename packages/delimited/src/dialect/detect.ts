@@ -6,12 +6,13 @@ import type { Detected, Dialect } from './dialect.ts'
 import { behindLines, findFooter, type Footer, lastLines, steadyKind } from './footer.ts'
 import { givenGrammar, separatorDirective } from './given.ts'
 import { guessesOf } from './guesses.ts'
-import { assertUsable, type DelimitedOptions } from './options.ts'
+import { DelimitedProblem } from '../problem.ts'
+import { assertUsable, type DelimitedOptions, type Remembered } from './options.ts'
 import { type ParsedSample, parseSample } from './parse.ts'
 import { assertReadable, assertRows } from './readable.ts'
 import { type ReadableFile, readSample, type Sample, sampleBytes } from './sample.ts'
 import { findTable, type Table } from './table.ts'
-import { guessDecimal, suggestNulls } from './values.ts'
+import { areDecimals, type DecimalGuess, guessDecimal, suggestNulls } from './values.ts'
 import { notesOf } from './words.ts'
 
 const parsedRecords = { records: 2000, cells: 20_000 }
@@ -52,7 +53,8 @@ function detectIn(
   assertReadable(parsed, table, head, file)
   const footer = footerOf(file, sample, parsed, table, options)
   const columns = sampleColumns(parsed, head, table)
-  const decimal = options.decimal === undefined ? guessDecimal(columns, grammar.delimiter) : signs[options.decimal]
+  const guessed = guessDecimal(columns, grammar.delimiter)
+  const decimal = decimalOf(options, guessed, table.labels, columns)
   const dialect: Dialect = {
     ...grammar,
     ...placeOfRows(sample, parsed, table),
@@ -62,13 +64,40 @@ function detectIn(
     decimal,
     nulls: [...(options.nullValues ?? [])],
     columns: columnOptions(table.labels, options.columns ?? []),
+    ...(options.remembered && { dayFirst: dayFirstOf(table.labels, options.remembered) }),
   }
   const found = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
   const guesses = guessesOf(found, parsed, options)
-  return { dialect, guesses, notes: notesOf(guesses, footer, table.isMended) }
+  const decimalDecided = options.decimal !== undefined || (guessed.decided && guessed.sign === decimal)
+  return { dialect, guesses, decimalDecided, notes: notesOf(guesses, footer, table.isMended) }
 }
 
 const signs = { POINT: 46, COMMA: 44 } as const
+
+const dayFirstOf = (labels: readonly string[], { dayFirst }: Remembered): (boolean | undefined)[] =>
+  labels.map((label) => (Object.hasOwn(dayFirst, label) ? dayFirst[label] : undefined))
+
+/** The sign that was given, then the one that earlier files have decided, then the guess. Throws DECIMAL_SIGN_CHANGED. */
+function decimalOf(
+  { decimal, remembered }: DelimitedOptions,
+  guessed: DecimalGuess,
+  labels: readonly string[],
+  columns: readonly (readonly string[])[],
+): number {
+  if (decimal !== undefined) return signs[decimal]
+  if (remembered?.decimal === undefined) return guessed.sign
+  const known = signs[remembered.decimal]
+  const other = known === signs.POINT ? signs.COMMA : signs.POINT
+  const changed = labels.findIndex(
+    (label, index) => remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
+  )
+  if (changed < 0) return known
+  const [before, now] = known === signs.POINT ? ['point', 'comma'] : ['comma', 'point']
+  throw new DelimitedProblem(
+    'DECIMAL_SIGN_CHANGED',
+    `Column "${labels[changed]}" has a decimal ${now} in this file, and the table was loaded with a decimal ${before}. Nothing was loaded, for a number could mean another one. Write the numbers as before, or set decimal.`,
+  )
+}
 
 function placeOfRows({ head, from }: Sample, { records }: ParsedSample, { start, headerLines }: Table) {
   const header = records[start]!

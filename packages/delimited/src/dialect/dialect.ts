@@ -20,6 +20,8 @@ export interface Dialect extends Grammar {
   nulls: string[]
   /** What was said about columns, in the order of `labels`; undefined where nothing was. */
   columns: (ColumnOptions | undefined)[]
+  /** Whether days come before months, in the order of `labels`, where earlier files have decided. */
+  dayFirst?: (boolean | undefined)[]
 }
 
 /** Where a part of the dialect comes from, and how sure it is: from 0 to 1, and 1 for what was given. */
@@ -49,6 +51,8 @@ export interface Guesses {
 export interface Detected {
   dialect: Dialect
   guesses: Guesses
+  /** Whether the values leave no other reading of the decimal sign, or it was given. */
+  decimalDecided: boolean
   /** What a reader of the log should know besides the guesses: what was skipped, or trails behind. Whole sentences. */
   notes: string[]
 }

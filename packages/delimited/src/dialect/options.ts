@@ -25,6 +25,8 @@ export interface ColumnOptions {
   precision?: number
   scale?: number
   dateFormat?: DateFormat
+  /** The type is what the source of the text says, and no wish of somebody's. */
+  declared?: boolean
 }
 
 /** What can be said about a file instead of having it guessed: OPTIONS.md. */
@@ -43,6 +45,24 @@ export interface DelimitedOptions {
   nullValues?: readonly string[]
   decimal?: 'POINT' | 'COMMA'
   columns?: readonly ColumnOptions[]
+  /** How the last file of this table was read. */
+  remembered?: Remembered
+}
+
+/** What earlier files of a table have decided; it goes before what a new one only suggests. */
+export interface Remembered {
+  /** The first guess. Another one is made where the labels that it finds have none of `labels`. */
+  delimiter?: string
+  quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
+  escape?: 'DOUBLED' | 'BACKSLASH'
+  headerRow?: boolean
+  /** Once a value has decided. */
+  decimal?: 'POINT' | 'COMMA'
+  labels: readonly string[]
+  /** Labels of columns whose values are days or times, and whether days come before months in them. */
+  dayFirst: Readonly<Record<string, boolean>>
+  /** Labels of columns whose values are numbers. */
+  numbers: readonly string[]
 }
 
 /** ASCII that can stand between fields: nothing that values, quotes, escapes or line ends are made of. */

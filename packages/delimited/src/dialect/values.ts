@@ -29,16 +29,34 @@ const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
  * a thousands separator, and no value anywhere has a point that can only be for decimals. 1,234 alone could be either, so it
  * stays text; so does 1.234 beside decimal commas, where it is more likely a thousand.
  */
-export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): number {
-  if (delimiter === COMMA) return POINT
+export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): DecimalGuess {
+  if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasPoint) }
   let comma = false
   for (const values of columns) {
     const filled = values.filter((value) => value !== '')
-    if (filled.some((value) => decimalPoint.test(value) && !thousandsPoint.test(value))) return POINT
+    if (hasPoint(filled)) return { sign: POINT, decided: true }
     if (filled.length === 0 || !filled.every((value) => /^-?(\d+|\d*,\d+)$/.test(value))) continue
     if (filled.some((value) => /^-?(0,\d+|\d{4,},\d+|\d*,(\d{1,2}|\d{4,}))$/.test(value))) comma = true
   }
-  return comma ? COMMA : POINT
+  return comma ? { sign: COMMA, decided: true } : { sign: POINT, decided: false }
+}
+
+/** `decided`: the values leave no other reading. */
+export interface DecimalGuess {
+  sign: number
+  decided: boolean
+}
+
+const hasPoint = (values: readonly string[]): boolean =>
+  values.some((value) => decimalPoint.test(value) && !thousandsPoint.test(value))
+
+/** Whether all values are numbers with this decimal sign, and some have it. */
+export function areDecimals(values: readonly string[], sign: number): boolean {
+  const filled = values.filter((value) => value !== '')
+  const number = sign === COMMA ? /^-?(\d+|\d*,\d+)$/ : /^-?(\d+|\d*\.\d+)$/
+  return (
+    filled.every((value) => number.test(value)) && filled.some((value) => value.includes(String.fromCharCode(sign)))
+  )
 }
 
 /** The spellings among a column's values that stand for nothing, judging by the others: numbers, or times. */

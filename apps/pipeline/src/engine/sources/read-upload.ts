@@ -1,14 +1,18 @@
 import type { CsvOptions } from '@sluice/contracts'
+import type { Remembered } from '@sluice/delimited'
 import { csvSource } from './files/csv/csv-source.ts'
 import { type OpenedUpload, openUpload, type Upload } from './files/open-upload.ts'
 import { tooManyRejected } from '../tolerated-rejects.ts'
 import { type Feed, type Report, SourceProblem } from './source.ts'
 import { twoHalves } from './two-halves.ts'
 
+/** What people say of a file, and what earlier loads do. */
+export type FileOptions = CsvOptions & { remembered?: Remembered; lookAtAll?: boolean }
+
 /** An uploaded file of rows, whatever it is written as: opened as plain text, then read like any delimited file. */
 export async function* readUpload(
   upload: Omit<Upload, 'options' | 'onProgress'>,
-  options: CsvOptions,
+  options: FileOptions,
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
@@ -20,7 +24,7 @@ export async function* readUpload(
 /** The same once it is open. What is told of progress are bytes of the opened file. */
 export async function* readOpened(
   opened: OpenedUpload,
-  options: CsvOptions,
+  { lookAtAll, ...options }: FileOptions,
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
@@ -50,5 +54,7 @@ export async function* readOpened(
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const written = opened.dialect !== undefined
-  yield* csvSource.read({ ...options, ...opened.dialect, path: fd, fileName: name, written }, told, signal)
+  const config = { ...options, ...opened.dialect, path: fd, fileName: name, written, ...(lookAtAll && { lookAtAll }) }
+  for await (const feed of csvSource.read(config, told, signal))
+    yield { ...feed, ...(opened.sparse && { sparse: true }) }
 }

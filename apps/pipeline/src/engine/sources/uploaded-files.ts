@@ -2,7 +2,8 @@ import type { CsvOptions } from '@sluice/contracts'
 import { uploadPath } from '../../files/upload-path.ts'
 import { previewUpload } from './preview/preview-upload.ts'
 import { readParquetUpload } from './read-parquet-upload.ts'
-import { readUpload } from './read-upload.ts'
+import { rememberedFile } from './files/csv/remembered.ts'
+import { type FileOptions, readUpload } from './read-upload.ts'
 import type { Reading, SourceKind } from './reading.ts'
 import { SourceProblem } from './source.ts'
 
@@ -14,7 +15,7 @@ export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PA
   }
   return {
     CSV_UPLOAD: {
-      read: (reading, report, signal) => readUpload(uploadOf(reading), csvOptions(reading), report, signal),
+      read: (reading, report, signal) => readUpload(uploadOf(reading), fileOptions(reading), report, signal),
       preview: (reading, rows, signal) => previewUpload(uploadOf(reading), csvOptions(reading), rows, signal),
     },
     PARQUET_UPLOAD: {
@@ -27,6 +28,11 @@ function fileOf({ input }: Reading, filesDirectory: string): { path: string; fil
   const { file } = input as { file?: { uid: string; name: string } }
   if (!file) throw new SourceProblem('FILE_MISSING', 'No file was uploaded. Upload one, then run again.')
   return { path: uploadPath(filesDirectory, file.uid), fileName: file.name }
+}
+
+const fileOptions = (reading: Reading): FileOptions => {
+  const remembered = rememberedFile(reading.remembered)
+  return { ...csvOptions(reading), ...(remembered && { remembered }) }
 }
 
 const csvOptions = ({ settings }: Reading): CsvOptions => (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}

@@ -43,6 +43,8 @@ export interface OpenedUpload extends Disposable {
   how: string
   /** How the text is to be read, where it was written here: it goes over the options that were given, whose columns are in it. */
   dialect?: ReadDialect
+  /** Its columns are those that some record has. */
+  sparse?: boolean
   /** Rows that were set aside on the way. */
   rejected: number
   /** The first of them, as many as are kept, with lines of the upload. They may be read again, as after `startOver`. */
@@ -138,7 +140,7 @@ async function openNormalised(
 }
 
 function opened(
-  { format, size, found, dialect, complete, rejected, written }: Normalised,
+  { format, size, found, dialect, sparse, complete, rejected, written }: Normalised,
   { name, options }: Upload,
   { spool, rejects }: { spool: number; rejects: number },
   close: () => void,
@@ -151,6 +153,7 @@ function opened(
     complete,
     how: `${name} is ${found.join(' holding ')}.`,
     ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
+    ...(sparse && { sparse }),
     rejected,
     rejects: () => (rejected === 0 ? none() : readRejects(rejects)),
     ...(written !== undefined && { written }),

@@ -48,7 +48,7 @@ export function addDeclared(given: readonly ColumnOptions[], declared: readonly 
     )
     if (own) left.delete(own)
     const typed = column.dataType !== undefined || column.dateFormat !== undefined
-    return own && !typed ? { ...column, dataType: own.dataType } : column
+    return own && !typed ? { ...column, dataType: own.dataType, declared: true } : column
   })
-  return [...columns, ...[...left].map(({ index, dataType }) => ({ index, dataType }))]
+  return [...columns, ...[...left].map(({ index, dataType }) => ({ index, dataType, declared: true }))]
 }

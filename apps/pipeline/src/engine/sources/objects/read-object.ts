@@ -1,9 +1,8 @@
 import { closeSync } from 'node:fs'
-import type { CsvOptions } from '@sluice/contracts'
 import { openUpload } from '../files/open-upload.ts'
 import { parquetSource } from '../files/parquet/parquet-source.ts'
 import { openSpool, spoolDirectory } from '../files/spool/spool-file.ts'
-import { readOpened } from '../read-upload.ts'
+import { type FileOptions, readOpened } from '../read-upload.ts'
 import type { Feed, Report } from '../source.ts'
 import { twoHalves } from '../two-halves.ts'
 import { download, type DownloadLimits } from './download.ts'
@@ -14,7 +13,7 @@ import type { Retrying } from './passing-trouble.ts'
 export interface ObjectReading {
   store: ObjectStore
   filesDirectory: string
-  options: CsvOptions
+  options: FileOptions
   retrying: Retrying
   limits?: DownloadLimits
 }

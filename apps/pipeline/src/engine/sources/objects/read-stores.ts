@@ -1,6 +1,8 @@
-import type { CsvOptions, SourceBody } from '@sluice/contracts'
+import type { SourceBody } from '@sluice/contracts'
 import type { SourceSecrets } from '../../../source-secrets.ts'
 import type { WholeKind } from '../by-need.ts'
+import { rememberedFile } from '../files/csv/remembered.ts'
+import type { FileOptions } from '../read-upload.ts'
 import type { Reading } from '../reading.ts'
 import { type AskStore, askStore } from './ask-store.ts'
 import { azureStore } from './azure/azure-store.ts'
@@ -98,7 +100,8 @@ const wantedOf = ({ settings, cursor, mode, reset }: Reading): Wanted => {
 }
 
 /** The delimiter is a field of its own here; what is no delimited text takes any. */
-function optionsOf({ settings }: Reading): CsvOptions {
+function optionsOf({ settings, remembered }: Reading): FileOptions {
   const { csvOptions, delimiter } = settings as Settings
-  return { ...csvOptions, delimiter }
+  const known = rememberedFile(remembered)
+  return { ...csvOptions, delimiter, ...(known && { remembered: known }) }
 }

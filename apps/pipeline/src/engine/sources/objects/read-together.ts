@@ -1,4 +1,12 @@
-import { type Feed, type FeedColumn, type Report, type StoredType, type TupleChunk, TypesWidened } from '../source.ts'
+import {
+  type ColumnFacts,
+  type Feed,
+  type FeedColumn,
+  type Report,
+  type StoredType,
+  type TupleChunk,
+  TypesWidened,
+} from '../source.ts'
 import { twoHalves } from '../two-halves.ts'
 import { KeptObjects } from './kept-objects.ts'
 import { TupleLayout } from './lay-out-tuples.ts'
@@ -59,9 +67,13 @@ export async function* readTogether(
   const progress = second(total)
 
   let begun = false
+  /** Objects whose samples led to wrong types: they are looked at as a whole the next time. */
+  const misguessed = new Set<string>()
+  const held = new Map<string, Evidence[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (begun) await report.startOver()
     begun = true
+    held.clear()
     const read = { bytes: 0, rows: 0 }
     async function* of(all: KeptObjects): AsyncGenerator<TupleChunk, void, void> {
       for await (const [index, local] of all.all(signal, () => report.progress({}))) {
@@ -70,12 +82,15 @@ export async function* readTogether(
         const told = toldOf(object, index, read, report, progress)
         const layout = new TupleLayout(placesOf(columns, types, shape, object), shape.length)
         try {
-          for await (const { content } of readLocalObject(reading, local, told, signal)) {
+          for await (const { content } of readLocalObject(readingOf(object), local, told, signal)) {
             for await (const chunk of content.rows(storedOf(columns, types, shape))) yield layout.lay(chunk)
+            const facts = content.facts?.() ?? shape.map(({ name }): ColumnFacts => ({ column: name }))
+            for (const { column, evidence } of facts) held.set(column, [...(held.get(column) ?? []), evidence])
           }
         } catch (error) {
           if (!(error instanceof TypesWidened)) throw error
           shapes.set(object.key, error.columns)
+          misguessed.add(object.key)
           throw new TypesWidened(tableOf(unite(), { keyed }))
         }
         counts.set(object.key, layout.rows)
@@ -87,7 +102,19 @@ export async function* readTogether(
     yield* of((besides ??= keptOf(rest())))
     progress({ bytesRead: total, bytesTotal: total, rowsRead: read.rows })
   }
-  yield { table: '', columns, content: { format: 'copy-binary', rows, size: total } }
+  const readingOf = ({ key }: StoredObject): ObjectReading =>
+    misguessed.has(key) ? { ...reading, options: { ...reading.options, lookAtAll: true } } : reading
+  const facts = () => [...held].map(([column, all]) => factsOf(column, all))
+  yield { table: '', columns, content: { format: 'copy-binary', rows, size: total, facts } }
+}
+
+type Evidence = ColumnFacts['evidence']
+
+/** A column of several objects is undecided only as long as none of them decides. */
+function factsOf(column: string, all: readonly Evidence[]): ColumnFacts {
+  const decided = all.filter((one) => one !== 'NOTHING')
+  const [first] = decided.length > 0 ? decided : all
+  return { column, ...(first && decided.every((one) => one === first) && { evidence: first }) }
 }
 
 /**

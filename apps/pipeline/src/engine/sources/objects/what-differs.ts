@@ -21,7 +21,7 @@ export function whatDiffers(
     const kinds = new Map(found.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
     const said = [
       ...(lacking > 0 ? [`${lacking} of ${shapes.length} do not have it`] : []),
-      ...(found.some((one) => !isSame(one, column))
+      ...(found.some((one) => one.evidence !== 'NOTHING' && !isSame(one, column))
         ? [`it is ${[...kinds.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`]
         : []),
     ]

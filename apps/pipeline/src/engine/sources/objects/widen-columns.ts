@@ -29,12 +29,22 @@ export function widen(one: StoredType, other: StoredType): StoredType {
 /** What two shapes come to: the columns of the first in their order, then what only the second has. */
 export function uniteColumns(one: readonly FeedColumn[], other: readonly FeedColumn[]): FeedColumn[] {
   const more = new Map(other.map((column) => [column.name, column]))
-  const united = one.map((column): FeedColumn => {
+  const all = one.map((column): FeedColumn => {
     const twin = more.get(column.name)
     more.delete(column.name)
-    return twin ? { name: column.name, label: column.label, ...widen(column, twin) } : column
+    return twin ? { name: column.name, label: column.label, ...united(column, twin) } : column
   })
-  return [...united, ...more.values()]
+  return [...all, ...more.values()]
+}
+
+/** A column without values says nothing of the type. Days that could be months stay text beside anything that is decided. */
+function united(one: FeedColumn, other: FeedColumn): StoredType & Pick<FeedColumn, 'evidence'> {
+  if (one.evidence === 'NOTHING') return { ...typeOf(other), ...(other.evidence && { evidence: other.evidence }) }
+  if (other.evidence === 'NOTHING' || isSame(one, other)) {
+    const evidence = other.evidence === 'NOTHING' || one.evidence === other.evidence ? one.evidence : undefined
+    return { ...typeOf(one), ...(evidence && { evidence }) }
+  }
+  return widen(one, other)
 }
 
 export const isSame = (one: StoredType, other: StoredType): boolean =>

@@ -2,13 +2,16 @@ import {
   type ColumnProfile,
   defaultLimits,
   type DelimitedOptions,
+  isDayFirst,
   type Limits,
   type ReadColumn,
+  type Remembered,
 } from '@sluice/delimited'
 import { identifiers } from '../../../../identifiers.ts'
 import { countOf } from '../../count-of.ts'
 import { describeColumns } from '../../describe-columns.ts'
 import {
+  type ColumnFacts,
   type Feed,
   type FeedColumn,
   type Report,
@@ -28,6 +31,8 @@ export interface CsvConfig extends DelimitedOptions {
   fileName: string
   /** Whether we wrote it ourselves, of something that has neither encoding nor delimiter. */
   written?: boolean
+  /** All rows are looked at before types are told: a guess from samples was wrong before. */
+  lookAtAll?: boolean
 }
 
 /**
@@ -37,7 +42,8 @@ export interface CsvConfig extends DelimitedOptions {
  * How values, blank lines, broken quotes and encodings are understood: the README.md of packages/delimited.
  */
 export const csvSource: Source<CsvConfig> = {
-  read: (config, report, signal) => readCsv(config, report, signal, defaultLimits),
+  read: ({ lookAtAll, ...config }, report, signal) =>
+    readCsv(config, report, signal, lookAtAll ? { ...defaultLimits, wholeBytes: Infinity } : defaultLimits),
 }
 
 /** `csvSource.read` within other limits. */
@@ -61,6 +67,8 @@ export async function* readCsv(
     rows: (types: readonly StoredType[]) => rows.write(types),
     size: opened.size,
     profile: () => rows.profile(columns),
+    facts: () => rows.facts(columns),
+    ...(!written && { reading: () => ({ ...sign(options.remembered), ...opened.reading }) }),
   }
   yield { table: '', columns, content }
 }
@@ -72,6 +80,7 @@ class CsvRows {
   readonly #report: Report
   #begun = false
   #profiles: ColumnProfile[] = []
+  #columns: readonly ReadColumn[] = []
 
   constructor(thread: ReturnType<typeof startReading>, opened: Opened, report: Report) {
     this.#thread = thread
@@ -100,6 +109,7 @@ class CsvRows {
           else release()
         } else if (message.kind === 'done') {
           this.#profiles = message.profiles
+          this.#columns = message.columns
           thread.letGo()
           return
         } else if (message.kind === 'widened') {
@@ -113,6 +123,18 @@ class CsvRows {
     }
   }
 
+  facts(columns: readonly FeedColumn[]): ColumnFacts[] {
+    return this.#columns.map((column, index) => {
+      const { evidence } = column
+      const dayFirst = isDayFirst(column)
+      return {
+        column: columns[index]!.name,
+        ...(evidence && { evidence }),
+        ...(dayFirst !== undefined && { dayFirst }),
+      }
+    })
+  }
+
   profile(columns: readonly FeedColumn[]) {
     return this.#profiles.map((profile, index) => ({ column: columns[index]!.name, ...profile }))
   }
@@ -124,12 +146,16 @@ function stored(dataType: StoredType['dataType'], precision?: number, scale?: nu
 
 function feedColumns(columns: readonly ReadColumn[], given: readonly (string | undefined)[]): FeedColumn[] {
   const names = identifiers(columns.map(({ label }, index) => given[index] ?? label))
-  return columns.map(({ label, dataType, precision, scale }, index) => ({
+  return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
     name: names[index]!,
     label,
     ...stored(dataType, precision, scale),
+    ...(evidence && { evidence }),
   }))
 }
+
+/** A decimal sign stays known where a file says nothing of it. */
+const sign = (remembered: Remembered | undefined) => remembered?.decimal && { decimal: remembered.decimal }
 
 const whatWasGuessed = ({ encoding, guesses }: Opened): string => ` as ${encoding}, ${guesses}`
 

@@ -4,6 +4,7 @@ import {
   DelimitedProblem,
   describeGuesses,
   detectText,
+  type Guesses,
   type Limits,
   Reading,
   startMachine,
@@ -11,7 +12,7 @@ import {
   TextFile,
 } from '@sluice/delimited'
 import { ChunkPool } from './chunk-pool.ts'
-import type { Command, Job, Message } from './protocol.ts'
+import type { Command, FileReading, Job, Message } from './protocol.ts'
 
 const progressInterval = 250
 
@@ -54,7 +55,7 @@ async function write({ file, reading, limits }: Open, types: readonly StoredType
     else {
       tell(file.size, step.value.rows)
       close()
-      return post({ kind: 'done', profiles: step.value.profiles })
+      return post({ kind: 'done', columns: reading.columns, profiles: step.value.profiles })
     }
   }
 }
@@ -82,14 +83,30 @@ function close(): void {
 
 function read({ file: path, fileName, options, limits }: Job): void {
   const file = new TextFile(path, fileName)
-  const { dialect, guesses, notes } = detectText(file, options)
+  const { dialect, guesses, decimalDecided, notes } = detectText(file, options)
   const reading = new Reading(file, dialect, limits, machine)
   open = { file, reading, limits }
   const names = dialect.columns.map((column) => column?.name)
   const { columns } = reading
-  const opened = { columns, names, encoding: file.encoding, guesses: describeGuesses(guesses), notes, size: file.size }
+  const opened = {
+    columns,
+    names,
+    encoding: file.encoding,
+    guesses: describeGuesses(guesses),
+    notes,
+    reading: readingOf(guesses, decimalDecided),
+    size: file.size,
+  }
   post({ kind: 'opened', opened })
 }
+
+const readingOf = ({ delimiter, quote, escape, headerRow, decimal }: Guesses, decided: boolean): FileReading => ({
+  delimiter: delimiter.value,
+  quote: quote.value,
+  escape: escape.value,
+  headerRow: headerRow.value,
+  ...(decided && { decimal: decimal.value }),
+})
 
 port.on('message', (command: Command | Job) => {
   try {

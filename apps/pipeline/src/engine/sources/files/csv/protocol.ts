@@ -6,6 +6,7 @@ import type {
   Limits,
   ReadColumn,
   RejectedRow,
+  Remembered,
   StoredType,
 } from '@sluice/delimited'
 
@@ -39,14 +40,19 @@ export interface Opened {
   /** In words: part of a sentence, and sentences. */
   guesses: string
   notes: string[]
+  /** For the next file of the same table. */
+  reading: FileReading
   size: number
 }
+
+/** How a file was read, in the words of the options. */
+export type FileReading = Pick<Remembered, 'delimiter' | 'quote' | 'escape' | 'headerRow' | 'decimal'>
 
 /** What the thread says. The memory of a chunk is handed over with it; `writing` counts how often it was told to ENCODE. */
 export type Message =
   | { kind: 'progress'; totals: Totals }
   | { kind: 'opened'; opened: Opened }
   | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; writing: number }
-  | { kind: 'done'; profiles: ColumnProfile[] }
+  | { kind: 'done'; columns: ReadColumn[]; profiles: ColumnProfile[] }
   | { kind: 'widened'; columns: ReadColumn[] }
   | ProblemMessage

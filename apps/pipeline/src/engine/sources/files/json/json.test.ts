@@ -82,11 +82,11 @@ describe('the columns', () => {
       '[{"code":"12","day":"2024-01-05","n":1,"o":{"k":1},"mixed":[1],"e":""},{"day":null,"n":"","o":[],"mixed":"x"}]',
     )
     expect(dialect?.columns).toEqual([
-      { index: 0, dataType: 'TEXT' },
-      { index: 2, dataType: 'TEXT' },
-      { index: 3, dataType: 'JSONB' },
-      { index: 4, dataType: 'TEXT' },
-      { index: 5, dataType: 'TEXT' },
+      { index: 0, dataType: 'TEXT', declared: true },
+      { index: 2, dataType: 'TEXT', declared: true },
+      { index: 3, dataType: 'JSONB', declared: true },
+      { index: 4, dataType: 'TEXT', declared: true },
+      { index: 5, dataType: 'TEXT', declared: true },
     ])
   })
 
@@ -98,9 +98,9 @@ describe('the columns', () => {
     ]
     const opened = await folder.open('a.json', '[{"a":"1","b":"2","c":"03.04.2025","d":"4"}]', { options: { columns } })
     expect(opened.dialect?.columns).toEqual([
-      { label: 'a', name: 'first', dataType: 'TEXT' },
+      { label: 'a', name: 'first', dataType: 'TEXT', declared: true },
       ...columns.slice(1),
-      { index: 3, dataType: 'TEXT' },
+      { index: 3, dataType: 'TEXT', declared: true },
     ])
   })
 

@@ -65,7 +65,7 @@ async function plain(job: Job, whole: ByteSource, content: Content, found: strin
   if (content.kind === 'JSON') {
     const { kind, ...rest } = await writeJson(text, out, job)
     const inside = content.encoding === 'utf-8' ? kind : `${kind} in ${told}`
-    return finished('DELIMITED', out, { ...rest, found: [...found, inside] })
+    return finished('DELIMITED', out, { ...rest, sparse: true, found: [...found, inside] })
   }
   const complete = (await copy(text, out.writer).catch(unlessCut)) !== 'CUT'
   return finished('DELIMITED', out, { found: [...found, told], complete })

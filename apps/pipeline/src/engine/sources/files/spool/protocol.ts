@@ -30,6 +30,8 @@ export interface Normalised {
   /** What was found, outermost first, in words. */
   found: string[]
   dialect?: WrittenDialect
+  /** Its columns are those that some record has. */
+  sparse?: boolean
   /** Whether the spool holds everything. */
   complete: boolean
   /** Rows that were set aside, whether or not they are kept. */

@@ -96,6 +96,31 @@ export function changesSuite(given: () => { store: TestStore; loading: Loading }
     await fc.assert(fc.asyncProperty(histories, law), { numRuns: 5, endOnFailure: true })
   })
 
+  it('takes the type of a column from the objects that have values in it', async () => {
+    const { store, loading } = given()
+    const reading = store.reading('sparse/')
+    await store.put('sparse/a.csv', 'id,v,d\n1,,\n')
+    await store.put('sparse/b.csv', 'id,v,d\n2,7,\n')
+    await loading.load(reading, 'sparse')
+    expect((await loading.columns('sparse')).slice(0, 3)).toEqual(['id SMALLINT', 'v SMALLINT', 'd TEXT'])
+    await store.put('sparse/c.csv', 'id,v,d\n3,,2026-01-31\n')
+    await loading.load(reading, 'sparse')
+    expect((await loading.columns('sparse')).slice(0, 3)).toEqual(['id SMALLINT', 'v SMALLINT', 'd DATE'])
+  })
+
+  it('ends where samples of one of several objects lead to wrong types', async () => {
+    const { store, loading } = given()
+    const reading = store.reading('late/')
+    await store.put('late/a.csv', 'id,v\n1,1\n')
+    const rows = 600_000
+    // Between two samples of 64 KB: the guess from samples is wrong whenever the object is read.
+    const odd = 186_800
+    const lines = Array.from({ length: rows }, (_, at) => `${1_000_000 + at},${at === odd ? '3.5' : '1'},padded\n`)
+    await store.put('late/b.csv', `id,v,more\n${lines.join('')}`)
+    await loading.load(reading, 'late')
+    expect((await loading.columns('late')).slice(0, 2)).toEqual(['id INTEGER', 'v DECIMAL'])
+  })
+
   it('reads only what changed as well, and everything only where an object became shorter', async () => {
     const { store, loading } = given()
     const reading = store.reading('grown/')

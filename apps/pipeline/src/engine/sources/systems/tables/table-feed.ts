@@ -46,7 +46,7 @@ export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void,
       const named = namedLike(table)
       const known = named(feed.columns)
       told.log('INFO', 'LOW', `Read ${table.name}, ${countOf(known.length, 'column')}: ${describeColumns(known)}`)
-      yield { table: as, columns: known, content: contentOf(feed, known, named) }
+      yield { table: as, columns: known, sparse: true, content: contentOf(feed, known, named) }
     }
   } finally {
     closeSync(spool)
@@ -58,9 +58,10 @@ export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void,
 function columnOptions({ table, textsMayBeAnything }: TableToFeed, { dialect }: Normalised): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { label, dataType } of dialect?.columns ?? [])
-    if (!(textsMayBeAnything && dataType === 'TEXT' && table.isText(label))) types.set(label, { label, dataType })
+    if (!(textsMayBeAnything && dataType === 'TEXT' && table.isText(label)))
+      types.set(label, { label, dataType, declared: true })
   for (const { path: label, dataType } of table.known.values())
-    if (dataType && table.seen.has(label)) types.set(label, { label, dataType })
+    if (dataType && table.seen.has(label)) types.set(label, { label, dataType, declared: true })
   return [...types.values()]
 }
 
@@ -81,7 +82,7 @@ function namedLike(table: TableSpool): Named {
 }
 
 function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Named): Feed['content'] {
-  const { profile } = content
+  const { profile, facts } = content
   return {
     ...content,
     async *rows(types: readonly StoredType[]) {
@@ -91,6 +92,7 @@ function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Nam
         throw error instanceof TypesWidened ? new TypesWidened(named(error.columns)) : error
       }
     },
+    ...(facts && { facts: () => facts().map((one, index) => ({ ...one, column: columns[index]!.name })) }),
     ...(profile && { profile: () => profile().map((one, index) => ({ ...one, column: columns[index]!.name })) }),
   }
 }
@@ -101,10 +103,15 @@ function withoutRows(table: TableSpool, as: string, told: Told): Feed {
   if (paths.length === 0) throw emptySource(table.name, told.rejected)
   const names = columnNames(paths)
   const columns = paths.map((path, index): FeedColumn => {
-    const { label = path, dataType = 'TEXT' } = table.known.get(path) ?? {}
-    return { name: names[index]!, label, dataType, ...(table.key.includes(path) && { primaryKey: true }) }
+    const { label = path, dataType } = table.known.get(path) ?? {}
+    return {
+      name: names[index]!,
+      label,
+      ...(dataType ? { dataType } : { dataType: 'TEXT', evidence: 'NOTHING' }),
+      ...(table.key.includes(path) && { primaryKey: true }),
+    }
   })
-  return { table: as, columns, content: { format: 'copy-binary', rows: async function* () {}, size: 0 } }
+  return { table: as, columns, sparse: true, content: { format: 'copy-binary', rows: async function* () {}, size: 0 } }
 }
 
 const emptySource = (table: string, rejected: number): SourceProblem =>

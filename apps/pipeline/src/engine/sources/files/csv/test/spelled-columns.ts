@@ -92,6 +92,10 @@ export const spelledColumns: Record<string, SpelledColumn[]> = {
     { type: { dataType: 'BIGINT' }, values: alike(integer(16)) },
     { type: { dataType: 'DECIMAL', precision: 20, scale: 2 }, values: alike(integer(32)) },
     { type: { dataType: 'DOUBLE' }, values: alike(integer(32)) },
+    {
+      type: { dataType: 'DECIMAL' },
+      values: alike(fc.tuple(decimal(3, 9), fc.integer({ min: -20, max: 20 })).map(([text, at]) => `${text}e${at}`)),
+    },
     { type: { dataType: 'TEXT' }, values: alike(integer(64)) },
     { type: { dataType: 'TIMESTAMP' }, values: alike(day) },
     { type: { dataType: 'TIMESTAMPTZ' }, values: alike(fc.oneof(day, moment)) },

@@ -75,9 +75,9 @@ describe('a CSV file of which somebody said what its columns are', () => {
     const path = folder.write('Ref No,n,day\n007,+1,02/03/2024\n8,many,02/03/2024\n9,2,31/31/2024\n,,\n')
     const whole = await readThroughThread({ path, columns, nullValues: ['-'] })
     expect(whole.columns).toEqual([
-      { name: 'reference', label: 'Ref No', dataType: 'TEXT' },
-      { name: 'n', label: 'n', dataType: 'INTEGER' },
-      { name: 'day', label: 'day', dataType: 'DATE' },
+      { name: 'reference', label: 'Ref No', dataType: 'TEXT', evidence: 'REQUESTED' },
+      { name: 'n', label: 'n', dataType: 'INTEGER', evidence: 'REQUESTED' },
+      { name: 'day', label: 'day', dataType: 'DATE', evidence: 'REQUESTED' },
     ])
     expect(whole.rows.map((row) => row.map((value) => value?.toString('hex') ?? null))).toEqual([
       ['303037', '00000001', '0000227b'],

@@ -1,0 +1,19 @@
+import type { Remembered } from '@sluice/delimited'
+import type { RememberedFeed } from '../../reading.ts'
+import type { FileReading } from './protocol.ts'
+
+const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
+const numbers = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']
+
+/** What the last load of a table says about the next file of it. */
+export function rememberedFile(feed: RememberedFeed | undefined): Remembered | undefined {
+  if (!feed) return undefined
+  const columns = feed.columns.filter(({ vanished }) => !vanished)
+  const dated = columns.filter(({ dataType, dayFirst }) => dayFirst !== undefined && times.includes(dataType))
+  return {
+    ...((feed.reading ?? {}) as FileReading),
+    labels: columns.map(({ label }) => label),
+    dayFirst: Object.fromEntries(dated.map(({ label, dayFirst }) => [label, dayFirst!])),
+    numbers: columns.filter(({ dataType }) => numbers.includes(dataType)).map(({ label }) => label),
+  }
+}
