@@ -18,20 +18,23 @@ export interface TroubledProxy extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Stands before a store and passes everything on, but for the trouble that it is told to make. */
+/** Stands before a store and passes everything on, but for the trouble that it is told to make. It waits for a promised answer. */
 export async function troubledProxy(
   endpoint: string,
-  trouble: (url: string, range: string | undefined) => Trouble | undefined,
+  trouble: (url: string, range: string | undefined) => Trouble | undefined | Promise<Trouble | undefined>,
 ): Promise<TroubledProxy> {
   const target = new URL(endpoint)
   const asked: TroubledProxy['asked'] = []
-  const server = createServer((incoming, outgoing) => {
+  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const { url = '', headers } = incoming
     asked.push({ url, range: headers.range, at: performance.now() })
-    const { silent, status, headers: said, body, cutAfter } = trouble(url, headers.range) ?? {}
+    const { silent, status, headers: said, body, cutAfter } = (await trouble(url, headers.range)) ?? {}
     if (silent) return
     if (status !== undefined) outgoing.writeHead(status, said).end(body)
     else pass(target, incoming, outgoing, cutAfter)
+  }
+  const server = createServer((incoming, outgoing) => {
+    answer(incoming, outgoing).catch(() => outgoing.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
