@@ -84,6 +84,19 @@ describe('a file', () => {
     expect((await tableOf(fresh)).columns).toBe('id SMALLINT, v SMALLINT')
   })
 
+  it('that is an empty list of JSON empties the table, and is refused where no column is known', async () => {
+    const pipeline = await stack.pipeline()
+    expect(await load(pipeline, '[]')).toMatchObject({ state: 'FAILED', error_code: 'EMPTY_SOURCE' })
+    await load(pipeline, '[{"id":1,"d":"2026-01-31"},{"id":2}]')
+    const { columns } = await tableOf(pipeline)
+    expect(await load(pipeline, '[]')).toMatchObject({ state: 'WARNING', rows_written: 0 })
+    expect(await tableOf(pipeline)).toEqual({ columns, rows: [] })
+    await load(pipeline, '[{"id":1,"d":"2026-01-31"}]')
+    for (const broken of ['{"error":"denied","rows":[]}', '[{}]', '[', ' '])
+      expect(await load(pipeline, broken)).toMatchObject({ state: 'FAILED' })
+    expect(await tableOf(pipeline)).toEqual({ columns, rows: [[1, '2026-01-31']] })
+  })
+
   it('has its days in the order that the table has, and another order fails the run', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,d', '1,31/01/2026', '2,02/03/2026'))

@@ -59,7 +59,9 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
   ) {
     rejected.length = 0
     const cursor = await warehouse.findCursor('health', target)
-    const asked = { ...reading(changes), mode, ...(cursor !== undefined && { cursor }) }
+    const remembered = await warehouse.findFeed('health', target)
+    const known = { ...(cursor !== undefined && { cursor }), ...(remembered && { remembered }) }
+    const asked = { ...reading(changes), mode, ...known }
     const merged = mode === 'INCREMENTAL' && (await sources.increments(asked))
     try {
       return await loadFeeds({

@@ -3,21 +3,32 @@ import type { Remembered } from '@sluice/delimited'
 import { csvSource } from './files/csv/csv-source.ts'
 import { type OpenedUpload, openUpload, type Upload } from './files/open-upload.ts'
 import { tooManyRejected } from '../tolerated-rejects.ts'
-import { type Feed, type Report, SourceProblem } from './source.ts'
+import { emptyFeed } from './empty-feed.ts'
+import { type Feed, type FeedColumn, type Report, SourceProblem } from './source.ts'
 import { twoHalves } from './two-halves.ts'
 
 /** What people say of a file, and what earlier loads do. */
 export type FileOptions = CsvOptions & { remembered?: Remembered; lookAtAll?: boolean }
 
-/** An uploaded file of rows, whatever it is written as: opened as plain text, then read like any delimited file. */
+/**
+ * An uploaded file of rows, whatever it is written as: opened as plain text, then read like any delimited file. An empty list has
+ * `columnsBefore`, the columns of the last load.
+ */
 export async function* readUpload(
   upload: Omit<Upload, 'options' | 'onProgress'>,
-  options: FileOptions,
+  { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: FeedColumn[] },
   report: Report,
   signal: AbortSignal,
 ): AsyncGenerator<Feed, void, void> {
   const { first: onProgress, second } = twoHalves(report)
-  using opened = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal)
+  const found = await openUpload({ ...upload, options, wanted: 'DELIMITED', onProgress }, signal).catch(
+    (error: unknown) => {
+      if (columnsBefore.length > 0 && error instanceof SourceProblem && error.code === 'EMPTY_SOURCE') return undefined
+      throw error
+    },
+  )
+  if (!found) return yield emptyFeed('', columnsBefore)
+  using opened = found
   yield* readOpened(opened, options, { ...report, progress: second(opened.file.size) }, signal)
 }
 

@@ -27,7 +27,7 @@ export interface Reading {
 
 /** What the last load fed, as far as a source cares. Structurally what a warehouse keeps, so neither room imports the other. */
 export interface RememberedFeed {
-  columns: readonly { label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
+  columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
   /** `BinaryContent.reading` of that load. */
   reading?: unknown
 }

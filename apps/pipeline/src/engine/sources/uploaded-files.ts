@@ -1,11 +1,12 @@
 import type { CsvOptions } from '@sluice/contracts'
 import { uploadPath } from '../../files/upload-path.ts'
+import { columnsBefore } from './empty-feed.ts'
 import { previewUpload } from './preview/preview-upload.ts'
 import { readParquetUpload } from './read-parquet-upload.ts'
 import { rememberedFile } from './files/csv/remembered.ts'
 import { type FileOptions, readUpload } from './read-upload.ts'
 import type { Reading, SourceKind } from './reading.ts'
-import { SourceProblem } from './source.ts'
+import { type FeedColumn, SourceProblem } from './source.ts'
 
 /** Files that people upload, by what they hold. */
 export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PARQUET_UPLOAD', SourceKind> {
@@ -30,9 +31,9 @@ function fileOf({ input }: Reading, filesDirectory: string): { path: string; fil
   return { path: uploadPath(filesDirectory, file.uid), fileName: file.name }
 }
 
-const fileOptions = (reading: Reading): FileOptions => {
+const fileOptions = (reading: Reading): FileOptions & { columnsBefore: FeedColumn[] } => {
   const remembered = rememberedFile(reading.remembered)
-  return { ...csvOptions(reading), ...(remembered && { remembered }) }
+  return { ...csvOptions(reading), ...(remembered && { remembered }), columnsBefore: columnsBefore(reading.remembered) }
 }
 
 const csvOptions = ({ settings }: Reading): CsvOptions => (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}

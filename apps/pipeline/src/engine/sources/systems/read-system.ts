@@ -89,6 +89,8 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
     directory,
     told,
     signal: asking.signal,
+    // Memory is that of the pipeline's own table.
+    ...(table.name === target && { remembered: reading.remembered }),
   })
   const groups = most === undefined ? [] : all.slice(1)
   if (groups.length > 0) told.log('INFO', 'LOW', groupsLeftOut(target, groups))

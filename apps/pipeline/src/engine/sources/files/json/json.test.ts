@@ -56,8 +56,13 @@ describe('the rows of a JSON text', () => {
     await expect(open(`{"data":[${rows}],"more":[{"b":1}]}`)).rejects.toMatchObject({ code: 'JSON_AMBIGUOUS' })
   })
 
-  it.each(['[]', '{"data":[]}', '[{}]', '{}\n{}'])('are missing in %s', async (text) => {
-    await expect(open(text)).rejects.toMatchObject({ code: 'EMPTY_FILE' })
+  it.each([
+    ['[]', 'EMPTY_SOURCE'],
+    ['{"data":[]}', 'EMPTY_FILE'],
+    ['[{}]', 'EMPTY_FILE'],
+    ['{}\n{}', 'EMPTY_FILE'],
+  ])('are missing in %s', async (text, code) => {
+    await expect(open(text)).rejects.toMatchObject({ code })
   })
 
   it.each(['[[1,2],[3,4]]', '[["a"],["b"]]'])('are not what %s holds', async (text) => {

@@ -32,6 +32,7 @@ export async function writeJson(
   await walk(cutShort(source, guessedFrom), shape, about, new JsonPass(columns)).catch(unlessCut)
   let complete = true
   let written = 0
+  let records = 0
   for (;;) {
     output.writer.startOver()
     output.rejects.startOver()
@@ -39,8 +40,15 @@ export async function writeJson(
     const pass = new JsonPass(columns, output)
     complete = (await walk(source, shape, about, pass).catch(unlessCut)) !== 'CUT'
     written = pass.written
+    records = pass.rows
     if (!pass.late) break
   }
+  const isMeant = shape.kind === 'ARRAY' && (shape.under === undefined || shape.under === about.options.rowsUnder)
+  if (columns.labels.length === 0 && records === 0 && isMeant)
+    throw new SourceProblem(
+      'EMPTY_SOURCE',
+      `${about.name} is an empty list, and no earlier load says which columns it would have. Run again once it has records.`,
+    )
   if (columns.labels.length === 0) {
     throw new SourceProblem('EMPTY_FILE', `${about.name} holds no object with a key; there is no row in it.`)
   }

@@ -1,13 +1,16 @@
 import { closeSync } from 'node:fs'
-import type { ColumnOptions } from '@sluice/delimited'
+import type { ColumnOptions, Remembered } from '@sluice/delimited'
 import { countOf } from '../../count-of.ts'
 import { describeColumns } from '../../describe-columns.ts'
+import { columnsBefore, emptyFeed } from '../../empty-feed.ts'
 import { csvSource } from '../../files/csv/csv-source.ts'
+import { rememberedFile } from '../../files/csv/remembered.ts'
 import { defaultUploadLimits } from '../../files/spool/limits.ts'
 import { normaliseInThread } from '../../files/spool/normalise-in-thread.ts'
 import type { Normalised } from '../../files/spool/protocol.ts'
 import { readRejects } from '../../files/spool/rejects.ts'
 import { openSpool } from '../../files/spool/spool-file.ts'
+import type { RememberedFeed } from '../../reading.ts'
 import { type Feed, type FeedColumn, SourceProblem, type StoredType, TypesWidened } from '../../source.ts'
 import type { Told } from '../tell-reading.ts'
 import { columnNames } from './names.ts'
@@ -23,6 +26,8 @@ export interface TableToFeed {
   directory: string
   told: Told
   signal: AbortSignal
+  /** What the last load of the table left. */
+  remembered?: RememberedFeed | undefined
 }
 
 /**
@@ -30,8 +35,8 @@ export interface TableToFeed {
  * system says of a column goes before that.
  */
 export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void, void> {
-  const { table, as, directory, told, signal } = given
-  if (table.rows === 0) return yield withoutRows(table, as, told)
+  const { table, as, directory, told, signal, remembered } = given
+  if (table.rows === 0) return yield withoutRows(given)
   const name = `${table.name}.ndjson`
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
@@ -40,13 +45,14 @@ export async function* tableFeed(given: TableToFeed): AsyncGenerator<Feed, void,
     const report = told.ofTable()
     if (normalised.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
+    const known = rememberedRows(table, remembered)
     const columns = columnOptions(given, normalised)
-    const dialect = { ...normalised.dialect, ...(columns.length > 0 && { columns }) }
+    const dialect = { ...normalised.dialect, columns, ...(known && { remembered: known }) }
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
       const named = namedLike(table)
-      const known = named(feed.columns)
-      told.log('INFO', 'LOW', `Read ${table.name}, ${countOf(known.length, 'column')}: ${describeColumns(known)}`)
-      yield { table: as, columns: known, sparse: true, content: contentOf(feed, known, named) }
+      const fed = named(feed.columns)
+      told.log('INFO', 'LOW', `Read ${table.name}, ${countOf(fed.length, 'column')}: ${describeColumns(fed)}`)
+      yield { table: as, columns: fed, sparse: true, content: contentOf(feed, fed, named) }
     }
   } finally {
     closeSync(spool)
@@ -63,6 +69,19 @@ function columnOptions({ table, textsMayBeAnything }: TableToFeed, { dialect }: 
   for (const { path: label, dataType } of table.known.values())
     if (dataType && table.seen.has(label)) types.set(label, { label, dataType, declared: true })
   return [...types.values()]
+}
+
+/** What the last load decided, by the paths of the columns. */
+function rememberedRows(table: TableSpool, feed: RememberedFeed | undefined): Remembered | undefined {
+  if (!feed) return undefined
+  const paths = [...table.seen.keys()]
+  const names = columnNames(paths)
+  const pathOf = new Map(names.map((name, index) => [name, paths[index]!]))
+  const columns = feed.columns.flatMap((column) => {
+    const label = pathOf.get(column.name)
+    return label === undefined ? [] : [{ ...column, label }]
+  })
+  return rememberedFile({ columns })
 }
 
 type Named = (columns: readonly FeedColumn[]) => FeedColumn[]
@@ -98,9 +117,12 @@ function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Nam
 }
 
 /** A table is there, and can be merged into, before anything is in it. */
-function withoutRows(table: TableSpool, as: string, told: Told): Feed {
+function withoutRows({ table, as, told, remembered }: TableToFeed): Feed {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
-  if (paths.length === 0) throw emptySource(table.name, told.rejected)
+  const before = columnsBefore(remembered)
+  // Records that were all set aside do not mean that there are none.
+  const isKnown = paths.length > 0 || (before.length > 0 && told.rejected === 0)
+  if (!isKnown) throw emptySource(table.name, told.rejected)
   const names = columnNames(paths)
   const columns = paths.map((path, index): FeedColumn => {
     const { label = path, dataType } = table.known.get(path) ?? {}
@@ -111,7 +133,7 @@ function withoutRows(table: TableSpool, as: string, told: Told): Feed {
       ...(table.key.includes(path) && { primaryKey: true }),
     }
   })
-  return { table: as, columns, sparse: true, content: { format: 'copy-binary', rows: async function* () {}, size: 0 } }
+  return emptyFeed(as, [...columns, ...before.filter(({ name }) => !names.includes(name))])
 }
 
 const emptySource = (table: string, rejected: number): SourceProblem =>

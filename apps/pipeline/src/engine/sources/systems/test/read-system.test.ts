@@ -230,6 +230,41 @@ describe('a system', () => {
     await expect(nothing).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
   })
 
+  it('empties a table of which the columns are known where there is no record, unless records were set aside', async () => {
+    const remembered: Reading['remembered'] = {
+      columns: [
+        { name: 'id', label: 'id', dataType: 'SMALLINT' },
+        { name: 'day', label: 'Day', dataType: 'DATE' },
+        { name: 'old', label: 'old', dataType: 'TEXT', vanished: true },
+      ],
+    }
+    const of = (key: string[], records: unknown[]): Stream => ({ name: 'people', key, pages: pagesOf({ records }) })
+    expect((await read(of([], []), { remembered })).feeds).toMatchObject([
+      { table: '', columns: ['id SMALLINT', 'day DATE'], key: [], rows: 0 },
+    ])
+    expect((await read(of(['id'], []), { remembered })).feeds).toMatchObject([
+      { columns: ['id TEXT', 'day DATE'], key: ['id'], rows: 0 },
+    ])
+    await expect(read(of([], [7]), { remembered })).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
+  })
+
+  it('has its days in the order that the table has, and fails in another order', async () => {
+    const remembered: Reading['remembered'] = {
+      columns: [{ name: 'seen_on', label: 'Seen on', dataType: 'DATE', dayFirst: true }],
+    }
+    const columns = [{ path: 'seen/on', label: 'Seen on' }]
+    const of = (...days: string[]): Stream => ({
+      name: 'p',
+      key: ['id'],
+      columns,
+      textsMayBeAnything: true,
+      pages: pagesOf({ records: days.map((on, id) => ({ id, seen: { on } })) }),
+    })
+    expect((await read(of('01/02/2026'))).feeds[0]!.columns).toEqual(['id SMALLINT', 'seen_on TEXT'])
+    expect((await read(of('01/02/2026'), { remembered })).feeds[0]!.columns).toEqual(['id SMALLINT', 'seen_on DATE'])
+    await expect(read(of('01/31/2026'), { remembered })).rejects.toMatchObject({ code: 'DATE_ORDER_CHANGED' })
+  })
+
   it('has texts that may be anything where it writes everything as text, but for those that are known', async () => {
     const records = [{ id: '1', age: '34', day: '2026-01-05', code: '007', zone: '7' }]
     const columns = [{ path: 'zone', dataType: 'TEXT' as const }]
