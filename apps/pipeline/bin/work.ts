@@ -15,7 +15,7 @@ import { openDestinations } from '../src/engine/destinations/destinations.ts'
 import { openWorkerQueue } from '../src/engine/queue/pg-boss-queue.ts'
 import { schedulerMetrics } from '../src/engine/schedules/metrics.ts'
 import { startScheduler } from '../src/engine/schedules/scheduler.ts'
-import { keepThreads } from '../src/engine/sources/files/keep-threads.ts'
+import { keepReaderThreads } from '../src/engine/sources/files/keep-reader-threads.ts'
 import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../src/engine/warehouses/every-kind.ts'
@@ -126,7 +126,7 @@ await main(async () => {
       return client === 'unknown' || (client !== undefined && !client.disabled && client.pipelinesEnabled)
     },
   })
-  keepThreads()
+  keepReaderThreads()
   const janitor = startJanitor({
     db,
     logger,

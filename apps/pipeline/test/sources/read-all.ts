@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { keepThreads } from '../../src/engine/sources/files/keep-threads.ts'
+import { keepReaderThreads } from '../../src/engine/sources/files/keep-reader-threads.ts'
 import type { Report } from '../../src/engine/sources/source.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
 import { allowedHere } from './allowed-here.ts'
@@ -10,7 +10,7 @@ const { filesDirectory, module, ...reading } = JSON.parse(process.argv[2]!)
 const systems = module === undefined ? {} : systemIn(reading.type, module)
 const sources = openSources({ filesDirectory, allowed: allowedHere, systems })
 // As a worker does.
-keepThreads()
+keepReaderThreads()
 const counts = { rows: 0, bytes: 0 }
 const report: Report = {
   progress: ({ rowsRead }) => void (counts.rows = rowsRead ?? counts.rows),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { allowedHere } from './allowed-here.ts'
 import { systemIn } from './system-in.ts'
-import { keepThreads } from '../../src/engine/sources/files/keep-threads.ts'
+import { keepReaderThreads } from '../../src/engine/sources/files/keep-reader-threads.ts'
 import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
 import type { RejectedRow, Report } from '../../src/engine/sources/source.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
@@ -28,7 +28,7 @@ export async function openScene(scene: Scene, warehouse: Warehouse) {
   const standIn: StandIn = await scene.start()
   const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-conformance-'))
   // As in a worker: a load that starts a thread for each of its tables takes twice the time.
-  const threads = keepThreads()
+  const threads = keepReaderThreads()
   const { module } = scene
   const systems = module === undefined ? {} : systemIn(scene.type, module)
   const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty, systems })

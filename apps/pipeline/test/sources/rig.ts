@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from '@jest/globals'
 import { loadFeeds } from '../../src/engine/loads/load-feeds.ts'
-import { keepThreads } from '../../src/engine/sources/files/keep-threads.ts'
+import { keepReaderThreads } from '../../src/engine/sources/files/keep-reader-threads.ts'
 import type { Reading } from '../../src/engine/sources/reading.ts'
 import type { RejectedRow, Report } from '../../src/engine/sources/source.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
@@ -20,7 +20,7 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-rig-'))
   const sources = openSources({ filesDirectory, allowed: allowedHere, patience: hasty })
   // As in a worker.
-  const threads = keepThreads()
+  const threads = keepReaderThreads()
   const said: string[] = []
   const rejected: RejectedRow[] = []
   const report: Report = {

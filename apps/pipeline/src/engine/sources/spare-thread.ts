@@ -1,74 +1,75 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 
 export interface SpareThread {
-  /** Keeps a thread ready until every holder has disposed of what this returns. The thread keeps no process alive. */
+  /** Keeps a thread ready until every returned object is disposed of. The thread keeps no process alive. */
   keep(): Disposable
-  /** Whether somebody keeps a thread ready. */
-  readonly kept: boolean
+  /** Whether there is a holder, that is, an object of `keep` that is not disposed of. */
+  readonly isKept: boolean
   take(): Worker | undefined
-  /** Takes back one that is through with its job. */
-  back(worker: Worker): void
-  /** Somebody reads with one: it comes back, or there is another some time after it has ended. */
-  lent(ended: Promise<void>): void
+  /** Returns a thread that has finished its job. */
+  giveBack(worker: Worker): void
+  /** Counts a thread as borrowed until it is given back. Where `ended` resolves first, a new spare thread starts after `restartDelayMs`. */
+  trackBorrowed(ended: Promise<void>): void
 }
 
-/** Milliseconds after a thread was lost in which whatever ended it has the processor for itself. */
-const pause = 1_000
+/** Wait before a lost thread is replaced, so that the new one does not compete with the next job for the processor. */
+const restartDelayMs = 1_000
 
-/** All spare threads, and how many read who want their memory. */
-const makers = new Set<{ leave(): void; make(): void }>()
-let readers = 0
+/** All pools of spare threads, and the number of readers that need the memory of the spare threads. */
+const pools = new Set<{ terminateSpare(): void; startSpare(): void }>()
+let memoryHeavyReaders = 0
 
 /**
- * A thread that waits for the next job: with everything loaded, and once it has had one, with its code compiled for what it does most.
- * Without `ahead` none is started before there is a job; the thread of the first job is the one that is kept.
+ * A pool of at most one idle thread, whose modules are loaded and, after its first job, whose hot code is compiled. With
+ * `startEarly: false` no thread starts before the first job, and the thread of that job is kept.
  */
 export function spareThread(
   program: URL,
   name: string,
   resourceLimits: ResourceLimits,
-  { ahead = true } = {},
+  { startEarly = true } = {},
 ): SpareThread {
   let holders = 0
   let spare: Worker | undefined
-  let out = 0
+  let borrowed = 0
 
-  const make = () => {
-    if (ahead && holders > 0 && !spare && out === 0 && readers === 0) put(new Worker(program, { name, resourceLimits }))
+  const startSpare = () => {
+    if (startEarly && holders > 0 && !spare && borrowed === 0 && memoryHeavyReaders === 0)
+      keepOrTerminate(new Worker(program, { name, resourceLimits }))
   }
-  const leave = () => {
+  const terminateSpare = () => {
     void spare?.terminate()
     spare = undefined
   }
-  makers.add({ make, leave })
+  pools.add({ startSpare, terminateSpare })
 
-  /** One is enough: what is read at the same time takes its time anyway. */
-  function put(worker: Worker): void {
-    if (spare || readers > 0 || holders === 0) return void worker.terminate()
+  /** One spare thread is enough: jobs that run at the same time start their own threads. */
+  function keepOrTerminate(worker: Worker): void {
+    if (spare || memoryHeavyReaders > 0 || holders === 0) return void worker.terminate()
     spare = worker
     worker.unref()
-    // One that is gone is not missed: the next job gets a thread of its own, and says what is wrong.
-    const gone = () => {
+    // The next job starts a thread of its own then, and reports the error.
+    const forget = () => {
       if (spare === worker) spare = undefined
     }
-    worker.on('error', gone).on('exit', gone)
+    worker.on('error', forget).on('exit', forget)
   }
 
   return {
     keep() {
       holders += 1
-      make()
+      startSpare()
       let held = true
       return {
         [Symbol.dispose]() {
           if (!held) return
           held = false
           holders -= 1
-          if (holders === 0) leave()
+          if (holders === 0) terminateSpare()
         },
       }
     },
-    get kept() {
+    get isKept() {
       return holders > 0
     },
     take() {
@@ -77,26 +78,26 @@ export function spareThread(
       taken?.removeAllListeners('error').removeAllListeners('exit').ref()
       return taken
     },
-    back(worker) {
-      out -= 1
-      put(worker)
+    giveBack(worker) {
+      borrowed -= 1
+      keepOrTerminate(worker)
     },
-    lent(ended) {
-      out += 1
+    trackBorrowed(ended) {
+      borrowed += 1
       void ended.then(() => {
-        out -= 1
-        setTimeout(make, pause).unref()
+        borrowed -= 1
+        setTimeout(startSpare, restartDelayMs).unref()
       })
     },
   }
 }
 
-/** While another thread reads that needs much itself, none is spare: what it holds is for whoever reads. */
-export function makeRoom(ended: Promise<void>): void {
-  readers += 1
-  for (const { leave } of makers) leave()
+/** Terminates the spare threads until `ended` resolves, because a reader needs their memory. */
+export function suspendSpareThreads(ended: Promise<void>): void {
+  memoryHeavyReaders += 1
+  for (const { terminateSpare } of pools) terminateSpare()
   void ended.then(() => {
-    readers -= 1
-    for (const { make } of makers) setTimeout(make, pause).unref()
+    memoryHeavyReaders -= 1
+    for (const { startSpare } of pools) setTimeout(startSpare, restartDelayMs).unref()
   })
 }

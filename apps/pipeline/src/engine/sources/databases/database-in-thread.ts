@@ -1,7 +1,7 @@
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 import { ReadingThread } from '../reading-thread.ts'
-import { makeRoom } from '../spare-thread.ts'
+import { suspendSpareThreads } from '../spare-thread.ts'
 import type { Command, Job, Message } from './protocol.ts'
 
 /** Begins to read a database in a thread of its own; the connection ends with the thread. */
@@ -19,6 +19,6 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
   const cancellation = { command: { kind: 'cancel' } satisfies Command, milliseconds: 2_500, lastMessage: 'finished' }
   const reader = { program, name: kind, job, reading, resourceLimits, env, cancellation }
   const thread = new ReadingThread<Message, Command>(reader, signal)
-  makeRoom(thread.ended)
+  suspendSpareThreads(thread.ended)
   return thread
 }

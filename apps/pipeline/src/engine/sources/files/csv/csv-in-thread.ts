@@ -8,16 +8,16 @@ const resourceLimits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 
 const spare = spareThread(program, 'csv', resourceLimits)
 
 /** Keeps a thread ready for the next file, until it is disposed of. A file of 10 MB takes half the time then. */
-export function keepThreadReady(): Disposable {
+export function keepCsvThread(): Disposable {
   return spare.keep()
 }
 
 /** Begins to read a file in a thread that reads nothing else meanwhile. */
 export function startReading(job: Job, signal: AbortSignal): ReadingThread<Message, Command> {
   const ready = spare.take()
-  const keep = spare.kept && { keep: spare.back }
+  const keep = spare.isKept && { keep: spare.giveBack }
   const reader = { program, name: 'csv', job, reading: job.fileName, resourceLimits, ready, ...keep }
   const thread = new ReadingThread<Message, Command>(reader, signal)
-  spare.lent(thread.ended)
+  spare.trackBorrowed(thread.ended)
   return thread
 }

@@ -1,6 +1,6 @@
 import { SourceProblem } from '../../source.ts'
 import { ReadingThread } from '../../reading-thread.ts'
-import { makeRoom } from '../../spare-thread.ts'
+import { suspendSpareThreads } from '../../spare-thread.ts'
 import type { Command, Job, Message } from './protocol.ts'
 
 /** What one thread may have for objects; pages and chunks are outside of it and bounded by `limits`. */
@@ -22,6 +22,6 @@ export function startReading(job: Job, signal: AbortSignal): ReadingThread<Messa
     silence: { milliseconds, problem: new SourceProblem('FILE_DAMAGED', stuck) },
   }
   const thread = new ReadingThread<Message, Command>(reader, signal)
-  makeRoom(thread.ended)
+  suspendSpareThreads(thread.ended)
   return thread
 }

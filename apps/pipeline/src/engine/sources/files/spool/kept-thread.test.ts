@@ -6,7 +6,7 @@ import { uploadFolder } from '../test/open-bytes.ts'
 import { makeWorkbook } from '../test/make-workbook.ts'
 import { makeZip } from '../test/make-zip.ts'
 import { defaultUploadLimits } from './limits.ts'
-import { keepNormalisingThread } from './normalise-in-thread.ts'
+import { keepNormaliserThread } from './normalise-in-thread.ts'
 
 const folder = uploadFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -30,7 +30,7 @@ const open = async (name: keyof typeof uploads) => {
   return { text, how, rejected, dialect }
 }
 
-/** Threads are numbered as they are made. */
+/** Returns the next thread id; ids count the threads created so far. */
 async function nextThreadId(): Promise<number> {
   const thread = new Worker('', { eval: true })
   const { threadId } = thread
@@ -39,10 +39,10 @@ async function nextThreadId(): Promise<number> {
 }
 
 describe('a thread that is kept for the next upload', () => {
-  it('normalises each upload as a thread of its own does, whatever it normalised before, and is the same one', async () => {
+  it('gives the same results as a new thread, and is reused', async () => {
     const alone = new Map<string, unknown>()
     for (const name of names) alone.set(name, await open(name))
-    using _kept = keepNormalisingThread()
+    using _kept = keepNormaliserThread()
     await open('rows.json')
     const before = await nextThreadId()
     for (const name of [...names, ...names.toReversed(), ...names]) expect(await open(name)).toEqual(alone.get(name))
@@ -51,7 +51,7 @@ describe('a thread that is kept for the next upload', () => {
 
   it('holds no file open', async () => {
     if (!existsSync('/proc/self/fd')) return
-    using _kept = keepNormalisingThread()
+    using _kept = keepNormaliserThread()
     await open('book.xlsx.gz')
     const before = readdirSync('/proc/self/fd').length
     for (const name of names) await open(name)
@@ -59,15 +59,15 @@ describe('a thread that is kept for the next upload', () => {
     expect(folder.leftovers()).toEqual([])
   })
 
-  it('is ended by an upload that cannot be read, and says why', async () => {
-    using _kept = keepNormalisingThread()
+  it('ends after an unreadable upload, whose error names the file', async () => {
+    using _kept = keepNormaliserThread()
     const cut = uploads['packed.csv.gz'].subarray(0, -1)
     for (let times = 0; times < 2; times++) await expect(folder.open('cut.gz', cut)).rejects.toThrow('cut.gz')
     expect(await open('rows.json')).toMatchObject({ text: expect.stringContaining('Oslo') })
   })
 
-  it('is ended after an upload that may have left much in its memory, and not taken where other limits are asked for', async () => {
-    using _kept = keepNormalisingThread()
+  it('ends after a large upload, and is not used for other memory limits', async () => {
+    using _kept = keepNormaliserThread()
     await open('rows.json')
     const before = await nextThreadId()
     await folder.open('large.json', `[${'{"id":1,"name":"Oslo"},'.repeat(300_000)}{"id":2}]`)
@@ -77,9 +77,9 @@ describe('a thread that is kept for the next upload', () => {
     expect((await nextThreadId()) - before).toBe(4)
   })
 
-  it('is not started before there is an upload, and ended when nobody keeps it any more', async () => {
+  it('starts with the first upload, and ends when it is no longer kept', async () => {
     const before = await nextThreadId()
-    const kept = keepNormalisingThread()
+    const kept = keepNormaliserThread()
     expect((await nextThreadId()) - before).toBe(1)
     await open('rows.json')
     await open('rows.json')

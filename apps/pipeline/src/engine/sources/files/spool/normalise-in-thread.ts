@@ -6,14 +6,14 @@ import type { Job, Message, Normalised } from './protocol.ts'
 
 const program = new URL('./normalise-thread.ts', import.meta.url)
 const limitsOfThread = ({ heapMegabytes }: UploadLimits) => ({ maxOldGenerationSizeMb: heapMegabytes })
-/** A thread is kept once there was something to normalise, not before: many loads have nothing. */
-const spare = spareThread(program, 'spool', limitsOfThread(defaultUploadLimits), { ahead: false })
+/** No thread starts before the first job, because many loads need no normalising. */
+const spare = spareThread(program, 'spool', limitsOfThread(defaultUploadLimits), { startEarly: false })
 
-/** Bytes read and written up to which a thread is kept; what more has left in its heap is worth more than the 0.1 s of a new thread. */
-const mostForKept = 4 * 1024 * 1024
+/** Bytes read and written. Threads that handled more are ended: freeing their heap is worth the 0.1 s that a new thread takes. */
+const maxBytesToReuseThread = 4 * 1024 * 1024
 
-/** Keeps the thread that normalised an upload for the next one, until what this returns is disposed of. */
-export function keepNormalisingThread(): Disposable {
+/** Keeps the thread that normalised an upload for the next upload, until the returned object is disposed of. */
+export function keepNormaliserThread(): Disposable {
   return spare.keep()
 }
 
@@ -31,18 +31,18 @@ export async function normaliseInThread(
   const resourceLimits = limitsOfThread(limits)
   const dense = `${reading} needs more memory than a file may take. Save it as CSV and upload that, or upload it in parts.`
   const tooDense = new SourceProblem('FILE_TOO_DENSE', dense)
-  // A thread with other limits is no spare one.
-  const shared = spare.kept && limits.heapMegabytes === defaultUploadLimits.heapMegabytes
-  const lent = shared ? { ready: spare.take(), keep: spare.back } : {}
+  // The spare thread has the default limits; other limits need a new thread.
+  const usesSpareThread = spare.isKept && limits.heapMegabytes === defaultUploadLimits.heapMegabytes
+  const pooling = usesSpareThread ? { ready: spare.take(), keep: spare.giveBack } : {}
   await using thread = new ReadingThread<Message>(
-    { program, name: 'spool', job, reading, resourceLimits, tooDense, ...lent },
+    { program, name: 'spool', job, reading, resourceLimits, tooDense, ...pooling },
     signal,
   )
-  if (shared) spare.lent(thread.ended)
+  if (usesSpareThread) spare.trackBorrowed(thread.ended)
   for (;;) {
     const message = await thread.receive()
     if (message.kind === 'done') {
-      if (job.size + message.normalised.size <= mostForKept) thread.letGo()
+      if (job.size + message.normalised.size <= maxBytesToReuseThread) thread.letGo()
       return message.normalised
     }
     onProgress(message.bytes)

@@ -15,7 +15,7 @@ import { Rejects } from './rejects.ts'
 import { ScratchFiles } from './scratch-files.ts'
 import { SpoolWriter } from './spool-writer.ts'
 
-/** What is normalised, with the files that it takes on the way. */
+/** A job, and where it gets its temporary files. */
 type Work = Job & { scratch: ScratchFiles }
 
 /** Turns an upload that is not plain UTF-8 text into one that is, in the job's spool. `tell` hears how far the source was read. */

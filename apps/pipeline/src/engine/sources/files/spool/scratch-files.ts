@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs'
 import { openSpool } from './spool-file.ts'
 
-/** The files without a name that normalising one upload needs for itself. Disposing closes them, which frees their room. */
+/** Unlinked temporary files for normalising one upload. Disposing closes them, which frees their disk space. */
 export class ScratchFiles implements Disposable {
   readonly #directory: string
   readonly #descriptors: number[] = []

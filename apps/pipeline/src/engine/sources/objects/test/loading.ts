@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { type ScratchWarehouse, scratchWarehouse } from '../../../../../test/scratch-warehouse.ts'
 import { loadFeeds, type LoadedTable } from '../../../loads/load-feeds.ts'
-import { keepThreads } from '../../files/keep-threads.ts'
+import { keepReaderThreads } from '../../files/keep-reader-threads.ts'
 import type { Reading, SourceKind } from '../../reading.ts'
 import type { RejectedRow, Report } from '../../source.ts'
 import { objectStores } from '../object-stores.ts'
@@ -53,7 +53,7 @@ export async function openLoading(): Promise<Loading> {
   await scratch.warehouse.ensureSchema('health')
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-objects-'))
   // As in a worker.
-  const threads = keepThreads()
+  const threads = keepReaderThreads()
   const patience = { tries: 4, first: 0.005, most: 0.05 }
   // Small parts, so that small objects have many.
   const limits = { partBytes: 64 * 1024, atOnce: 3, mostBytes: 64 * 1024 * 1024 }

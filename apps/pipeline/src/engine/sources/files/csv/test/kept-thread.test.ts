@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { defaultLimits } from '@sluice/delimited'
-import { makeRoom } from '../../../spare-thread.ts'
-import { keepThreadReady } from '../csv-in-thread.ts'
+import { suspendSpareThreads } from '../../../spare-thread.ts'
+import { keepCsvThread } from '../csv-in-thread.ts'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 
@@ -33,7 +33,7 @@ async function read(name: keyof typeof files) {
   return read
 }
 
-/** Threads are numbered as they are made. */
+/** Returns the next thread id; ids count the threads created so far. */
 async function nextThreadId(): Promise<number> {
   const thread = new Worker('', { eval: true })
   const { threadId } = thread
@@ -46,17 +46,17 @@ describe('a thread that is kept for the next file', () => {
     const alone = new Map<string, unknown>()
     for (const name of names) alone.set(name, await read(name))
     const before = await nextThreadId()
-    using _kept = keepThreadReady()
+    using _kept = keepCsvThread()
     for (const name of [...names, ...names.toReversed(), ...names]) expect(await read(name)).toEqual(alone.get(name))
     expect((await nextThreadId()) - before).toBe(2)
   })
 
   it('is no more while somebody reads who needs much memory, and there again afterwards', async () => {
-    using _kept = keepThreadReady()
+    using _kept = keepCsvThread()
     await read('commas')
     const reading = Promise.withResolvers<void>()
     const before = await nextThreadId()
-    makeRoom(reading.promise)
+    suspendSpareThreads(reading.promise)
     await read('semicolons')
     expect((await nextThreadId()) - before).toBe(2)
     reading.resolve()
@@ -69,7 +69,7 @@ describe('a thread that is kept for the next file', () => {
 
   it('holds no file open that it has read', async () => {
     if (process.platform !== 'linux') return
-    using _kept = keepThreadReady()
+    using _kept = keepCsvThread()
     const path = folder.write('a,b\n1,2\n')
     await readThroughThread({ path })
     const open = readdirSync('/proc/self/fd').map((fd) => {
@@ -83,7 +83,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is ended where its file was given up in the middle, and the next file is read all the same', async () => {
-    using _kept = keepThreadReady()
+    using _kept = keepCsvThread()
     const path = folder.write(`n,name\n${many}`)
     const given = new AbortController()
     const reading = (async () => {
@@ -95,7 +95,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is not doubled by the one for a thread that was lost, where a file takes longer than that', async () => {
-    using _kept = keepThreadReady()
+    using _kept = keepCsvThread()
     await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
     const before = await nextThreadId()
     for await (const feed of readCsv({ path: folder.write('a\n1\n'), fileName: 'x.csv' }, nobody, never, defaultLimits))
@@ -105,7 +105,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is ended when nobody keeps it any more', async () => {
-    const kept = keepThreadReady()
+    const kept = keepCsvThread()
     await read('commas')
     kept[Symbol.dispose]()
     const before = await nextThreadId()
@@ -114,7 +114,7 @@ describe('a thread that is kept for the next file', () => {
   })
 
   it('is ended by a file that cannot be read, and says why', async () => {
-    using _kept = keepThreadReady()
+    using _kept = keepCsvThread()
     await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
     expect((await readThroughThread({ path: folder.write('a\n1\n') })).rows).toHaveLength(1)
   })
