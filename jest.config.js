@@ -30,7 +30,7 @@ export default {
   testSequencer: here('infra/test/jest/sequencer.js'),
   // More than there are cores: many files wait for processes, heartbeats and deadlines.
   maxWorkers: Math.ceil(2.5 * availableParallelism()),
-  // A worker writes what it compiled before it exits.
+  // Gives a worker time to write its compile cache before Jest kills it.
   workerGracefulExitTimeout: 10_000,
   passWithNoTests: true,
   reporters: ['default', ...(results ? [[here('infra/test/jest/reporter.ts'), { file: results }]] : [])],

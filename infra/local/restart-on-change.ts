@@ -28,12 +28,12 @@ export const restartOnChange = ({ root, services, say }: RestartOnChange): Dispo
     files.forEach((file, index) => (errors[index] ? broken.add(file) : broken.delete(file)))
     const found = errors.filter(Boolean)
     if (found.length > 0) say(`Not restarted, because of a syntax error:\n${found.join('\n\n')}`)
-    else if (broken.size > 0) say(`Not restarted. There is still a syntax error in ${[...broken].join(', ')}.`)
+    else if (broken.size > 0) say(`Not restarted: mend the syntax error in ${[...broken].join(', ')}.`)
   }
   const restart = async (files: string[]): Promise<void> => {
     const from = savedAt
     const code = files.filter((file) => !file.endsWith('.sql'))
-    if (code.length < files.length) say('A migration changed: press Ctrl-C and start again to apply it.')
+    if (code.length < files.length) say('A migration changed: press Ctrl-C, then run npm run dev again to apply it.')
     const apps = new Set(code.flatMap((file) => affectedApps(root, file)))
     const cause = code.length === 1 ? code[0] : `${code.length} files`
     const affected = services.filter(({ app }) => apps.has(app))

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 
 const FOLDERS = ['apps', 'packages']
 
-/** Editors and git write several files at once, and one file in several steps. */
-const SETTLED_AFTER_MS = 50
+/** Editors and git write several files at once, and one file in several steps: such changes are reported together. */
+const DEBOUNCE_MS = 50
 
 const SOURCE = /\.(ts|css|txt|wasm|sql)$/
 const IGNORED_FOLDER = /^(node_modules|test|\..*)$/
@@ -31,7 +31,7 @@ export const watchSources = (root: string, onChange: (files: string[], changedAt
     if (changed.size === 0) changedAt = performance.now()
     changed.add(file)
     clearTimeout(timer)
-    timer = setTimeout(flush, SETTLED_AFTER_MS)
+    timer = setTimeout(flush, DEBOUNCE_MS)
   }
   const unwatch = (folder: string): void => {
     for (const [path, watcher] of watchers) {
@@ -43,7 +43,7 @@ export const watchSources = (root: string, onChange: (files: string[], changedAt
   const onEvent = (event: string, file: string, name: string): void => {
     if (isSource(file)) report(file)
     else if (event === 'rename' && !IGNORED_FOLDER.test(name)) {
-      // A folder that came, or went, or both.
+      // A folder was created, removed or replaced.
       unwatch(file)
       if (isFolder(join(root, file))) for (const found of watchFolder(file)) report(found)
     }
@@ -53,7 +53,7 @@ export const watchSources = (root: string, onChange: (files: string[], changedAt
     const watcher = watch(join(root, folder), (event, name) => {
       if (name) onEvent(event, `${folder}/${name}`, name)
     })
-    // Windows says so of a removed folder.
+    // On Windows, removing a watched folder emits an error.
     watcher.on('error', () => unwatch(folder))
     watchers.set(folder, watcher)
     return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {

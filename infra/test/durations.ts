@@ -5,8 +5,8 @@ import type { Results } from './results.ts'
 /** Read by the sequencer of the test files, which starts the longest first. */
 export const durationsFile = join(import.meta.dirname, 'durations.json')
 
-/** Shorter files need no order. */
-const shortestKept = 2
+/** Seconds. Shorter files are not recorded: their order does not matter. */
+const minRecordedSeconds = 2
 
 /** Whole seconds by file name for the files that take long; of files of one name, the longest. Sorted, so that changes show. */
 export const durationsOf = ({ seconds }: Pick<Results, 'seconds'>): Record<string, number> => {
@@ -15,7 +15,7 @@ export const durationsOf = ({ seconds }: Pick<Results, 'seconds'>): Record<strin
     const name = basename(file)
     longest.set(name, Math.max(longest.get(name) ?? 0, Math.round(taken)))
   }
-  return Object.fromEntries([...longest].filter(([, taken]) => taken >= shortestKept).toSorted())
+  return Object.fromEntries([...longest].filter(([, taken]) => taken >= minRecordedSeconds).toSorted())
 }
 
 /** Keeps the durations of files that this run did not include. */

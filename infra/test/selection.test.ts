@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { jestArguments } from './selection.ts'
+import { jestArguments, selectsFiles } from './selection.ts'
 
 const workspaces = [
   { name: '@sluice/http', folder: 'packages/http' },
@@ -18,6 +18,10 @@ describe('the arguments of npm test', () => {
       ['@sluice/http', '-t', 'refuses'],
       ['/packages/http/', '-t', 'refuses'],
     ],
+    [
+      ['csv', '-t', 'http'],
+      ['csv', '-t', 'http'],
+    ],
     [['./apps/pipeline/src/a.test.ts'], ['apps/pipeline/src/a.test.ts']],
     [['infra'], ['/infra/']],
     [['infra/local'], ['infra/local']],
@@ -27,5 +31,13 @@ describe('the arguments of npm test', () => {
     ],
   ])('%j become %j for Jest', (args, expected) => {
     expect(jestArguments(args, workspaces)).toEqual(expected)
+  })
+
+  it.each([
+    [[], false],
+    [['-t', 'http', '--watch'], false],
+    [['csv', '-t', 'http'], true],
+  ])('%j name files: %j', (args, expected) => {
+    expect(selectsFiles(args)).toBe(expected)
   })
 })

@@ -15,7 +15,7 @@ const PREFIX = 'sluice-test-run-'
 
 /**
  * Removes what killed test runs have left (processes, mounts, files), and creates the temporary folder of this run.
- * Disposing removes the same of this run.
+ * Disposing does the same for this run.
  */
 export const startTestRun = async (parent = tmpdir()): Promise<TestRun> => {
   await removeDeadRuns(parent)
@@ -30,7 +30,7 @@ export const startTestRun = async (parent = tmpdir()): Promise<TestRun> => {
   }
 }
 
-/** A folder that is named by this process is of an earlier process with the same id. */
+/** A folder with this process's id was left by an earlier process that had the same id. */
 const removeDeadRuns = async (parent: string): Promise<void> => {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(PREFIX)) continue

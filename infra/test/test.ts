@@ -12,7 +12,7 @@ import { programsFolder } from './npm-programs.ts'
 import { writeDurations } from './durations.ts'
 import { bundles, prepare } from './prepare.ts'
 import { closingLines, noResults, skippedTests, slowestFiles, type Results } from './results.ts'
-import { jestArguments } from './selection.ts'
+import { jestArguments, selectsFiles } from './selection.ts'
 import { startTestRun } from './test-run.ts'
 import { throwAwayPostgres } from './throw-away-postgres.ts'
 
@@ -24,7 +24,7 @@ import { throwAwayPostgres } from './throw-away-postgres.ts'
 const test = async (): Promise<void> => {
   const began = performance.now()
   const args = process.argv.slice(2).filter((arg) => !ownOptions.includes(arg))
-  const [writesDurations, long] = ownOptions.map((option) => process.argv.includes(option))
+  const [writesDurations, long, inspect] = ownOptions.map((option) => process.argv.includes(option))
   await prepare()
   const folder = join(state, 'test-results')
   const results = join(folder, `${process.pid}.json`)
@@ -33,35 +33,44 @@ const test = async (): Promise<void> => {
   {
     await using postgres = await throwAwayPostgres()
     await using testRun = await startTestRun()
-    const selection = jestArguments(long ? [...filesThatDraw(), ...args] : args, workspaces())
-    passed = await run(process.execPath, [...jest, ...selection], {
-      ...process.env,
-      ...testRun.environment,
-      TEST_DATABASE_URL: postgres.url('postgres'),
-      SLUICE_TEST_RESULTS: results,
-      SLUICE_TEST_PROGRAMS: programsFolder,
-      SLUICE_TEST_BUILT: bundles,
-      ...(long && { SLUICE_LONG: '1' }),
-      ...(pc.isColorSupported && { FORCE_COLOR: '1' }),
-    })
-    if (process.env['SLUICE_KEEP_DATABASES'] && !interrupted) await interruption()
+    const selection = jestArguments(long && !selectsFiles(args) ? [...filesThatDraw(), ...args] : args, workspaces())
+    passed = await run(
+      process.execPath,
+      [...(inspect ? debugged : []), ...jestCommand, ...selection, ...(inspect ? inOneProcess : [])],
+      {
+        ...process.env,
+        ...testRun.environment,
+        TEST_DATABASE_URL: postgres.url('postgres'),
+        SLUICE_TEST_RESULTS: results,
+        SLUICE_TEST_PROGRAMS: programsFolder,
+        SLUICE_TEST_BUILT: bundles,
+        ...(long && { SLUICE_LONG: '1' }),
+        ...(pc.isColorSupported && { FORCE_COLOR: '1' }),
+      },
+    )
+    if (process.env['SLUICE_KEEP_DATABASES'] && !interrupted) await waitForInterrupt()
   }
   const found = await readFile(results, 'utf8').catch(() => undefined)
   await rm(results, { force: true })
   const summary = found === undefined ? noResults : (JSON.parse(found) as Results)
   if (writesDurations && !interrupted) await writeDurations(summary)
   if (interrupted) console.error('Interrupted: not all tests ran.')
-  else if (summary.passed + summary.failed + summary.skipped === 0)
-    console.error('No test ran: no file matches the arguments.')
+  else if (found === undefined) console.error('Jest wrote no results: see its output above.')
+  else if (summary.passed + summary.failed === 0)
+    console.error('No test ran: no file, or no test in these files, matches the arguments.')
   process.exitCode = passed && !interrupted && summary.failed === 0 && summary.passed > 0 ? 0 : 1
   console.log(report(summary, (performance.now() - began) / 1_000).join('\n'))
 }
 
-/** Every core has tests to run, so one thread of a worker collects garbage, and more of it at a time. */
-const jest = ['--single-threaded-gc', '--max-semi-space-size=32', join(root, 'node_modules/jest/bin/jest.js')]
+/** Every core runs tests, so each process collects garbage in one thread, and less often. */
+const jestCommand = ['--single-threaded-gc', '--max-semi-space-size=32', join(root, 'node_modules/jest/bin/jest.js')]
 
-/** `npm run test:durations` and `npm run test:long` are this command with these options. */
-const ownOptions = ['--write-durations', '--long']
+/** `npm run test:durations` and `npm run test:long` are this command with the first two options. */
+const ownOptions = ['--write-durations', '--long', '--inspect']
+
+/** For --inspect: Node waits for a debugger, and Jest starts no processes and has no time limit that a breakpoint exceeds. */
+const debugged = ['--inspect-wait=9230']
+const inOneProcess = ['--runInBand', '--testTimeout=86400000']
 
 /** The test files that draw cases at random: few in every run, many with --long (packages/testing/src/draw-count.ts). */
 const filesThatDraw = (): string[] =>
@@ -72,7 +81,7 @@ const filesThatDraw = (): string[] =>
 let interrupted = false
 
 /** The databases that SLUICE_KEEP_DATABASES keeps are there for as long as their server. */
-const interruption = async (): Promise<void> => {
+const waitForInterrupt = async (): Promise<void> => {
   console.log('The test server runs until you press Ctrl-C.')
   const waiting = setInterval(() => {}, 60_000)
   await new Promise<void>((resolve) => process.once('SIGINT', () => resolve()))

@@ -1,3 +1,4 @@
+import { relative } from 'node:path'
 import { ModernFakeTimers } from '@jest/fake-timers'
 import { ModuleMocker } from 'jest-mock'
 
@@ -12,13 +13,15 @@ export default class NativeEnvironment {
   global = {}
   moduleMocker = mocker
 
-  constructor({ projectConfig }) {
+  constructor({ projectConfig }, { testPath }) {
+    // Named beside the databases that SLUICE_KEEP_DATABASES keeps.
+    process.env.SLUICE_TEST_FILE = relative(process.cwd(), testPath)
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis })
   }
 
   async setup() {}
 
-  /** What a file replaced and did not put back would reach the next file of this worker. */
+  /** Undoes mocks and fake timers, so that they do not reach the worker's next file. */
   async teardown() {
     this.fakeTimersModern.dispose()
     mocker.restoreAllMocks()

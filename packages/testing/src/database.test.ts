@@ -98,7 +98,9 @@ describe('a test database', () => {
     const kept = await testDatabase()
     delete process.env['SLUICE_KEEP_DATABASES']
     await kept.drop()
-    expect(print).toHaveBeenCalledWith(`Kept for as long as the test server runs: ${kept.url}\n`)
+    expect(print).toHaveBeenCalledWith(
+      `Kept for as long as the test server runs: ${kept.url} (packages/testing/src/database.test.ts)\n`,
+    )
     print.mockRestore()
     await using next = await testDatabase()
     expect(next.url).not.toBe(kept.url)

@@ -43,9 +43,9 @@ export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): 
   await admin.query(`create database ${name} template ${template} strategy file_copy`)
   await dropLeftOver(admin, name)
   const url = databaseUrl(server, name)
+  if (keep) process.stderr.write(`Kept for as long as the test server runs: ${url} (${process.env['SLUICE_TEST_FILE']})\n`)
   const drop = async (): Promise<void> => {
-    if (keep) process.stderr.write(`Kept for as long as the test server runs: ${url}\n`)
-    else {
+    if (!keep) {
       await waitForDisconnects(admin, name)
       await admin.query(`drop database if exists ${name} with (force)`)
     }

@@ -30,6 +30,6 @@ describe('the number of draws', () => {
 
   it.each(['0', '-1', '1.5', 'many'])('is not %s', (value) => {
     process.env['SLUICE_FUZZ_CASES'] = value
-    expect(() => drawCount(counts)).toThrow(`SLUICE_FUZZ_CASES must be a positive integer, and is "${value}".`)
+    expect(() => drawCount(counts)).toThrow(`SLUICE_FUZZ_CASES must be a positive integer, but is "${value}".`)
   })
 })

@@ -16,5 +16,5 @@ export function drawCount({ short, long, variable = 'SLUICE_FUZZ_CASES' }: DrawC
   if (!given) return process.env['SLUICE_LONG'] === '1' ? long : short
   const count = Number(given)
   if (Number.isSafeInteger(count) && count > 0) return count
-  throw new Error(`${variable} must be a positive integer, and is "${given}".`)
+  throw new Error(`${variable} must be a positive integer, but is "${given}".`)
 }

@@ -4,8 +4,8 @@ type Define = (title: string, body: () => void) => void
 type DefineTest = (title: string, body: () => void | Promise<unknown>) => void
 
 /**
- * `describe`, or with a reason `describe.skip`: what is missing on this machine, and how to get it. The reason ends the
- * title in parentheses, where `npm test` finds it for its list of what was skipped and why.
+ * Returns `describe`, or `describe.skip` if `reason` is given. `reason` says what is missing on this machine and how to get
+ * it; it ends the title in parentheses, where `npm test` finds it for its list of skipped tests.
  */
 export const describeUnless = (reason: string | undefined): Define =>
   reason === undefined ? describe : (title, body) => describe.skip(`${title} (${reason})`, body)
