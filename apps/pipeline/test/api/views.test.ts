@@ -121,6 +121,23 @@ describe('a view', () => {
     expect(await rowsOf(view.id)).toEqual([[1]])
   })
 
+  it('is renamed by either name where that name changes, and by one of them only', async () => {
+    const view = await create('select 1 as a', { dataWarehouseViewName: 'alias_a' })
+    const put = (names: object) => scene.owner.put(`/views/${view.id}`).send({ ...view, ...names })
+    const nameAfter = async (names: object) => (await put(names).expect(200)).body.dataWarehouseViewName
+    expect(await nameAfter({ warehouseAViewName: 'alias_b' })).toBe('alias_b')
+    expect(await nameAfter({ dataWarehouseViewName: 'alias_c', warehouseAViewName: 'alias_b' })).toBe('alias_c')
+    expect(await nameAfter({ dataWarehouseViewName: 'alias_d', warehouseAViewName: 'alias_d' })).toBe('alias_d')
+    const { body } = await put({ dataWarehouseViewName: 'alias_e', warehouseAViewName: 'alias_f' }).expect(422)
+    expect(body.errors).toEqual([
+      { pointer: '/warehouseAViewName', detail: expect.stringContaining('dataWarehouseViewName') },
+    ])
+    const both = { dataWarehouseViewName: 'alias_g', warehouseAViewName: 'alias_h' }
+    await scene.owner.post('/views').send(viewBody(scene.place.schema, 'select 1 as a', both)).expect(422)
+    const wrong = await put({ dataWarehouseViewName: 'alias_d', warehouseAViewName: 'Not A Name' }).expect(422)
+    expect(wrong.body.errors[0].pointer).toBe('/warehouseAViewName')
+  })
+
   it('is changed, renamed and moved with whatever reads it, or stays what it was', async () => {
     const view = await create(`select id, region from ${scene.place.table}`)
     const over = await create(`select count(region)::int as n from ${view.dataWarehouseViewName}`, {

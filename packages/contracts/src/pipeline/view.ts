@@ -35,7 +35,9 @@ const given = {
   dataWarehouseViewName: ViewName('The view in the warehouse; made from the name when absent.'),
   // Optional once more: spreading an optional schema makes a required one of it.
   warehouseAViewName: Type.Optional({
-    ...ViewName('The same as dataWarehouseViewName, which goes before it.'),
+    ...ViewName(
+      'The same as dataWarehouseViewName. It counts where it differs from the stored name; 422 where both are new and differ.',
+    ),
     deprecated: true,
   }),
   anonymousAccess: Type.Optional(AnonymousAccess),

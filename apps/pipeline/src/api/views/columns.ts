@@ -20,10 +20,9 @@ export async function viewColumns(
   current: ViewRow | undefined,
   { caller }: Asked,
 ): Promise<{ columns: ViewColumns; schema: string }> {
-  const name =
-    body.dataWarehouseViewName ?? body.warehouseAViewName ?? current?.view_name ?? identifiers([body.name])[0]!
+  const { name, field } = viewNameOf(body, current?.view_name)
   const wrong = identifierProblem(name)
-  if (wrong) throw problems.refused('/dataWarehouseViewName', wrong)
+  if (wrong) throw problems.refused(`/${field}`, wrong)
   const schema = await schemaFor(trx, body, current, caller)
   await assertFree(trx, schema.id, name, current)
   await assertNameFree(trx, caller.client, body.name, current)
@@ -43,6 +42,26 @@ export async function viewColumns(
     ...(await seededAccess(trx, body.access, current, caller.client)),
   }
   return { columns, schema: schema.schema_name }
+}
+
+/**
+ * The name that the view gets in the warehouse, and the field of the body that it comes from. Each of the two fields counts only
+ * where it differs from the stored name, so that a view can be read, changed in one of them and sent back.
+ */
+function viewNameOf(
+  { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
+  stored: string | undefined,
+): { name: string; field: 'dataWarehouseViewName' | 'warehouseAViewName' } {
+  const isNew = (given: string | undefined): given is string => given !== undefined && given !== stored
+  const isAliasNew = isNew(warehouseAViewName)
+  if (isAliasNew && isNew(dataWarehouseViewName) && warehouseAViewName !== dataWarehouseViewName)
+    throw problems.refused(
+      '/warehouseAViewName',
+      'Two different names are given. Set dataWarehouseViewName, and leave warehouseAViewName out.',
+    )
+  if (isAliasNew && !isNew(dataWarehouseViewName)) return { name: warehouseAViewName, field: 'warehouseAViewName' }
+  const field = 'dataWarehouseViewName'
+  return { name: dataWarehouseViewName ?? stored ?? identifiers([name])[0]!, field }
 }
 
 /** Whoever may change the view may leave it where it is; to bring one into a schema takes a right to that. */
