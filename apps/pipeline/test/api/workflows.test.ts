@@ -66,7 +66,13 @@ describe('a workflow', () => {
             jobs: [
               {
                 jobType: 'DATA_PIPELINE_LOAD',
-                object: { uid: one.id, name: one.name, translations: [], created: expect.any(String) },
+                object: {
+                  id: expect.any(Number),
+                  uid: one.id,
+                  name: one.name,
+                  translations: [],
+                  created: expect.any(String),
+                },
                 id: expect.any(String),
                 dataPipelineType: 'CSV_UPLOAD',
               },

@@ -92,7 +92,13 @@ const Job = Type.Object(
     jobType: Type.Enum([...jobTypes]),
     /** What is run: whole for whoever may see it, else its uid and name. */
     object: Type.Object(
-      { uid: Uid, name: Line, translations: Type.Optional(Translations), created: Type.Optional(Timestamp) },
+      {
+        id: Type.Optional({ ...Count, description: 'The number of the object in this installation; its uid names it.' }),
+        uid: Uid,
+        name: Line,
+        translations: Type.Optional(Translations),
+        created: Type.Optional(Timestamp),
+      },
       { ...closed, title: 'JobObject' },
     ),
     id: Uid,

@@ -63,7 +63,7 @@ function presentJob({ uid, object }: StoredJob, seen: SeenObject | undefined): J
     object: {
       uid: object.uid,
       name: object.name,
-      ...(seen && { translations: seen.translations, created: seen.created_at.toISOString() }),
+      ...(seen && { id: object.id, translations: seen.translations, created: seen.created_at.toISOString() }),
     },
     id: uid,
     ...(seen?.type && { dataPipelineType: seen.type as PipelineType }),
