@@ -31,6 +31,7 @@ describe('a view', () => {
     ])
     const { body: schema } = await scene.owner.get(`/schemas/${scene.place.schema}`).expect(200)
     expect(schema.statistics.views).toBeGreaterThan(0)
+    expect(view.schema.statistics).toEqual(schema.statistics)
     const { body: found } = await scene.owner
       .get('/views?filter=materialized:eq:false&filter=tags:in:%5Ba%5D')
       .expect(200)

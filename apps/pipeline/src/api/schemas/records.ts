@@ -29,7 +29,7 @@ export const schemas = records<SchemaRow, Schema, Asked>({
 export async function presentSchemas(rows: SchemaRow[], asked: Asked): Promise<Schema[]> {
   const ids = rows.map(({ id }) => id)
   const [schemas, pipelines, views] = await Promise.all([
-    presentReferencedSchemas(rows, asked),
+    presentUncounted(rows, asked),
     countIn(asked.db, 'data_pipelines', ids),
     countIn(asked.db, 'views', ids),
   ])
@@ -54,8 +54,8 @@ async function countIn(
   return new Map(counts.map(({ schema_id, count }) => [schema_id, count]))
 }
 
-/** As they stand in what refers to them: nothing is counted, for a schema may hold very much. */
-export async function presentReferencedSchemas(rows: SchemaRow[], { identity, request }: Asked) {
+/** The schemas without their statistics. */
+async function presentUncounted(rows: SchemaRow[], { identity, request }: Asked) {
   const authors = await authorsOf(rows, identity)
   return rows.map((row) => ({
     ...recordedFields(row, request.locales),

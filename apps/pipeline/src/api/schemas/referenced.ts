@@ -5,7 +5,7 @@ import type { Transaction } from 'kysely'
 import { Problem } from '@sluice/http'
 import type { DB } from '../../database.ts'
 import type { Asked } from '../operation.ts'
-import { presentReferencedSchemas, schemas, type SchemaRow } from './records.ts'
+import { presentSchemas, schemas, type SchemaRow } from './records.ts'
 
 /** The schemas that these rows are in. To see what is in a schema is not to see all of the schema. */
 export async function schemasOf(
@@ -21,13 +21,10 @@ export async function schemasOf(
     .$castTo<SchemaRow & { shown: boolean }>()
     .execute()
   const maySee = holds(caller.roles, 'ROLE_SEE_SCHEMA')
-  const presented = await presentReferencedSchemas(found, context)
+  const visible = found.filter(({ shown }) => maySee && shown)
+  const whole = new Map((await presentSchemas(visible, context)).map((schema) => [schema.id, schema]))
   return new Map(
-    found.map(({ id, shown }, index) => {
-      const schema = presented[index]!
-      const { id: uid, name, schemaName } = schema
-      return [id, maySee && shown ? schema : { id: uid, name, schemaName }]
-    }),
+    found.map(({ id, uid, name, schema_name }) => [id, whole.get(uid) ?? { id: uid, name, schemaName: schema_name }]),
   )
 }
 
