@@ -61,6 +61,15 @@ describe('a run', () => {
     expect((await owner.get(`${one}/runs`).expect(200)).body[0].progress).not.toHaveProperty('estimatedEnd')
   })
 
+  it('leaves a table in the status of its pipeline, with the description of the pipeline', async () => {
+    const one = await uploaded({ description: 'Cases by day.' })
+    const { body } = await owner.post(`${one}/run`).expect(202)
+    const ended = { state: 'OK', finished_at: new Date(), rows_written: 1, bytes_written: 8_192 }
+    await service.stack.db.updateTable('runs').set(ended).where('uid', '=', body.data.taskId).execute()
+    const { body: read } = await owner.get(one).expect(200)
+    expect(read.status.tables).toMatchObject([{ displayName: read.name, description: 'Cases by day.', rowCount: 1 }])
+  })
+
   it('is cancelled at once, and then another can be asked for', async () => {
     const one = await uploaded()
     const { body: first } = await owner.post(`${one}/run`).expect(202)

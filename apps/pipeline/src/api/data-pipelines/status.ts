@@ -37,6 +37,7 @@ function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): 
       schema,
       id: `${schema}.${name}`,
       name,
+      description: name === own ? (row.description ?? undefined) : undefined,
       displayName: name === own ? title : `${title}: ${name.slice(own.length + 2)}`,
       size,
       sizeMb: megabytes(size),
