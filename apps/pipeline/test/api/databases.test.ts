@@ -185,6 +185,10 @@ describe('a connection test', () => {
   it('answers with what the database says when it refuses', async () => {
     const wrong = await test({ jdbcSource: { ...jdbcSource, password: 'wrong password' } })
     expect(wrong).toMatchObject({ status: 'ERROR', errorCode: 'AUTHENTICATION_FAILED', httpStatusCode: 200 })
+    expect(wrong).toMatchObject({
+      messageKey: 'source.authentication-failed',
+      devMessage: expect.stringContaining('password authentication failed'),
+    })
     expect(wrong.message).toContain(username)
     expect(JSON.stringify(wrong)).not.toContain('wrong password')
     expect(await test({ sqlQuery: 'select * from nothing' })).toMatchObject({ errorCode: 'TABLE_MISSING' })

@@ -159,6 +159,7 @@ describe('a test of a target', () => {
       statusCode: 200,
       errorCode: 'OK',
       message: `DHIS2 2.41.3 answers at 127.0.0.1:${dhis2.port}, and takes user "importer".`,
+      messageKey: 'destination.ok',
       data: { version: '2.41.3', username: 'importer' },
     })
     expect(await test({ url: `${dhis2.url}/api`, authToken: token })).toMatchObject({ status: 'OK' })
@@ -183,6 +184,8 @@ describe('a test of a target', () => {
     ]
     for (const [target, errorCode, message] of cases) {
       const answer = await test(target)
+      expect(answer.messageKey).toBe(`destination.${errorCode.toLowerCase().replaceAll('_', '-')}`)
+      if (errorCode === 'CONNECTION_REFUSED') expect(answer.devMessage).toContain('OutgoingProblem: ')
       expect(answer).toMatchObject({ status: 'ERROR', errorCode, message: expect.stringMatching(message) })
       expect(JSON.stringify(answer)).not.toContain('wrong-password')
     }

@@ -95,6 +95,7 @@ describe('a survey', () => {
     const questions = () => standIn.server.requests.filter(standIn.isPage).map(({ query }) => query.get('query'))
     const { body: reset } = await owner.post(`/data-pipelines/${id}/reset-cursor`).send({}).expect(200)
     expect(reset.message).toBe('The cursor is reset. The next run reads everything and replaces the rows.')
+    expect(reset.messageKey).toBe('cursor.reset')
     standIn.server.requests.length = 0
     const whole = await run(id, 'INCREMENTAL')
     expect(whole.message).toContain('All of it is read this time: the cursor was reset.')

@@ -1,6 +1,7 @@
 import type { CursorResetBody, ResultEnvelope } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import type { PipelineContext } from '../operation.ts'
+import { resultEnvelope } from '../result-envelope.ts'
 import { dataPipelines } from './records.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/:uid/reset-cursor', undefined, CursorResetBody>
@@ -32,12 +33,5 @@ export async function resetCursor(input: Asking): Promise<ResultEnvelope> {
     from === undefined
       ? 'The next run reads everything and replaces the rows.'
       : `The next increment reads what has changed since ${new Date(from).toISOString()}.`
-  return {
-    status: 'OK',
-    httpStatus: '200 OK',
-    httpStatusCode: 200,
-    statusCode: 200,
-    errorCode: 'OK',
-    message: `The cursor is reset. ${then}`,
-  }
+  return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${then}` })
 }

@@ -5,6 +5,7 @@ import { dataPipelines } from './records.ts'
 import { type AskedReading, readingOf, savedReading } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
 import { kindOf, type KnownType } from './types/registry.ts'
+import { resultEnvelope } from '../result-envelope.ts'
 import { shares } from '../shares.ts'
 import { whileAsked } from './while-asked.ts'
 
@@ -36,7 +37,7 @@ async function test(
 ): Promise<ResultEnvelope> {
   const { sources, caller, request } = input
   const system = whoAnswers(reading.type as KnownType)
-  const late = () => ({
+  const late = (): { code: string; message: string; cause?: string } => ({
     code: 'CONNECTION_TIMEOUT',
     message: `${system} did not answer in full within ${longest / 1000} seconds.`,
   })
@@ -45,12 +46,11 @@ async function test(
       { socket: request.stream.socket, queue: shares.connectionTests.queueOf(caller.client), longest, late },
       (signal) => sources.test(ready, signal),
     )
-    return found && { ...found, message: hide(found.message) }
+    return found && { ...found, message: hide(found.message), cause: found.cause && hide(found.cause) }
   })
-  const answered = { httpStatus: '200 OK', httpStatusCode: 200, statusCode: 200 }
-  if (!wrong)
-    return { ...answered, status: 'OK', errorCode: 'OK', message: `${system} answers, and takes these credentials.` }
-  return { ...answered, status: 'ERROR', errorCode: wrong.code, message: wrong.message.slice(0, 2000) }
+  if (!wrong) return resultEnvelope({ area: 'source', message: `${system} answers, and takes these credentials.` })
+  const { code: errorCode, message, cause } = wrong
+  return resultEnvelope({ area: 'source', status: 'ERROR', errorCode, message, cause })
 }
 
 /** A system by its name. Some types are of more than one: one of them is at the address. */

@@ -13,7 +13,8 @@ import { shares } from '../shares.ts'
 import { presentOutcome, readableChecks } from '../data-quality/present-results.ts'
 import { demandKnownVariables } from '../data-quality/run-variables.ts'
 import type { PipelineContext } from '../operation.ts'
-import { accepted } from '../runs/operations.ts'
+import { acceptedRun } from '../result-envelope.ts'
+import { alreadyRunning } from '../runs/operations.ts'
 import { dataQualityCheckGroups as groups } from './records.ts'
 
 type Asking = Input<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
@@ -97,5 +98,5 @@ export async function startGroup(input: Asking): Promise<ResultEnvelope> {
     request.audit(params.uid, { run: started.run.uid })
     return started
   })
-  return accepted(existing ? 'A run was under way already; this is it.' : 'The run is queued.', run.uid)
+  return existing ? alreadyRunning(run.uid) : acceptedRun('queued', 'The run is queued.', run.uid)
 }

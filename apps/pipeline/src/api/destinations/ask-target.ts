@@ -1,10 +1,12 @@
 import type { LookedUp, ResultEnvelope, TargetBody, TargetLookupBody } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { DestinationProblem } from '../../engine/destinations/destination-problem.ts'
+import type { Tested } from '../../engine/destinations/destinations.ts'
 import type { Target } from '../../engine/destinations/target.ts'
 import { withTargetValues } from '../../engine/destinations/target-values.ts'
 import type { PipelineContext } from '../operation.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
+import { resultEnvelope } from '../result-envelope.ts'
 import { shares } from '../shares.ts'
 import { destinations } from './records.ts'
 import { targetSaved, targetTyped } from './target-asked.ts'
@@ -57,16 +59,21 @@ async function lookUpAt(input: Asking, kind: string, asked: Target, query = ''):
 
 async function test(input: Asking, asked: Target): Promise<ResultEnvelope> {
   const target = await secretsOf(input, asked)
-  const late = () => ({
-    status: 'ERROR' as const,
+  const late = (): Tested => ({
+    status: 'ERROR',
     code: 'CONNECTION_TIMEOUT',
     message: `DHIS2 did not answer in full within ${longest / 1000} seconds.`,
   })
-  const { status, code, message, ...data } = await whileAsked(turn(input, late), (signal) =>
+  const {
+    status,
+    code: errorCode,
+    message,
+    cause,
+    ...data
+  } = await whileAsked(turn(input, late), (signal) =>
     input.destinations.test(target, signal),
   )
-  const answered = { httpStatus: '200 OK', httpStatusCode: 200, statusCode: 200 }
-  return { ...answered, status, errorCode: code, message: message.slice(0, 2000), data }
+  return resultEnvelope({ area: 'destination', status, errorCode, message, cause, data })
 }
 
 const turn = <T>({ caller, request }: Pick<Asking, 'caller' | 'request'>, late: () => T) => ({

@@ -9,6 +9,7 @@ import { nounOf, type RunnableKind } from '../../engine/runs/runnable.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import { usernamesOf } from '../authors.ts'
 import { type Asked, operation, type PipelineContext } from '../operation.ts'
+import { acceptedRun } from '../result-envelope.ts'
 import { presentRun } from './present-run.ts'
 
 /** A row of something that can be run. */
@@ -64,8 +65,10 @@ export function runOperations<Row extends RunnableRow>(
         request.audit(params.uid, { run: started.run.uid })
         return started
       })
-      const begun = kind === 'WORKFLOW' ? 'The run has begun.' : 'The run is queued.'
-      return accepted(existing ? 'A run was under way already; this is it.' : begun, run.uid)
+      if (existing) return alreadyRunning(run.uid)
+      return kind === 'WORKFLOW'
+        ? acceptedRun('started', 'The run has begun.', run.uid)
+        : acceptedRun('queued', 'The run is queued.', run.uid)
     }),
 
     cancel: operation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
@@ -77,7 +80,8 @@ export function runOperations<Row extends RunnableRow>(
         return run
       })
       if (!cancelled) throw problems.refused('/', `No run of this ${noun} is queued or running.`)
-      return accepted(
+      return acceptedRun(
+        'cancelled',
         `The run is cancelled; ${afterCancelling[kind] ?? 'what it was to change stays as it was.'}`,
         cancelled.uid,
       )
@@ -108,13 +112,6 @@ function checkRebuild({ mode, rebuild }: RunBody, kind: RunnableKind): void {
     )
 }
 
-/** The envelope of a run that was asked for. */
-export const accepted = (message: string, run: string): ResultEnvelope => ({
-  status: 'OK',
-  httpStatus: '202 Accepted',
-  httpStatusCode: 202,
-  statusCode: 202,
-  errorCode: 'OK',
-  message,
-  data: { jobId: run, taskId: run },
-})
+/** The envelope of a run that was under way when it was asked for. */
+export const alreadyRunning = (run: string): ResultEnvelope =>
+  acceptedRun('already-running', 'A run was under way already; this is it.', run)

@@ -1,5 +1,6 @@
 import { guardedFetch } from '@sluice/http/guarded-fetch'
 import type { OutgoingAllowed } from '@sluice/http/outgoing'
+import { causeOf } from '../cause-of.ts'
 import type { Rows } from '../warehouses/warehouse.ts'
 import { DestinationProblem } from './destination-problem.ts'
 import { type Dhis2, dhis2 } from './dhis2/ask.ts'
@@ -14,6 +15,8 @@ export interface Tested {
   status: 'OK' | 'WARNING' | 'ERROR'
   code: string
   message: string
+  /** What the network reported, for those who run the service. Without secrets. */
+  cause?: string
   /** What answered, and as whom it was asked. */
   version?: string
   username?: string
@@ -65,7 +68,9 @@ export function openDestinations({ allowed, askingTime = 25_000, importTime = 30
         return await tested(dhis2(asking, target), target, signal)
       } catch (error) {
         if (!(error instanceof DestinationProblem)) throw error
-        return { status: 'ERROR', code: error.code, message: error.message }
+        const { code, message } = error
+        const secrets = [target.password, target.authToken].filter((secret) => secret !== undefined)
+        return { status: 'ERROR', code, message, ...causeOf(error, secrets) }
       }
     },
     lookup: async (kind, target, query, signal) => lookUp(dhis2(asking, target), kind, query, signal),

@@ -1,6 +1,7 @@
 import type { PipelineType } from '@sluice/contracts'
 import { systems as systemNames } from '@sluice/contracts/systems'
 import { outgoingAddresses, type OutgoingAllowed } from '@sluice/http/outgoing'
+import { causeOf } from '../cause-of.ts'
 import { databaseQueries } from './database-queries.ts'
 import { objectStores } from './objects/object-stores.ts'
 import { previewFeed } from './preview/preview-feed.ts'
@@ -23,11 +24,18 @@ export interface Sources {
   /** The feeds of a pipeline. Nothing is read before the first is asked for. Throws `SourceProblem`. */
   read(reading: Reading, report: Report, signal: AbortSignal): AsyncIterable<Feed>
   /** What is wrong with the source as it is reached, signed in to and asked; undefined when nothing is. */
-  test(reading: Reading, signal: AbortSignal): Promise<{ code: string; message: string } | undefined>
+  test(reading: Reading, signal: AbortSignal): Promise<SourceTrouble | undefined>
   /** What there is to choose from; undefined where there is no such kind of thing. Throws `SourceProblem`. */
   lookup(kind: string, reading: Reading, signal: AbortSignal): Promise<Choice[] | undefined>
   /** The first rows, so many at most. Throws `SourceProblem`. */
   preview(reading: Reading, rows: number, signal: AbortSignal): Promise<SourcePreview>
+}
+
+export interface SourceTrouble {
+  code: string
+  message: string
+  /** What the driver or the network reported, for those who run the service. Without secrets. */
+  cause?: string
 }
 
 export interface SourceParts {
@@ -84,7 +92,8 @@ export function openSources({ filesDirectory, allowed, datasets, patience, syste
         return undefined
       } catch (error) {
         if (!(error instanceof SourceProblem)) throw error
-        return { code: error.code, message: error.message }
+        const { code, message } = error
+        return { code, message, ...causeOf(error, Object.values(reading.secrets)) }
       }
     },
 

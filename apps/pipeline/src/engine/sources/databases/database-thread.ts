@@ -114,7 +114,8 @@ async function end(problem: SourceProblem, { cancels }: { cancels: boolean }): P
   if (ending) return
   ending = true
   if (cancels) await cancelQuery()
-  port.postMessage({ kind: 'problem', code: problem.code, message: problem.message } satisfies Message)
+  const { code, message, cause } = problem
+  port.postMessage({ kind: 'problem', code, message, cause } satisfies Message)
   port.close()
   // The driver may wait for an answer that never comes.
   setTimeout(() => process.exit(), 1_000).unref()

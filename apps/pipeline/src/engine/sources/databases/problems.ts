@@ -69,7 +69,7 @@ export function explained(
   if (isBug(error)) return undefined
   const known = engine.explain(error, config) ?? ofTls(error) ?? ofNetwork(error)
   if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'
-  return known && databaseProblem(known, config, engine.name)
+  return known && databaseProblem(known, config, engine.name, { cause: toldAsBug(error, config) })
 }
 
 /** A bug as it is told to whoever runs the service: with its stack, and without the password. */
