@@ -6,6 +6,7 @@ import type { StandIn } from './scene.ts'
 import { isFilledByAnother } from '../../src/engine/drops/table-taken.ts'
 
 let service: Service
+let client: string
 let owner: Asking
 let worker: WorkerProcess
 let standIn: StandIn
@@ -16,8 +17,8 @@ beforeAll(async () => {
   service = await startService()
   worker = await spawnWorker(service.environment)
   standIn = await kobo.start()
-  const { id } = await service.identity.client()
-  owner = service.as(await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
+  client = (await service.identity.client()).id
+  owner = service.as(await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
   schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
   const { apiSource, ...settings } = standIn.settings as unknown as typeof own
   own = { ...settings, apiSource: { ...apiSource, authToken: standIn.secrets['authToken']! } }
@@ -118,7 +119,6 @@ describe('a survey', () => {
   it('is read once in full after an upgrade, and its run says so', async () => {
     const { body: all } = await owner.get('/data-pipelines').expect(200)
     const [{ id }] = all
-    const { client } = await service.stack.db.selectFrom('warehouses').select('client').executeTakeFirstOrThrow()
     await using inside = await service.stack.inside(client)
     await inside.query(
       `update sluice.ledger_table set cursor = jsonb_set(cursor, '{version}', '1') where cursor is not null`,
@@ -160,7 +160,6 @@ describe('a survey', () => {
     }
     expect((await tables()).toSorted()).toEqual(['gone', 'gone__child'])
     await owner.delete(`/data-pipelines/${made.id}`).expect(204)
-    const { client } = await service.stack.db.selectFrom('warehouses').select('client').executeTakeFirstOrThrow()
     await using inside = await service.stack.inside(client)
     const left = await inside.query(`select relname from pg_class where relname like 'gone%'`)
     expect(left.rows).toEqual([])
