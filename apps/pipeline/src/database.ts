@@ -378,6 +378,8 @@ export interface Views {
   user_group_access: Generated<Json>;
   version: Generated<number>;
   view_name: string;
+  visualization_href: string | null;
+  visualization_id: number | null;
 }
 
 export interface ViewSources {

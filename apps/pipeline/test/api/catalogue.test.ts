@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { columns, stage } from '../rows.ts'
+import { columns, loadAll, stage } from '../rows.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
 
@@ -126,10 +126,41 @@ describe('whoever looks for tables', () => {
   })
 })
 
+describe('a column', () => {
+  it('says how a query names it, and whether it identifies a row', async () => {
+    const warehouse = await service.stack.warehouses.open(client)
+    const shape = (keys: string[]) =>
+      columns({ id: 'INTEGER', region: 'TEXT' }).map((column) => ({ ...column, primaryKey: keys.includes(column.name) }))
+    const idsOf = async (table: string, keys: string[]) => {
+      await loadAll(warehouse, { schema: place.schemaName, table, columns: shape(keys) }, [[1, 'a']])
+      const { body } = await all.get(`/schemas/${place.schema}/tables/${table}/columns`).expect(200)
+      return body.map(({ id }: { id: boolean }) => id)
+    }
+    const all = await person('ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+    expect(await idsOf('of_one_key', ['id'])).toEqual([true, false])
+    expect(await idsOf('of_two_keys', ['id', 'region'])).toEqual([false, false])
+    const { body } = await all.get(`/schemas/${place.schema}/tables/of_one_key/columns`).expect(200)
+    expect(body[1]).toMatchObject({
+      tableAlias: 'of_one_key',
+      valueExpression: '"of_one_key"."region"',
+      sortKey: false,
+    })
+    const query = `select ${body[1].valueExpression} as r from ${place.schemaName}.of_one_key`
+    const rows = await warehouse.query({ text: query })
+    expect(rows.rows).toEqual([['a']])
+  })
+})
+
 describe('the staging table of a pipeline', () => {
   it('is there while rows wait', async () => {
     const path = `/data-pipelines/${place.pipeline}/staging-table`
+    const nameInTarget = async () => {
+      const { body: pipeline } = await owner.get(`/data-pipelines/${place.pipeline}`).expect(200)
+      await owner.put(`/data-pipelines/${place.pipeline}`).send(pipeline).expect(200)
+      return pipeline.dataWarehouseTarget.stagingTableName
+    }
     await owner.get(path).expect(404)
+    expect(await nameInTarget()).toBeUndefined()
     const warehouse = await service.stack.warehouses.open(client)
     const shape = columns({ id: 'INTEGER', region: 'TEXT' })
     await using load = await stage(warehouse, { schema: place.schemaName, table: place.table, columns: shape }, [
@@ -137,6 +168,7 @@ describe('the staging table of a pipeline', () => {
     ])
     const { body } = await owner.get(path).expect(200)
     expect(body).toMatchObject({ schema: 'sluice', name: load.stagingTable, columnCount: 2 })
+    expect(await nameInTarget()).toBe(load.stagingTable)
     await (await person('ROLE_SEE_SCHEMA')).get(path).expect(403)
   })
 })

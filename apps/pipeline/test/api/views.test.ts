@@ -122,6 +122,19 @@ describe('a view', () => {
     expect(await rowsOf(view.id)).toEqual([[1]])
   })
 
+  it('keeps the dashboard that its owner notes in the status, and ignores the rest of the status', async () => {
+    const dashboard = { visualizationId: 9_007_199_254_740_991, visualizationHref: 'https://bi.example.org/d/7?a=b' }
+    const view = await create('select 1 as a', { status: { lastRunStatus: 'OK', ...dashboard } })
+    expect(view.status).toEqual({ lastRunStatus: 'NEVER_RUN', ...dashboard })
+    const again = await scene.owner.put(`/views/${view.id}`).send(view).expect(200)
+    expect(again.body.status).toEqual(view.status)
+    const unsafe = { ...view, status: { visualizationHref: 'javascript:alert(1)' } }
+    const { body } = await scene.owner.put(`/views/${view.id}`).send(unsafe).expect(400)
+    expect(body.errors[0].pointer).toBe('/status/visualizationHref')
+    const without = { ...view, status: { lastRunStatus: 'NEVER_RUN' } }
+    expect((await scene.owner.put(`/views/${view.id}`).send(without).expect(200)).body.status).toEqual(without.status)
+  })
+
   it('is renamed by either name where that name changes, and by one of them only', async () => {
     const view = await create('select 1 as a', { dataWarehouseViewName: 'alias_a' })
     const put = (names: object) => scene.owner.put(`/views/${view.id}`).send({ ...view, ...names })

@@ -17,11 +17,18 @@ export const Column = contract(
     {
       label: Line,
       name: Line,
-      tableAlias: Type.Optional(Line),
+      tableAlias: Type.Optional({
+        ...Line,
+        description: 'The name that stands for the table in valueExpression: that of the table itself. Absent in results of queries.',
+      }),
       dataType: Type.Enum([...dataTypes]),
       primaryKey: Type.Boolean(),
-      id: Type.Optional(Type.Boolean()),
-      sortKey: Type.Optional(Type.Boolean()),
+      id: Type.Optional(
+        Type.Boolean({ description: 'Whether the column alone identifies a row: it is the whole primary key.' }),
+      ),
+      sortKey: Type.Optional(
+        Type.Boolean({ description: 'Whether the warehouse keeps the rows in the order of this column, alone or with others.' }),
+      ),
       deleted: Type.Optional(
         Type.Boolean({
           description: 'The source had the column once and the last load did not bring it: it is empty.',
@@ -36,7 +43,11 @@ export const Column = contract(
       nullValues: Type.Optional(Count),
       minValue: Type.Optional(AnyNumber),
       maxValue: Type.Optional(AnyNumber),
-      valueExpression: Type.Optional(Line),
+      valueExpression: Type.Optional({
+        ...Line,
+        description: 'The column in a query of the table, quoted for the warehouse. Absent in results of queries.',
+        examples: ['"cases"."region"'],
+      }),
       dataTypeLabel: Type.Optional(Line),
     },
     closed,

@@ -1,7 +1,19 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName } from '../named.ts'
+import {
+  authored,
+  body,
+  bodyOf,
+  Line,
+  Link,
+  namedAndDescribed,
+  recorded,
+  Tags,
+  Text,
+  Uid,
+  WarehouseName,
+} from '../named.ts'
 import { Count } from '../numbers.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { AnonymousAccess } from './data-pipeline/base.ts'
@@ -28,6 +40,14 @@ const fields = {
   materialized: Type.Boolean({ description: 'Whether its rows are kept, and filled anew by each run.' }),
 }
 
+const visualization = {
+  visualizationId: Type.Optional({
+    ...Count,
+    description: 'The number of a dashboard elsewhere that shows the view. Kept for people; the service does not use it.',
+  }),
+  visualizationHref: Type.Optional({ ...Link, description: 'The address of that dashboard.' }),
+}
+
 const given = {
   ...fields,
   ...scheduled,
@@ -42,6 +62,8 @@ const given = {
   }),
   anonymousAccess: Type.Optional(AnonymousAccess),
   access: Type.Optional(AccessPart),
+  /** The run status is accepted and ignored. */
+  status: Type.Optional(Object.assign(bodyOf(visualization, RunStatus.properties), { title: 'ViewStatusBody' })),
 }
 
 const answeredNames = [
@@ -71,15 +93,7 @@ export const ViewPreviewBody = contract(
 )
 export type ViewPreviewBody = TypeOf<typeof ViewPreviewBody>
 
-const ViewStatus = Type.Object(
-  {
-    ...RunStatus.properties,
-    /** Of a dashboard that shows the view. This service makes none. */
-    visualizationId: Type.Optional(Count),
-    visualizationHref: Type.Optional(Line),
-  },
-  { ...closed, title: 'ViewStatus' },
-)
+const ViewStatus = Type.Object({ ...RunStatus.properties, ...visualization }, { ...closed, title: 'ViewStatus' })
 
 export const View = contract(
   'View',

@@ -23,9 +23,21 @@ export function presentTable(
     sizePretty: pretty(size),
     rowCount,
     columnCount: columns.length,
-    columns: columns.map(presentColumn),
+    columns: columns.map((column) => ({
+      ...presentColumn(column),
+      tableAlias: name,
+      valueExpression: expressionOf(name, column.name),
+      id: column.primaryKey && columns.filter(({ primaryKey }) => primaryKey).length === 1,
+      sortKey: column.sortKey ?? false,
+    })),
     foreignKeys,
   }
+}
+
+/** `"cases"."region"`, as every warehouse takes it; undefined where it is too long for the field. */
+function expressionOf(table: string, column: string): string | undefined {
+  const expression = [table, column].map((name) => `"${name.replaceAll('"', '""')}"`).join('.')
+  return expression.length <= 255 ? expression : undefined
 }
 
 export const presentColumn = ({

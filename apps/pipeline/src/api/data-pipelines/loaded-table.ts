@@ -22,10 +22,9 @@ export async function readData(input: Asking<DataQuery>): Promise<QueryResult> {
 
 /** Rows that wait to be published, or that a failed run left for whoever looks into it. */
 export async function readStagingTable(input: Asking<undefined>): Promise<Table> {
-  const { db, caller, params, warehouses } = input
+  const { db, caller, params } = input
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
-  const warehouse = await warehouses.find(pipeline.client)
-  const staging = await warehouse?.findStaging(await schemaOf(db, pipeline), pipeline.table_name)
+  const staging = await findStaging(input, pipeline)
   if (!staging) throw problems.notFound('staging table: no rows wait to be published')
   return presentTable(staging, shownAs(pipeline))
 }
@@ -51,6 +50,15 @@ export async function findLoaded(
   const left = await isToBeDropped(db, { client: pipeline.client, schema, table: pipeline.table_name })
   const table = left ? undefined : await warehouse?.findTable(schema, pipeline.table_name)
   return warehouse && table && { warehouse, table }
+}
+
+/** The newest staging table of a pipeline; undefined where the warehouse keeps none. */
+export async function findStaging(
+  { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
+  pipeline: DataPipelineRow,
+) {
+  const warehouse = await warehouses.find(pipeline.client)
+  return warehouse?.findStaging(await schemaOf(db, pipeline), pipeline.table_name)
 }
 
 export async function schemaOf(db: PipelineContext['db'], { schema_id }: DataPipelineRow): Promise<string> {

@@ -3,25 +3,35 @@ import type { DataPipeline } from '@sluice/contracts'
 import { Answer, type Input } from '@sluice/http'
 import { presentTable } from '../catalogue/present-table.ts'
 import type { PipelineContext } from '../operation.ts'
-import { findLoaded, shownAs } from './loaded-table.ts'
+import { findLoaded, findStaging, shownAs } from './loaded-table.ts'
 import { dataPipelines } from './records.ts'
 
 /** Milliseconds. A pipeline is worth reading without its table. */
 const patience = 2_000
 
-/** One pipeline, with the table that it has loaded as the warehouse has it now. In lists that is left out: it is asked for one by one. */
+/**
+ * One pipeline, with the table that it has loaded and the name of its staging table, as the warehouse has them now. Lists leave both out,
+ * because they would need a query of the warehouse for each pipeline.
+ */
 export async function readPipeline(
   input: Input<PipelineContext, '/data-pipelines/:uid', undefined, undefined>,
 ): Promise<Answer<DataPipeline>> {
   const { db, caller, params } = input
   const row = await dataPipelines.read(db, caller, params.uid)
-  const [{ body, headers }, loaded] = await Promise.all([
+  const [{ body, headers }, loaded, staging] = await Promise.all([
     dataPipelines.answer(row, input),
     inTime(findLoaded(input, row).catch(() => undefined)),
+    inTime(findStaging(input, row).catch(() => undefined)),
   ])
-  if (!loaded) return new Answer(body, headers)
-  const mainTableAsTable = presentTable(loaded.table, shownAs(row))
-  return new Answer({ ...body, status: { ...body.status, mainTableAsTable } }, headers)
+  const mainTableAsTable = loaded && presentTable(loaded.table, shownAs(row))
+  return new Answer(
+    {
+      ...body,
+      dataWarehouseTarget: { ...body.dataWarehouseTarget, stagingTableName: staging?.name },
+      status: { ...body.status, mainTableAsTable },
+    },
+    headers,
+  )
 }
 
 async function inTime<T>(work: Promise<T>): Promise<T | undefined> {

@@ -37,6 +37,8 @@ export async function viewColumns(
     query: body.query,
     materialized: body.materialized,
     ...scheduleColumns(body),
+    visualization_id: body.status?.visualizationId ?? null,
+    visualization_href: body.status?.visualizationHref ?? null,
     anonymous_metadata: body.anonymousAccess?.metadata ?? false,
     anonymous_data: body.anonymousAccess?.data ?? false,
     ...(await seededAccess(trx, body.access, current, caller.client)),

@@ -32,7 +32,11 @@ export async function presentViews(rows: ViewRow[], context: Asked): Promise<Vie
       dataWarehouseViewName: row.view_name,
       qualifiedDataWarehouseViewName: `${schema.schemaName}.${row.view_name}`,
       warehouseAViewName: row.view_name,
-      status: statusOf(row.id).status,
+      status: {
+        ...statusOf(row.id).status,
+        visualizationId: row.visualization_id ?? undefined,
+        visualizationHref: row.visualization_href ?? undefined,
+      },
       anonymousAccess: { metadata: row.anonymous_metadata, data: row.anonymous_data },
       access: accessOf(row),
     }

@@ -152,7 +152,16 @@ export const baseResponse = {
   anonymousAccess: AnonymousAccess,
   access: Access,
   dataWarehouseTarget: Type.Object(
-    { schema: ReferencedSchema, tableName: Line, stagingTableName: Type.Optional(Line), tableSchema: Line },
+    {
+      schema: ReferencedSchema,
+      tableName: Line,
+      stagingTableName: Type.Optional({
+        ...Line,
+        description:
+          'The table that holds rows which are not published: of a run under way, or of a failed run whose rows are retained. Only where one pipeline is read.',
+      }),
+      tableSchema: Line,
+    },
     { ...closed, title: 'DataWarehouseTarget' },
   ),
   status: DataPipelineStatus,

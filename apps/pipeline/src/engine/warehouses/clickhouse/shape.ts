@@ -136,4 +136,6 @@ export const describeColumn = ({ name, label, type, primaryKey, dataType }: Shap
   ...describeType(type),
   dataType,
   primaryKey,
+  // Tables are created with their primary key as the order of their rows.
+  ...(primaryKey && { sortKey: true }),
 })
