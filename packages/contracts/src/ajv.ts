@@ -58,7 +58,7 @@ function isEmail(text: string): boolean {
 }
 
 interface Union {
-  oneOf: { properties: Record<string, { const: unknown }> }[]
+  oneOf: { properties: Record<string, { const: unknown }>; required?: string[] }[]
 }
 
 /**
@@ -76,9 +76,11 @@ function tellApart(ajv: Ajv2020): void {
       const variants = new Map(
         (union as unknown as Union).oneOf.map((variant) => [variant.properties[propertyName]!.const, variant]),
       )
+      const isOptional = (union as unknown as Union).oneOf.every(({ required }) => !required?.includes(propertyName))
       const validate: DataValidateFunction = (value: Record<string, unknown>, at) => {
         const { instancePath = '' } = at ?? {}
         const tag = Object.hasOwn(value, propertyName) ? value[propertyName] : undefined
+        if (isOptional && (tag ?? undefined) === undefined) return true
         const variant = variants.get(tag)
         if (variant === undefined) {
           const params = { tag: propertyName, tagValue: tag }

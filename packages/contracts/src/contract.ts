@@ -23,6 +23,7 @@ export const closed = { additionalProperties: false } as const
 
 /**
  * One of several objects that their `type` tells apart. Violations are those of the object that the type names, not of all.
+ * Where no variant requires its type, an object without one is not checked: the handler finds the variant and checks it.
  */
 export function discriminated<const V extends readonly Contract<any>[]>(
   title: string,

@@ -200,6 +200,18 @@ function uploadOf({ form }: Signature, ref: (contract: Json) => Json): Json {
   return ref({ ...rest, properties: { ...properties, file }, required: [...required, 'file'] })
 }
 
+/** OpenAPI knows discriminators only of fields that are required. */
+function describeVariants(schema: Json, lifted: Json): void {
+  const { propertyName } = schema.discriminator
+  if (schema.oneOf.every(({ required }: Json) => required?.includes(propertyName))) {
+    lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(schema, lifted) }
+    return
+  }
+  lifted.anyOf = lifted.oneOf
+  delete lifted.oneOf
+  delete lifted.discriminator
+}
+
 /** Which variant each value of the discriminator means: without this, OpenAPI takes the values for names of schemas. */
 function mappingOf(schema: Json, lifted: Json): Record<string, string> {
   const values = schema.oneOf.map((variant: Json) => variant.properties[schema.discriminator.propertyName].const)
@@ -230,7 +242,7 @@ class Lifting {
     const { title, uniqueBy: _uniqueBy, ...rest } = schema
     if (rest.format === 'email-list') delete rest.format
     const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
-    if (lifted.discriminator) lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(rest, lifted) }
+    if (lifted.discriminator) describeVariants(rest, lifted)
     if (!isNamed(schema)) return typeof title === 'string' ? { title, ...lifted } : lifted
     this.found[title] ??= lifted
     if (JSON.stringify(this.found[title]) !== JSON.stringify(lifted))

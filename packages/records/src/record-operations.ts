@@ -10,7 +10,12 @@ type Context = DatabaseContext<any>
 type Asked = { caller: Caller; request: RequestFacts }
 
 /** How a body becomes a row. `current` is the row that is replaced, locked; absent for a new one. */
-export interface Writing<C extends Context, Row, Body> {
+export interface Writing<C extends Context, Row, Body, Sent = Body> {
+  /**
+   * Makes the body of what was sent, before it is checked; what was sent is the body where this is absent. `current` reads the row that is
+   * replaced, and is absent for a new one. Throws a problem.
+   */
+  complete?(sent: Sent, current?: () => Promise<Row>): Promise<Body>
   /** Looks that other services or parts must take, before the transaction begins. Throws a problem. */
   check(body: Body, input: C & Asked): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & Asked): Promise<object>
@@ -26,11 +31,19 @@ interface Kind<C extends Context, Row extends { uid: string; version: number }, 
 }
 
 /** List, search, create, read, update, delete. Take the ones that fit; write the others by hand. */
-export function recordOperations<C extends Context, Row extends { uid: string; version: number }, Resource, Body>(
-  signatures: ReturnType<typeof recordSignatures<string, Resource, Body>>,
-  { operation, records, writing }: Kind<C, Row, Resource> & { writing: Writing<C, Row, Body> },
+export function recordOperations<
+  C extends Context,
+  Row extends { uid: string; version: number },
+  Resource,
+  Body,
+  Sent = Body,
+>(
+  signatures: ReturnType<typeof recordSignatures<string, Resource, Sent>>,
+  { operation, records, writing }: Kind<C, Row, Resource> & { writing: Writing<C, Row, Body, Sent> },
 ) {
-  type In<Query, Sent> = C & Asked & { params: { uid: string }; query: Query; body: Sent }
+  type In<Query, Given> = C & Asked & { params: { uid: string }; query: Query; body: Given }
+  const complete = async (sent: Sent, current?: () => Promise<Row>): Promise<Body> =>
+    writing.complete ? writing.complete(sent, current) : (sent as unknown as Body)
   return {
     list: operation(signatures.list, (input) =>
       records.search(input.db, input, searchOf(input.query), input.request.url),
@@ -38,9 +51,10 @@ export function recordOperations<C extends Context, Row extends { uid: string; v
     search: operation(signatures.search, (input) => records.search(input.db, input, input.body)),
 
     create: operation(signatures.create, async (input) => {
-      await writing.check(input.body, input)
+      const body = await complete((input as In<undefined, Sent>).body)
+      await writing.check(body, input)
       const row = await input.write(async (trx) => {
-        const made = await records.insert(trx, input.caller, await writing.columns(trx, input.body, undefined, input))
+        const made = await records.insert(trx, input.caller, await writing.columns(trx, body, undefined, input))
         input.request.audit(made.uid, { after: withoutSecrets(made) })
         return made
       })
@@ -53,7 +67,8 @@ export function recordOperations<C extends Context, Row extends { uid: string; v
     }),
 
     update: operation(signatures.update, async (input) => {
-      const { params, body } = input as In<undefined, Body>
+      const { params, body: sent } = input as In<undefined, Sent>
+      const body = await complete(sent, () => records.readToWrite(input.db, input.caller, params.uid, undefined))
       await writing.check(body, input)
       const row = await input.write(async (trx) => {
         const before = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)

@@ -67,6 +67,20 @@ describe('many pipelines', () => {
     }
   })
 
+  it('are saved without their types: each has that of its name, or the one that its fields fit', async () => {
+    const fresh = newBody('SOURCE_SYSTEM_H')
+    const stored = pipelineBody(schema, { type: 'PARQUET_UPLOAD' })
+    await owner.post('/data-pipelines').send(stored).expect(201)
+    const untyped = (body: object) => ({ ...body, type: undefined })
+    const { body } = await save(untyped(fresh), untyped(stored)).expect(200)
+    expect(body.dataPipelines).toMatchObject([
+      { name: fresh.name, type: 'SOURCE_SYSTEM_H', result: 'CREATED' },
+      { name: stored.name, type: 'PARQUET_UPLOAD', result: 'UPDATED' },
+    ])
+    const refused = await save(untyped(fresh), untyped(pipelineBody(schema)), {}).expect(422)
+    expect(pointers(refused.body)).toEqual(['/dataPipelines/1/type', '/dataPipelines/2/type'])
+  })
+
   it('are saved all or not at all, and each is told what is wrong with it', async () => {
     const before = await count()
     const taken = (await owner.post('/data-pipelines').send(newBody('SOURCE_SYSTEM_E')).expect(201)).body

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { systems } from '@sluice/contracts'
 import { openSourceSecrets } from '../../src/source-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+import { samples, withSecrets } from './type-samples.ts'
 
 let service: Service
 let owner: Asking
@@ -68,7 +69,35 @@ describe('a pipeline', () => {
       .expect(400)
     expect(body.errors).toEqual([{ pointer: '/type', detail: 'is none that this version has: "FAX"' }])
     const without = await owner.post('/data-pipelines').send({ name: 'a' }).expect(400)
-    expect(without.body.errors).toEqual([{ pointer: '/type', detail: 'is required' }])
+    expect(without.body.errors).toEqual([
+      { pointer: '/type', detail: 'is required: the other fields fit no type of pipeline' },
+    ])
+  })
+
+  it.each(Object.entries(samples).filter(([type]) => !/UPLOAD|DATABASE|WAREHOUSE/.test(type)))(
+    'of type %s is recognised by its fields where it is sent without a type',
+    async (type, sample) => {
+      const made = await create(pipelineBody(schema, { type: undefined, ...withSecrets(sample, 'a value') }))
+      expect(made.type).toBe(type)
+      const { type: _type, ...untyped } = made
+      const { body } = await owner.put(`/data-pipelines/${made.id}`).send({ ...untyped, type: null }).expect(200)
+      expect(body).toMatchObject({ type, ...sample.own })
+    },
+  )
+
+  it('needs its type where its fields fit several, and keeps the stored one', async () => {
+    const { type: _type, ...untyped } = databaseBody()
+    const { body: refused } = await owner.post('/data-pipelines').send(untyped).expect(422)
+    expect(refused.errors).toEqual([{ pointer: '/type', detail: expect.stringContaining('SQL_DATABASE_D') }])
+    const made = await create({ ...untyped, type: 'SQL_DATABASE_D', jdbcSource: { ...jdbcSource, password } })
+    const put = (changes: object) => owner.put(`/data-pipelines/${made.id}`).send({ ...untyped, ...changes })
+    await put({ jdbcSource: { ...jdbcSource, password: null } }).expect(200)
+    expect((await stored(made.id)).open).toEqual({ password })
+    expect((await put({ survey: 'a' }).expect(400)).body.errors).toEqual([
+      { pointer: '/survey', detail: 'is not known here' },
+    ])
+    await put({ jdbcSource: { ...jdbcSource, password: '' } }).expect(200)
+    expect((await stored(made.id)).open).toEqual({})
   })
 
   it('keeps its type', async () => {

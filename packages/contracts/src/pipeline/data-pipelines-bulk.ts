@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Uid } from '../named.ts'
-import { DataPipelineBody } from './data-pipeline/data-pipeline.ts'
+import { DataPipelineBody, type SentDataPipelineBody } from './data-pipeline/data-pipeline.ts'
 
 /** What is saved at once, at most. */
 export const mostAtOnce = 1_000
@@ -11,7 +11,7 @@ export const DataPipelinesBody = contract(
   'DataPipelinesBody',
   Type.Object(
     {
-      dataPipelines: Type.Array(Type.Unsafe<DataPipelineBody>(DataPipelineBody), {
+      dataPipelines: Type.Array(Type.Unsafe<SentDataPipelineBody>(DataPipelineBody), {
         minItems: 1,
         maxItems: mostAtOnce,
       }),

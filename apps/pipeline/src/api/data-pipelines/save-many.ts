@@ -1,13 +1,14 @@
 import { sql, type Transaction } from 'kysely'
 import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, Violation } from '@sluice/contracts'
 import { Problem, problems, type Caller, type Input } from '@sluice/http'
-import { withoutSecrets } from '@sluice/records'
+import { visibleTo, withoutSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
 import { rememberedLookups } from './lookups.ts'
 import { dataPipelines } from './records.ts'
 import type { DataPipelineRow } from './row.ts'
+import { typedBody } from './typed-body.ts'
 import { dataPipelineWriting, pipelineColumns } from './write.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/bulk', undefined, DataPipelinesBody>
@@ -21,34 +22,62 @@ const mostTold = 100
  * is answered for all of them at once, as far as that can be told.
  */
 export async function saveDataPipelines(input: Asking): Promise<SavedDataPipelines> {
-  const { body, write } = input
-  const bodies = body.dataPipelines
+  const bodies = await typedBodies(input)
   const wrong = [...doubled(bodies)]
   for (const [index, one] of bodies.entries())
     wrong.push(...(await violations(index, async () => dataPipelineWriting.check(one, input))))
   refuseAll(wrong)
-  return write(async (trx) => ({ dataPipelines: (await saveTogether(trx, input)) ?? (await saveEach(trx, input)) }))
+  return input.write(async (trx) => ({
+    dataPipelines: (await saveTogether(trx, bodies, input)) ?? (await saveEach(trx, bodies, input)),
+  }))
+}
+
+/** Each with its type, which is that of the pipeline of its name where it is sent without one. Throws what is wrong with any. */
+async function typedBodies({ body, db, caller }: Asking): Promise<DataPipelineBody[]> {
+  const names = body.dataPipelines.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
+  const stored =
+    names.length === 0
+      ? []
+      : await db
+          .selectFrom('data_pipelines as r')
+          .select(['name', 'type'])
+          .where('name', 'in', names)
+          .where(visibleTo(caller, 'READ'))
+          .execute()
+  const typeOf = new Map(stored.map(({ name, type }) => [name, type]))
+  const typed: DataPipelineBody[] = []
+  const wrong: Violation[] = []
+  for (const [index, sent] of body.dataPipelines.entries()) {
+    const work = async () => void typed.push(await typedBody(sent, async () => typeOf.get(sent.name)))
+    wrong.push(...(await violations(index, work)))
+  }
+  refuseAll(wrong)
+  return typed
 }
 
 /**
  * All of them together: one statement for each that is there already, and a few for all others. Undefined, with nothing done, where
  * anything is wrong, or one of them depends on what another one changes: then they are saved one after the other.
  */
-async function saveTogether(trx: Transaction<DB>, input: Asking): Promise<Saved[] | undefined> {
-  const { caller, request, body } = input
+async function saveTogether(
+  trx: Transaction<DB>,
+  bodies: readonly DataPipelineBody[],
+  input: Asking,
+): Promise<Saved[] | undefined> {
+  const { caller, request } = input
   const changes: { before?: DataPipelineRow; after: DataPipelineRow }[] = []
   let dependent = false
   await sql`savepoint together`.execute(trx)
   const wrong = await violations(0, async () => {
-    const named = await uidsByName(trx, body.dataPipelines, caller)
-    const uids = body.dataPipelines.map((one) => named.get(one.name))
+    const named = await uidsByName(trx, bodies, caller)
+    const uids = bodies.map((one) => named.get(one.name))
     const there = uids.filter((uid) => uid !== undefined)
     const locked = await dataPipelines.lockAll(trx, caller, there)
     // One that is missing is not the caller's to write.
     if (locked.size < there.length) return void (dependent = true)
     const known = rememberedLookups(trx, caller)
     const fresh: { index: number; columns: object }[] = []
-    for (const [index, one] of body.dataPipelines.entries()) {
+    for (const [index, one] of bodies.entries()) {
       const before = locked.get(uids[index] ?? '')
       const columns = await pipelineColumns(trx, one, before, input, known)
       if (!before) fresh.push({ index, columns })
@@ -93,10 +122,14 @@ function told(
 }
 
 /** One after the other, so that each can be told what is wrong with it. Throws that. */
-async function saveEach(trx: Transaction<DB>, input: Asking): Promise<Saved[]> {
+async function saveEach(
+  trx: Transaction<DB>,
+  bodies: readonly DataPipelineBody[],
+  input: Asking,
+): Promise<Saved[]> {
   const saved: Saved[] = []
   const refused: Violation[] = []
-  for (const [index, one] of input.body.dataPipelines.entries()) {
+  for (const [index, one] of bodies.entries()) {
     await sql`savepoint one`.execute(trx)
     const found = await violations(index, async () => void saved.push(await save(trx, one, input)))
     await (found.length > 0 ? sql`rollback to savepoint one` : sql`release savepoint one`).execute(trx)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import type { DataPipelineBody } from '@sluice/contracts'
+import type { DataPipelineBody, SentDataPipelineBody } from '@sluice/contracts'
 import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
@@ -22,8 +22,11 @@ import { qualityGroupColumn } from './quality-group.ts'
 import type { DataPipelineRow } from './row.ts'
 import { sourceColumns } from './source-columns.ts'
 import { kindOf } from './types/registry.ts'
+import { typedBody } from './typed-body.ts'
 
-export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, DataPipelineBody> = {
+export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, DataPipelineBody, SentDataPipelineBody> = {
+  complete: (sent, current) => typedBody(sent, current && (async () => (await current()).type)),
+
   async check(body, input) {
     const kind = kindOf(body.type)
     checkSchedule(body, kind)

@@ -38,11 +38,13 @@ export const pipelineVariants = [
 
 type Variant = (typeof pipelineVariants)[number]
 
-/** A pipeline of any type, as it is sent. */
+/** A pipeline of any type, as it is sent. One without a type is checked by `checkPipelineBody`. */
 export const DataPipelineBody = discriminated(
   'DataPipelineBody',
-  pipelineVariants.map(({ body }) => body),
+  pipelineVariants.map(({ sent }) => sent),
 )
+export type SentDataPipelineBody = TypeOf<Variant['sent']>
+/** The same with its type. */
 export type DataPipelineBody = TypeOf<Variant['body']>
 
 /** The same as it is answered. */

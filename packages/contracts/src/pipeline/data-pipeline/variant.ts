@@ -20,10 +20,16 @@ export function variant<const Token extends PipelineType, Given extends TPropert
 ) {
   const type = Type.Literal(token)
   const title = titleOf(token)
+  const ignoredInBody = [...baseIgnored, ...ignored]
   return {
     type: token,
     own: Object.keys(given),
-    body: contract(`${title}PipelineBody`, body({ ...baseFields, type, ...given }, [...baseIgnored, ...ignored])),
+    body: contract(`${title}PipelineBody`, body({ ...baseFields, type, ...given }, ignoredInBody)),
+    /** The body as a client sends it: without its type where the other fields tell it. */
+    sent: contract(
+      `${title}PipelineBody`,
+      body({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody),
+    ),
     source: contract(`${title}SourceBody`, sourceBody({ type, ...given }, ignored)),
     resource: contract(`${title}Pipeline`, Type.Object({ ...baseResponse, type, ...answered }, closed)),
   }
