@@ -130,7 +130,10 @@ describe('a column', () => {
   it('says how a query names it, and whether it identifies a row', async () => {
     const warehouse = await service.stack.warehouses.open(client)
     const shape = (keys: string[]) =>
-      columns({ id: 'INTEGER', region: 'TEXT' }).map((column) => ({ ...column, primaryKey: keys.includes(column.name) }))
+      columns({ id: 'INTEGER', region: 'TEXT' }).map((column) => ({
+        ...column,
+        primaryKey: keys.includes(column.name),
+      }))
     const idsOf = async (table: string, keys: string[]) => {
       await loadAll(warehouse, { schema: place.schemaName, table, columns: shape(keys) }, [[1, 'a']])
       const { body } = await all.get(`/schemas/${place.schema}/tables/${table}/columns`).expect(200)

@@ -80,7 +80,10 @@ describe('a pipeline', () => {
       const made = await create(pipelineBody(schema, { type: undefined, ...withSecrets(sample, 'a value') }))
       expect(made.type).toBe(type)
       const { type: _type, ...untyped } = made
-      const { body } = await owner.put(`/data-pipelines/${made.id}`).send({ ...untyped, type: null }).expect(200)
+      const { body } = await owner
+        .put(`/data-pipelines/${made.id}`)
+        .send({ ...untyped, type: null })
+        .expect(200)
       expect(body).toMatchObject({ type, ...sample.own })
     },
   )

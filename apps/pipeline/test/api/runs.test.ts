@@ -76,7 +76,12 @@ describe('a run', () => {
     const one = await uploaded()
     const { body: first } = await owner.post(`${one}/run`).expect(202)
     const { body } = await owner.post(`${one}/cancel`).expect(202)
-    expect(body).toMatchObject({ status: 'OK', errorCode: 'OK', messageKey: 'run.cancelled', data: { taskId: first.data.taskId } })
+    expect(body).toMatchObject({
+      status: 'OK',
+      errorCode: 'OK',
+      messageKey: 'run.cancelled',
+      data: { taskId: first.data.taskId },
+    })
     const { body: runs } = await owner.get(`${one}/runs`).expect(200)
     expect(runs).toMatchObject([{ status: 'CANCELLED', finished: expect.any(String) }])
     const nothing = await owner.post(`${one}/cancel`).expect(422)

@@ -147,7 +147,10 @@ describe('a view', () => {
       { pointer: '/warehouseAViewName', detail: expect.stringContaining('dataWarehouseViewName') },
     ])
     const both = { dataWarehouseViewName: 'alias_g', warehouseAViewName: 'alias_h' }
-    await scene.owner.post('/views').send(viewBody(scene.place.schema, 'select 1 as a', both)).expect(422)
+    await scene.owner
+      .post('/views')
+      .send(viewBody(scene.place.schema, 'select 1 as a', both))
+      .expect(422)
     const wrong = await put({ dataWarehouseViewName: 'alias_d', warehouseAViewName: 'Not A Name' }).expect(422)
     expect(wrong.body.errors[0].pointer).toBe('/warehouseAViewName')
   })

@@ -19,7 +19,8 @@ export const Column = contract(
       name: Line,
       tableAlias: Type.Optional({
         ...Line,
-        description: 'The name that stands for the table in valueExpression: that of the table itself. Absent in results of queries.',
+        description:
+          'The name that stands for the table in valueExpression: that of the table itself. Absent in results of queries.',
       }),
       dataType: Type.Enum([...dataTypes]),
       primaryKey: Type.Boolean(),
@@ -27,7 +28,9 @@ export const Column = contract(
         Type.Boolean({ description: 'Whether the column alone identifies a row: it is the whole primary key.' }),
       ),
       sortKey: Type.Optional(
-        Type.Boolean({ description: 'Whether the warehouse keeps the rows in the order of this column, alone or with others.' }),
+        Type.Boolean({
+          description: 'Whether the warehouse keeps the rows in the order of this column, alone or with others.',
+        }),
       ),
       deleted: Type.Optional(
         Type.Boolean({

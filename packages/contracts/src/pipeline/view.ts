@@ -43,7 +43,8 @@ const fields = {
 const visualization = {
   visualizationId: Type.Optional({
     ...Count,
-    description: 'The number of a dashboard elsewhere that shows the view. Kept for people; the service does not use it.',
+    description:
+      'The number of a dashboard elsewhere that shows the view. Kept for people; the service does not use it.',
   }),
   visualizationHref: Type.Optional({ ...Link, description: 'The address of that dashboard.' }),
 }

@@ -93,7 +93,10 @@ const Job = Type.Object(
     /** What is run: whole for whoever may see it, else its uid and name. */
     object: Type.Object(
       {
-        id: Type.Optional({ ...Count, description: 'The number of the object in this installation; its uid names it.' }),
+        id: Type.Optional({
+          ...Count,
+          description: 'The number of the object in this installation; its uid names it.',
+        }),
         uid: Uid,
         name: Line,
         translations: Type.Optional(Translations),

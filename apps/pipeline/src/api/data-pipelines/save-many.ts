@@ -122,11 +122,7 @@ function told(
 }
 
 /** One after the other, so that each can be told what is wrong with it. Throws that. */
-async function saveEach(
-  trx: Transaction<DB>,
-  bodies: readonly DataPipelineBody[],
-  input: Asking,
-): Promise<Saved[]> {
+async function saveEach(trx: Transaction<DB>, bodies: readonly DataPipelineBody[], input: Asking): Promise<Saved[]> {
   const saved: Saved[] = []
   const refused: Violation[] = []
   for (const [index, one] of bodies.entries()) {

@@ -70,9 +70,7 @@ async function test(input: Asking, asked: Target): Promise<ResultEnvelope> {
     message,
     cause,
     ...data
-  } = await whileAsked(turn(input, late), (signal) =>
-    input.destinations.test(target, signal),
-  )
+  } = await whileAsked(turn(input, late), (signal) => input.destinations.test(target, signal))
   return resultEnvelope({ area: 'destination', status, errorCode, message, cause, data })
 }
 

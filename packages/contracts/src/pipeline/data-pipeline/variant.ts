@@ -26,10 +26,7 @@ export function variant<const Token extends PipelineType, Given extends TPropert
     own: Object.keys(given),
     body: contract(`${title}PipelineBody`, body({ ...baseFields, type, ...given }, ignoredInBody)),
     /** The body as a client sends it: without its type where the other fields tell it. */
-    sent: contract(
-      `${title}PipelineBody`,
-      body({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody),
-    ),
+    sent: contract(`${title}PipelineBody`, body({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody)),
     source: contract(`${title}SourceBody`, sourceBody({ type, ...given }, ignored)),
     resource: contract(`${title}Pipeline`, Type.Object({ ...baseResponse, type, ...answered }, closed)),
   }
