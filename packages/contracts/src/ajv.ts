@@ -24,6 +24,8 @@ export function ajvWith(options: Options): Ajv2020 {
     validate: (names: string[], items: unknown[]) =>
       new Set(items.map((item) => keyOf(item, names))).size === items.length,
   })
+  // Read where a required field is missing: why it is required.
+  ajv.addKeyword({ keyword: 'whyRequired', schemaType: 'string' })
   ajv.addFormat('idn-email', isEmail)
   ajv.addFormat(
     'email-list',

@@ -15,6 +15,9 @@ const oneLine = '^\\P{Cc}*$'
 export const lineOf = (options: { minLength?: number; maxLength: number; examples: string[]; description?: string }) =>
   Type.String({ ...options, pattern: '\\S', allOf: [{ pattern: oneLine }] })
 
+/** A required field whose refusal says what cannot work without it. */
+export const needed = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
+
 /** One line of text, for names and the like. */
 export const Line = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
 
@@ -41,9 +44,18 @@ const translationsOf = (...properties: string[]) =>
     Type.Array(
       Type.Object(
         {
-          locale: Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
-          property: Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
-          value: Type.String({ minLength: 1, maxLength: 10_000, examples: ['Qualité de l’air'] }),
+          locale: needed(
+            Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
+            'a translation is found by its language',
+          ),
+          property: needed(
+            Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
+            'it names the text that is translated',
+          ),
+          value: needed(
+            Type.String({ minLength: 1, maxLength: 10_000, examples: ['Qualité de l’air'] }),
+            'it is the text that is shown',
+          ),
         },
         { additionalProperties: false, title: properties.length > 1 ? 'Translation' : 'NameTranslation' },
       ),

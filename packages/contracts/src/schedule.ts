@@ -20,7 +20,7 @@ export const runTriggers = [
 export type RunTrigger = (typeof runTriggers)[number]
 
 const Interval = (description: string) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description }))
+  Type.Optional(Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647, description }))
 
 const fields = {
   disabled: Type.Boolean(),

@@ -9,7 +9,8 @@ import { withoutNulls, type Schema } from './without-nulls.ts'
 /** A checked value, or every violation at once. */
 export type Checked<T> = { value: T } | { violations: Violation[] }
 
-const judges = { first: ajvWith({}), all: ajvWith({ allErrors: true }) }
+// Verbose errors carry the schema, which says why a field is required.
+const judges = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
 /** Values and names; no honest request that is worth a list of its mistakes has more. */
 const listable = 5_000

@@ -25,7 +25,7 @@ export function violationsOf(errors: ErrorObject[]): Violation[] {
   })
 }
 
-function described({ instancePath, keyword, params, message }: ErrorObject): Violation {
+function described({ instancePath, keyword, params, message, parentSchema }: ErrorObject): Violation {
   const at = (name: string) => `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, 1000)
   switch (keyword) {
     case 'additionalProperties':
@@ -35,7 +35,10 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
         detail: 'is not known here',
       }
     case 'required':
-      return { pointer: at(String(params.missingProperty)), detail: 'is required' }
+      return {
+        pointer: at(String(params.missingProperty)),
+        detail: requiredDetail(parentSchema, params.missingProperty),
+      }
     case 'enum':
       return {
         pointer: instancePath,
@@ -79,6 +82,13 @@ function described({ instancePath, keyword, params, message }: ErrorObject): Vio
     default:
       return { pointer: instancePath, detail: message ?? keyword }
   }
+}
+
+/** The schema of the missing field may say what cannot work without the field. */
+function requiredDetail(parent: ErrorObject['parentSchema'], name: string): string {
+  const { properties } = (parent ?? {}) as { properties?: Record<string, { whyRequired?: string }> }
+  const why = properties?.[name]?.whyRequired
+  return why ? `is required: ${why}` : 'is required'
 }
 
 const shown = (value: unknown): string => (JSON.stringify(value) ?? '').slice(0, 100)

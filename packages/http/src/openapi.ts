@@ -239,7 +239,7 @@ class Lifting {
 
   #filed(schema: Json): Json {
     // Keywords of ours, which no other tool knows; descriptions say the same.
-    const { title, uniqueBy: _uniqueBy, ...rest } = schema
+    const { title, uniqueBy: _uniqueBy, whyRequired: _whyRequired, ...rest } = schema
     if (rest.format === 'email-list') delete rest.format
     const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
     if (lifted.discriminator) describeVariants(rest, lifted)

@@ -29,9 +29,9 @@ export function accessColumns(access: AccessBody | AccessPart | undefined): Reco
 }
 
 /** Ids in lower case, as they are compared; of two grants for the same id the larger one holds. */
-function grantsOf(grants: readonly AccessObject[]): string {
+function grantsOf(grants: readonly { id: string; access?: AccessObject['access'] }[]): string {
   const levels = new Map<string, AccessObject['access']>()
-  for (const { id, access } of grants) {
+  for (const { id, access = 'READ' } of grants) {
     const uid = id.toLowerCase()
     if (levels.get(uid) !== 'READ_WRITE') levels.set(uid, access)
   }

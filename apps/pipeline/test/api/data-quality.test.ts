@@ -43,6 +43,10 @@ const runGroup = async (id: string, body: object = {}) => {
 describe('a data quality check', () => {
   it('is translated in its names and labels, and can be put back as it was read', async () => {
     const labels = [{ key: 'severity', value: 'high' }]
+    const { id: bare } = await check('select 1', { labels: [{ key: 'seen' }] })
+    expect((await owner.get(`/data-quality-checks/${bare}`).expect(200)).body.labels).toEqual([
+      { key: 'seen', value: '' },
+    ])
     const translations = [
       { locale: 'fr', property: 'shortName', value: 'Dates futures' },
       { locale: 'fr', property: 'labels.severity', value: 'élevée' },

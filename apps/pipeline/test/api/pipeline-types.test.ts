@@ -88,6 +88,32 @@ describe('a pipeline', () => {
     },
   )
 
+  it('takes parts of objects, and says what cannot work without the missing ones', async () => {
+    const made = await create(
+      databaseBody({
+        anonymousAccess: { metadata: true },
+        transformation: {},
+        continuousUpdateInterval: 0,
+        fullRefreshInterval: -1,
+      }),
+    )
+    expect(made).toMatchObject({
+      anonymousAccess: { metadata: true, data: false },
+      transformation: { sqlStatements: [] },
+      continuousUpdateInterval: 0,
+    })
+    const zero = { ...made, continuouslyUpdated: true }
+    const { body: refused } = await owner.put(`/data-pipelines/${made.id}`).send(zero).expect(422)
+    expect(pointers(refused)).toEqual(['/continuousUpdateInterval'])
+    const parts = { jdbcSource: {}, tables: [{}], transformation: { sqlStatements: [{}] }, translations: [{}] }
+    const { body } = await owner.post('/data-pipelines').send(databaseBody(parts)).expect(400)
+    expect(pointers(body)).toHaveLength(8)
+    for (const { detail } of body.errors) expect(detail).toMatch(/^is required: ./)
+    const facilities = ['HC01', 'HC01']
+    const requisitions = pipelineBody(schema, { type: 'SOURCE_SYSTEM_H', ...samples.SOURCE_SYSTEM_H.own, facilities })
+    expect((await create(requisitions)).facilities).toEqual(facilities)
+  })
+
   it('needs its type where its fields fit several, and keeps the stored one', async () => {
     const { type: _type, ...untyped } = databaseBody()
     const { body: refused } = await owner.post('/data-pipelines').send(untyped).expect(422)

@@ -51,7 +51,11 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
 
   it('are private at first, then shared for reading, then for writing, then private again', async () => {
     expect(await tried(friend)).toEqual(hidden)
-    const read = await share({ userAccess: [{ id: friend.id, access: 'READ' }] })
+    const unnamed = grants({ userAccess: [{ access: 'READ' }] })
+    expect((await owner.put(`${one}/access`).send(unnamed).expect(400)).body.errors).toEqual([
+      { pointer: '/userAccess/0/id', detail: 'is required: it names who is given access' },
+    ])
+    const read = await share({ userAccess: [{ id: friend.id }] })
     expect(read.access).toMatchObject({ accessLevel: 'SHARED', userAccess: [{ id: friend.id, access: 'READ' }] })
     expect(await tried(friend)).toEqual(readable)
     await share({ userAccess: [{ id: friend.id.toUpperCase(), access: 'READ_WRITE' }] })

@@ -114,6 +114,19 @@ describe('a workflow', () => {
     expect((await create([{ jobs: [numbered] }])).steps.steps[0].jobs[0].object.uid).toBe(one.id)
   })
 
+  it('takes jobs without a type, with the number of their object alone, or with an id of another program', async () => {
+    const one = pipelines[0]!
+    const made = await create([
+      { delayAfter: 1.5, jobs: [{ object: { uid: one.id }, id: 'job 7 of another program' }] },
+    ])
+    expect(made.steps.steps[0]).toMatchObject({ delayAfter: 1.5, jobs: [{ jobType: 'DATA_PIPELINE_LOAD' }] })
+    const { id } = made.steps.steps[0].jobs[0].object
+    const numbered = await create([{ jobs: [{ object: { id, name: one.name } }] }])
+    expect(numbered.steps.steps[0].jobs[0].object.uid).toBe(one.id)
+    const nothing = workflowBody([{ jobs: [{ object: { id: 0.5 } }, { object: { name: one.name } }, { id: 'x' }] }])
+    expect((await owner.post('/workflows').send(nothing).expect(422)).body.errors).toHaveLength(3)
+  })
+
   it('refuses what is unknown, of others, of another kind or itself a workflow, all at once', async () => {
     const other = await service.identity.client()
     const stranger = service.as(await service.identity.person(other.id, [...everything]))

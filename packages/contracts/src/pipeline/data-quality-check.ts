@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, named, recorded, Text, Uid } from '../named.ts'
+import { authored, body, Line, named, needed, recorded, Text, Uid } from '../named.ts'
 
 const short = { maxLength: 50, pattern: '^\\P{Cc}*$' }
 
@@ -16,6 +16,17 @@ export const Label = contract(
   ),
 )
 export type Label = TypeOf<typeof Label>
+
+const LabelsBody = Type.Array(
+  Type.Object(
+    {
+      key: needed(Label.properties.key, 'a label is found by its key'),
+      value: Type.Optional({ ...Line, description: 'Empty when absent.' }),
+    },
+    { ...closed, title: 'LabelBody' },
+  ),
+  { uniqueItems: true, maxItems: 50 },
+)
 
 const Labels = Type.Array(Label, { uniqueItems: true, maxItems: 50 })
 
@@ -43,7 +54,7 @@ export const labelled = {
   ...named,
   translations,
   shortName: Type.String({ ...short, examples: ['No future dates'] }),
-  labels: Type.Optional(Labels),
+  labels: Type.Optional(LabelsBody),
   description: Type.Optional(Text),
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../named.ts'
 import { Count } from '../numbers.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
-import { AnonymousAccess } from './data-pipeline/base.ts'
+import { AnonymousAccess, AnonymousAccessBody } from './data-pipeline/base.ts'
 import { RunStatus } from './run.ts'
 import { ReferencedSchema } from './schema.ts'
 
@@ -61,7 +61,7 @@ const given = {
     ),
     deprecated: true,
   }),
-  anonymousAccess: Type.Optional(AnonymousAccess),
+  anonymousAccess: Type.Optional(AnonymousAccessBody),
   access: Type.Optional(AccessPart),
   /** The run status is accepted and ignored. */
   status: Type.Optional(Object.assign(bodyOf(visualization, RunStatus.properties), { title: 'ViewStatusBody' })),

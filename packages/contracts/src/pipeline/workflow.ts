@@ -18,7 +18,7 @@ const ExecutionMode = Type.Enum([...executionModes], {
   description:
     'SERIAL, the default: one job after the other. PARALLEL: as many of the step at once as the organisation has slots for; the others are QUEUED.',
 })
-const DelayAfter = Type.Integer({
+const DelayAfter = Type.Number({
   minimum: 0,
   maximum: 604_800,
   description: 'Seconds between the end of the step and the beginning of the next one; 0 when absent.',
@@ -27,18 +27,21 @@ const PipelineType = Type.Enum([...pipelineTypes])
 
 const few = { maxItems: 50 }
 
-/** What is run: named by its uid, and the rest is accepted and ignored. */
+/** What is run: named by its uid, or by its number where there is no uid. The rest is accepted and ignored. */
 const JobObjectBody = Object.assign(
-  bodyOf({ uid: Uid }, { id: AnyNumber, name: Line, translations: Type.Array(Type.Unknown()), created: Timestamp }),
+  bodyOf(
+    { uid: Type.Optional(Uid), id: Type.Optional(AnyNumber) },
+    { name: Line, translations: Type.Array(Type.Unknown()), created: Timestamp },
+  ),
   { title: 'JobObjectBody' },
 )
 
 const JobBody = Object.assign(
   bodyOf(
     {
-      jobType: Type.Enum([...jobTypes]),
+      jobType: Type.Optional(Type.Enum([...jobTypes], { description: 'That of the object when absent.' })),
       object: Type.Optional(JobObjectBody),
-      id: Type.Optional({ ...Uid, description: 'Of the job itself; without an object, of what it runs.' }),
+      id: Type.Optional({ ...Line, description: 'Of the job itself; without an object, of what it runs.' }),
     },
     { dataPipelineType: PipelineType },
   ),
@@ -94,7 +97,7 @@ const Job = Type.Object(
     object: Type.Object(
       {
         id: Type.Optional({
-          ...Count,
+          ...AnyNumber,
           description: 'The number of the object in this installation; its uid names it.',
         }),
         uid: Uid,
@@ -104,7 +107,7 @@ const Job = Type.Object(
       },
       { ...closed, title: 'JobObject' },
     ),
-    id: Uid,
+    id: Line,
     dataPipelineType: Type.Optional(PipelineType),
   },
   { ...closed, title: 'Job' },

@@ -88,7 +88,7 @@ export async function pipelineColumns(
     ...scheduleColumns(body),
     anonymous_metadata: body.anonymousAccess?.metadata ?? false,
     anonymous_data: body.anonymousAccess?.data ?? false,
-    transformation: JSON.stringify(body.transformation ?? { sqlStatements: [] }),
+    transformation: JSON.stringify({ sqlStatements: body.transformation?.sqlStatements ?? [] }),
     schema_changes: body.schemaChanges ?? 'EVOLVE',
     ...(await sourceColumns(body, uid, current, input.keyRing, () => known.variables(input.keyRing))),
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),

@@ -35,7 +35,7 @@ interface Body {
   name: string
   translations?: object[] | undefined
   shortName: string
-  labels?: Label[] | undefined
+  labels?: { key: string; value?: string }[] | undefined
   description?: string | undefined
 }
 
@@ -44,6 +44,6 @@ export const labelledColumns = (body: Body) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),
   short_name: body.shortName,
-  labels: JSON.stringify(body.labels ?? []),
+  labels: JSON.stringify((body.labels ?? []).map(({ key, value = '' }) => ({ key, value }))),
   description: body.description ?? null,
 })

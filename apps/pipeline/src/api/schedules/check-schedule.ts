@@ -18,12 +18,15 @@ export function checkSchedule(body: ScheduleBody, { scheduleable }: { scheduleab
       '/continuousUpdateInterval',
       'With continuous updates, say every how many minutes: for example 15.',
     )
-  for (const field of ['continuousUpdateInterval', 'fullRefreshInterval'] as const)
+  for (const field of ['continuousUpdateInterval', 'fullRefreshInterval'] as const) {
+    if ((body[field] ?? 1) < 1)
+      throw problems.refused(`/${field}`, 'The interval must be 1 or more while continuous updates are on.')
     if ((body[field] ?? 0) > longest[field])
       throw problems.refused(
         `/${field}`,
         `Continuous updates come more often than that: ${longest[field].toLocaleString('en')} at most, or use a trigger instead.`,
       )
+  }
 }
 
 function refuseAny({ runTrigger, continuouslyUpdated }: ScheduleBody): void {

@@ -10,9 +10,10 @@ import type { StoredJob } from './stored-steps.ts'
 /** A job of a body, with where it stands there. */
 interface NamedJob {
   pointer: string
-  jobType: JobType
-  /** The uid of what it runs; undefined where the body names nothing. */
-  object: string | undefined
+  /** Undefined where the object alone says it. */
+  jobType: JobType | undefined
+  /** The uid or the number of what it runs; undefined where the body names nothing. */
+  object: string | number | undefined
   /** Of the job itself, where it is one that the workflow has. */
   uid: string | undefined
 }
@@ -32,12 +33,16 @@ function namedJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): Name
       return {
         pointer: `/steps/steps/${step}/jobs/${job}`,
         jobType,
-        object: (object?.uid ?? own?.object.uid ?? id)?.toLowerCase(),
+        object: object?.uid?.toLowerCase() ?? object?.id ?? own?.object.uid ?? uidOf(id),
         uid: own?.uid,
       }
     }),
   )
 }
+
+/** The id of a job where it can be that of what the job runs; ids of other programs are none. */
+const uidOf = (id: string | undefined): string | undefined =>
+  id && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id) ? id.toLowerCase() : undefined
 
 /**
  * What the jobs of a body run. A workflow runs it with nobody asking any more, so whoever puts it in must be allowed to run it;
@@ -50,12 +55,16 @@ export async function resolveJobs(
   caller: Caller,
 ): Promise<ResolvedJob[][]> {
   const named = namedJobs(body, current)
-  const uids = [...new Set(named.flat().flatMap(({ object }) => object ?? []))]
+  const keys = [...new Set(named.flat().flatMap(({ object }) => object ?? []))]
+  const uids = keys.filter((key) => typeof key === 'string')
+  const ids = keys.filter((key) => Number.isSafeInteger(key))
   // Held until the rows are written, so that nobody deletes them meanwhile.
   const { rows } = await sql<{ id: number; uid: string; kind: RunnableKind; name: string }>`
-    select id, uid, kind, name from runnables where uid = any(${uids}::uuid[]) and client = ${caller.client}
+    select id, uid, kind, name from runnables where (uid = any(${uids}::uuid[]) or id = any(${ids}::bigint[])) and client = ${caller.client}
     order by id for key share`.execute(trx)
-  const objects = new Map(rows.map((row) => [row.uid, row]))
+  const objects = new Map<string | number, (typeof rows)[number]>(
+    rows.flatMap((row) => [[row.uid, row] as const, [row.id, row] as const]),
+  )
   const seen = await seenObjects(trx, caller, rows)
   const kept = new Set(current.map(({ object }) => object.id))
 
@@ -87,14 +96,14 @@ export async function resolveJobs(
     { pointer, jobType, object: uid }: NamedJob,
     object: (typeof rows)[number] | undefined,
   ): Violation | undefined {
-    const { noun } = kindOfJob(jobType)
+    const noun = jobType ? kindOfJob(jobType).noun : 'object'
     const at = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: at, detail: `Say which ${noun} the job runs: object.uid.` }
     const known = object && (kept.has(object.id) || seen.has(object.id))
     if (!known) return { pointer: at, detail: `There is no ${noun} with the id ${uid} that you may run.` }
     const { kind, name } = object
     if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow: a workflow does not run others.` }
-    if (jobKinds[kind].jobType !== jobType)
+    if (jobType && jobKinds[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,
         detail: `"${name}" is a ${jobKinds[kind].noun}: its job type is ${jobKinds[kind].jobType}.`,

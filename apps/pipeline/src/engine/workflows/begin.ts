@@ -62,6 +62,6 @@ async function keepJobs(trx: Transaction<DB>, run: number, jobs: readonly Planne
     select ${run}, j.step, j.job, j.execution_mode, j.delay_after, r.id, r.name, r.kind,
       case when j.disabled then 'SKIPPED' else 'WAITING' end
     from json_to_recordset(${JSON.stringify(jobs)}) as j (
-      step integer, job integer, execution_mode text, delay_after integer, disabled boolean, runnable_id bigint)
+      step integer, job integer, execution_mode text, delay_after double precision, disabled boolean, runnable_id bigint)
     join runnables r on r.id = j.runnable_id`.execute(trx)
 }

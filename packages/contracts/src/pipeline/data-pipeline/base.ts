@@ -8,6 +8,7 @@ import {
   Line,
   Link,
   namedAndDescribed,
+  needed,
   recorded,
   Reference,
   Tags,
@@ -59,17 +60,30 @@ export const AnonymousAccess = Type.Object(
   { ...closed, title: 'AnonymousAccess' },
 )
 
-const Transformation = Type.Object(
-  {
-    sqlStatements: Type.Array(
-      Type.Object(
-        { description: Type.Optional(Text), statement: Type.String({ minLength: 1, maxLength: 100_000 }) },
-        closed,
+/** As it is sent. */
+export const AnonymousAccessBody = Type.Object(
+  { metadata: Type.Optional(Type.Boolean()), data: Type.Optional(Type.Boolean()) },
+  { ...closed, title: 'AnonymousAccessBody', description: 'What is absent is closed.' },
+)
+
+const SqlStatements = Type.Array(
+  Type.Object(
+    {
+      description: Type.Optional(Text),
+      statement: needed(
+        Type.String({ minLength: 1, maxLength: 100_000 }),
+        'an entry without a statement has nothing to run',
       ),
-      { maxItems: 100 },
-    ),
-  },
-  { ...closed, title: 'Transformation' },
+    },
+    closed,
+  ),
+  { maxItems: 100 },
+)
+
+const Transformation = Type.Object({ sqlStatements: SqlStatements }, { ...closed, title: 'Transformation' })
+const TransformationBody = Type.Object(
+  { sqlStatements: Type.Optional(SqlStatements) },
+  { ...closed, title: 'TransformationBody' },
 )
 
 const described = {
@@ -85,17 +99,17 @@ const described = {
 const fields = {
   ...namedAndDescribed,
   ...described,
-  transformation: Type.Optional(Transformation),
   schemaChanges: Type.Optional(SchemaChange),
 }
 
 /** What every kind of pipeline takes. */
 export const baseFields = {
   ...fields,
+  transformation: Type.Optional(TransformationBody),
   ...scheduled,
   /** The checks that loaded rows have to pass before they are published. */
   dataQualityCheckGroup: Type.Optional(Type.Union([Reference, Type.Null()])),
-  anonymousAccess: Type.Optional(AnonymousAccess),
+  anonymousAccess: Type.Optional(AnonymousAccessBody),
   access: Type.Optional(AccessPart),
   dataWarehouseTarget: Object.assign(
     bodyOf(
@@ -147,6 +161,7 @@ export const baseResponse = {
   ...authored,
   client: Line,
   ...fields,
+  transformation: Type.Optional(Transformation),
   ...scheduledResponse,
   dataQualityCheckGroup: Type.Optional(Type.Object({ id: Uid, name: Line }, closed)),
   anonymousAccess: AnonymousAccess,

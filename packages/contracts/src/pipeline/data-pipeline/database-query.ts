@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { closed } from '../../contract.ts'
+import { needed } from '../../named.ts'
 import { access } from './access.ts'
 import { field, Name, secret } from './field.ts'
 
@@ -23,7 +24,10 @@ export const databaseAccess = access(
   'JdbcSource',
   {
     hostname: field(
-      Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9_.:-]+$' }),
+      needed(
+        Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9_.:-]+$' }),
+        'the database is reached at it',
+      ),
       'Host',
       'A name or an address, without port and scheme.',
       'db.example.org',
@@ -31,8 +35,18 @@ export const databaseAccess = access(
     port: Type.Optional(
       field(Type.Integer({ minimum: 1, maximum: 65_535 }), 'Port', 'The usual one of the system when absent.', 5432),
     ),
-    database: field(Name, 'Database', 'Its name; of Oracle, the service.', 'registry'),
-    username: field(Name, 'User name', 'Of an account that may read, and needs no more.', 'reader'),
+    database: field(
+      needed(Name, 'one server has several'),
+      'Database',
+      'Its name; of Oracle, the service.',
+      'registry',
+    ),
+    username: field(
+      needed(Name, 'the database is read as this user'),
+      'User name',
+      'Of an account that may read, and needs no more.',
+      'reader',
+    ),
     ssl: Type.Optional(field(Type.Boolean(), 'Encrypted', 'Connect by TLS only; false when absent.', true)),
     trustServerCertificate: Type.Optional(
       field(
@@ -46,7 +60,10 @@ export const databaseAccess = access(
   { password: secret('Password', 'Of that account.', 'the password') },
 )
 
-const TableMetadata = Type.Object({ schema: Type.Optional(Name), name: Name }, { ...closed, title: 'TableMetadata' })
+const TableMetadata = Type.Object(
+  { schema: Type.Optional(Name), name: needed(Name, 'it names the table that is read') },
+  { ...closed, title: 'TableMetadata' },
+)
 
 const question = {
   sqlQuery: Type.Optional(

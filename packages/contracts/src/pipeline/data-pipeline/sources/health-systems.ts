@@ -70,7 +70,7 @@ export const sourceSystemD = variant('SOURCE_SYSTEM_D', {
 })
 
 const requisitions = {
-  facilities: field(listOfSome(Name, { min: 1 }), 'Facilities', 'By their ids.', [
+  facilities: field(Type.Array(Name, { minItems: 1, maxItems: 1_000 }), 'Facilities', 'By their ids.', [
     'e6799d64-d10d-4011-b8c2-0e4d4a3f65ce',
   ]),
   startDate: first('What was begun'),

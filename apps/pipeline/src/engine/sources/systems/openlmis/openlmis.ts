@@ -78,7 +78,7 @@ async function* requisitions(
   cursor: unknown,
 ): AsyncGenerator<Page, void, void> {
   let latest = ''
-  for (const facility of settings.facilities) {
+  for (const facility of new Set(settings.facilities)) {
     const query = {
       facility,
       initiatedDateFrom: settings.startDate,
