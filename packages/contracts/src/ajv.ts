@@ -63,6 +63,10 @@ interface Union {
   oneOf: { properties: Record<string, { const: unknown }>; required?: string[] }[]
 }
 
+/** The fields that each variant requires. */
+const requiredByAll = ({ oneOf: [first, ...others] }: Union): string[] =>
+  (first?.required ?? []).filter((name) => others.every(({ required }) => required?.includes(name)))
+
 /**
  * ajv's own discriminator compiles all variants as one, which takes a second for twenty large ones. This one compiles the variant
  * that is meant when it first is.
@@ -78,11 +82,20 @@ function tellApart(ajv: Ajv2020): void {
       const variants = new Map(
         (union as unknown as Union).oneOf.map((variant) => [variant.properties[propertyName]!.const, variant]),
       )
-      const isOptional = (union as unknown as Union).oneOf.every(({ required }) => !required?.includes(propertyName))
+      const required = requiredByAll(union as unknown as Union)
+      const isOptional = !required.includes(propertyName)
       const validate: DataValidateFunction = (value: Record<string, unknown>, at) => {
         const { instancePath = '' } = at ?? {}
         const tag = Object.hasOwn(value, propertyName) ? value[propertyName] : undefined
-        if (isOptional && (tag ?? undefined) === undefined) return true
+        if (isOptional && (tag ?? undefined) === undefined) {
+          const missing = required.filter((name) => !Object.hasOwn(value, name) || value[name] === null)
+          validate.errors = missing.map((missingProperty) => ({
+            keyword: 'required',
+            instancePath,
+            params: { missingProperty },
+          }))
+          return missing.length === 0
+        }
         const variant = variants.get(tag)
         if (variant === undefined) {
           const params = { tag: propertyName, tagValue: tag }

@@ -23,7 +23,7 @@ export const closed = { additionalProperties: false } as const
 
 /**
  * One of several objects that their `type` tells apart. Violations are those of the object that the type names, not of all.
- * Where no variant requires its type, an object without one is not checked: the handler finds the variant and checks it.
+ * Where no variant requires its type, an object without one is checked for the fields that all require: the handler finds its variant.
  */
 export function discriminated<const V extends readonly Contract<any>[]>(
   title: string,

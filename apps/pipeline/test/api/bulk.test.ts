@@ -77,7 +77,11 @@ describe('many pipelines', () => {
       { name: fresh.name, type: 'SOURCE_SYSTEM_H', result: 'CREATED' },
       { name: stored.name, type: 'PARQUET_UPLOAD', result: 'UPDATED' },
     ])
-    const refused = await save(untyped(fresh), untyped(pipelineBody(schema)), {}).expect(422)
+    const refused = await save(
+      untyped(fresh),
+      untyped(pipelineBody(schema)),
+      untyped(pipelineBody(schema, { fax: 1 })),
+    ).expect(422)
     expect(pointers(refused.body)).toEqual(['/dataPipelines/1/type', '/dataPipelines/2/type'])
   })
 

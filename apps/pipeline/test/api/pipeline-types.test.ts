@@ -68,7 +68,10 @@ describe('a pipeline', () => {
       .send(pipelineBody(schema, { type: 'FAX' }))
       .expect(400)
     expect(body.errors).toEqual([{ pointer: '/type', detail: 'is none that this version has: "FAX"' }])
-    const without = await owner.post('/data-pipelines').send({ name: 'a' }).expect(400)
+    const { body: empty } = await owner.post('/data-pipelines').send({ name: 'a' }).expect(400)
+    expect(pointers(empty).toSorted()).toEqual(['/dataWarehouseTarget', '/disabled', '/runTrigger'])
+    const none = pipelineBody(schema, { type: undefined, survey: 'a', facilities: ['HC01'] })
+    const without = await owner.post('/data-pipelines').send(none).expect(400)
     expect(without.body.errors).toEqual([
       { pointer: '/type', detail: 'is required: the other fields fit no type of pipeline' },
     ])
