@@ -105,7 +105,7 @@ describe('the main job, through the real processes', () => {
       'reported_at',
       'late',
     ])
-    await writeFile(file, generated(3))
+    await writeFile(file, generated(3_000))
     const second = await expectLoaded(file)
     expect(second.pipeline.id).toBe(first.pipeline.id)
     expect(second.run.taskId).not.toBe(first.run.taskId)
