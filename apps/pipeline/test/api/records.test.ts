@@ -218,6 +218,18 @@ describe('schemas', () => {
     expect(pointers(refused.body)).toEqual(['/dataWarehouseTarget/schema/id'])
   })
 
+  it('stay in their warehouse while pipelines or views are in them', async () => {
+    const used = await newSchema()
+    const { body: pipeline } = await owner.post('/data-pipelines').send(pipelineBody(used)).expect(201)
+    const { body: schema } = await owner.get(`/schemas/${used}`).expect(200)
+    const moved = { ...schema, providerSchema: 'NA' }
+    const { body } = await owner.put(`/schemas/${used}`).send(moved).expect(422)
+    expect(pointers(body)).toEqual(['/providerSchema'])
+    await owner.delete(`/data-pipelines/${pipeline.id}`).expect(204)
+    await owner.put(`/schemas/${used}`).send(moved).expect(200)
+    await owner.put(`/schemas/${used}`).send(schema).expect(200)
+  })
+
   it('are not deleted while pipelines load into them, which are named, nor while they are permanent', async () => {
     const used = await newSchema()
     const { body: pipeline } = await owner.post('/data-pipelines').send(pipelineBody(used)).expect(201)

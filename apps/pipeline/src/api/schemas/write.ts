@@ -20,8 +20,8 @@ const whatItIs: Partial<Record<SchemaBody['providerSchema'], string>> = {
   SQL_DATABASE_A: 'SQL_DATABASE_A, the SQL Server warehouse',
 }
 
-/** From one warehouse to another: nothing takes the tables along. */
-const leaves = (from: string, to: string): boolean => from !== to && from !== 'NA' && to !== 'NA'
+/** No operation moves tables to another warehouse, or out of one. In a schema of NA there are none. */
+const leavesItsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
 
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
   const { rows } = await sql`select from data_pipelines where schema_id = ${schema}
@@ -51,7 +51,7 @@ export const schemaWriting: Writing<PipelineContext, SchemaRow, SchemaBody> = {
         `A schema keeps its name in the warehouse (${current.schema_name}): make another one, and point the pipelines there.`,
       )
     }
-    if (current && leaves(current.provider_schema, body.providerSchema) && (await isUsed(trx, current.id)))
+    if (current && leavesItsTables(current.provider_schema, body.providerSchema) && (await isUsed(trx, current.id)))
       throw problems.refused(
         '/providerSchema',
         `Data pipelines or views are in this schema, and what they have stays in ${current.provider_schema}: make another schema, and point the pipelines there.`,
