@@ -1,6 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createConnection } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -58,7 +60,11 @@ export async function startSwift(): Promise<Swift> {
     start(proxy, join(folder, 'proxy-server.conf'))
     const endpoint = `http://127.0.0.1:${web}`
     const send = sender(endpoint)
-    await ready(send, () => children.every(({ exitCode }) => exitCode === null))
+    const runs = () => children.every(({ exitCode }) => exitCode === null)
+    // The proxy avoids a server for a minute that has failed some requests, as one does that has not started yet.
+    for (const port of [memory, object, container, account, web]) await untilDone(() => connect(port!), runs)
+    await untilDone(() => send('PUT', 'ready'), runs)
+    await untilDone(() => send('PUT', 'ready/object', Buffer.from('x')), runs)
     return {
       endpoint,
       accessKey,
@@ -94,15 +100,22 @@ async function ended(child: ChildProcess): Promise<void> {
   await closed
 }
 
-async function ready(send: ReturnType<typeof sender>, runs: () => boolean): Promise<void> {
+/** Tries every 0.1 s for two minutes. Throws the last error, at once when a server has ended. */
+async function untilDone(step: () => Promise<void>, runs: () => boolean): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {
-      return await send('PUT', 'ready')
+      return await step()
     } catch (error) {
       if (!runs() || tries > 1200) throw error
       await pause(100)
     }
   }
+}
+
+async function connect(port: number): Promise<void> {
+  const socket = createConnection(port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.destroy()
 }
 
 type Sections = Record<string, Record<string, string | number>>
