@@ -17,8 +17,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** What a program says and how it ends where nothing is configured. */
 function bare(file: string) {
+  const { NODE_COMPILE_CACHE } = process.env
   const { status, stdout, stderr } = spawnSync(process.execPath, [file], {
-    env: {},
+    env: NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE } : {},
     encoding: 'utf8',
     maxBuffer: 16_000_000,
     timeout: 60_000,
