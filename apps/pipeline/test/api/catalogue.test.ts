@@ -170,7 +170,7 @@ describe('the staging table of a pipeline', () => {
       [1, 'a'],
     ])
     const { body } = await owner.get(path).expect(200)
-    expect(body).toMatchObject({ schema: 'sluice', name: load.stagingTable, columnCount: 2 })
+    expect(body).toMatchObject({ schema: 'sluice', name: load.stagingTable, columnCount: 2, rowCount: 1 })
     expect(await nameInTarget()).toBe(load.stagingTable)
     await (await person('ROLE_SEE_SCHEMA')).get(path).expect(403)
   })

@@ -24,7 +24,7 @@ export async function readData(input: Asking<DataQuery>): Promise<QueryResult> {
 export async function readStagingTable(input: Asking<undefined>): Promise<Table> {
   const { db, caller, params } = input
   const pipeline = await loadedPipelines.read(db, caller, params.uid)
-  const staging = await findStaging(input, pipeline)
+  const staging = await findStaging(input, pipeline, { counted: true })
   if (!staging) throw problems.notFound('staging table: no rows wait to be published')
   return presentTable(staging, shownAs(pipeline))
 }
@@ -56,9 +56,10 @@ export async function findLoaded(
 export async function findStaging(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,
+  options?: { counted: boolean },
 ) {
   const warehouse = await warehouses.find(pipeline.client)
-  return warehouse?.findStaging(await schemaOf(db, pipeline), pipeline.table_name)
+  return warehouse?.findStaging(await schemaOf(db, pipeline), pipeline.table_name, options)
 }
 
 export async function schemaOf(db: PipelineContext['db'], { schema_id }: DataPipelineRow): Promise<string> {

@@ -65,8 +65,11 @@ export interface WarehouseViews {
   relations(schemas: readonly string[]): Promise<Place[]>
   /** Those of them that are there, with their columns. */
   findTables(places: readonly Place[]): Promise<WarehouseTable[]>
-  /** The newest rows that wait to become this table, or that a failed run left. */
-  findStaging(schema: string, table: string): Promise<StagingTable | undefined>
+  /**
+   * The newest rows that wait to become this table, or that a failed run left. `rowCount` may be an estimate unless the rows are
+   * `counted`, which takes as long as reading them.
+   */
+  findStaging(schema: string, table: string, options?: { counted?: boolean }): Promise<StagingTable | undefined>
 }
 
 /** Tells one definition from another, in sixteen bytes of SHA-256. The schema is in it, since names are looked for there. */

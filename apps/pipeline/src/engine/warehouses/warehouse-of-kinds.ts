@@ -168,7 +168,7 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
       const tables = new Map(found.flat().map((table): [string, WarehouseTable] => [keyOf(table), table]))
       return places.flatMap((place) => tables.get(keyOf(place)) ?? [])
     },
-    findStaging: async (schema, table) => (await of(schema)).findStaging(schema, table),
+    findStaging: async (schema, table, options) => (await of(schema)).findStaging(schema, table, options),
     async [Symbol.asyncDispose]() {
       await Promise.all(all.map((warehouse) => warehouse[Symbol.asyncDispose]()))
     },

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import type { Place, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
 import { describeColumn, findTable } from './catalogue.ts'
+import { qualified } from './names.ts'
 import { readShape } from './shape.ts'
 
 /** Foreign tables and partitions are not shown: the ones are elsewhere, the others are rows of a table that is. */
@@ -31,6 +32,7 @@ export async function findStaging(
   client: ClientBase,
   schema: string,
   table: string,
+  { counted = false } = {},
 ): Promise<StagingTable | undefined> {
   const { rows } = await client.query<{ name: string; run: string }>(
     `select c.relname as name, o.origin->>'run' as run
@@ -46,6 +48,13 @@ export async function findStaging(
   const shape = found && (await readShape(client, 'sluice', found.name))
   if (!found || !shape) return undefined
   const columns = shape.columns.map(describeColumn)
-  const { estimatedRows: rowCount, size } = shape
+  // The server has no estimate of a table that it has never analysed.
+  const rowCount = counted ? await countRows(client, found.name) : shape.estimatedRows
+  const { size } = shape
   return { schema: 'sluice', name: found.name, run: found.run, columns, rowCount, size, foreignKeys: [] }
+}
+
+async function countRows(client: ClientBase, stagingTable: string): Promise<number> {
+  const { rows } = await client.query(`select count(*)::float8 as count from ${qualified('sluice', stagingTable)}`)
+  return rows[0].count
 }

@@ -171,7 +171,8 @@ export function openPostgresWarehouse(
 
     findTables: (places) => run('the warehouse', (client) => findTables(client, places)),
 
-    findStaging: (schema, table) => run(qualified(schema, table), (client) => findStaging(client, schema, table)),
+    findStaging: (schema, table, options) =>
+      run(qualified(schema, table), (client) => findStaging(client, schema, table, options)),
 
     async dropTable(schema, table) {
       checkSchemaName(schema)
