@@ -62,8 +62,8 @@ const test = async (): Promise<void> => {
   console.log(report(summary, (performance.now() - began) / 1_000).join('\n'))
 }
 
-/** Every core runs tests, so each process collects garbage in one thread, and less often. */
-const jestCommand = ['--single-threaded-gc', '--max-semi-space-size=32', join(root, 'node_modules/jest/bin/jest.js')]
+/** Every core runs tests, so each process collects garbage in one thread. */
+const jestCommand = ['--single-threaded-gc', join(root, 'node_modules/jest/bin/jest.js')]
 
 /** `npm run test:durations` and `npm run test:long` are this command with the first two options. */
 const ownOptions = ['--write-durations', '--long', '--inspect']
