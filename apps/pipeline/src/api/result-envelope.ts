@@ -1,7 +1,7 @@
 import type { ResultEnvelope } from '@sluice/contracts'
 
 interface Result {
-  /** What `messageKey` begins with: the thing that the result is about. */
+  /** The first part of `messageKey`: the resource that the result is about. */
   area: string
   status?: ResultEnvelope['status']
   errorCode?: string
@@ -21,7 +21,7 @@ export const resultEnvelope = (result: Result): ResultEnvelope => ({
   statusCode: 200,
 })
 
-/** The envelope of a run that somebody asked for. */
+/** The envelope of a requested run. */
 export const acceptedRun = (key: string, message: string, run: string): ResultEnvelope => ({
   ...envelopeOf({ area: 'run', key, message, data: { jobId: run, taskId: run } }),
   httpStatus: '202 Accepted',

@@ -30,7 +30,7 @@ const bodyOf = (type: string) => pipelineVariants.find((variant) => variant.type
 const steps = fieldOf(WorkflowBody, 'steps.steps')
 const key = PublicDatasetKey as unknown as { minLength: number; maxLength: number }
 
-/** By the first field of a row: the bounds that its contract has. */
+/** The bounds in the contracts, by the first field of a row. */
 const bounds: [string, ...number[]][] = [
   ['name', fieldOf(ViewBody, 'name')['maxLength']],
   ['description', fieldOf(ViewBody, 'description')['maxLength']],

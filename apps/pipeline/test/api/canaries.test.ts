@@ -143,7 +143,7 @@ describe('a secret, wherever it was planted', () => {
     expect(await ran('/data-pipelines', uid)).toMatchObject({
       status: 'FAILED',
       errorCode: 'VARIABLE_UNKNOWN',
-      message: 'There is no variable ${NOBODY}. Create it, or mend its name.',
+      message: 'The variable ${NOBODY} does not exist. Create it, or correct its name.',
     })
   })
 

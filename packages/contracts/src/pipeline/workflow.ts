@@ -27,7 +27,7 @@ const PipelineType = Type.Enum([...pipelineTypes])
 
 const few = { maxItems: 50 }
 
-/** What is run: named by its uid, or by its number where there is no uid. The rest is accepted and ignored. */
+/** The object that a job runs: identified by `uid`, or by `id` if `uid` is absent. Other fields are accepted and ignored. */
 const JobObjectBody = Object.assign(
   bodyOf(
     { uid: Type.Optional(Uid), id: Type.Optional(AnyNumber) },

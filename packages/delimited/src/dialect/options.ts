@@ -25,7 +25,7 @@ export interface ColumnOptions {
   precision?: number
   scale?: number
   dateFormat?: DateFormat
-  /** The type is what the source of the text says, and no wish of somebody's. */
+  /** The source declares the type; no user asked for it. */
   declared?: boolean
 }
 
@@ -45,11 +45,11 @@ export interface DelimitedOptions {
   nullValues?: readonly string[]
   decimal?: 'POINT' | 'COMMA'
   columns?: readonly ColumnOptions[]
-  /** How the last file of this table was read. */
+  /** The dialect of this table's last file. */
   remembered?: Remembered
 }
 
-/** What earlier files of a table have decided; it goes before what a new one only suggests. */
+/** The decisions of earlier files of a table. They take precedence over guesses from a new file. */
 export interface Remembered {
   /** The first guess. Another one is made where the labels that it finds have none of `labels`. */
   delimiter?: string

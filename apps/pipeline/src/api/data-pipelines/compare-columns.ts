@@ -2,7 +2,7 @@ import type { FeedMemory } from '../../engine/warehouses/shape/feed-memory.ts'
 
 const mostNamed = 20
 
-/** How columns differ from those of the last load, in a sentence; undefined where they do not. */
+/** Returns a sentence on the columns that differ from the last load's, or undefined if none differ. */
 export function compareColumns(last: FeedMemory, now: readonly { name: string; label: string }[]): string | undefined {
   const before = last.columns.filter(({ vanished }) => !vanished)
   const names = new Set(now.map(({ name }) => name))

@@ -112,6 +112,6 @@ function checkRebuild({ mode, rebuild }: RunBody, kind: RunnableKind): void {
     )
 }
 
-/** The envelope of a run that was under way when it was asked for. */
+/** The envelope of a requested run that was already running. */
 export const alreadyRunning = (run: string): ResultEnvelope =>
   acceptedRun('already-running', 'A run was under way already; this is it.', run)

@@ -20,7 +20,7 @@ const whatItIs: Partial<Record<SchemaBody['providerSchema'], string>> = {
   SQL_DATABASE_A: 'SQL_DATABASE_A, the SQL Server warehouse',
 }
 
-/** No operation moves tables to another warehouse, or out of one. In a schema of NA there are none. */
+/** Tables cannot be moved out of their warehouse. A schema with provider NA has no tables. */
 const leavesItsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
 
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {

@@ -40,7 +40,7 @@ function namedJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): Name
   )
 }
 
-/** The id of a job where it can be that of what the job runs; ids of other programs are none. */
+/** Returns the job's id if it is a uid, which may name the object to run. Clients may send ids of their own, which are ignored. */
 const uidOf = (id: string | undefined): string | undefined =>
   id && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id) ? id.toLowerCase() : undefined
 

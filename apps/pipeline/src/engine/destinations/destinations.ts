@@ -15,7 +15,7 @@ export interface Tested {
   status: 'OK' | 'WARNING' | 'ERROR'
   code: string
   message: string
-  /** What the network reported, for those who run the service. Without secrets. */
+  /** The network error, for operators. Contains no secrets. */
   cause?: string
   /** What answered, and as whom it was asked. */
   version?: string

@@ -35,7 +35,7 @@ export interface FeedsToLoad {
   replacing?: () => void
   /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
   gate?: PublishOptions['gate']
-  /** How what is fed is held against the tables. */
+  /** The rules for comparing the fed columns with the tables. */
   shape?: Omit<ShapeRequest, 'sparse' | 'merging'>
   behind?: PublishOptions['behind']
   waiting?: PublishOptions['waiting']

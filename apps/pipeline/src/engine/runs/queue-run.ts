@@ -12,7 +12,7 @@ export interface Runnable {
 
 /** Who or what asks, and how it is to be run. */
 export type Occasion = Omit<RunRequest, 'runnableId' | 'client' | 'input'> & {
-  /** Of a data pipeline: its table takes the shape of this load alone. */
+  /** Data pipelines only: the table takes its columns and types from this load alone. */
   rebuild?: boolean
 }
 

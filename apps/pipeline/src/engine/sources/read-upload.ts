@@ -7,7 +7,7 @@ import { emptyFeed } from './empty-feed.ts'
 import { type Feed, type FeedColumn, type Report, SourceProblem } from './source.ts'
 import { twoHalves } from './two-halves.ts'
 
-/** What people say of a file, and what earlier loads do. */
+/** The options that a user gave for a file, and the decisions of earlier loads. */
 export type FileOptions = CsvOptions & { remembered?: Remembered; lookAtAll?: boolean }
 
 /**

@@ -17,7 +17,7 @@ export interface Reading {
   cursor?: unknown
   /** Set where somebody reset the cursor: everything is read, or what has changed since `from`. */
   reset?: { from?: string | undefined } | undefined
-  /** What the last load of the table left; absent where that is to count no more. */
+  /** The memory of the table's last load; absent if it must be ignored. */
   remembered?: RememberedFeed
   /** Of a look-up: what is to be in the name, for sources that can search. What is answered is searched in any case. */
   query?: string | undefined
@@ -25,7 +25,7 @@ export interface Reading {
   within?: string | undefined
 }
 
-/** What the last load fed, as far as a source cares. Structurally what a warehouse keeps, so neither room imports the other. */
+/** The part of the last load's memory that sources use. Same structure as the warehouse's type, so that neither module imports the other. */
 export interface RememberedFeed {
   columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
   /** `BinaryContent.reading` of that load. */

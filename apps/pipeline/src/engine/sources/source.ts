@@ -15,13 +15,13 @@ export interface FeedColumn {
   scale?: number
   primaryKey?: boolean
   /**
-   * What is known of its type beside that. Absent: its values, or the source, say what it is. NOTHING: no value was seen. AMBIGUOUS: days
+   * Evidence for the type. Absent: the values or the source decide the type. NOTHING: there was no value. AMBIGUOUS: days
    * and months that could change places. REQUESTED: the settings give the type.
    */
   evidence?: 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 }
 
-/** What a column turned out to hold once all rows were read. */
+/** The contents of a column, known after all rows were read. */
 export interface ColumnFacts {
   column: string
   evidence?: FeedColumn['evidence']
@@ -65,9 +65,9 @@ export interface BinaryContent {
   size?: number
   /** Asked once `rows` is through; of the last `rows`, where they were several. */
   profile?(): ColumnProfile[]
-  /** Asked once `rows` is through: what the columns held. Absent where the source knows its types. */
+  /** Returns the contents of the columns; call it after `rows` has ended. Absent if the source knows its types. */
   facts?(): ColumnFacts[]
-  /** Asked once `rows` is through: what the source wants to know of this reading at the next one, as JSON. */
+  /** Returns JSON that the source receives at its next reading; call it after `rows` has ended. */
   reading?(): unknown
 }
 

@@ -34,7 +34,7 @@ export interface Sources {
 export interface SourceTrouble {
   code: string
   message: string
-  /** What the driver or the network reported, for those who run the service. Without secrets. */
+  /** The error of the driver or the network, for operators. Contains no secrets. */
   cause?: string
 }
 

@@ -42,7 +42,7 @@ describe('variables in SQL', () => {
   })
 
   it.each([
-    ['select ${y}', 'There is no variable ${y}. Create it, or mend its name.'],
+    ['select ${y}', 'The variable ${y} does not exist. Create it, or correct its name.'],
     [
       "select '%${x}'",
       "The variable ${x} stands inside of quotes beside other text. Write '${x}' for the value alone, and join it with other text by || or concat().",

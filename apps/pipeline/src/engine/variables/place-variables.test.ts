@@ -113,7 +113,7 @@ describe('a variable in SQL', () => {
     ['select * from t\njoin /* here */ ${x} on true', 'postgres', /where a table is named/],
     ['select a${x}', 'postgres', /right behind a word/],
     ['select ${x:name}', 'postgres', /:identifier, :list, or nothing/],
-    ['select ${y}', 'postgres', /There is no variable/],
+    ['select ${y}', 'postgres', /variable .* does not exist/],
   ])('is refused in %s of %s', (sql, language, sentence) => {
     expect(refusal(sql, 'v', language)).toMatch(sentence)
   })

@@ -23,7 +23,7 @@ it('lets a doubled dollar sign stand for one', () => {
 })
 
 it('says which variable there is none of', () => {
-  expect(() => replaceVariables({ url: '${nobody}' }, variables)).toThrow('There is no variable ${nobody}.')
+  expect(() => replaceVariables({ url: '${nobody}' }, variables)).toThrow('The variable ${nobody} does not exist.')
 })
 
 it('knows where there is nothing to do', () => {

@@ -10,7 +10,10 @@ export class VariableProblem extends Error {
 }
 
 export function unknownVariable(name: string): VariableProblem {
-  return new VariableProblem('VARIABLE_UNKNOWN', `There is no variable ${shown(name)}. Create it, or mend its name.`)
+  return new VariableProblem(
+    'VARIABLE_UNKNOWN',
+    `The variable ${shown(name)} does not exist. Create it, or correct its name.`,
+  )
 }
 
 export function misplacedVariable(name: string, why: string): VariableProblem {

@@ -10,11 +10,11 @@ export interface TargetColumn {
   precision?: number
   scale?: number
   primaryKey?: boolean
-  /** What is known of its type beside that; see `Evidence`. */
+  /** Evidence for the type; see `Evidence`. */
   evidence?: Evidence
 }
 
-/** What a column turned out to hold once all rows were read. */
+/** The contents of a column, known after all rows were read. */
 export interface ColumnFacts {
   column: string
   evidence?: Evidence
@@ -22,7 +22,7 @@ export interface ColumnFacts {
   dayFirst?: boolean
 }
 
-/** How the shape of a load is held against the table. */
+/** The rules for comparing the shape of a load with the table. */
 export interface ShapeRequest {
   /** EVOLVE when absent. */
   schemaChanges?: SchemaChanges
@@ -35,7 +35,7 @@ export interface ShapeRequest {
   merging?: boolean
 }
 
-/** What is being loaded, where to, and on whose behalf. `run`, `attempt` and `staging` name the staging table. */
+/** The target of a load, and the attempt that loads it. `run`, `attempt` and `staging` name the staging table. */
 export interface LoadTarget {
   schema: string
   table: string
@@ -79,7 +79,7 @@ export interface PublishedTable {
   changes: TableChange[]
 }
 
-/** What one run published, in one transaction. Kept in the warehouse's own ledger, so that a retry can find it. */
+/** The tables that a run published in one transaction. The warehouse's ledger keeps them, so that a retry finds them. */
 export interface Publication {
   run: string
   attempt: number
@@ -89,5 +89,5 @@ export interface Publication {
   tables: PublishedTable[]
 }
 
-/** What a column of the staging table is stored as. */
+/** The stored type of a column of the staging table. */
 export type StoredType = Pick<TargetColumn, 'dataType' | 'precision' | 'scale'>

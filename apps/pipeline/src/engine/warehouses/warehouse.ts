@@ -30,9 +30,9 @@ export interface LoadContent {
   size?: number
   /** Asked once the rows are through. */
   profile?(): ColumnProfile[]
-  /** Asked once the rows are through: what the columns held. Absent where the source knows its types. */
+  /** Returns the contents of the columns; call it after the rows have ended. Absent if the source knows its types. */
   facts?(): ColumnFacts[]
-  /** Asked once the rows are through: what the source wants to know of this reading at the next one, as JSON. */
+  /** Returns JSON that the source receives at its next reading; call it after the rows have ended. */
   reading?(): unknown
 }
 
@@ -76,7 +76,7 @@ export interface ReadyTable {
   schema: string
   table: string
   staging: string
-  /** Where the rows are merged into those of the table: by this key, which columns they replace, if not all, and whose parts they are. */
+  /** Set if the rows are merged into the table: the key, the replaced columns if not all, and the parent table of group rows. */
   merge?: { keys: readonly string[]; columns?: readonly string[]; records?: StagedRecords }
 }
 
@@ -218,7 +218,7 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
   closeRun(run: string, attempt: number): Promise<Publication | undefined>
   /** What the last publication of the table kept for its source; undefined where it kept nothing. */
   findCursor(schema: string, table: string): Promise<unknown>
-  /** What the last load of the table left for the next one; undefined where there was none. */
+  /** Returns the memory of the table's last load, or undefined if there was none. */
   findFeed(schema: string, table: string): Promise<FeedMemory | undefined>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */

@@ -1,7 +1,7 @@
 import type { PartOf, StagedRecords } from './part-of.ts'
 import type { LoadTarget } from './warehouse.ts'
 
-/** What is known of the rows of an increment. */
+/** The columns of an increment. */
 export interface Increment {
   /** The columns that the source or a transformation filled. Undefined: all columns of the staging table. */
   readonly brought?: readonly string[] | undefined

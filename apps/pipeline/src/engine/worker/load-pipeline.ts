@@ -189,7 +189,7 @@ async function transformationOf(
   return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
 }
 
-/** A digest of what is read: query, sheet, options. Who is asked for it, and with which secrets, is no part of it. */
+/** A digest of the definition of the source: type and settings such as query, sheet and options. Secrets are left out. */
 const definitionOf = ({ type, settings }: PipelineToLoad): string =>
   hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 

@@ -46,7 +46,7 @@ export const pipelineTypes = [
 ] as const
 export type PipelineType = (typeof pipelineTypes)[number]
 
-/** What a load does where the columns of the source have changed. */
+/** The policy of a load whose source has other columns than before. */
 export const schemaChanges = ['EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE'] as const
 export type SchemaChanges = (typeof schemaChanges)[number]
 

@@ -14,8 +14,8 @@ export function checkPipelineBody(type: string, body: object): Checked<DataPipel
 }
 
 /**
- * The types of pipeline that a body without a type can be of: those that have all of its fields, and whose required fields it has. Where
- * the names of the fields fit several types, the values decide among those.
+ * Returns the pipeline types that fit a body without a type: those that allow all of its fields and require no others. If the names of
+ * the fields fit several types, the values decide.
  */
 export function pipelineTypesOf(body: object): PipelineType[] {
   const given = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))

@@ -67,7 +67,7 @@ export async function* readTogether(
   const progress = second(total)
 
   let begun = false
-  /** Objects whose samples led to wrong types: they are looked at as a whole the next time. */
+  /** Objects whose samples led to wrong types: the next reading reads them whole before reporting types. */
   const misguessed = new Set<string>()
   const held = new Map<string, Evidence[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {

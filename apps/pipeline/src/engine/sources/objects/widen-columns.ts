@@ -37,7 +37,7 @@ export function uniteColumns(one: readonly FeedColumn[], other: readonly FeedCol
   return [...all, ...more.values()]
 }
 
-/** A column without values says nothing of the type. Days that could be months stay text beside anything that is decided. */
+/** A column without values does not change the type. Ambiguous dates stay text when the other type is decided. */
 function united(one: FeedColumn, other: FeedColumn): StoredType & Pick<FeedColumn, 'evidence'> {
   if (one.evidence === 'NOTHING') return { ...typeOf(other), ...(other.evidence && { evidence: other.evidence }) }
   if (other.evidence === 'NOTHING' || isSame(one, other)) {

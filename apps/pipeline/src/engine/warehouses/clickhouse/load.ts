@@ -43,13 +43,13 @@ export class ClickHouseLoad implements Load {
   mark: Mark & { load: string }
   /** The table itself, whatever its name; another one under its name is none of ours. */
   uuid = ''
-  /** Of the table from its publication on; the staging table has those of earlier loads only then. */
+  /** The table's columns after publication. The staging table gets the columns of earlier loads at publication. */
   readonly columns: readonly StagingColumn[]
   /** Fed columns that the table is not to have. They are dropped once the rows are written. */
   readonly ignored: readonly StagingColumn[]
-  /** What the columns held, once all rows are written. */
+  /** The contents of the columns, set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** What the source wants to know of this reading at the next one. */
+  /** JSON that the source receives at its next reading. */
   reading: unknown
   /** The columns that the source or a transformation filled, once nothing changes them any more. */
   brought: string[] | undefined

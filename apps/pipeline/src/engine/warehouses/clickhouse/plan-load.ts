@@ -11,7 +11,7 @@ import { readShape, type Shape } from './shape.ts'
 import { columnText, emptyColumn, type StagingColumn, stagingColumn } from './staging.ts'
 import { typeRules } from './types.ts'
 
-/** What the last load of a table left; where an older version made it, as much as the table tells. */
+/** The memory of a table's last load. For tables of older versions, it is derived from the table. */
 export const feedOf = (live: Shape | undefined, entry: Entry | undefined): FeedMemory | undefined =>
   live && (entry?.feed ?? memoryOfTable(live.columns, entry?.fedColumns ?? []))
 
@@ -22,7 +22,7 @@ export interface TableToBe {
   feed: FeedMemory
 }
 
-/** What a table becomes by a load whose rows are in `staged`, or are still to come. Throws as `planLoad` does. */
+/** Plans the table after a load whose rows are in `staged` or will follow. Throws as `planLoad` does. */
 export function planTableToBe(
   live: Shape | undefined,
   entry: Entry | undefined,
@@ -42,8 +42,8 @@ export function planTableToBe(
 }
 
 /**
- * Gives a staging table the columns that only its table has, in their places, so that whoever looks at the rows before they are
- * published finds them.
+ * Adds the columns to a staging table that only the published table has, in the same order, so that checks on staged rows can use
+ * them.
  */
 export async function completeStaging(access: ClientAccess, load: ClickHouseLoad, merging: boolean): Promise<void> {
   const { schema, table } = load.target

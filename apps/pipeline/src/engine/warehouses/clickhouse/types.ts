@@ -74,7 +74,7 @@ export function withoutWrappers(type: SqlType): SqlType {
 const plainText = (dataType: DataType): DataType =>
   dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
 
-/** What this server makes of types, for the plan that all warehouses share. */
+/** The type rules of ClickHouse for the plan that all warehouses share. */
 export const typeRules: TypeRules = {
   storedAs: (column) => ({ type: sqlType(column), dataType: plainText(column.dataType) }),
   widest(one, other) {

@@ -24,13 +24,13 @@ const mostColumns = 1_000
 
 export class DialectLoad implements Load {
   readonly target: LoadTarget
-  /** Of the table from its publication on; those that earlier loads brought are empty. */
+  /** The table's columns after publication. Columns that only earlier loads brought are empty. */
   readonly columns: readonly StagingColumn[]
   /** Fed columns that the table is not to have. They are dropped once the rows are written. */
   readonly ignored: readonly StagingColumn[]
-  /** What the columns held, once all rows are written. */
+  /** The contents of the columns, set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** What the source wants to know of this reading at the next one. */
+  /** JSON that the source receives at its next reading. */
   reading: unknown
   /** The waiting table. */
   readonly staging: Place

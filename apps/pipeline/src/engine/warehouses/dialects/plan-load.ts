@@ -7,20 +7,20 @@ import type { Dialect } from './dialect.ts'
 import type { Shape } from './shapes.ts'
 import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging.ts'
 
-/** What the last load of a table left; where an older version made it, as much as the table tells. */
+/** The memory of a table's last load. For tables of older versions, it is derived from the table. */
 export const feedOf = (live: Shape | undefined): FeedMemory | undefined =>
   live && (live.mark?.feed ?? memoryOfTable(live.columns, live.mark?.fed ?? []))
 
 export interface TableToBe {
   /** One for each column that is fed, in their order. */
   planned: PlannedColumn[]
-  /** Of the table from its publication on, in their order. */
+  /** The table's columns after publication, in order. */
   columns: StagingColumn[]
   changes: TableChange[]
   feed: FeedMemory
 }
 
-/** What a table becomes by a load. Throws as `planLoad` does. */
+/** Plans the table after a load. Throws as `planLoad` does. */
 export function planTableToBe(
   { types }: Dialect,
   live: Shape | undefined,

@@ -11,7 +11,7 @@ export interface StagingColumn extends MadeColumn {
   primaryKey: boolean
 }
 
-/** What one server makes of types, for the plan that all warehouses share. */
+/** The type rules of one dialect for the plan that all warehouses share. */
 export const typeRules = (types: Types): TypeRules => ({
   storedAs: (column) => ({ type: types.sqlType(column), dataType: plainText(column.dataType) }),
   widest(one, other) {

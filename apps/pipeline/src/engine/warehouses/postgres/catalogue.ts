@@ -48,7 +48,7 @@ export async function findCursor(client: ClientBase, schema: string, name: strin
   return (await lastEntry(client, shape?.partition))?.cursor ?? undefined
 }
 
-/** What the last load left; where an older version made it, as much as the table tells. */
+/** The memory of the last load. For tables of older versions, it is derived from the table. */
 export function feedOf(shape: Shape | undefined, last: LastEntry | undefined): FeedMemory | undefined {
   if (!shape) return undefined
   return (

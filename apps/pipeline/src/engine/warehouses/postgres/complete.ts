@@ -12,8 +12,8 @@ import { warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 
 /**
- * Gives a staging table the columns that only its table has, so that whoever looks at the rows before they are published finds them.
- * Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS where the rows are refused for what they are.
+ * Adds the columns to a staging table that only the published table has, so that checks on staged rows can use them.
+ * Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan refuses the rows.
  */
 export async function complete(pools: Pools, load: PostgresLoad, merging: boolean, signal: AbortSignal): Promise<void> {
   const { schema, table } = load.target

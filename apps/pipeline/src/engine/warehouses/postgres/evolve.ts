@@ -10,7 +10,7 @@ export type Column = StagingColumn & ReturnType<typeof storedAs>
 export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): Column[] =>
   columns.map(({ name, label, type }) => ({ name, label, ...storedAs(type) }))
 
-/** What a staging table lacks to take its table's place. Nobody is kept waiting for it. */
+/** Returns the statements that prepare a staging table to replace its table. They lock no table that others use. */
 export function completeStaging(staging: string, { missing, restaged }: TablePlan<Column>): string[] {
   return [
     ...missing.map((column) => `alter table ${staging} add column ${columnList([column])}`),
@@ -25,7 +25,7 @@ export interface Evolution {
   rebuild: boolean
 }
 
-/** How a table without rows becomes what was planned. `fed` are columns whose labels the source knows. */
+/** Returns the statements that change a table without rows to its plan. `fed` are the columns whose labels the source knows. */
 export function evolve(table: string, live: Shape, plan: TablePlan<Column>, fed: readonly string[]): Evolution {
   const there = new Map(live.columns.map((column) => [column.name, column]))
   const isKey = (name: string) => there.get(name)?.partitionKey === true

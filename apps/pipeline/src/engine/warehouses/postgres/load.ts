@@ -54,11 +54,11 @@ export class PostgresLoad implements Load {
   /** Rows of the table that were brought over to be merged, and the run they were published by. */
   carried: { rows: number; from: string } | undefined
   published = false
-  /** What the columns of the target are stored as, until a transformation changes them. */
+  /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
-  /** What the columns held, once all rows are written. */
+  /** The contents of the columns, set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** What the source wants to know of this reading at the next one. */
+  /** JSON that the source receives at its next reading. */
   reading: unknown
   /** The columns that the source or a transformation filled, once nothing changes them any more. */
   brought: string[] | undefined

@@ -15,7 +15,7 @@ interface Found {
   merging: boolean
 }
 
-/** What a table becomes by rows that are staged, and what it keeps for the next load. Throws as `planLoad` does. */
+/** Plans the table after its staged rows are published, and its memory for the next load. Throws as `planLoad` does. */
 export function planPublication(
   load: PostgresLoad,
   { live, staging, last, merging }: Found,

@@ -6,7 +6,7 @@ import type { DataType } from '@sluice/contracts'
  */
 export type Evidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 
-/** What a column is stored as: the warehouse's own type, and what the contracts call it. */
+/** The stored type of a column: the warehouse's name of it, and that of the contracts. */
 export interface StoredAs {
   type: string
   dataType: DataType
@@ -24,16 +24,16 @@ export interface RememberedColumn extends StoredAs {
   dayFirst?: boolean
 }
 
-/** What the last good load of a table left for the next one. It is kept in the transaction that publishes the rows. */
+/** The memory of a table's last good load. The transaction that publishes the rows writes it. */
 export interface FeedMemory {
   columns: RememberedColumn[]
   /** A digest of what the pipeline reads: query, sheet, options. */
   definition?: string
-  /** How the source was read, in its own words. */
+  /** The source's own notes on the reading. */
   reading?: unknown
 }
 
-/** Columns of a table whose last load left no memory: what was fed is compared, and the rest of the table is kept. */
+/** Columns of a table without a memory of its last load: fed columns are compared, and all others are kept. */
 export function memoryOfTable(
   columns: readonly (StoredAs & { name: string; label: string })[],
   fed: readonly string[],

@@ -3,7 +3,7 @@ import type { FeedMemory, RememberedColumn } from './feed-memory.ts'
 import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'
 
-/** What is loaded, and what its rows turned out to hold once all of them were read. */
+/** The load, and the contents of its columns, known after all rows were read. */
 export interface LoadedFeed {
   target: LoadTarget
   /** Absent as long as rows are still to come. */
@@ -35,7 +35,7 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
 
 const dayFirst = ({ dayFirst: known }: ColumnFacts) => (known === undefined ? {} : { dayFirst: known })
 
-/** What a published table keeps for the next load. `reading` is what the source wants to know then. */
+/** Returns the memory that a published table keeps. `reading` is passed to the source at its next reading. */
 export function memoryOf(
   { shape }: LoadTarget,
   last: FeedMemory | undefined,

@@ -2,7 +2,7 @@ import type { SchemaChanges } from '@sluice/contracts'
 import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
 import type { Evidence, FeedMemory, RememberedColumn, StoredAs } from './feed-memory.ts'
 
-/** How one warehouse stores types, and which type holds the values of two. */
+/** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
 export interface TypeRules {
   storedAs(type: StoredType): StoredAs
   widest(one: StoredAs, other: StoredAs): StoredAs
@@ -41,9 +41,9 @@ export interface ShapePlan {
   kept: RememberedColumn[]
   /** Columns that were undecided and whose type this load decides. */
   decided: string[]
-  /** Why the table takes the shape of this load alone, where it does. */
+  /** The reason why the table takes its columns and types from this load alone, if it does. */
   fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
-  /** What changed in the feed; `planTable` finds what changes in the table. */
+  /** The changes of the feed; `planTable` finds those of the table. */
   changes: TableChange[]
   /** For the next load. */
   memory: RememberedColumn[]
@@ -145,7 +145,7 @@ function planColumn(
     return { ...same, type, dataType, ...(undecided && { undecided }) }
   }
   if (!before || (evidence === 'REQUESTED' && !merging)) return { ...same, ...own }
-  // Rows that are merged stay beside texts whose days nobody can tell from months.
+  // Merged rows join rows whose texts could have day and month swapped, so the column stays text.
   if (before.undecided === 'AMBIGUOUS' && merging)
     return { ...same, ...rules.widest(before, own), undecided: before.undecided }
   if (before.undecided || fresh) return { ...same, ...own }

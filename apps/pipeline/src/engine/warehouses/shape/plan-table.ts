@@ -17,16 +17,16 @@ export interface TablePlan<Column extends TableColumn> {
   dropped: string[]
   /** Columns of the table whose type becomes another. */
   retyped: Column[]
-  /** Staged columns that have to become wider, so that rows that stay fit beside them. */
+  /** Staged columns that must be widened so that the rows that stay fit into them. */
   restaged: Column[]
   changes: TableChange[]
   memory: RememberedColumn[]
 }
 
 /**
- * How a table becomes what was staged for it. A transformation has the last word on the columns that are staged. Columns that only
- * earlier feeds had stay, empty; what neither the source nor the transformation has any more goes. Rows that are merged stay beside the
- * old ones, so then every column stays.
+ * Plans the columns of a table from the staged ones, which a transformation may have changed. Columns that only earlier feeds had
+ * stay, empty; columns that neither the source nor the transformation has any more are dropped. A merge keeps the old rows, and with
+ * them every column.
  */
 export function planTable<Column extends TableColumn>(
   rules: TypeRules,

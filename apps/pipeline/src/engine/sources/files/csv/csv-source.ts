@@ -31,7 +31,7 @@ export interface CsvConfig extends DelimitedOptions {
   fileName: string
   /** Whether we wrote it ourselves, of something that has neither encoding nor delimiter. */
   written?: boolean
-  /** All rows are looked at before types are told: a guess from samples was wrong before. */
+  /** Read all rows before reporting types, because a guess from samples was wrong before. */
   lookAtAll?: boolean
 }
 

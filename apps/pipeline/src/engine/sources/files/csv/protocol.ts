@@ -45,7 +45,7 @@ export interface Opened {
   size: number
 }
 
-/** How a file was read, in the words of the options. */
+/** The dialect with which a file was read, as options. */
 export type FileReading = Pick<Remembered, 'delimiter' | 'quote' | 'escape' | 'headerRow' | 'decimal'>
 
 /** What the thread says. The memory of a chunk is handed over with it; `writing` counts how often it was told to ENCODE. */

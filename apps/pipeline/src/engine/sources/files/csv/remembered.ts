@@ -5,7 +5,7 @@ import type { FileReading } from './protocol.ts'
 const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const numbers = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']
 
-/** What the last load of a table says about the next file of it. */
+/** Returns what the last load decided about reading the table's next file. */
 export function rememberedFile(feed: RememberedFeed | undefined): Remembered | undefined {
   if (!feed) return undefined
   const columns = feed.columns.filter(({ vanished }) => !vanished)

@@ -77,7 +77,7 @@ describe('a thread that is kept for the next upload', () => {
     expect((await nextThreadId()) - before).toBe(4)
   })
 
-  it('starts with the first upload, and ends when it is no longer kept', async () => {
+  it('starts with the first upload, and ends when its last holder is disposed of', async () => {
     const before = await nextThreadId()
     const kept = keepNormaliserThread()
     expect((await nextThreadId()) - before).toBe(1)

@@ -18,7 +18,7 @@ export interface TroubledProxy extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Stands before a store and passes everything on, but for the trouble that it is told to make. It waits for a promised answer. */
+/** A proxy to an object store that injects faults. It awaits a fault that is a promise. */
 export async function troubledProxy(
   endpoint: string,
   trouble: (url: string, range: string | undefined) => Trouble | undefined | Promise<Trouble | undefined>,

@@ -26,7 +26,7 @@ export interface TableToFeed {
   directory: string
   told: Told
   signal: AbortSignal
-  /** What the last load of the table left. */
+  /** The memory of the table's last load. */
   remembered?: RememberedFeed | undefined
 }
 
@@ -71,7 +71,7 @@ function columnOptions({ table, textsMayBeAnything }: TableToFeed, { dialect }: 
   return [...types.values()]
 }
 
-/** What the last load decided, by the paths of the columns. */
+/** The decisions of the last load, by the paths of the columns. */
 function rememberedRows(table: TableSpool, feed: RememberedFeed | undefined): Remembered | undefined {
   if (!feed) return undefined
   const paths = [...table.seen.keys()]
@@ -120,7 +120,7 @@ function contentOf({ content }: Feed, columns: readonly FeedColumn[], named: Nam
 function withoutRows({ table, as, told, remembered }: TableToFeed): Feed {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
   const before = columnsBefore(remembered)
-  // Records that were all set aside do not mean that there are none.
+  // If all records were rejected, the table must not be emptied: the source has records.
   const isKnown = paths.length > 0 || (before.length > 0 && told.rejected === 0)
   if (!isKnown) throw emptySource(table.name, told.rejected)
   const names = columnNames(paths)

@@ -230,7 +230,7 @@ describe('a system', () => {
     await expect(nothing).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
   })
 
-  it('empties a table of which the columns are known where there is no record, unless records were set aside', async () => {
+  it('empties a table with known columns when the source has no records, but not when all records were rejected', async () => {
     const remembered: Reading['remembered'] = {
       columns: [
         { name: 'id', label: 'id', dataType: 'SMALLINT' },
