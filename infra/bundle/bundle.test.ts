@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { root, state } from '../paths.ts'
@@ -28,25 +28,35 @@ function bare(file: string) {
 }
 
 describe('the bundles of both apps', () => {
-  beforeAll(() => bundle(root, join(folder, 'built')))
+  /** `npm test` has made them already. */
+  const built = process.env['SLUICE_TEST_BUILT'] ?? join(folder, 'built')
+  beforeAll(async () => {
+    if (!process.env['SLUICE_TEST_BUILT']) await bundle(root, built)
+  })
 
   it.each(
     ['identity', 'pipeline'].flatMap((app) =>
       readdirSync(join(root, 'apps', app, 'bin')).map((file) => [app, basename(file, '.ts')] as const),
     ),
   )('%s: %s says what its source says', (app, name) => {
-    const said = bare(bundledPrograms(root, join(folder, 'built')).file(app, name))
+    const said = bare(bundledPrograms(root, built).file(app, name))
     expect(said.stdout + said.stderr).not.toBe('')
     expect(said).toEqual(bare(programSources(root).file(app, name)))
   })
 
   it('have every thread beside the programs that start it', () => {
-    const names = readdirSync(join(folder, 'built/pipeline')).filter((name) => name.endsWith('-thread.js'))
+    const names = readdirSync(join(built, 'pipeline')).filter((name) => name.endsWith('-thread.js'))
     expect(names.toSorted()).toEqual(
       ['csv', 'database', 'normalise', 'parquet', 'preview'].map((name) => `${name}-thread.js`),
     )
     for (const name of names)
-      expect(bare(join(folder, 'built/pipeline', name)).stderr).toContain('is a worker thread, not a program')
+      expect(bare(join(built, 'pipeline', name)).stderr).toContain('is a worker thread, not a program')
+  })
+
+  it('ask for no call sites, for which Node would read whole source maps at each start', () => {
+    for (const app of ['identity', 'pipeline'])
+      for (const name of readdirSync(join(built, app)).filter((file) => file.endsWith('.js')))
+        expect([name, readFileSync(join(built, app, name), 'utf8').includes('getCallSite')]).toEqual([name, false])
   })
 })
 

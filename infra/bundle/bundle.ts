@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 import { inPlace, leave, threadIn } from './in-place.ts'
+import { pinoCaller } from './pino-caller.ts'
 
 const apps = ['identity', 'pipeline'] as const
 
@@ -50,7 +51,7 @@ async function bundleApp(root: string, app: string, outdir: string): Promise<str
     // pg asks for it where somebody wants it, and does without.
     external: ['pg-native'],
     banner: { js: banner },
-    plugins: [inPlace(root, outdir), leave(left)],
+    plugins: [inPlace(root, outdir), leave(left), pinoCaller],
     metafile: true,
     logLevel: 'silent',
   })
