@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { peakMemory } from '@sluice/testing/peak-memory'
 import { keepReaderThreads } from '../../src/engine/sources/files/keep-reader-threads.ts'
 import type { Report } from '../../src/engine/sources/source.ts'
 import { openSources } from '../../src/engine/sources/sources.ts'
@@ -25,6 +25,4 @@ for await (const { columns, content } of sources.read(reading, report, new Abort
     release?.()
   }
 }
-/** By the kernel's count of this very program: what `resourceUsage` says may be that of whoever started it. */
-const [, peak] = /VmHWM:\s+(\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
-process.stdout.write(JSON.stringify({ ...counts, peak: Number(peak ?? 0) * 1024 }))
+process.stdout.write(JSON.stringify({ ...counts, peak: peakMemory() }))
