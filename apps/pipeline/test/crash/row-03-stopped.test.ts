@@ -3,7 +3,18 @@ import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
-import { ask, type Loaded, loadedPipelines, numbered, seen, silentForLong, sprung, takenBy, trapped } from './scene.ts'
+import {
+  ask,
+  type Loaded,
+  loadedPipelines,
+  neverSilent,
+  numbered,
+  seen,
+  silentForLong,
+  sprung,
+  takenBy,
+  trapped,
+} from './scene.ts'
 
 const taken = ['in-copy', 'before-swap', 'in-publication', 'published'] as const
 /** The last one's run is cancelled meanwhile, and the pipeline loads something else. */
@@ -32,7 +43,12 @@ beforeAll(async () => {
   const asked = await Promise.all(
     scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
   )
-  await Promise.all(points.map((point, index) => sprung(first[index]!, point)))
+  await Promise.all(
+    points.map(async (point, index) => {
+      await sprung(first[index]!, point)
+      await neverSilent(stack, takenBy(first[index]!)[0]!)
+    }),
+  )
   const sleeping = first.map((worker) => ({ worker, ...asked.find(({ run }) => run.uid === takenBy(worker)[0])! }))
   const last = sleeping.at(-1)!
   await stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, last.scene.pipeline.id))

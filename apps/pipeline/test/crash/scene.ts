@@ -81,11 +81,20 @@ export async function jobs({ db }: Stack, { uid }: { uid: string }): Promise<num
   return rows.length
 }
 
-/** To the queue, the worker of this run has been silent for five minutes. */
+/** To the queue, the worker of this run is silent from now on: it has not been heard of for five minutes. */
 export async function silentForLong(stack: Stack, { uid }: { uid: string }): Promise<void> {
+  await lastHeartbeat(stack, uid, '-5 minutes')
+}
+
+/** To the queue, the worker of this run is alive for the next hour, also when it stands still. */
+export async function neverSilent(stack: Stack, uid: string): Promise<void> {
+  await lastHeartbeat(stack, uid, '1 hour')
+}
+
+async function lastHeartbeat({ db }: Stack, uid: string, fromNow: string): Promise<void> {
   await sql`
-    update pgboss.job set heartbeat_on = heartbeat_on - interval '5 minutes'
-    where state = 'active' and data ->> 'run' = ${uid}`.execute(stack.db)
+    update pgboss.job set heartbeat_on = now() + ${fromNow}::interval
+    where state = 'active' and data ->> 'run' = ${uid}`.execute(db)
 }
 
 /** The run's log, oldest line first. */
