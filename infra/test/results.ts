@@ -3,7 +3,7 @@ export type Results = {
   passed: number
   failed: number
   skipped: number
-  /** One line for each failed test. */
+  /** What failed and why; all lines but the first are indented. */
   failures: string[]
   skips: { file: string; reason: string; tests: number }[]
   seconds: [file: string, seconds: number][]

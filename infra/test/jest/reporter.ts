@@ -54,13 +54,13 @@ export default class ResultsReporter {
   }
 }
 
-/** By file and name, with the first line of what went wrong. */
+/** By file and name, with what went wrong. */
 function failuresOf({ testFilePath, testExecError, testResults }: FileResult): string[] {
   const file = relative(root, testFilePath)
   if (testExecError) return [`${file}: could not be loaded, or failed outside of its tests`]
   return testResults
     .filter(({ status }) => status === 'failed')
-    .map(({ fullName, failureMessages }) => `${file} › ${fullName}: ${firstLine(failureMessages[0] ?? '')}`)
+    .map(({ fullName, failureMessages }) => `${file} › ${fullName}: ${messageOf(failureMessages[0] ?? '')}`)
 }
 
 /** Skipped tests of one file, by the outermost title that says why, or else by the test's own title. */
@@ -75,4 +75,15 @@ function skipsOf({ testFilePath, testResults }: FileResult): Results['skips'] {
   return [...counts].map(([reason, tests]) => ({ file, reason, tests }))
 }
 
-const firstLine = (text: string) => stripVTControlCharacters(text).split('\n')[0]!.slice(0, 200)
+const linesShown = 15
+
+/** An error's message without its stack, as Jest writes it: with what was expected and what was there. */
+function messageOf(failure: string): string {
+  const lines = stripVTControlCharacters(failure).split('\n')
+  const stack = lines.findIndex((line) => /^\s+at /.test(line))
+  const message = lines.slice(0, stack < 0 ? undefined : stack).filter((line) => line.trim() !== '')
+  return message
+    .slice(0, linesShown)
+    .map((line) => line.slice(0, 200))
+    .join('\n    ')
+}
