@@ -1,16 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { drawCount } from '@sluice/testing/draw-count'
-import { startService, type Service } from '../app-under-test.ts'
+import { hashPassword } from '../../src/sign-in/password.ts'
+import { goodPassword, startService, type Service } from '../app-under-test.ts'
 
 let service: Service
 let names: Record<string, string>
 beforeAll(async () => {
   service = await startService()
+  // At the product's own cost, which is also that of what an unknown user's password is compared with.
+  const passwordHash = await hashPassword(goodPassword)
   const client = await service.client()
   const disabled = await service.client({ disabled: true })
   const name = async (about: Partial<Parameters<Service['user']>[0]>) =>
-    (await service.user({ client, ...about })).username
+    (await service.user({ client, passwordHash, ...about })).username
   names = {
     active: await name({}),
     unknown: 'uabcdefabcdef',
