@@ -43,7 +43,7 @@ export async function spawnWorker(environment: Record<string, string>): Promise<
 /** Asks until the answer is truthy. */
 export async function until<T>(
   ask: () => T | Promise<T>,
-  { within = 240_000, every = 20 } = {},
+  { within = 240_000, every = 50 } = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const end = Date.now() + within
   for (;;) {

@@ -21,7 +21,7 @@ export const rows = {
   signInPage: 'answers with a page to sign in where data should be',
   redirect: 'does not get the credentials sent on to another host',
   cancelled: 'is let go at once when the run is cancelled, however silent it is, and however long it wants to rest',
-  large: 'is read in 64 MB of memory for objects, however large it is',
+  large: 'is read in bounded memory, however large it is',
   secrets: 'says nothing secret, whatever it is sent back',
 } as const
 
