@@ -255,6 +255,7 @@ export interface Runnables {
 }
 
 export interface Runs {
+  action: Generated<string>;
   attempt: Generated<number>;
   bytes_per_second: number | null;
   bytes_read: Generated<number>;
@@ -273,6 +274,7 @@ export interface Runs {
   message: string | null;
   mode: Generated<string>;
   percentage: number | null;
+  planned_tables: Json | null;
   rows_per_second: number | null;
   rows_read: Generated<number>;
   rows_rejected: Generated<number>;

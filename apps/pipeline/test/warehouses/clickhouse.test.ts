@@ -6,6 +6,7 @@ import { publicationsSuite } from './publications.ts'
 import { queriesSuite } from './queries.ts'
 import { shapesSuite } from './shapes.ts'
 import { subjectForAll } from './subject.ts'
+import { undoSuite } from './undo.ts'
 import { viewsSuite } from './views.ts'
 
 describe('ClickHouse as a warehouse', () => {
@@ -29,5 +30,6 @@ describe('ClickHouse as a warehouse', () => {
   publicationsSuite(subject)
   shapesSuite(subject)
   queriesSuite(subject)
+  undoSuite(subject)
   viewsSuite(subject)
 })

@@ -64,6 +64,45 @@ export const DataPipelineStatus = contract(
 )
 export type DataPipelineStatus = TypeOf<typeof DataPipelineStatus>
 
+export const runActions = ['RUN', 'DRY_RUN', 'RESTORE'] as const
+export const tableChanges = [
+  'COLUMN_ADDED',
+  'COLUMN_VANISHED',
+  'COLUMN_DROPPED',
+  'TYPE_WIDENED',
+  'TYPE_CHANGED',
+  'SHAPE_REPLACED',
+  'ROWS_FELL',
+] as const
+
+/** A table as a dry run would have left it. */
+export const PlannedTable = contract(
+  'PlannedTable',
+  Type.Object(
+    {
+      schema: Line,
+      table: Line,
+      rowsBefore: Type.Optional({ ...Count, description: 'Absent where there is no such table yet.' }),
+      rowsAfter: Count,
+      changes: Type.Array(
+        Type.Object(
+          {
+            kind: Type.Enum([...tableChanges]),
+            column: Type.Optional({ ...Line, description: 'Absent where the change is one of the whole table.' }),
+            from: Type.Optional({ ...Line, description: "A type, by the warehouse's own name, or a number of rows." }),
+            to: Type.Optional(Line),
+            warning: Type.Boolean({ description: 'Whether a run that makes this change is a WARNING.' }),
+          },
+          closed,
+        ),
+        { maxItems: 4000 },
+      ),
+    },
+    closed,
+  ),
+)
+export type PlannedTable = TypeOf<typeof PlannedTable>
+
 export const Run = contract(
   'Run',
   Type.Object(
@@ -73,6 +112,10 @@ export const Run = contract(
       trigger: Type.Enum(['MANUAL', 'SCHEDULE', 'WORKFLOW']),
       mode: Type.Enum(['FULL', 'INCREMENTAL'], {
         description: 'What was asked for; the log says where it could not be had.',
+      }),
+      action: Type.Enum([...runActions], {
+        description:
+          'RUN. Of data pipelines also DRY_RUN, which publishes nothing, and RESTORE, which publishes what the last publication replaced.',
       }),
       scheduledFor: Type.Optional({ ...Timestamp, description: 'The tick of the schedule that it stands for.' }),
       attempt: Count,
@@ -87,6 +130,8 @@ export const Run = contract(
       /** What a person needs to know about how it ended: what, where, why, what to do. */
       message: Type.Optional(Text),
       errorCode: Type.Optional(Line),
+      /** Of a dry run that came as far as its plan. */
+      plannedTables: Type.Optional(Type.Array(PlannedTable, { maxItems: 1000 })),
       /** Of a workflow's run. */
       jobs: Type.Optional(Type.Array(WorkflowRunJob, { maxItems: mostJobs })),
     },
@@ -109,6 +154,12 @@ export const RunBody = contract(
         Type.Boolean({
           description:
             'Of a data pipeline: the table takes its columns and types from this load alone, whatever it had before. Such a run is FULL.',
+        }),
+      ),
+      dryRun: Type.Optional(
+        Type.Boolean({
+          description:
+            'Of a data pipeline: reads, checks and compares as a run does, and publishes nothing. The run has `plannedTables`, its rejected rows and the results of its checks. Another run that begins meanwhile cancels it.',
         }),
       ),
     },

@@ -5,7 +5,7 @@ import { operation } from '../operation.ts'
 import { checkSharingTargets } from '../sharing-targets.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
-import { demandFile } from './file-to-load.ts'
+import { assertRunnable } from './assert-runnable.ts'
 import { followLogs } from './follow-logs.ts'
 import { readData, readTable } from './loaded-table.ts'
 import { lookUp, lookUpSaved } from './lookup.ts'
@@ -37,7 +37,7 @@ export const dataPipelineOperations = {
   upload: operation(signatures.upload, uploadFile),
   testConnection: operation(signatures.testConnection, testConnection),
   lookupSaved: operation(signatures.lookupSaved, lookUpSaved),
-  ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: demandFile }),
+  ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: assertRunnable }),
   ...rejectedRowsOperation(signatures, dataPipelines),
   qualityResults: operation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
   logs: operation(signatures.logs, logs),

@@ -154,6 +154,7 @@ async function wasLoaded(trx: Transaction<DB>, pipeline: number): Promise<boolea
     .selectFrom('runs')
     .select('id')
     .where('runnable_id', '=', pipeline)
+    .where('action', '<>', 'DRY_RUN')
     .where('state', 'in', ['OK', 'WARNING', 'RUNNING', 'QUEUED'])
     .limit(1)
     .executeTakeFirst()

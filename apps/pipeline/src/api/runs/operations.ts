@@ -5,7 +5,8 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { cancelRun } from '../../engine/runs/cancel-run.ts'
 import { listRuns } from '../../engine/runs/read-runs.ts'
-import { nounOf, type RunnableKind } from '../../engine/runs/runnable.ts'
+import type { Created } from '../../engine/runs/create-run.ts'
+import { nounOf, type RunAction, type RunnableKind } from '../../engine/runs/runnable.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import { usernamesOf } from '../authors.ts'
 import { type Asked, operation, type PipelineContext } from '../operation.ts'
@@ -26,7 +27,7 @@ interface Kind<Row extends RunnableRow> {
   kind: RunnableKind
   records: Records<Row, any, Asked>
   /** Refuses, by a problem, to run what is not ready for it. */
-  checkReady?(trx: Transaction<DB>, row: Row): Promise<void>
+  checkReady?(trx: Transaction<DB>, row: Row, body: RunBody): Promise<void>
 }
 
 type Asking<Query, Body> = Input<PipelineContext, '/:uid', Query, Body>
@@ -50,7 +51,8 @@ export function runOperations<Row extends RunnableRow>(
         const row = await records.lock(trx, caller, params.uid, undefined)
         if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled: enable it first.`)
         checkRebuild(body, kind)
-        await checkReady?.(trx, row)
+        if (body.dryRun) checkDryRun(kind)
+        await checkReady?.(trx, row, body)
         const started = await startRun(
           trx,
           queue,
@@ -60,12 +62,15 @@ export function runOperations<Row extends RunnableRow>(
             mode: body.mode ?? 'FULL',
             createdBy: caller.uid,
             ...(body.rebuild && { rebuild: true }),
+            ...(body.dryRun && { action: 'DRY_RUN' }),
           },
         )
-        request.audit(params.uid, { run: started.run.uid })
+        assertSameAction(started, body.dryRun ? 'DRY_RUN' : 'RUN')
+        request.audit(params.uid, { run: started.run.uid, ...(body.dryRun && { dryRun: true }) })
         return started
       })
       if (existing) return alreadyRunning(run.uid)
+      if (body.dryRun) return acceptedRun('dry-run-queued', 'The dry run is queued. It publishes nothing.', run.uid)
       return kind === 'WORKFLOW'
         ? acceptedRun('started', 'The run has begun.', run.uid)
         : acceptedRun('queued', 'The run is queued.', run.uid)
@@ -100,6 +105,23 @@ export function runOperations<Row extends RunnableRow>(
       return new Answer(answer, pageHeaders({ ...page, total }, request.url))
     }),
   }
+}
+
+function checkDryRun(kind: RunnableKind): void {
+  if (kind !== 'DATA_PIPELINE') throw problems.refused('/dryRun', 'Only data pipelines have dry runs.')
+}
+
+const underWayWith: Readonly<Record<RunAction, string>> = {
+  RUN: 'A run',
+  DRY_RUN: 'A dry run',
+  RESTORE: 'The restoring of the previous table',
+}
+
+/** Refuses to answer a run that is under way where it does something else than what was asked for. */
+export function assertSameAction({ run, existing }: Created, action: RunAction): void {
+  const other = run.action as RunAction
+  if (existing && other !== action)
+    throw problems.conflict('/', `${underWayWith[other]} is under way. Wait for its end, or cancel it, and try again.`)
 }
 
 function checkRebuild({ mode, rebuild }: RunBody, kind: RunnableKind): void {

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import type { LogEntry, Run } from '@sluice/contracts'
 import type { Runs } from '../../database.ts'
 import type { LogLine } from '../../engine/runs/follow-run.ts'
+import type { PlannedTable } from '../../engine/warehouses/load-target.ts'
 import { progressOf } from '../../engine/runs/read-runs.ts'
 import { duration } from './duration.ts'
 
@@ -10,6 +11,7 @@ export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   status: row.state as Run['status'],
   trigger: row.trigger as Run['trigger'],
   mode: row.mode as Run['mode'],
+  action: row.action as Run['action'],
   scheduledFor: row.scheduled_for?.toISOString(),
   attempt: row.attempt,
   created: row.created_at.toISOString(),
@@ -22,6 +24,7 @@ export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   bytesWritten: row.bytes_written ?? undefined,
   message: row.message ?? undefined,
   errorCode: row.error_code ?? undefined,
+  plannedTables: (row.planned_tables as unknown as PlannedTable[] | null)?.map(presentPlan),
 })
 
 export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: string }): LogEntry => ({
@@ -34,4 +37,15 @@ export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: s
   logLevel: row.level as LogEntry['logLevel'],
   logImportance: row.importance as LogEntry['logImportance'],
   message: row.message,
+})
+
+const mostChanges = 4_000
+
+const presentPlan = ({ changes, ...table }: PlannedTable) => ({
+  ...table,
+  changes: changes.slice(0, mostChanges).map(({ column, warning = false, ...change }) => ({
+    ...change,
+    ...(column && { column }),
+    warning,
+  })),
 })

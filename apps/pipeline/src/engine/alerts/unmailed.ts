@@ -10,8 +10,8 @@ export async function unmailed(
   db: Kysely<DB>,
   { id, client }: { id: number; client: string },
 ): Promise<string | undefined> {
-  const run = await db.selectFrom('runs').select('workflow_run_id').where('id', '=', id).executeTakeFirst()
-  if (!run || run.workflow_run_id !== null) return undefined
+  const run = await db.selectFrom('runs').select(['workflow_run_id', 'action']).where('id', '=', id).executeTakeFirst()
+  if (!run || run.workflow_run_id !== null || run.action === 'DRY_RUN') return undefined
   const { length } = await alertAddresses(db, client)
   if (length === 0) return undefined
   return `ALERT_EMAIL names ${length === 1 ? 'an address' : `${length} addresses`}. ${noMailServer}`

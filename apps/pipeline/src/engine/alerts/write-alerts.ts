@@ -11,10 +11,10 @@ const mostAddresses = 50
 /**
  * Writes what is to be sent about a run that failed, in the transaction of its end: to the addresses of its client, where they
  * have heard nothing of the same thing for an hour, and to the operator's webhook. The failed job of a workflow is told of
- * by the workflow.
+ * by the workflow, and whoever asked for a dry run looks at it.
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
-  if (run.state !== 'FAILED' || run.workflow_run_id !== null) return
+  if (run.state !== 'FAILED' || run.workflow_run_id !== null || run.action === 'DRY_RUN') return
   const subject = await trx
     .selectFrom('runnables')
     .select(['uid', 'kind', 'name'])
@@ -62,7 +62,7 @@ async function lately(
       where runnable_id = ${runnable_id} and channel = 'MAIL' order by created_at desc limit 1)
     select coalesce((select created_at > now() - interval '1 hour' from last), false) as heard,
       (select count(*) from runs
-       where runnable_id = ${runnable_id} and id <= ${id} and state = 'FAILED'
+       where runnable_id = ${runnable_id} and id <= ${id} and state = 'FAILED' and action <> 'DRY_RUN'
          and id > coalesce((select run_id from last), ${id} - 1))::int as failures`.execute(trx)
   return rows[0]!
 }

@@ -4,6 +4,7 @@ import { tooManyRejected } from '../tolerated-rejects.ts'
 import type {
   Load,
   PublishedTable,
+  PlanOptions,
   PublishOptions,
   ShapeRequest,
   TransformationStatement,
@@ -39,6 +40,8 @@ export interface FeedsToLoad {
   shape?: Omit<ShapeRequest, 'sparse' | 'merging'>
   behind?: PublishOptions['behind']
   waiting?: PublishOptions['waiting']
+  /** Set for a dry run, which publishes nothing: receives the plan. */
+  planned?: PlanOptions['planned']
 }
 
 /** The data is not fit to be published; the old data stays. In a sentence for the owner of the pipeline. */
@@ -53,7 +56,7 @@ export class LoadProblem extends Error {
 }
 
 /**
- * Carries every feed of a run into the warehouse and publishes all of them at once, or nothing. A run that was
+ * Carries every feed of a run into the warehouse and publishes all of them at once, or nothing; a dry run nothing at all. A run that was
  * published before (by an attempt that died before it could say so) is answered from the ledger, without reading.
  * Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason; no staging stays that is not to be retained.
  */
@@ -88,11 +91,15 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const tooMany = tooManyRejected(rows, job.rejected())
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
-  const { transformation = [], gate, behind, waiting } = job
+  const { transformation = [], gate, behind, waiting, planned } = job
   const mode = whole ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.replacing?.()
   const all = [...loads.values()]
   await warehouse.transform(all, transformation, signal, { retain: job.retain === true })
+  if (planned) {
+    await warehouse.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
+    return []
+  }
   const options = {
     ...(mode && { mode }),
     cursors,

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { Claim } from './claim.ts'
-import type { RunMode, RunnableKind } from './runnable.ts'
+import type { RunAction, RunMode, RunnableKind } from './runnable.ts'
 import { before } from './states.ts'
 
 /**
@@ -27,7 +27,7 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
     .where('r.uid', '=', uid)
     .where('r.state', 'in', before('RUNNING'))
     .returning(['r.id', 'r.uid', 'r.client', 'r.created_at', 'r.attempt', 'r.handed_back', 'r.mode', 'r.input'])
-    .returning(['r.rows_rejected', 's.id as subject_id', 's.uid as subject_uid', 's.kind', 's.name'])
+    .returning(['r.action', 'r.rows_rejected', 's.id as subject_id', 's.uid as subject_uid', 's.kind', 's.name'])
     .executeTakeFirst()
   if (!row) return undefined
 
@@ -39,6 +39,7 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
     attempt: row.attempt,
     tries: row.attempt - row.handed_back,
     mode: row.mode as RunMode,
+    action: row.action as RunAction,
     input: row.input,
     rowsRejected: row.rows_rejected,
     subject: { id: row.subject_id, uid: row.subject_uid, kind: row.kind as RunnableKind, name: row.name },

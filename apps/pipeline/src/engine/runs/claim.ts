@@ -1,4 +1,4 @@
-import type { RunMode, RunnableKind } from './runnable.ts'
+import type { RunAction, RunMode, RunnableKind } from './runnable.ts'
 
 /** A run in the hands of a worker. `attempt` fences every change: one that changes no row has lost the run to another. */
 export interface Claim {
@@ -10,6 +10,7 @@ export interface Claim {
   /** Which try this is, from 1: the attempts without those that were handed back unfinished. */
   tries: number
   mode: RunMode
+  action: RunAction
   /** As it was when the run was asked for. */
   input: unknown
   /** Counted by an earlier attempt, if there was one. */

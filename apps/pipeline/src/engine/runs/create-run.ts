@@ -1,8 +1,8 @@
 import { sql, type Selectable, type Transaction } from 'kysely'
 import type { DB, Json, Runs } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import type { RunMode } from './runnable.ts'
-import { underWay } from './states.ts'
+import type { RunAction, RunMode } from './runnable.ts'
+import { before, underWay } from './states.ts'
 
 export interface RunRequest {
   runnableId: number
@@ -10,6 +10,8 @@ export interface RunRequest {
   trigger: 'MANUAL' | 'SCHEDULE' | 'WORKFLOW'
   /** FULL unless told otherwise. */
   mode?: RunMode
+  /** RUN unless told otherwise. */
+  action?: RunAction
   /** The tick that it stands for, and the run of the workflow that asks. */
   scheduledFor?: Date
   workflowRunId?: number
@@ -26,8 +28,8 @@ export interface Created {
 }
 
 /**
- * Queues a run, or answers the one that is under way already: two clicks make one run. The caller's
- * transaction carries the row and its job.
+ * Queues a run, or answers the one that is under way already: two clicks make one run. A dry run that is under way gives
+ * way to anything else. The caller's transaction carries the row and its job.
  */
 export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: RunRequest): Promise<Created> {
   const created = await addRun(trx, request)
@@ -38,7 +40,7 @@ export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: 
 /** The row alone. `begun`: it is in nobody's queue, but RUNNING at once. */
 export async function addRun(
   trx: Transaction<DB>,
-  { runnableId, client, trigger, mode, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
+  { runnableId, client, trigger, mode, action, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
   { begun = false } = {},
 ): Promise<Created> {
   for (let tries = 0; tries < 3; tries += 1) {
@@ -49,6 +51,7 @@ export async function addRun(
         client,
         trigger,
         ...(mode && { mode }),
+        ...(action && { action }),
         ...(scheduledFor && { scheduled_for: scheduledFor }),
         ...(workflowRunId && { workflow_run_id: workflowRunId }),
         created_by: createdBy,
@@ -73,8 +76,25 @@ export async function addRun(
       .where('runnable_id', '=', runnableId)
       .where('state', 'in', [...underWay])
       .executeTakeFirst()
-    if (existing) return { run: existing, existing: true }
-    // It ended between the two statements: there is room for a new one now.
+    const givesWay = existing?.action === 'DRY_RUN' && action !== 'DRY_RUN'
+    if (existing && !givesWay) return { run: existing, existing: true }
+    if (existing) await endDryRun(trx, existing)
+    // It ended, perhaps between the two statements: there is room for a new one now.
   }
   throw new Error(`Runs of ${runnableId} begin and end faster than another can be queued.`)
+}
+
+/** Nothing waits for a dry run, so nothing follows from its end. Its worker notices at its next heartbeat. */
+async function endDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promise<void> {
+  await trx
+    .updateTable('runs')
+    .set({
+      state: 'CANCELLED',
+      finished_at: sql`now()`,
+      message: 'The dry run was cancelled, because another run of the pipeline began.',
+      error_code: null,
+    })
+    .where('id', '=', id)
+    .where('state', 'in', before('CANCELLED'))
+    .execute()
 }

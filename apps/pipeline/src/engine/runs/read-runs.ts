@@ -22,7 +22,7 @@ export async function listRuns(db: Kysely<DB>, runnableId: number, page: Page): 
   return listed(found.selectAll().orderBy('id', 'desc'), page)
 }
 
-/** The newest run of each thing and the newest that ended well. What never ran is left out. */
+/** The newest run of each thing and the newest that ended well, apart from dry runs. What never ran is left out. */
 export async function lastRuns(
   db: Kysely<DB>,
   runnableIds: readonly number[],
@@ -31,9 +31,13 @@ export async function lastRuns(
   const { rows } = await sql<Run & { newest: boolean }>`
     select r.*, r.id = newest.id as newest
     from unnest(${runnableIds}::bigint[]) as p (id)
-    cross join lateral (select id from runs where runnable_id = p.id order by id desc limit 1) newest
+    cross join lateral (
+      select id from runs where runnable_id = p.id and action <> 'DRY_RUN' order by id desc limit 1
+    ) newest
     left join lateral (
-      select id from runs where runnable_id = p.id and state = any(${[...successful]}::text[]) order by id desc limit 1
+      select id from runs
+      where runnable_id = p.id and action <> 'DRY_RUN' and state = any(${[...successful]}::text[])
+      order by id desc limit 1
     ) success on true
     join runs r on r.id in (newest.id, success.id)
   `.execute(db)

@@ -13,3 +13,6 @@ export const nounOf: Readonly<Record<RunnableKind, string>> = {
 }
 
 export type RunMode = 'FULL' | 'INCREMENTAL'
+
+/** What a run does. Only data pipelines have others than RUN. */
+export type RunAction = 'RUN' | 'DRY_RUN' | 'RESTORE'

@@ -51,7 +51,8 @@ export async function staleInputs(db: Kysely<DB>, view: number): Promise<string[
       where s.view_id = i.id and (
         u.filled_at > i.filled_at
         or exists (
-          select from runs r where r.runnable_id = p.id and r.state in ('OK', 'WARNING') and r.finished_at > i.filled_at))
+          select from runs r where r.runnable_id = p.id and r.action <> 'DRY_RUN' and r.state in ('OK', 'WARNING')
+            and r.finished_at > i.filled_at))
     )
     order by i.name limit 5`.execute(db)
   return rows.map(({ name }) => name)

@@ -25,3 +25,17 @@ export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
     `The schema "${schema}" is in a ${nameOf(kind)} warehouse (${kind}), which is not set up here. An operator has to set ${warehouseSettings[kind]}; or choose another schema.`,
   )
 }
+
+/** The kinds that keep what a load replaces, and can say what a load would change. */
+const undoable: ReadonlySet<Kind> = new Set([postgresKind, clickhouseKind])
+
+/** Throws `WarehouseProblem` NOT_SUPPORTED_HERE for a kind that has neither dry runs nor a previous publication. */
+export function assertUndo(kind: Kind): void {
+  if (!undoable.has(kind)) throw cannotUndo(` This one is in ${nameOf(kind)}.`)
+}
+
+export const cannotUndo = (where = ''): WarehouseProblem =>
+  new WarehouseProblem(
+    'NOT_SUPPORTED_HERE',
+    `Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.${where}`,
+  )

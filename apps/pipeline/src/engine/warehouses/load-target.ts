@@ -79,6 +79,16 @@ export interface PublishedTable {
   changes: TableChange[]
 }
 
+/** One table of a plan. */
+export interface PlannedTable {
+  schema: string
+  table: string
+  /** Absent where there is no such table yet. */
+  rowsBefore?: number
+  rowsAfter: number
+  changes: TableChange[]
+}
+
 /** The tables that a run published in one transaction. The warehouse's ledger keeps them, so that a retry finds them. */
 export interface Publication {
   run: string

@@ -100,6 +100,7 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
       return load
     },
     publish: (loads, ...rest) => home(loads).publish(loads, ...rest),
+    plan: (loads, ...rest) => home(loads).plan(loads, ...rest),
     transform: async (loads, ...rest) => {
       if (loads.length > 0) await home(loads).transform(loads, ...rest)
     },

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { ColumnFacts, LoadTarget, Publication, StoredType } from './load-target.ts'
+import type { ColumnFacts, LoadTarget, PlannedTable, Publication, StoredType } from './load-target.ts'
 import type { StagedRecords } from './part-of.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
 import type { WarehouseViews } from './views.ts'
@@ -120,6 +120,11 @@ export interface PublishOptions {
   behind?(work: Promise<void>): void
 }
 
+export interface PlanOptions extends Pick<PublishOptions, 'mode' | 'gate'> {
+  /** Receives the plan before the gate is asked. */
+  planned?(tables: readonly PlannedTable[]): Promise<void>
+}
+
 export interface ForeignKey {
   column: string
   referencedSchema: string
@@ -192,6 +197,12 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
     signal: AbortSignal,
     options?: PublishOptions,
   ): Promise<Publication>
+  /**
+   * Does with the written loads of one run what comes before a publication, the gate included, and answers what publishing them would
+   * change. Publishes nothing. Throws where `publish` would refuse the rows, and `WarehouseProblem` NOT_SUPPORTED_HERE in warehouses
+   * that cannot tell.
+   */
+  plan(loads: readonly Load[], signal: AbortSignal, options?: PlanOptions): Promise<PlannedTable[]>
   /**
    * Runs the statements over the written loads of one run, before they are published. In them the name of a load's
    * table, without a schema, is the rows that were loaded; with its schema it is what is published now. The first

@@ -8,10 +8,12 @@ import type { Claim } from '../runs/claim.ts'
 import { openMeter } from '../runs/meter.ts'
 import { tellProgress } from '../runs/progress-lines.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
+import { keepPlan } from '../runs/keep-plan.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
 import type { Report } from '../sources/source.ts'
 import { holdsNothing } from '../warehouses/holds-nothing.ts'
-import type { Warehouse } from '../warehouses/warehouse.ts'
+import { assertUndo, type Kind } from '../warehouses/kinds.ts'
+import type { PlannedTable, PlanOptions, Warehouse } from '../warehouses/warehouse.ts'
 import { namesVariables } from '../variables/replace.ts'
 import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../variables/source-values.ts'
@@ -21,19 +23,19 @@ import { warehouseLanguage } from '../variables/warehouse-language.ts'
 import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
-import { whatChanged, whatWasLoaded } from './sentences.ts'
+import { whatChanged, whatWasLoaded, whatWouldChange } from './sentences.ts'
 import { patience } from './silent-source.ts'
 import { sourceToRead } from './source-to-read.ts'
 import { tablesThere } from './tables-there.ts'
 import type { Attempt, Success, Work, WorkParts } from './work.ts'
 
 /**
- * From the source into the client's warehouse. A run that an earlier attempt has published is answered from the ledger.
- * Throws what `loadFeeds` throws.
+ * From the source into the client's warehouse, or as far as a dry run goes. A run that an earlier attempt has published is answered
+ * from the ledger. Throws what `loadFeeds` throws.
  */
 async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
   try {
-    return await loadOnce(parts, attempt)
+    return await (attempt.claim.action === 'DRY_RUN' ? dryRun(parts, attempt) : loadOnce(parts, attempt))
   } catch (error) {
     if (!(error instanceof VariableProblem)) throw error
     const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
@@ -78,6 +80,39 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   return successOf(warehouse, tables, rejected, { merged, own: pipeline, whole })
 }
 
+/** Everything that a run does before it publishes. */
+async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
+  const { claim, log } = attempt
+  const pipeline = await readPipeline(parts.db, claim.subject.id)
+  assertUndo(pipeline.provider as Kind)
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}.`)
+  const warehouse = await parts.warehouses.open(claim.client)
+  if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
+  await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await warehouse.ensureSchema(pipeline.schema)
+  let tables: readonly PlannedTable[] = []
+  const planned = async (plan: readonly PlannedTable[]) => {
+    tables = plan
+    await keepPlan(parts.db, claim, plan)
+  }
+  const { rejected, merged } = await load(parts, attempt, pipeline, warehouse, planned)
+  for (const table of tables)
+    for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
+  return {
+    state: isWarning(
+      tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
+      rejected,
+      merged,
+    )
+      ? 'WARNING'
+      : 'OK',
+    message: whatWouldChange(tables, rejected),
+    rowsWritten: 0,
+    bytesWritten: 0,
+    rowsRejected: rejected,
+  }
+}
+
 /** What was asked for is done, unless it was asked for anew meanwhile. */
 async function forgetReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promise<void> {
   if (!reset) return
@@ -94,6 +129,7 @@ async function load(
   attempt: Attempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
+  planned?: PlanOptions['planned'],
 ): Promise<{ tables: LoadedTable[]; rejected: number; merged: boolean; whole?: string }> {
   const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, count, stillOurs } = attempt
@@ -168,7 +204,8 @@ async function load(
       definition,
     },
     replacing: () => void (merged = false),
-    retain: (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
+    ...(planned && { planned }),
+    retain: !planned && (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
     ...(gate && { gate }),
     behind: attempt.behind,
     waiting: (why) => log.write('WARN', 'MEDIUM', why),
@@ -213,7 +250,7 @@ async function successOf(
 ): Promise<Success> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
-    state: rejected > 0 || (rowsWritten === 0 && !merged) || tables.some(hasWarning) ? 'WARNING' : 'OK',
+    state: isWarning(tables, rejected, merged) ? 'WARNING' : 'OK',
     message: [whatWasLoaded(tables, rejected, merged), whole].filter(Boolean).join(' '),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -222,7 +259,14 @@ async function successOf(
   }
 }
 
-const hasWarning = ({ changes }: LoadedTable): boolean => changes.some(({ warning }) => warning)
+const isWarning = (
+  tables: readonly Pick<LoadedTable, 'rows' | 'changes'>[],
+  rejected: number,
+  merged: boolean | undefined,
+): boolean =>
+  rejected > 0 ||
+  (!merged && tables.every(({ rows }) => rows === 0)) ||
+  tables.some(({ changes }) => changes.some(({ warning }) => warning))
 
 /**
  * The ledger's answer: what the table holds is the truth. Throws `WarehouseProblem` when the warehouse cannot tell just now.

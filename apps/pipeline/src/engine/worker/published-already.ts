@@ -15,7 +15,7 @@ export async function correctCancelled(parts: Parts, uid: string): Promise<void>
   const run = await parts.db
     .selectFrom('runs as r')
     .innerJoin('runnables as s', 's.id', 'r.runnable_id')
-    .select(['r.id', 'r.uid', 'r.client', 'r.attempt', 'r.rows_rejected as rowsRejected', 's.kind'])
+    .select(['r.id', 'r.uid', 'r.client', 'r.attempt', 'r.action', 'r.rows_rejected as rowsRejected', 's.kind'])
     .where('r.uid', '=', uid)
     .where('r.state', '=', 'CANCELLED')
     .where('r.attempt', '>', 0)

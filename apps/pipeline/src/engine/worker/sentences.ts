@@ -1,5 +1,5 @@
 import type { LoadedTable } from '../loads/load-feeds.ts'
-import type { TableChange } from '../warehouses/warehouse.ts'
+import type { PlannedTable, TableChange } from '../warehouses/warehouse.ts'
 
 const count = (rows: number) => `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'}`
 
@@ -24,6 +24,22 @@ export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number, 
   return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} set aside; the run’s rejected rows say why.`
 }
 
+/** What a dry run says of itself. The run has the changes of columns. */
+export function whatWouldChange(tables: readonly PlannedTable[], rejected: number): string {
+  const named = tables.slice(0, mostNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
+    const before = rowsBefore === undefined ? 'it is not there yet' : `it has ${rowsBefore.toLocaleString('en')} now`
+    return `${schema}.${table} would have ${count(rowsAfter)}, ${before}`
+  })
+  const more = tables.length > mostNamed ? ` And ${tables.length - mostNamed} more tables.` : ''
+  const none = 'Nothing is new in the source.'
+  const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
+  const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
+  const changed =
+    changes === 0 ? '' : ` ${changes === 1 ? '1 change' : `${changes} changes`} of columns or rows: see plannedTables.`
+  const left = rejected === 0 ? '' : ` ${count(rejected)} did not fit; the run’s rejected rows say why.`
+  return `Dry run: nothing was published. ${would}${changed}${left}`
+}
+
 const mostNamed = 5
 
 /** `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
@@ -33,7 +49,10 @@ function severalTables(tables: readonly LoadedTable[]): string {
   return `${tables.length} tables of ${tables[0]!.schema} (${named.join(', ')}${more})`
 }
 
-export function whatChanged({ schema, table }: LoadedTable, { kind, column, from, to }: TableChange): string {
+export function whatChanged(
+  { schema, table }: Pick<LoadedTable, 'schema' | 'table'>,
+  { kind, column, from, to }: TableChange,
+): string {
   const place = `${schema}.${table}`
   switch (kind) {
     case 'COLUMN_ADDED':

@@ -17,6 +17,7 @@ import { execute, rowsOf } from './http.ts'
 import { publishedBy } from './ledger.ts'
 import { beginLoad, ClickHouseLoad, demandOurs, hasDatabase } from './load.ts'
 import { checkSchemaName, checkTableName, databaseOf, qualified, quoted, shownAs } from './names.ts'
+import { planTables } from './plan.ts'
 import { warehouseProblem } from './problems.ts'
 import { closeRun, publish } from './publish.ts'
 import { ambiguousTable, query } from './query.ts'
@@ -100,6 +101,7 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
       return beginLoad(access, target)
     },
     publish: (loads, stillOurs, signal, options = {}) => publish(access, ourOwn(loads), stillOurs, signal, options),
+    plan: (loads, signal, options = {}) => planTables(access, ourOwn(loads), options, signal),
     transform: (loads, statements, signal) => transform(access, ourOwn(loads), statements, signal),
     rehearse: (tables, of) => rehearse(access, tables, of),
 

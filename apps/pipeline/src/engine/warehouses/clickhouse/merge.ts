@@ -3,7 +3,7 @@ import type { StagedRecords } from '../part-of.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { replacedColumns, stagedRecords } from '../whole-records.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
-import { execute } from './http.ts'
+import { execute, rowsOf } from './http.ts'
 import { type ClickHouseLoad, uuidOf } from './load.ts'
 import { qualified, quoted } from './names.ts'
 import type { Shape } from './shape.ts'
@@ -56,6 +56,45 @@ function isPartOf({ staging, keys, column }: StagedRecords): string {
   return `ifNull(toString(live.${quoted(column)}), '') in (select ${id} from ${staging})`
 }
 
+function mergedColumns(load: ClickHouseLoad, staging: Shape) {
+  const keys = new Set(load.keys)
+  return staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
+}
+
+/** The query for all rows of a table with an increment in it. Throws NULL_KEY where the table lacks a column of the key. */
+function rowsToBe(load: ClickHouseLoad, records: ClickHouseLoad | undefined, staging: Shape, live: Shape): string {
+  const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  if (lacking.length > 0)
+    throw new WarehouseProblem(
+      'NULL_KEY',
+      `${load.place} has rows without ${lacking.map((name) => `"${name}"`).join(', ')}, which is to be its key. Load it in full once.`,
+    )
+  return mergedRows({
+    staging: load.stagingTable,
+    columns: mergedColumns(load, staging),
+    keys: load.keys,
+    replaced: replacedColumns(load) ?? staging.columns.map(({ name }) => name),
+    live,
+    records: stagedRecords(records, load.target.partOf),
+  })
+}
+
+/** How many rows `mergeAside` would write. */
+export async function countMerged(
+  access: ClientAccess,
+  load: ClickHouseLoad,
+  records: ClickHouseLoad | undefined,
+  { staging, live }: { staging: Shape; live: Shape },
+  signal: AbortSignal,
+): Promise<number> {
+  const [row] = await rowsOf<{ rows: number }>(
+    access.load,
+    `select count() as rows from (${rowsToBe(load, records, staging, live)})`,
+    { signal, settings: { ...joining, max_execution_time: mostSeconds } },
+  )
+  return row!.rows
+}
+
 /**
  * Writes the table as it will be, with the increment in it, beside the one that is read. Answers the load that its rows are,
  * and the uuid of their table. They are written anew: readers never see half of an increment, and a repeated one changes nothing. What
@@ -69,27 +108,13 @@ export async function mergeAside(
   live: Shape,
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string }> {
-  const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
-  if (lacking.length > 0)
-    throw new WarehouseProblem(
-      'NULL_KEY',
-      `${load.place} has rows without ${lacking.map((name) => `"${name}"`).join(', ')}, which is to be its key. Load it in full once.`,
-    )
+  const columns = mergedColumns(load, staging)
+  const rows = rowsToBe(load, records, staging, live)
   const merged = randomUUID()
   const name = `merged_${merged}`
   const place = qualified(load.database, name)
-  const keys = new Set(load.keys)
-  const columns = staging.columns.map((column) => ({ ...column, primaryKey: keys.has(column.name) }))
   await execute(access.service, createTable(place, columns, { ...load.mark, load: merged }))
   const uuid = await uuidOf(access, load.database, name)
-  const rows = mergedRows({
-    staging: load.stagingTable,
-    columns,
-    keys: load.keys,
-    replaced: replacedColumns(load) ?? staging.columns.map(({ name }) => name),
-    live,
-    records: stagedRecords(records, load.target.partOf),
-  })
   const list = columns.map((column) => quoted(column.name)).join(', ')
   await execute(access.load, `insert into ${place} (${list}) ${rows}`, {
     signal,

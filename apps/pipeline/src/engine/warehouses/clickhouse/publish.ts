@@ -146,7 +146,7 @@ async function afterwards(
 }
 
 /** The key of some two rows that have the same one; undefined where there are none. */
-async function keyTwice(
+export async function keyTwice(
   { read }: ClientAccess,
   load: ClickHouseLoad,
   signal: AbortSignal,
@@ -177,23 +177,7 @@ async function decisionOn(
   signal: AbortSignal,
 ): Promise<Decided> {
   const { run, attempt, schema, table } = load.target
-  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
-  demandOurs(live, load.place)
-  const staging = await readShape(access.service, load.database, table)
-  if (!staging) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
-  demandKept(load, staging)
-  const before = await entryOf(access, live?.mark?.load)
-  load.fedBefore = fedColumns(feedOf(live, before))
-  const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
-  const { table: plan, feed } = planTableToBe(live, before, loaded, { ...staging, brought: load.brought })
-  // The staging table was completed for the table that was there then.
-  if (plan.missing.length > 0 || plan.restaged.length > 0) throw changedMeanwhile(load.target)
-  const falls = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
-  const changes = [...plan.changes, ...falls]
-  if (widens(changes)) {
-    const place = { schema, name: table }
-    await demandSense(access, await plainReaders(access, place), place, load.stagingTable)
-  }
+  const { live, staging, feed, changes } = await compare(access, load, mode)
   const merged = mode === 'MERGE' && live ? await mergeAside(access, load, records, staging, live, signal) : undefined
   const rows = await load.count()
   const entry: Entry = {
@@ -217,6 +201,29 @@ async function decisionOn(
     base: live?.uuid ?? '',
     entry,
   }
+}
+
+/** The table as it is, what is staged for it, and how that changes it. Throws where the rows may not be published. */
+export async function compare(access: ClientAccess, load: ClickHouseLoad, mode: 'REPLACE' | 'MERGE') {
+  const { run, attempt, schema, table } = load.target
+  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  demandOurs(live, load.place)
+  const staging = await readShape(access.service, load.database, table)
+  if (!staging) throw new LostRun(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+  demandKept(load, staging)
+  const before = await entryOf(access, live?.mark?.load)
+  load.fedBefore = fedColumns(feedOf(live, before))
+  const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
+  const { table: plan, feed } = planTableToBe(live, before, loaded, { ...staging, brought: load.brought })
+  // The staging table was completed for the table that was there then.
+  if (plan.missing.length > 0 || plan.restaged.length > 0) throw changedMeanwhile(load.target)
+  const falls = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
+  const changes = [...plan.changes, ...falls]
+  if (widens(changes)) {
+    const place = { schema, name: table }
+    await demandSense(access, await plainReaders(access, place), place, load.stagingTable)
+  }
+  return { live, staging, feed, changes }
 }
 
 /** The client's SQL may write to every staging table of the client: what has passed the transformation is what is published. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { cannotUndo } from '../kinds.ts'
 import { acquireQuery } from '../query-shares.ts'
 import type { Place } from '../views.ts'
 import { type Load, type Warehouse, WarehouseProblem } from '../warehouse.ts'
@@ -99,6 +100,9 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
 
     beginLoad: (target, signal) => run(whole, () => beginLoad(dialect, target, signal)),
     publish: (loads, stillOurs, signal, options = {}) => publish(dialect, ourOwn(loads), stillOurs, signal, options),
+    plan: async () => {
+      throw cannotUndo()
+    },
     transform: (loads, statements, signal) => transform(dialect, ourOwn(loads), statements, signal),
     rehearse: (tables, of) => rehearse(dialect, tables, of),
 

@@ -174,7 +174,7 @@ async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, st
 }
 
 /** What is merged without a key is only ever added, twice when a run is repeated. */
-export function mergeModeOf(load: PostgresLoad, { mode }: PublishOptions): 'REPLACE' | 'MERGE' {
+export function mergeModeOf(load: PostgresLoad, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
   if (load.keys.length === 0) throw noKey(load.scene.place)
   return mode

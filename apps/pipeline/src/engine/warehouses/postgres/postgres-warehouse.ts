@@ -11,6 +11,7 @@ import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { findStaging, findTables, relations } from './list-tables.ts'
 import { findManaged, viewReads, viewsByHand } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { planTables } from './plan.ts'
 import { warehouseProblem } from './problems.ts'
 import { publish } from './publish.ts'
 import { query, queryPages } from './query.ts'
@@ -101,6 +102,8 @@ export function openPostgresWarehouse(
         { pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options, waitMs },
         signal,
       ),
+
+    plan: (loads, signal, options = {}) => planTables(pools, ourOwn(loads), options, signal),
 
     transform: (loads, statements, signal, options = {}) =>
       transform(pools, ourOwn(loads), statements, signal, options),

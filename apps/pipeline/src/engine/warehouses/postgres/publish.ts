@@ -4,7 +4,7 @@ import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
 import { readyTable } from '../ready-to-publish.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
-import { type Publication, type PublishOptions, WarehouseProblem } from '../warehouse.ts'
+import { type Publication, type PublishOptions, type ReadyTable, WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
 import { enterLedger, enterRun, type Entry, notForLong } from './ledger.ts'
@@ -50,16 +50,12 @@ interface Publishing {
  * for its end, a few milliseconds or a lock time-out.
  */
 export async function publish(publishing: Publishing, signal: AbortSignal): Promise<Publication> {
-  const { pools, options } = publishing
+  const { options } = publishing
   const [first] = publishing.loads
   if (!first) throw new Error('Nothing to publish.')
-  const loads = publishing.loads.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
-  const merging = options.mode === 'MERGE'
-  for (const load of loads) await complete(pools, load, merging, signal)
-  if (merging) await prepareMerges(pools, loads, signal)
-  for (const load of loads) await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
+  const loads = await makeReady(publishing, signal)
   await options.gate?.(
-    loads.map((load) => readyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried, load.records)),
+    loads.map((load) => readyOf(load, options)),
     signal,
   )
   await everyoneSees(publishing, loads, signal)
@@ -80,6 +76,23 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
     await sleep((patience[tries] ?? pause) * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
   }
 }
+
+/** What takes long happens before anybody has to wait. Answers the loads in the order in which their tables are locked. */
+export async function makeReady(
+  { pools, loads: given, options }: Pick<Publishing, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
+  signal: AbortSignal,
+): Promise<PostgresLoad[]> {
+  const loads = given.toSorted((one, other) => (one.scene.place < other.scene.place ? -1 : 1))
+  const merging = options.mode === 'MERGE'
+  for (const load of loads) await complete(pools, load, merging, signal)
+  if (merging) await prepareMerges(pools, loads, signal)
+  for (const load of loads) await Promise.all([prepare(pools, load, signal), interruptMaintenance(pools, load)])
+  return loads
+}
+
+/** What a gate is told of a load. */
+export const readyOf = (load: PostgresLoad, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
+  readyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.carried, load.records)
 
 async function everyoneSees(
   { pools, options, waitMs }: Publishing,

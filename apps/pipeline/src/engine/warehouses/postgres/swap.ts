@@ -129,7 +129,7 @@ async function mergeHere(
 }
 
 /** @throws WarehouseProblem VIEWS_DEPEND when one of them is of somebody else: nothing is touched, the old data stays. */
-async function viewsInTheWay(
+export async function viewsInTheWay(
   client: ClientBase,
   { scene }: PostgresLoad,
   current: Shape,

@@ -10,7 +10,7 @@ const budget = 10_000
 
 /**
  * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Of each thing that is run the newest run
- * and the newest successful one stay, because its status speaks of them; their logs and rejected rows go.
+ * and the newest successful one stay, because its status speaks of them; their logs and rejected rows go. No status speaks of dry runs.
  */
 export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty {
   return {
@@ -37,10 +37,14 @@ async function forgetWholeRuns(db: Kysely<DB>, days: number): Promise<number> {
     delete from runs where id in (
       select r.id from runs r
       where r.finished_at < now() - make_interval(days => ${days}::int)
-        and exists (select from runs newer where newer.runnable_id = r.runnable_id and newer.id > r.id)
-        and (r.state <> all(${success}::text[]) or exists (
-          select from runs newer
-          where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.state = any(${success}::text[])))
+        and (r.action = 'DRY_RUN' or (
+          exists (
+            select from runs newer
+            where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.action <> 'DRY_RUN')
+          and (r.state <> all(${success}::text[]) or exists (
+            select from runs newer
+            where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.action <> 'DRY_RUN'
+              and newer.state = any(${success}::text[])))))
       order by r.finished_at limit ${batch})
   `.execute(db)
   return Number(numAffectedRows ?? 0)

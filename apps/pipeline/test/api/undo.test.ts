@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Client } from 'pg'
+import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { leftovers } from '../leftovers.ts'
+import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
+import { checkBody, groupBody } from './quality-bodies.ts'
+import { job, workflowBody } from './workflow-body.ts'
+
+let service: Service
+let worker: WorkerProcess
+let owner: Asking
+let client: string
+let schema: { id: string; schemaName: string }
+let inside: Client & AsyncDisposable
+beforeAll(async () => {
+  service = await startService()
+  worker = await spawnWorker(service.environment)
+  client = (await service.identity.client()).id
+  const nouns = ['SCHEMA', 'DATA_PIPELINE', 'DATA_QUALITY_CHECK', 'DATA_QUALITY_CHECK_GROUP', 'WORKFLOW'] as const
+  owner = service.as(
+    await service.identity.person(
+      client,
+      nouns.map((noun) => `ROLE_MANAGE_${noun}` as const),
+    ),
+  )
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body
+})
+afterAll(async () => {
+  await inside?.end()
+  await worker?.[Symbol.asyncDispose]()
+  await service?.stop()
+})
+
+const make = async (path: string, body: object) => (await owner.post(`/${path}`).send(body).expect(201)).body
+const made = async (changes: object = {}): Promise<string> =>
+  `/data-pipelines/${(await make('data-pipelines', pipelineBody(schema.id, changes))).id}`
+
+async function upload(path: string, content: string) {
+  await owner.post(`${path}/file?name=a.csv`).type('text/csv').send(content).expect(200)
+}
+
+const ended = (path: string, taskId: string) =>
+  until(async () => {
+    const { body } = await owner.get(`${path}/runs`).expect(200)
+    return body.find((run: { taskId: string; finished?: string }) => run.taskId === taskId && run.finished)
+  })
+
+async function run(path: string, body: object = {}) {
+  const { body: started } = await owner.post(`${path}/run`).send(body).expect(202)
+  return ended(path, started.data.taskId)
+}
+
+async function load(path: string, content: string, body: object = {}) {
+  await upload(path, content)
+  return run(path, body)
+}
+
+const rowsOf = async (path: string) => (await owner.get(`${path}/data`).expect(200)).body.rows
+const statusOf = async (path: string) => (await owner.get(path).expect(200)).body.status
+const hidden = async () => {
+  inside ??= await service.stack.inside(client)
+  return leftovers(inside)
+}
+
+describe('a dry run', () => {
+  it('answers columns, rows, rejected rows and checks, and publishes nothing', async () => {
+    const query = 'select id from cases where n < 0'
+    const check = await make('data-quality-checks', checkBody({ query }))
+    const dataQualityCheckGroup = await make('data-quality-check-groups', groupBody({ dataQualityChecks: [check] }))
+    const target = { dataWarehouseTarget: { schema: { id: schema.id }, tableName: 'cases' } }
+    const path = await made({ ...target, dataQualityCheckGroup })
+    await load(path, 'id,n\n1,1\n2,2\n')
+    const before = await statusOf(path)
+
+    const many = Array.from({ length: 200 }, (_, index) => `${index},70000,x`)
+    const dry = await load(path, ['id,n,extra', ...many, '7,5', ''].join('\n'), { dryRun: true })
+    expect(dry).toMatchObject({ status: 'WARNING', action: 'DRY_RUN', rowsWritten: 0 })
+    expect(dry.message).toMatch(
+      /^Dry run: nothing was published\. \S+\.cases would have 200 rows, it has 2 now\. 2 changes of columns or rows/,
+    )
+    expect(dry.plannedTables).toEqual([
+      {
+        schema: schema.schemaName,
+        table: 'cases',
+        rowsBefore: 2,
+        rowsAfter: 200,
+        changes: expect.arrayContaining([
+          { kind: 'COLUMN_ADDED', column: 'extra', to: 'text', warning: false },
+          { kind: 'TYPE_WIDENED', column: 'n', from: 'smallint', to: 'integer', warning: false },
+        ]),
+      },
+    ])
+    const rejected = await owner.get(`${path}/runs/${dry.taskId}/rejected-rows`).expect(200)
+    expect(rejected.body).toMatchObject([{ line: 202, raw: '7,5' }])
+    const results = await owner.get(`${path}/runs/${dry.taskId}/quality-results`).expect(200)
+    expect(results.body).toMatchObject([{ status: 'OK' }])
+    expect(await rowsOf(path)).toEqual([
+      [1, 1],
+      [2, 2],
+    ])
+    expect(await statusOf(path)).toEqual(before)
+    expect(await hidden()).toEqual([])
+
+    const refused = await load(path, 'id,n\n1,-1\n', { dryRun: true })
+    expect(refused).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED' })
+    expect(refused.plannedTables).toMatchObject([{ rowsBefore: 2, rowsAfter: 1 }])
+    expect(await service.stack.db.selectFrom('alerts').select('id').execute()).toEqual([])
+    const mismatch = await load(path, 'x,y\n1,1\n', { dryRun: true })
+    expect(mismatch).toMatchObject({ status: 'FAILED', errorCode: 'SCHEMA_MISMATCH' })
+    expect(mismatch).not.toHaveProperty('plannedTables')
+    expect((await statusOf(path)).lastRunStatus).toBe('OK')
+    // What was remembered is what the load brought, so this is no mismatch.
+    expect(await load(path, 'id,n\n5,5\n')).toMatchObject({ status: 'OK', action: 'RUN' })
+    expect(await hidden()).toEqual([])
+  })
+
+  it('is for data pipelines, and none is refused a load because of it', async () => {
+    const path = await made()
+    await upload(path, 'a\n1\n')
+    const workflow = await make(
+      'workflows',
+      workflowBody([{ executionMode: 'SERIAL', jobs: [job(path.split('/').at(-1)!)] }]),
+    )
+    const { body } = await owner.post(`/workflows/${workflow.id}/run`).send({ dryRun: true }).expect(422)
+    expect(body.errors[0].pointer).toBe('/dryRun')
+    const dry = await run(path, { dryRun: true })
+    expect(dry.plannedTables).toEqual([
+      { schema: schema.schemaName, table: expect.any(String), rowsAfter: 1, changes: [] },
+    ])
+    expect((await statusOf(path)).lastRunStatus).toBe('NEVER_RUN')
+    await owner.get(`${path}/data`).expect(404)
+  })
+})
+
+describe('a run that begins while', () => {
+  const queued = async (path: string, body: object) => (await owner.post(`${path}/run`).send(body)).body
+
+  it('a dry run is under way cancels that, and a dry run waits for no run', async () => {
+    // Nobody takes them: this client's runs wait for one that is held.
+    const path = await made()
+    await upload(path, 'a\n1\n')
+    const held = await service.stack.db
+      .insertInto('runs')
+      .values({
+        client,
+        runnable_id: (
+          await service.stack.db
+            .selectFrom('runnables')
+            .select('id')
+            .where('uid', '=', path.split('/').at(-1)!)
+            .executeTakeFirstOrThrow()
+        ).id,
+        trigger: 'MANUAL',
+        action: 'DRY_RUN',
+        state: 'RUNNING',
+        attempt: 1,
+      })
+      .returning('uid')
+      .executeTakeFirstOrThrow()
+    expect((await queued(path, { dryRun: true })).data.taskId).toBe(held.uid)
+    const { data } = await queued(path, {})
+    expect(data.taskId).not.toBe(held.uid)
+    const { body: runs } = await owner.get(`${path}/runs`).expect(200)
+    expect(runs.find(({ taskId }: { taskId: string }) => taskId === held.uid)).toMatchObject({
+      status: 'CANCELLED',
+      message: 'The dry run was cancelled, because another run of the pipeline began.',
+    })
+    expect(await ended(path, data.taskId)).toMatchObject({ status: 'OK', action: 'RUN' })
+    await service.stack.db
+      .updateTable('runs')
+      .set({ state: 'RUNNING', finished_at: null })
+      .where('uid', '=', data.taskId)
+      .execute()
+    const conflict = await owner.post(`${path}/run`).send({ dryRun: true }).expect(409)
+    expect(conflict.body.errors[0].detail).toBe('A run is under way. Wait for its end, or cancel it, and try again.')
+  })
+})
