@@ -22,6 +22,7 @@ import { everyKind } from '../src/engine/warehouses/every-kind.ts'
 import { otherKinds } from '../src/engine/warehouses/other-kinds.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
 import { eraseDeletedClients } from '../src/engine/worker/duties/erase-deleted-clients.ts'
+import { expirePrevious } from '../src/engine/worker/duties/expire-previous.ts'
 import { forgetRuns } from '../src/engine/worker/duties/forget-runs.ts'
 import { keepMonths } from '../src/engine/worker/duties/keep-months.ts'
 import { namePublishers } from '../src/engine/worker/duties/name-publishers.ts'
@@ -75,13 +76,14 @@ await main(async () => {
   const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
   const keyRing = config.SECRET_KEYS
   const copyNiceness = config.COPY_NICENESS
+  const keepDays = config.KEEP_PREVIOUS_DAYS
   const warehouses = everyKind(
-    clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, copyNiceness, ...databaseBytes }),
+    clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, copyNiceness, keepDays, ...databaseBytes }),
     {
       db,
       keyRing,
       redaction,
-      others: otherKinds(config),
+      others: otherKinds(config, { keepDays }),
     },
   )
   const identity = identityLookups(config)
@@ -135,6 +137,7 @@ await main(async () => {
       queueMissingRuns({ db, queue }),
       dropDeleted({ db, warehouses, logger }),
       sweepStaging({ db, warehouses }),
+      expirePrevious({ db, warehouses }),
       removeFiles({ db, filesDirectory }),
       forgetRuns({ db, days: config.RUN_RETENTION_DAYS }),
       pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),

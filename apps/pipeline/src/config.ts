@@ -96,6 +96,8 @@ const shape = {
   CLIENT_FILES_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
   /** Bytes of one client's PostgreSQL database; no limit when 0. */
   CLIENT_WAREHOUSE_LIMIT: integer({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
+  /** Days that what a load replaces is kept, so that it can be restored; nothing is kept when 0. */
+  KEEP_PREVIOUS_DAYS: integer({ min: 0, max: 365, fallback: 3 }),
   /** Runs at once in one worker. Most of them wait for a source or a server, so there are more than cores. */
   WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: usualSlots() }),
   /**

@@ -8,6 +8,7 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_MISSING: "The client's database is not in the warehouse.",
   WAREHOUSE_NOT_SET_UP:
     "The schema's warehouse is of a kind that this installation does not have. Making such a schema is `refused` instead.",
+  NOTHING_TO_RESTORE: 'Nothing is kept of what an earlier load replaced: it is too long ago, or its room was needed.',
   NOT_SUPPORTED_HERE: 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.',
   WAREHOUSE_NOT_OURS: 'A database or role of that name was made by something else.',
   WAREHOUSE_OUTDATED: "The client's database is older or newer than this version of the service.",

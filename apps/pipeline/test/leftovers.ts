@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 
-/** The tables of a client's database in which loads have their rows before they are published. */
+/** The tables of a client's database in which loads have their rows before they are published. What is kept of a replaced table is none. */
 export async function stagingTables(inside: Client): Promise<string[]> {
   return namesOf(inside, ofStaging)
 }
@@ -12,7 +12,8 @@ export async function leftovers(inside: Client): Promise<string[]> {
 
 const ofStaging = `
   select relname as name from pg_class
-  where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition`
+  where relnamespace = 'sluice'::regnamespace and relname like 'run\\_%' and relkind = 'r' and not relispartition
+    and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`
 
 async function namesOf(inside: Client, query: string): Promise<string[]> {
   const { rows } = await inside.query<{ name: string }>(query)

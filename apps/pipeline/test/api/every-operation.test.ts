@@ -71,20 +71,28 @@ async function loadOnce() {
   const worker = await spawnWorker(service.environment)
   try {
     const schema = await make.schema()
-    const pipeline = await make.pipelineIn(schema)
-    await owner.post(`/data-pipelines/${pipeline}/file?name=a.csv`).type('text/csv').send('a,b\n1,2\n3\n').expect(200)
-    const { body } = await owner.post(`/data-pipelines/${pipeline}/run`).expect(202)
-    await until(async () => {
-      const { body } = await owner.get(`/data-pipelines/${pipeline}/runs`).expect(200)
-      return body[0].finished
-    })
+    const [pipeline, restorable] = [await make.pipelineIn(schema), await make.pipelineIn(schema)]
+    const run = await load(pipeline)
+    // Its first rows are kept.
+    for (let loads = 0; loads < 2; loads += 1) await load(restorable)
     const { body: read } = await owner.get(`/data-pipelines/${pipeline}`).expect(200)
     const datasets = { kept: await loadedDataset(owner), doomed: await loadedDataset(owner) }
     const table = read.dataWarehouseTargetTableName as string
-    return { schema, pipeline, table, run: body.data.taskId as string, datasets }
+    return { schema, pipeline, restorable, table, run, datasets }
   } finally {
     await worker[Symbol.asyncDispose]()
   }
+}
+
+/** Answers the run. */
+async function load(pipeline: string): Promise<string> {
+  await owner.post(`/data-pipelines/${pipeline}/file?name=a.csv`).type('text/csv').send('a,b\n1,2\n3\n').expect(200)
+  const { body: started } = await owner.post(`/data-pipelines/${pipeline}/run`).expect(202)
+  await until(async () => {
+    const { body } = await owner.get(`/data-pipelines/${pipeline}/runs`).expect(200)
+    return body[0].finished
+  })
+  return started.data.taskId
 }
 
 /** Somebody of the owner's client who holds every role but those that would do. */

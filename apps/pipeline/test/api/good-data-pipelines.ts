@@ -7,7 +7,7 @@ interface Given {
   owner: Asking
   fresh: Fresh
   /** What the owner has loaded, and the run that loaded it. */
-  loaded: { schema: string; pipeline: string; run: string }
+  loaded: { schema: string; pipeline: string; restorable: string; run: string }
 }
 
 const unreachable = {
@@ -83,6 +83,7 @@ export function goodDataPipelines(given: () => Given) {
       uid: await create({ type: 'SOURCE_SYSTEM_E', ...withSecrets(samples['SOURCE_SYSTEM_E'], 'a value') }),
       body: { from: '2026-01-01T00:00:00Z' },
     }),
+    'dataPipelines.restore': async () => ({ uid: given().loaded.restorable }),
     'dataPipelines.runs': async () => ({ ...loaded(), query: '?pageSize=1' }),
     'dataPipelines.rejectedRows': async () => loaded(),
     'dataPipelines.logs': async () => ({ ...loaded(), query: `?taskId=${given().loaded.run}&order=ASC` }),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Client } from 'pg'
+import { silentForLong } from '../crash/scene.ts'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
 import { leftovers } from '../leftovers.ts'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
@@ -13,7 +14,7 @@ let client: string
 let schema: { id: string; schemaName: string }
 let inside: Client & AsyncDisposable
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ heartbeatSeconds: 10 })
   worker = await spawnWorker(service.environment)
   client = (await service.identity.client()).id
   const nouns = ['SCHEMA', 'DATA_PIPELINE', 'DATA_QUALITY_CHECK', 'DATA_QUALITY_CHECK_GROUP', 'WORKFLOW'] as const
@@ -173,5 +174,119 @@ describe('a run that begins while', () => {
       .execute()
     const conflict = await owner.post(`${path}/run`).send({ dryRun: true }).expect(409)
     expect(conflict.body.errors[0].detail).toBe('A run is under way. Wait for its end, or cancel it, and try again.')
+  })
+})
+
+describe('restoring', () => {
+  const restore = async (path: string) => {
+    const { body } = await owner.post(`${path}/restore`).expect(202)
+    return ended(path, body.data.taskId)
+  }
+  const tableOf = async (path: string) => (await owner.get(`${path}/table`).expect(200)).body
+
+  it('publishes what the last load replaced, by a run of its own, and is undone by another', async () => {
+    const path = await made({ disabled: false })
+    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^Nothing is kept that could be/)
+    await load(path, 'id;v\n1;1,5\n2;2,5\n')
+    expect((await owner.post(`${path}/restore`).expect(422)).body.code).toBe('refused')
+    const before = await tableOf(path)
+    const wrong = await load(path, 'x;y\n1;1.5\n', { rebuild: true })
+    expect(wrong).toMatchObject({ status: 'OK' })
+
+    const { body: found } = await owner.get(path).expect(200)
+    await owner
+      .put(path)
+      .send({ ...found, disabled: true })
+      .expect(200)
+    const restored = await restore(path)
+    expect(restored).toMatchObject({ status: 'OK', action: 'RESTORE', trigger: 'MANUAL', rowsWritten: 2, attempt: 1 })
+    expect(restored.message).toMatch(
+      /^Restored 2 rows in \S+\. They are the rows that were published at \S+Z\. What they replaced is kept/,
+    )
+    expect(await rowsOf(path)).toEqual([
+      [1, '1.5'],
+      [2, '2.5'],
+    ])
+    const after = await tableOf(path)
+    expect(after).toMatchObject({ rowCount: 2, columns: before.columns })
+    const status = await statusOf(path)
+    expect(status).toMatchObject({ lastRunStatus: 'OK', jobId: restored.taskId, tables: [{ rowCount: 2 }] })
+    const audit = await service.stack.db
+      .selectFrom('audit')
+      .select('details')
+      .where('operation', '=', 'dataPipelines.restore')
+      .where('object', '=', path.split('/').at(-1)!)
+      .execute()
+    expect(audit).toHaveLength(1)
+
+    // The file of the wrong load is of another sign and of other columns than what is remembered again.
+    await owner
+      .put(path)
+      .send({ ...found, disabled: false, version: undefined })
+      .expect(200)
+    expect(await load(path, 'id;v\n1;1.234\n')).toMatchObject({ status: 'FAILED', errorCode: 'DECIMAL_SIGN_CHANGED' })
+    expect(await restore(path)).toMatchObject({ status: 'OK', rowsWritten: 1 })
+    expect((await tableOf(path)).columns.map(({ name }: { name: string }) => name)).toEqual(['x', 'y'])
+    expect(await hidden()).toEqual([])
+  })
+
+  it('is for those who may write, in warehouses that keep something, and not while a run is under way', async () => {
+    const path = await made({ access: { publicAccess: 'READ' } })
+    await load(path, 'a\n1\n')
+    await load(path, 'a\n2\n')
+    const reader = service.as(await service.identity.person(client, ['ROLE_MANAGE_DATA_PIPELINE']))
+    await reader.post(`${path}/restore`).expect(403)
+    const runnable = await service.stack.db
+      .selectFrom('runnables')
+      .select('id')
+      .where('uid', '=', path.split('/').at(-1)!)
+      .executeTakeFirstOrThrow()
+    const values = { client, runnable_id: runnable.id, trigger: 'MANUAL', state: 'RUNNING', attempt: 1 }
+    const { id } = await service.stack.db.insertInto('runs').values(values).returning('id').executeTakeFirstOrThrow()
+    const conflict = await owner.post(`${path}/restore`).expect(409)
+    expect(conflict.body.errors[0].detail).toMatch(/^A run is under way/)
+    const change = (changes: object) => service.stack.db.updateTable('runs').set(changes).where('id', '=', id).execute()
+    await change({ action: 'RESTORE' })
+    expect((await owner.post(`${path}/restore`).expect(202)).body.messageKey).toBe('run.already-running')
+    expect((await owner.post(`${path}/run`).expect(409)).body.errors[0].detail).toMatch(
+      /^The restoring of the previous/,
+    )
+    await change({ state: 'CANCELLED', finished_at: new Date() })
+
+    const provider = (provider_schema: string) =>
+      service.stack.db.updateTable('schemas').set({ provider_schema }).where('uid', '=', schema.id).execute()
+    await provider('WAREHOUSE_A')
+    for (const ask of [owner.post(`${path}/restore`), owner.post(`${path}/run`).send({ dryRun: true })])
+      expect((await ask.expect(422)).body).toMatchObject({
+        code: 'not-supported-here',
+        detail: 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse. This one is in Redshift.',
+      })
+    await provider('SQL_DATABASE_D')
+    await restore(path)
+    expect(await rowsOf(path)).toEqual([[1]])
+    const { body: gone } = await owner.get(path).expect(200)
+    const kept = async () => {
+      const where = [schema.schemaName, gone.dataWarehouseTarget.tableName]
+      const query = 'select from sluice.kept_table where schema_name = $1 and table_name = $2'
+      return (await inside.query(query, where)).rows.length
+    }
+    expect(await kept()).toBe(1)
+    await owner.delete(path).expect(204)
+    await until(async () => (await kept()) === 0)
+  })
+
+  it.each(['in-publication', 'published'] as const)('happens once where its worker is killed: %s', async (point) => {
+    const path = await made()
+    await load(path, 'a\n1\n')
+    await load(path, 'a\n2\n')
+    await worker[Symbol.asyncDispose]()
+    const dying = await spawnWorker({ ...service.environment, FAILPOINTS: `${point}:exit` })
+    const { body } = await owner.post(`${path}/restore`).expect(202)
+    await dying.ended
+    expect(await rowsOf(path)).toEqual([[point === 'published' ? 1 : 2]])
+    await silentForLong(service.stack, { uid: body.data.taskId })
+    worker = await spawnWorker(service.environment)
+    expect(await ended(path, body.data.taskId)).toMatchObject({ status: 'OK', attempt: 2, rowsWritten: 1 })
+    expect(await rowsOf(path)).toEqual([[1]])
   })
 })

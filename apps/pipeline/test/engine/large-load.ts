@@ -53,11 +53,12 @@ export async function publications(client: Client, { uid }: { uid: string }): Pr
   return rows.length
 }
 
-/** Staging tables in the client's warehouse, or those of one run; a transformation has them in a schema of their own. */
+/** Staging tables in the client's warehouse, or those of one run, without what is kept of them; a transformation has them in a schema of their own. */
 export async function stagingTables(client: Client, { uid = '' } = {}): Promise<number> {
   const { rows } = await client.query(
     `select from pg_class c join pg_namespace n on n.oid = relnamespace
      where relkind = 'r' and not relispartition
+       and relname not in (select partition_name from sluice.kept_table where partition_name is not null)
        and (nspname = 'sluice' and starts_with(relname, $1) or starts_with(nspname, $2))`,
     [`run_${uid}`, `sluice_run_${uid}`],
   )

@@ -18,7 +18,7 @@ describe('ClickHouse as a warehouse', () => {
     const server = await clickhouseServer()
     const [access, others] = [server.client(), server.client()]
     return {
-      warehouse: openClickHouseWarehouse(access),
+      warehouse: openClickHouseWarehouse(access, { keepDays: 3 }),
       neighbour: openClickHouseWarehouse(others),
       changeNames: `alter table TABLE update name = 'changed' where true`,
       hasUsers: true,

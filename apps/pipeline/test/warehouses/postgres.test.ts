@@ -13,7 +13,7 @@ describe('PostgreSQL as a warehouse', () => {
   const subject = subjectForAll(async () => {
     const server = await scratchServer()
     const [access, others] = [await server.provision(), await server.provision()]
-    const [warehouse, neighbour] = [openPostgresWarehouse(access), openPostgresWarehouse(others)]
+    const [warehouse, neighbour] = [openPostgresWarehouse(access, { keepDays: 3 }), openPostgresWarehouse(others)]
     return {
       warehouse,
       neighbour,

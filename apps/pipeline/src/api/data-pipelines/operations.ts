@@ -15,6 +15,7 @@ import { readPipeline } from './read-pipeline.ts'
 import { dataPipelines } from './records.ts'
 import { logs } from './run-history.ts'
 import { resetCursor } from './reset-cursor.ts'
+import { restorePrevious } from './restore.ts'
 import { saveDataPipelines } from './save-many.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
@@ -34,6 +35,7 @@ export const dataPipelineOperations = {
   read: operation(signatures.read, readPipeline),
   ...sharingOperations(signatures, kind, checkSharingTargets),
   resetCursor: operation(signatures.resetCursor, resetCursor),
+  restore: operation(signatures.restore, restorePrevious),
   upload: operation(signatures.upload, uploadFile),
   testConnection: operation(signatures.testConnection, testConnection),
   lookupSaved: operation(signatures.lookupSaved, lookUpSaved),

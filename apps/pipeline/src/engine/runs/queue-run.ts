@@ -23,7 +23,8 @@ export async function queueRun(
   { id, client, kind }: Runnable,
   { rebuild, ...asked }: Occasion,
 ): Promise<Created> {
-  const input = kind === 'DATA_PIPELINE' ? { ...(await fileOf(trx, id)), ...(rebuild && { rebuild }) } : {}
+  const reads = kind === 'DATA_PIPELINE' && asked.action !== 'RESTORE'
+  const input = reads ? { ...(await fileOf(trx, id)), ...(rebuild && { rebuild }) } : {}
   return createRun(trx, queue, { ...asked, runnableId: id, client, input })
 }
 

@@ -54,6 +54,8 @@ interface Parts {
   databaseBytes?: number
   /** Of the server's processes that copy, where they are on this machine: 0 to 19. */
   copyNiceness?: number
+  /** Days that what a load replaces is kept. */
+  keepDays?: number
 }
 
 /** Milliseconds until a warehouse without connections is forgotten. */
@@ -79,8 +81,8 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
       return one.warehouse
     }
     const access = warehouseAccess(adminUrl, credentialsOf(parts, row))
-    const { loads = 0, copyNiceness = 0, databaseBytes } = parts
-    const warehouse = openPostgresWarehouse(access, { loads, copyNiceness, databaseBytes })
+    const { loads = 0, copyNiceness = 0, keepDays = 0, databaseBytes } = parts
+    const warehouse = openPostgresWarehouse(access, { loads, copyNiceness, keepDays, databaseBytes })
     known.set(row.client, { warehouse, usedAt: now })
     return warehouse
   }

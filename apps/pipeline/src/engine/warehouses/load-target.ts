@@ -79,6 +79,14 @@ export interface PublishedTable {
   changes: TableChange[]
 }
 
+/** What is restored: the table of a pipeline, with those that were published with it; and the attempt that restores it. */
+export interface RestoreTarget {
+  schema: string
+  table: string
+  run: string
+  attempt: number
+}
+
 /** One table of a plan. */
 export interface PlannedTable {
   schema: string

@@ -28,12 +28,19 @@ export interface OtherServers {
   redshift?: RedshiftSettings | undefined
 }
 
-/** Most installations have none of them, and need not hold their code: it is loaded when a client has schemas there. */
-export function otherKinds(servers: OtherServers): OtherKind[] {
+/**
+ * Most installations have none of them, and need not hold their code: it is loaded when a client has schemas there. `keepDays`: days that
+ * what a load replaces is kept, where a kind can.
+ */
+export function otherKinds(servers: OtherServers, { keepDays = 0 } = {}): OtherKind[] {
   const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift: settings } = servers
   const kinds: OtherKind[] = []
   if (CLICKHOUSE_URL !== undefined)
-    kinds.push({ kind: clickhouseKind, open: clickhouse(CLICKHOUSE_URL), part: clickhousePart(CLICKHOUSE_URL) })
+    kinds.push({
+      kind: clickhouseKind,
+      open: clickhouse(CLICKHOUSE_URL, keepDays),
+      part: clickhousePart(CLICKHOUSE_URL),
+    })
   if (SQLSERVER_URL !== undefined)
     kinds.push({
       kind: sqlServerKind,
@@ -48,7 +55,7 @@ export function otherKinds(servers: OtherServers): OtherKind[] {
 }
 
 const clickhouse =
-  (url: string): OtherKind['open'] =>
+  (url: string, keepDays: number): OtherKind['open'] =>
   async (credentials, redaction) => {
     const [{ clickhouseAccess }, { openClickHouseWarehouse }] = await Promise.all([
       import('./clickhouse/access.ts'),
@@ -56,7 +63,7 @@ const clickhouse =
     ])
     const access = clickhouseAccess(url, credentials)
     redaction.add(...[access.service, access.load, access.read].map(({ password }) => password).filter(Boolean))
-    return openClickHouseWarehouse(access)
+    return openClickHouseWarehouse(access, { keepDays })
   }
 
 const clickhousePart = (url: string): OtherKind['part'] => ({

@@ -100,6 +100,9 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
       return load
     },
     publish: (loads, ...rest) => home(loads).publish(loads, ...rest),
+    findPrevious: async (schema, table) => (await of(schema)).findPrevious(schema, table),
+    restore: async (target, ...rest) => (await of(target.schema)).restore(target, ...rest),
+    expirePrevious: () => sum((warehouse) => warehouse.expirePrevious()),
     plan: (loads, ...rest) => home(loads).plan(loads, ...rest),
     transform: async (loads, ...rest) => {
       if (loads.length > 0) await home(loads).transform(loads, ...rest)

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { ColumnFacts, LoadTarget, PlannedTable, Publication, StoredType } from './load-target.ts'
+import type { ColumnFacts, LoadTarget, PlannedTable, Publication, RestoreTarget, StoredType } from './load-target.ts'
 import type { StagedRecords } from './part-of.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
 import type { WarehouseViews } from './views.ts'
@@ -203,6 +203,21 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    * that cannot tell.
    */
   plan(loads: readonly Load[], signal: AbortSignal, options?: PlanOptions): Promise<PlannedTable[]>
+  /** When the rows were published that `restore` would publish again; undefined where nothing is kept. Throws as `restore` does. */
+  findPrevious(schema: string, table: string): Promise<{ publishedAt: Date } | undefined>
+  /**
+   * Publishes what the last publication of a table replaced, with all tables of that publication, in one transaction with its ledger row. What
+   * it replaces is kept in turn. Cursor and memory are those of the rows. Fence, readers and retries are as in `publish`. Throws
+   * `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses that keep nothing.
+   */
+  restore(
+    target: RestoreTarget,
+    stillOurs: () => Promise<boolean>,
+    signal: AbortSignal,
+    options?: Pick<PublishOptions, 'behind' | 'waiting'>,
+  ): Promise<Publication>
+  /** Drops what is kept for longer than it should be; answers how many publications that were. */
+  expirePrevious(): Promise<number>
   /**
    * Runs the statements over the written loads of one run, before they are published. In them the name of a load's
    * table, without a schema, is the rows that were loaded; with its schema it is what is published now. The first

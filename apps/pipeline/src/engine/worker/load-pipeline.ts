@@ -24,18 +24,19 @@ import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
 import { whatChanged, whatWasLoaded, whatWouldChange } from './sentences.ts'
+import { restored, restorePipeline } from './restore-pipeline.ts'
 import { patience } from './silent-source.ts'
 import { sourceToRead } from './source-to-read.ts'
 import { tablesThere } from './tables-there.ts'
 import type { Attempt, Success, Work, WorkParts } from './work.ts'
 
 /**
- * From the source into the client's warehouse, or as far as a dry run goes. A run that an earlier attempt has published is answered
+ * From the source into the client's warehouse, as far as a dry run goes, or back to what was there before. A run that an earlier attempt has published is answered
  * from the ledger. Throws what `loadFeeds` throws.
  */
 async function loadPipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
   try {
-    return await (attempt.claim.action === 'DRY_RUN' ? dryRun(parts, attempt) : loadOnce(parts, attempt))
+    return await actions[attempt.claim.action](parts, attempt)
   } catch (error) {
     if (!(error instanceof VariableProblem)) throw error
     const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
@@ -79,6 +80,8 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
     for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
   return successOf(warehouse, tables, rejected, { merged, own: pipeline, whole })
 }
+
+const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
 /** Everything that a run does before it publishes. */
 async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
@@ -273,14 +276,17 @@ const isWarning = (
  */
 async function doneAlready(
   { warehouses }: Pick<WorkParts, 'warehouses'>,
-  { client, uid, attempt, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'rowsRejected'>,
+  { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
 ): Promise<Success | undefined> {
   const warehouse = await warehouses.find(client)
   const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
     if (holdsNothing(error)) return undefined
     throw error
   })
-  return publication && successOf(warehouse!, publication.tables, rowsRejected)
+  if (!publication) return undefined
+  return action === 'RESTORE'
+    ? restored(warehouse!, publication)
+    : successOf(warehouse!, publication.tables, rowsRejected)
 }
 
 export const pipelineWork: Work = { run: loadPipeline, doneAlready }

@@ -1,6 +1,6 @@
 import type { Claim } from '../runs/claim.ts'
 import { finishRun } from '../runs/finish-run.ts'
-import type { RunnableKind } from '../runs/runnable.ts'
+import type { RunAction, RunnableKind } from '../runs/runnable.ts'
 import type { Success, WorkParts } from './work.ts'
 import { works } from './works.ts'
 
@@ -20,6 +20,7 @@ export async function correctCancelled(parts: Parts, uid: string): Promise<void>
     .where('r.state', '=', 'CANCELLED')
     .where('r.attempt', '>', 0)
     .executeTakeFirst()
-  const success = run && (await works[run.kind as RunnableKind]?.doneAlready?.(parts, run))
+  const success =
+    run && (await works[run.kind as RunnableKind]?.doneAlready?.(parts, { ...run, action: run.action as RunAction }))
   if (success) await finishRun(parts, run, success)
 }

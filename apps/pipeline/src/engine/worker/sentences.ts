@@ -40,6 +40,15 @@ export function whatWouldChange(tables: readonly PlannedTable[], rejected: numbe
   return `Dry run: nothing was published. ${would}${changed}${left}`
 }
 
+/** What a restoring says of itself. `publishedAt`: when the rows were published first. */
+export function whatWasRestored(tables: readonly LoadedTable[], publishedAt?: Date): string {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  const [first] = tables
+  const into = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
+  const since = publishedAt ? ` They are the rows that were published at ${publishedAt.toISOString()}.` : ''
+  return `Restored ${count(rows)} in ${into}.${since} What they replaced is kept, and can be restored in turn.`
+}
+
 const mostNamed = 5
 
 /** `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */

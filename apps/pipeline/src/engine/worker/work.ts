@@ -57,6 +57,6 @@ export interface Work {
    */
   doneAlready?(
     parts: Pick<WorkParts, 'warehouses'>,
-    run: Pick<Claim, 'client' | 'uid' | 'attempt' | 'rowsRejected'>,
+    run: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
   ): Promise<Success | undefined>
 }

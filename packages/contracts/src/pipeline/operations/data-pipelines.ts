@@ -52,6 +52,17 @@ export const dataPipelineSignatures = {
     body: CursorResetBody,
     response: ResultEnvelope,
   }),
+  restore: signature({
+    id: 'dataPipelines.restore',
+    summary: 'Restore what the last load replaced',
+    description:
+      'Queues a run that publishes the previous rows again, with their columns, types and cursor, in all tables of the pipeline at once. What they replace is kept in turn, so restoring twice undoes the first. Increments keep nothing: behind them, the table before the last load that replaced it is restored. For schemas in PostgreSQL and ClickHouse.',
+    method: 'post',
+    path: '/data-pipelines/:uid/restore',
+    guard: manage,
+    status: 202,
+    response: ResultEnvelope,
+  }),
   upload: signature({
     id: 'dataPipelines.upload',
     summary: 'Upload the file that the next run loads',

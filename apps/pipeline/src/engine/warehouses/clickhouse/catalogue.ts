@@ -4,9 +4,10 @@ import type { Place, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
 import { execute, rowsOf } from './http.ts'
+import { keepReplaced } from './kept.ts'
 import { entryOf, ledgerOf } from './ledger.ts'
 import { feedOf } from './plan-load.ts'
-import { databaseOf, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
+import { databaseOf, keptPrefix, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { describeColumn, markIn, readShape, type Shape } from './shape.ts'
 
 export async function findTable(
@@ -99,9 +100,11 @@ export async function findStaging(
 
 /** Lists first, asks who is alive second: a run is registered before its database exists. */
 export async function sweepStaging(
-  { key, service }: ClientAccess,
+  access: ClientAccess,
   alive: () => Promise<ReadonlySet<string>>,
+  keepDays: number,
 ): Promise<number> {
+  const { key, service } = access
   const rows = await rowsOf<{ name: string; comment: string }>(
     service,
     `select name, comment from system.databases
@@ -114,10 +117,12 @@ export async function sweepStaging(
   for (const { name, comment } of rows) {
     const run = runIn(comment)
     if (run === undefined || runs.has(run)) continue
-    const gone = await execute(service, `drop database if exists ${quoted(name)}`).then(
-      () => true,
-      () => false,
-    )
+    const gone = await keepReplaced(access, name, keepDays)
+      .then(() => execute(service, `drop database if exists ${quoted(name)}`))
+      .then(
+        () => true,
+        () => false,
+      )
     if (gone) dropped += 1
   }
   return dropped
@@ -138,8 +143,8 @@ export async function pruneLedger(access: ClientAccess, days: number): Promise<n
   const { key, service } = access
   const tables = await rowsOf<{ comment: string }>(
     service,
-    'select comment from system.tables where startsWith(database, {prefix:String})',
-    { parameters: { prefix: schemaPrefix(key) } },
+    'select comment from system.tables where startsWith(database, {prefix:String}) or startsWith(database, {kept:String})',
+    { parameters: { prefix: schemaPrefix(key), kept: keptPrefix(key) } },
   )
   const held = tables.flatMap(({ comment }) => markIn(comment)?.load ?? [])
   const where = `at < now64(6) - interval {days:UInt32} day and run not in (

@@ -14,7 +14,8 @@ import {
   sweepStaging,
 } from './catalogue.ts'
 import { execute, rowsOf } from './http.ts'
-import { publishedBy } from './ledger.ts'
+import { dropKept, expireKept, findPrevious } from './kept.ts'
+import { publishedBy, publishedFirst } from './ledger.ts'
 import { beginLoad, ClickHouseLoad, demandOurs, hasDatabase } from './load.ts'
 import { checkSchemaName, checkTableName, databaseOf, qualified, quoted, shownAs } from './names.ts'
 import { planTables } from './plan.ts'
@@ -23,6 +24,7 @@ import { closeRun, publish } from './publish.ts'
 import { ambiguousTable, query } from './query.ts'
 import { queryPages, readTable } from './read.ts'
 import { rehearse, viewReads } from './rehearsal.ts'
+import { restore } from './restore.ts'
 import { dropSettled, settlePending, unlessOvertaken } from './settle.ts'
 import { readShape } from './shape.ts'
 import { transform } from './transform.ts'
@@ -32,7 +34,7 @@ import { defineView, demandUnread, dropView, findView, managed, refreshView, vie
  * A client's part of a ClickHouse server: a database for each of its schemas. It is made, or mended, when it is used first; what a
  * worker that died had decided to publish is finished before anything else is asked.
  */
-export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
+export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } = {}): Warehouse {
   const share = `clickhouse ${access.key}`
   let made: Promise<void> | undefined
 
@@ -92,6 +94,7 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
             `"${schema}" is still in use: ${tables.map(({ name }) => name).join(', ')}. Drop that first.`,
           )
         await execute(service, `drop database if exists ${quoted(database)}`)
+        await dropKept(access, (mark) => mark.schema === schema)
       })
     },
 
@@ -100,7 +103,20 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
       await ready()
       return beginLoad(access, target)
     },
-    publish: (loads, stillOurs, signal, options = {}) => publish(access, ourOwn(loads), stillOurs, signal, options),
+    publish: (loads, stillOurs, signal, options = {}) =>
+      publish(access, ourOwn(loads), stillOurs, signal, { ...options, keepDays }),
+    findPrevious: (schema, table) =>
+      settled(named(schema, table), async () => {
+        const previous = await findPrevious(access, { schema, table })
+        const { replaced } = previous?.tables.find((one) => one.table === table && one.schema === schema) ?? {}
+        const publishedAt = await publishedFirst(access, replaced?.mark?.load)
+        return publishedAt && { publishedAt }
+      }),
+    restore: async (target, stillOurs, signal, options = {}) => {
+      await ready()
+      return restore(access, { target, stillOurs, options, keepDays }, signal)
+    },
+    expirePrevious: () => settled(whole, () => expireKept(access, keepDays)),
     plan: (loads, signal, options = {}) => planTables(access, ourOwn(loads), options, signal),
     transform: (loads, statements, signal) => transform(access, ourOwn(loads), statements, signal),
     rehearse: (tables, of) => rehearse(access, tables, of),
@@ -147,13 +163,14 @@ export function openClickHouseWarehouse(access: ClientAccess): Warehouse {
         demandOurs(shape, place)
         await demandUnread(access, { schema, name: table }, place)
         await execute(service, `drop table if exists ${qualified(database, table)}`)
+        await dropKept(access, (mark) => mark.schema === schema && mark.table === table)
       })
     },
 
     sweepStaging: (alive) =>
       settled(whole, async () => {
         await dropSettled(access)
-        return sweepStaging(access, alive)
+        return sweepStaging(access, alive, keepDays)
       }),
     pruneLedger: (days) => settled('the ledger', () => pruneLedger(access, days)),
 

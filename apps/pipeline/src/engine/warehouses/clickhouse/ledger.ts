@@ -150,10 +150,49 @@ export async function publishedBy(access: ClientAccess, run: string): Promise<Pu
     attempt: first.attempt,
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
-    publishedAt: new Date(`${first.at.replace(' ', 'T')}Z`),
+    publishedAt: timeOf(first.at),
     tables,
   }
 }
+
+/** A table of a publication that came about, and when. */
+export interface PublishedRow extends Omit<Decided, 'entry'> {
+  at: Date
+}
+
+/** All tables of the publication that made the rows of a load public last; none where the load is unknown. */
+export async function publicationOf(access: ClientAccess, ofLoad: string | undefined): Promise<PublishedRow[]> {
+  if (ofLoad === undefined) return []
+  const rows = await rowsOf<LedgerRow>(
+    access.service,
+    `select ${columns}, at from ${ledgerOf(access)} where state = 'PUBLISHED' and publication = (
+       select publication from ${ledgerOf(access)} where load = {load:String} and state = 'PUBLISHED' order by at desc limit 1)
+     order by schema, table, at limit 1 by schema, table`,
+    { parameters: { load: ofLoad } },
+  )
+  return rows.map(({ publication, run, attempt, schema, table, load, base, at }) => ({
+    publication,
+    run,
+    attempt,
+    schema,
+    table,
+    load,
+    base,
+    at: timeOf(at),
+  }))
+}
+
+/** When the rows of a load were made public first. */
+export async function publishedFirst(access: ClientAccess, load: string | undefined): Promise<Date | undefined> {
+  const [row] = await rowsOf<{ at: string }>(
+    access.service,
+    `select at from ${ledgerOf(access)} where load = {load:String} and state = 'PUBLISHED' order by at limit 1`,
+    { parameters: { load: load ?? '' } },
+  )
+  return row && timeOf(row.at)
+}
+
+const timeOf = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
 
 /** What is known of a table's rows, by the load that they are. */
 export async function entryOf(access: ClientAccess, load: string | undefined): Promise<Entry | undefined> {

@@ -25,6 +25,8 @@ export function runDatabase(key: string, { run, attempt }: { run: string; attemp
 
 export const runPrefix = (key: string): string => `c_${key}-run_`
 export const shownPrefix = (key: string): string => `c_${key}-shown_`
+/** Where tables are that a publication replaced. */
+export const keptPrefix = (key: string): string => `c_${key}-kept_`
 export const schemaPrefix = (key: string): string => `c_${key}_`
 
 /** A name as SQL takes it. */

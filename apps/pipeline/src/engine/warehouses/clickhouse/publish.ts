@@ -9,6 +9,7 @@ import { fallOfRows } from '../shape/load-shape.ts'
 import { type ClientAccess, mostSeconds } from './access.ts'
 import { widens } from './follow-views.ts'
 import { execute, rowsOf } from './http.ts'
+import { keepReplaced } from './kept.ts'
 import {
   type Decided,
   type Entry,
@@ -42,7 +43,7 @@ export async function publish(
   given: readonly ClickHouseLoad[],
   stillOurs: () => Promise<boolean>,
   signal: AbortSignal,
-  options: PublishOptions,
+  options: PublishOptions & { keepDays: number },
 ): Promise<Publication> {
   const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
   const [first] = loads
@@ -52,7 +53,7 @@ export async function publish(
   try {
     await settlePending(access).catch(unlessOvertaken)
     const earlier = await publishedBy(access, run)
-    if (earlier) return await afterwards(access, loads, earlier)
+    if (earlier) return await afterwards(access, loads, earlier, { keepDays: options.keepDays })
     for (const load of loads) await completeStaging(access, load, merging)
     await demandReady(
       loads,
@@ -119,7 +120,11 @@ const stillPublishing = () =>
     },
   )
 
-async function demandDecision(access: ClientAccess, publication: string, busy: () => WarehouseProblem): Promise<void> {
+export async function demandDecision(
+  access: ClientAccess,
+  publication: string,
+  busy: () => WarehouseProblem,
+): Promise<void> {
   for (let tries = 0; tries < patience.tries; tries += 1) {
     if (await decide(access, publication)) return
     // Void or not, it is not ours.
@@ -129,16 +134,19 @@ async function demandDecision(access: ClientAccess, publication: string, busy: (
   throw busy()
 }
 
-/** The old tables wait where the new ones waited; whoever reads them still may end in peace. */
+/** The old tables are where the new ones waited, and are kept; whoever reads one that is dropped may end in peace. */
 async function afterwards(
   access: ClientAccess,
   loads: readonly ClickHouseLoad[],
   publication: Publication,
-  options: PublishOptions = {},
+  options: PublishOptions & { keepDays: number },
 ): Promise<Publication> {
   const databases = new Set(loads.map(({ database }) => database))
   const tidied = Promise.allSettled(
-    [...databases].map((database) => execute(access.service, `drop database if exists ${quoted(database)}`)),
+    [...databases].map(async (database) => {
+      await keepReplaced(access, database, options.keepDays)
+      await execute(access.service, `drop database if exists ${quoted(database)}`)
+    }),
   ).then(() => {})
   if (options.behind) options.behind(tidied)
   else await tidied

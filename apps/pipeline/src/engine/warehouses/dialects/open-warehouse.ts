@@ -103,6 +103,13 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     plan: async () => {
       throw cannotUndo()
     },
+    findPrevious: async () => {
+      throw cannotUndo()
+    },
+    restore: async () => {
+      throw cannotUndo()
+    },
+    expirePrevious: async () => 0,
     transform: (loads, statements, signal) => transform(dialect, ourOwn(loads), statements, signal),
     rehearse: (tables, of) => rehearse(dialect, tables, of),
 

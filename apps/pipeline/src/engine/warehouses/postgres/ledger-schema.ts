@@ -3,7 +3,7 @@ import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** Counted up with every change below: a worker that finds a lower number provisions that warehouse again. */
-const version = 5
+const version = 6
 
 /** The types of what `sluice.enter_table` takes. A call names them all, or somebody's overload could be called instead. */
 export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
@@ -55,6 +55,16 @@ export async function createLedger(client: Client, load: string, key: string): P
       add column if not exists entered bigint generated always as identity;
     create index if not exists ledger_table_partition_ix on sluice.ledger_table (partition_name);
     create index if not exists ledger_table_name_ix on sluice.ledger_table (schema_name, table_name);
+    -- What the last publication of a run replaced, all its tables or none. Without a partition there was no table before.
+    create table if not exists sluice.kept_table (
+      run text not null,
+      schema_name text not null,
+      table_name text not null,
+      partition_name text,
+      kept_at timestamptz not null default clock_timestamp(),
+      constraint kept_table_pk primary key (schema_name, table_name)
+    );
+    create index if not exists kept_table_run_ix on sluice.kept_table (run);
     create or replace function sluice.prune_ledger(days integer) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
     declare
@@ -66,6 +76,7 @@ export async function createLedger(client: Client, load: string, key: string): P
         not exists (
           select from pg_class c
           where c.relname = t.partition_name and c.relnamespace = 'sluice'::regnamespace and c.relispartition)
+        and not exists (select from sluice.kept_table k where k.partition_name = t.partition_name)
         -- Increments are merged into one partition again and again: the last of them says all.
         or exists (
           select from sluice.ledger_table u
@@ -104,12 +115,27 @@ export async function createLedger(client: Client, load: string, key: string): P
         mode, table_rows, cursor, profile, feed)
       values ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
     end $$;
-    revoke execute on function sluice.prune_ledger(integer), sluice.demand_key(text),
+    -- Answers what is not kept any more.
+    create or replace function sluice.forget_kept(key text, run text) returns setof sluice.kept_table
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      perform sluice.demand_key($1);
+      return query delete from sluice.kept_table k where k.run = $2 returning k.*;
+    end $$;
+    create or replace function sluice.keep_table(key text, run text, schema_name text, table_name text, partition_name text)
+    returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      perform sluice.demand_key($1);
+      insert into sluice.kept_table (run, schema_name, table_name, partition_name) values ($2, $3, $4, $5);
+    end $$;
+    revoke execute on function sluice.prune_ledger(integer), sluice.forget_kept(text, text),
+      sluice.keep_table(text, text, text, text, text), sluice.demand_key(text),
       sluice.enter_run(text, text, integer), sluice.enter_table(${tableParameters.join(', ')}) from public;
-    grant execute on function sluice.prune_ledger(integer), sluice.enter_run(text, text, integer),
+    grant execute on function sluice.prune_ledger(integer), sluice.forget_kept(text, text),
+      sluice.keep_table(text, text, text, text, text), sluice.enter_run(text, text, integer),
       sluice.enter_table(${tableParameters.join(', ')}) to ${load};
     grant usage, create on schema sluice to ${load};
-    grant select on sluice.ledger, sluice.ledger_table to ${load};
+    grant select on sluice.ledger, sluice.ledger_table, sluice.kept_table to ${load};
     revoke insert on sluice.ledger, sluice.ledger_table from ${load};
     comment on schema sluice is '${version}';
   `)

@@ -9,6 +9,8 @@ export interface LastEntry {
   fedColumns: string[]
   /** Rows of the whole table. */
   tableRows: number
+  /** Of the load that published it. */
+  bytes: number
   cursor: unknown
   profile: ColumnProfile[] | null
   /** Null where an older version published it. */
@@ -20,7 +22,7 @@ export interface Entry {
   partition: string
   published: PublishedTable
   fedColumns: readonly string[]
-  mode: 'REPLACE' | 'MERGE'
+  mode: 'REPLACE' | 'MERGE' | 'RESTORE'
   tableRows: number
   cursor: unknown
   profile: readonly ColumnProfile[] | undefined
@@ -29,7 +31,8 @@ export interface Entry {
 
 export async function lastEntry(client: ClientBase, partition: string | undefined): Promise<LastEntry | undefined> {
   const { rows } = await client.query(
-    `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows", t.cursor, t.profile, t.feed
+    `select t.run, t.fed_columns as "fedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
+       t.bytes::float8, t.cursor, t.profile, t.feed
      from sluice.ledger_table t where t.partition_name = $1 order by t.entered desc limit 1`,
     [partition],
   )

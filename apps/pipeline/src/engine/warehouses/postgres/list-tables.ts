@@ -41,6 +41,7 @@ export async function findStaging(
                             then obj_description(c.oid, 'pg_class')::jsonb end as origin) o
      where c.relnamespace = to_regnamespace('sluice') and c.relkind = 'r' and not c.relispartition
        and o.origin->>'schema' = $1 and o.origin->>'table' = $2 and o.origin ? 'run'
+       and c.relname not in (select partition_name from sluice.kept_table where partition_name is not null)
      order by c.oid desc limit 1`,
     [schema, table],
   )

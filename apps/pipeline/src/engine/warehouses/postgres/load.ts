@@ -20,7 +20,7 @@ import { olderReaders, type OlderReaders } from './older-readers.ts'
 import { type Scene, warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
-import { warehouseFull } from './statement-watch.ts'
+import { hasRoom, warehouseFull } from './statement-watch.ts'
 import { describeType, typeRules } from './types.ts'
 
 /**
@@ -33,6 +33,8 @@ export interface Pools {
   statements: Pool
   /** Bytes that the client's database may have. */
   databaseBytes?: number | undefined
+  /** Drops what is kept of earlier publications until the database has no more bytes than these; answers of how many. */
+  makeRoom(mostBytes?: number): Promise<number>
 }
 
 export class PostgresLoad implements Load {
@@ -85,7 +87,9 @@ export class PostgresLoad implements Load {
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
     const copying = { staging: this.stagingTable, columns, types, content, frozen }
-    const written = await copyInto(this.#pools.lanes, copying, this.scene, signal)
+    const written = await copyInto(this.#pools.lanes, copying, this.scene, signal).catch(async (error: unknown) => {
+      throw (await roomMade(error, this.#pools)) ?? error
+    })
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
     await this.#dropIgnored(signal)
     const fed = new Set(this.fed)
@@ -126,7 +130,7 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
     return await withClient(pools.transactions, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
       if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
-      await assertRoom(client, pools.databaseBytes)
+      await assertRoom(client, pools)
       const existing = await readShape(client, schema, table)
       if (existing && !existing.ours) throw notOurs(scene)
       const last = feedOf(existing, await lastEntry(client, existing?.partition))
@@ -145,11 +149,18 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   }
 }
 
+/** A full disk is no reason to fail a load while there is something kept that nobody reads: then the next try has its room. */
+async function roomMade(thrown: unknown, { makeRoom }: Pools): Promise<WarehouseProblem | undefined> {
+  if (!(thrown instanceof WarehouseProblem) || thrown.code !== 'DISK_FULL') return undefined
+  const dropped = await makeRoom().catch(() => 0)
+  return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
+}
+
 /** Throws WAREHOUSE_FULL. */
-async function assertRoom(client: ClientBase, most: number | undefined): Promise<void> {
-  if (most === undefined) return
-  const { rows } = await client.query<{ bytes: number }>('select pg_database_size(current_database())::float8 as bytes')
-  if (rows[0]!.bytes > most) throw warehouseFull(most)
+async function assertRoom(client: ClientBase, { databaseBytes: most, makeRoom }: Pools): Promise<void> {
+  if (most === undefined || (await hasRoom(client, most))) return
+  await makeRoom(most)
+  if (!(await hasRoom(client, most))) throw warehouseFull(most)
 }
 
 export function gone(load: PostgresLoad): LostRun {

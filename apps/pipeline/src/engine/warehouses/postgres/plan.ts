@@ -58,7 +58,7 @@ async function planOne(
       const rowsAfter = rows[0]!.count
       if (live && (!merging || load.carried)) {
         const { rebuild } = evolve(qualified(schema, table), live, plan, load.fed)
-        await viewsInTheWay(client, load, live, plan, rebuild)
+        await viewsInTheWay(client, load.scene, live, plan, rebuild)
       }
       const falls = live && !merging ? fallOfRows(load.target, last?.tableRows, load.written!.rows) : []
       await client.query('rollback')

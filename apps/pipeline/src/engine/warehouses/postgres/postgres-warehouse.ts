@@ -7,6 +7,7 @@ import { defineView } from './define-view.ts'
 import { untilDurable } from './durable.ts'
 import { outwait } from './ledger.ts'
 import { demandLedger, pruneLedger } from './ledger-schema.ts'
+import { dropKeptIn, dropKeptOf, expireKept, findKept, makeRoom } from './kept.ts'
 import { beginLoad, notOurs, type Pools, PostgresLoad } from './load.ts'
 import { findStaging, findTables, relations } from './list-tables.ts'
 import { findManaged, viewReads, viewsByHand } from './managed-views.ts'
@@ -17,6 +18,7 @@ import { publish } from './publish.ts'
 import { query, queryPages } from './query.ts'
 import { readTable } from './read.ts'
 import { rehearse } from './rehearsal.ts'
+import { restore } from './restore.ts'
 import { demandOwnSettings } from './role-settings.ts'
 import { ensureSchema, listSchemas } from './schema.ts'
 import { readShape } from './shape.ts'
@@ -39,6 +41,8 @@ interface PostgresLimits {
   copyNiceness?: number
   /** Milliseconds that staged rows wait for readers of their table. */
   waitMs?: number
+  /** Days that what a load replaces is kept. */
+  keepDays?: number
 }
 
 /** Two hours: longer than any reader has. */
@@ -50,21 +54,29 @@ const longestWait = 7_200_000
  */
 export function openPostgresWarehouse(
   access: WarehouseAccess,
-  { loads = 4, viewBytes = mostViewBytes, copyNiceness = 0, databaseBytes, waitMs = longestWait }: PostgresLimits = {},
+  {
+    loads = 4,
+    viewBytes = mostViewBytes,
+    copyNiceness = 0,
+    databaseBytes,
+    waitMs = longestWait,
+    keepDays = 0,
+  }: PostgresLimits = {},
 ): Warehouse {
+  const key = ledgerKey(access.load.password)
+  const keeping = { days: keepDays, ledgerKey: key }
   // The two more are for a load that was cut off and is not quite gone.
   const pools: Pools = {
     lanes: copyPool(access, 2 * loads + 2, copyNiceness),
     transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 5),
     databaseBytes,
+    makeRoom: (most) => makeRoom(pools.statements, keeping, most),
   }
   const all = [pools.lanes, pools.transactions, pools.statements]
-  limitStatements(pools.statements, { databaseBytes })
+  limitStatements(pools.statements, { databaseBytes, makeRoom: pools.makeRoom })
 
   const share = access.database
-
-  const key = ledgerKey(access.load.password)
 
   const run = async <T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
     withClient(pools.statements, undefined, work).catch((error: unknown) => {
@@ -90,18 +102,24 @@ export function openPostgresWarehouse(
     async dropSchema(schema) {
       checkSchemaName(schema)
       const place = escapeIdentifier(schema)
-      await run(place, (client) => client.query(`begin; ${brief}; drop schema if exists ${place}; commit`)).catch(
-        refusal(place, 'SCHEMA_NOT_EMPTY'),
-      )
+      await run(place, async (client) => {
+        await client.query(`begin; ${brief}; drop schema if exists ${place}`)
+        await dropKeptIn(client, keeping, schema)
+        await client.query('commit')
+      }).catch(refusal(place, 'SCHEMA_NOT_EMPTY'))
     },
 
     beginLoad: (target, signal) => beginLoad(pools, target, signal),
 
     publish: (loads, stillOurs, signal, options = {}) =>
-      publish(
-        { pools, loads: ourOwn(loads), read: access.read.user, ledgerKey: key, stillOurs, options, waitMs },
-        signal,
-      ),
+      publish({ pools, loads: ourOwn(loads), read: access.read.user, keeping, stillOurs, options, waitMs }, signal),
+
+    findPrevious: (schema, table) => run(qualified(schema, table), (client) => findKept(client, { schema, table })),
+
+    restore: (target, stillOurs, signal, options = {}) =>
+      restore({ pools, target, read: access.read.user, keeping, stillOurs, options: { ...options, waitMs } }, signal),
+
+    expirePrevious: () => expireKept(pools.statements, keeping),
 
     plan: (loads, signal, options = {}) => planTables(pools, ourOwn(loads), options, signal),
 
@@ -185,7 +203,9 @@ export function openPostgresWarehouse(
         await client.query(`begin; ${brief}`)
         const shape = await readShape(client, schema, table)
         if (shape && !shape.ours) throw notOurs({ place })
-        await client.query(`drop table if exists ${place}; commit`)
+        await client.query(`drop table if exists ${place}`)
+        await dropKeptOf(client, keeping, [{ schema, table }])
+        await client.query('commit')
       }).catch(refusal(place, 'VIEWS_DEPEND'))
     },
 

@@ -61,9 +61,13 @@ function rowsOf({ written, carried }: PostgresLoad): number {
  * Statistics of the table itself, which joins need and autovacuum never takes, once its rows are public. Never throws:
  * missing ones come with the next load. Before PostgreSQL 18 the partition cannot be left out.
  */
-export async function analyzeParent({ statements }: Pools, load: PostgresLoad): Promise<void> {
-  const table = qualified(load.target.schema, load.target.table)
-  const smaller = rowsOf(load) <= few ? '' : `${sample(30)}; `
+export function analyzeParent(pools: Pools, load: PostgresLoad): Promise<void> {
+  return analyzeTable(pools, qualified(load.target.schema, load.target.table), rowsOf(load))
+}
+
+/** The same of a table by its quoted name. */
+export async function analyzeTable({ statements }: Pools, table: string, rows = Infinity): Promise<void> {
+  const smaller = rows <= few ? '' : `${sample(30)}; `
   const run = (only: string) =>
     withClient(statements, undefined, (client) =>
       client.query(`begin; ${smaller}analyze (skip_locked) ${only}${table}; commit`),

@@ -4,9 +4,16 @@ import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
 import { readyTable } from '../ready-to-publish.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
-import { type Publication, type PublishOptions, type ReadyTable, WarehouseProblem } from '../warehouse.ts'
+import {
+  type Publication,
+  type PublishedTable,
+  type PublishOptions,
+  type ReadyTable,
+  WarehouseProblem,
+} from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
+import { type Keeping, keepReplaced, makeRoom } from './kept.ts'
 import { enterLedger, enterRun, type Entry, notForLong } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { mergeModeOf, prepareMerges } from './merge.ts'
@@ -15,7 +22,7 @@ import { unflushed, untilDurable } from './durable.ts'
 import { interruptMaintenance } from './maintenance.ts'
 import { complete } from './complete.ts'
 import { analyzeParent, prepare } from './prepare.ts'
-import { viewsDepend, warehouseProblem } from './problems.ts'
+import { type Scene, viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
 import { planSwap, statementsOf, type Swap } from './swap.ts'
 
@@ -37,8 +44,7 @@ interface Publishing {
   pools: Pools
   loads: readonly PostgresLoad[]
   read: string
-  /** See `ledgerKey`. */
-  ledgerKey: string
+  keeping: Keeping
   stillOurs: () => Promise<boolean>
   options: PublishOptions
   /** Milliseconds that staged rows wait for readers of the table. */
@@ -59,20 +65,38 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
     signal,
   )
   await everyoneSees(publishing, loads, signal)
+  return untilReadersPass(first.scene, { ...options, waitMs: publishing.waitMs }, signal, (wait) =>
+    swapAll({ ...publishing, loads }, wait, signal),
+  )
+}
+
+/** How long a publication waits for readers of its table, and who is told of it. */
+export interface Swapping extends Pick<PublishOptions, 'behind' | 'waiting'> {
+  /** Milliseconds. */
+  waitMs: number
+}
+
+/** Tries to swap until nobody reads the table, for so many milliseconds a try. */
+export async function untilReadersPass<T>(
+  scene: Scene,
+  { waitMs, waiting }: Swapping,
+  signal: AbortSignal,
+  swap: (wait: number) => Promise<T>,
+): Promise<T> {
   await failpoint('before-swap')
-  const until = performance.now() + publishing.waitMs
+  const until = performance.now() + waitMs
   for (let tries = 0; ; tries += 1) {
     signal.throwIfAborted()
     try {
-      return await swapAll({ ...publishing, loads }, patience[tries] ?? brief, signal)
+      return await swap(patience[tries] ?? brief)
     } catch (error) {
       const { code = '' } = error as { code?: string }
       const early = tries + 1 < patience.length && worthAnotherTry.has(code)
       const again = early || (code === lockTimeout && performance.now() < until)
-      if (!again) throw refusedToWiden(error, first) ?? warehouseProblem(error, first.scene)
+      if (!again) throw refusedToWiden(error, scene) ?? warehouseProblem(error, scene)
     }
     if (tries + 1 === patience.length)
-      options.waiting?.(`${first.scene.place} is being read. The rows are published once its readers have ended.`)
+      waiting?.(`${scene.place} is being read. The rows are published once its readers have ended.`)
     await sleep((patience[tries] ?? pause) * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
   }
 }
@@ -107,18 +131,20 @@ async function everyoneSees(
 }
 
 async function swapAll(
-  { pools, loads, read, ledgerKey, stillOurs, options }: Publishing,
+  { pools, loads, read, keeping, stillOurs, options }: Publishing,
   wait: number,
   signal: AbortSignal,
 ): Promise<Publication> {
   const { run, attempt } = loads[0]!.target
-  const { publication, swaps } = await withClient(pools.transactions, signal, async (client, borrowed) => {
+  const { ledgerKey } = keeping
+  const { publication, swaps, freed } = await withClient(pools.transactions, signal, async (client, borrowed) => {
     await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${notForLong}`)
     const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
-    if (!publishedAt) return { publication: await alreadyThere(client, run), swaps: [] }
+    if (!publishedAt) return { publication: await alreadyThere(client, run), swaps: [], freed: [] }
     const swaps: Swap[] = []
     for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
+    const freed = await keepReplaced(client, keeping, run, swaps.map(replacedBy))
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
     const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
     await failpoint('in-publication')
@@ -127,25 +153,44 @@ async function swapAll(
     // One message, so the exclusive locks are held for no round trip: from the first DETACH to COMMIT.
     const statements = [settings, ...statementsOf(swaps), 'commit'].join(';')
     await client.query(statements).catch((error: unknown) => {
-      throw unmakeable(error, swaps) ?? error
+      throw (
+        unmakeable(
+          error,
+          swaps.map(({ load, views }) => ({ place: load.scene.place, views })),
+        ) ?? error
+      )
     })
     // What was merged into another partition is left in the staging table, to be dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
     await untilDurable(client)
-    return { publication: { run, attempt, publishedAt, ...totals(swaps) }, swaps }
+    return {
+      publication: { run, attempt, publishedAt, ...totals(swaps.map(({ published }) => published)) },
+      swaps,
+      freed,
+    }
   })
   await failpoint('published')
-  const tidied = Promise.all(swaps.map((swap) => tidy(pools, swap))).then(() => {})
+  const tidied = tidy(pools, keeping, swaps, freed)
   if (options.behind) options.behind(tidied)
   else await tidied
   return publication
 }
 
-/** After the commit nothing may fail any more: an old partition that stays is swept, statistics come next time. */
-async function tidy(pools: Pools, { oldPartition, load }: Swap): Promise<void> {
-  const dropped = oldPartition && dropDetached(pools.statements, oldPartition)
-  const analysed = load.published && analyzeParent(pools, load)
-  await Promise.allSettled([dropped, analysed])
+/** What a swap takes away from readers. */
+const replacedBy = ({ load, partition, oldPartition }: Swap) => ({
+  schema: load.target.schema,
+  table: load.target.table,
+  partition: oldPartition ?? null,
+  inPlace: partition !== load.stagingTable,
+})
+
+/** After the commit nothing may fail any more: a partition that stays is swept, statistics come next time. */
+async function tidy(pools: Pools, keeping: Keeping, swaps: readonly Swap[], freed: readonly string[]): Promise<void> {
+  await Promise.allSettled([
+    ...freed.map((partition) => dropDetached(pools.statements, partition)),
+    ...swaps.map(({ load }) => load.published && analyzeParent(pools, load)),
+  ])
+  if (pools.databaseBytes) await makeRoom(pools.statements, keeping, pools.databaseBytes).catch(() => {})
 }
 
 function entryOf(run: string, { load, partition, tableRows, published, feed }: Swap, options: PublishOptions): Entry {
@@ -165,7 +210,7 @@ function entryOf(run: string, { load, partition, tableRows, published, feed }: S
   }
 }
 
-async function alreadyThere(client: PoolClient, run: string): Promise<Publication> {
+export async function alreadyThere(client: PoolClient, run: string): Promise<Publication> {
   await client.query('rollback')
   const found = await findPublication(client, run)
   if (!found)
@@ -175,8 +220,7 @@ async function alreadyThere(client: PoolClient, run: string): Promise<Publicatio
   return found
 }
 
-function totals(swaps: readonly Swap[]) {
-  const tables = swaps.map(({ published }) => published)
+export function totals(tables: PublishedTable[]) {
   return {
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -184,22 +228,25 @@ function totals(swaps: readonly Swap[]) {
   }
 }
 
-function materialises({ views }: Swap): boolean {
+export function materialises({ views }: Pick<Swap, 'views'>): boolean {
   return views.some(({ materialised }) => materialised)
 }
 
 /** A view that stood over the old type and does not over the new one. */
-function unmakeable(error: unknown, swaps: readonly Swap[]): WarehouseProblem | undefined {
+export function unmakeable(
+  error: unknown,
+  swaps: readonly { place: string; views: Swap['views'] }[],
+): WarehouseProblem | undefined {
   const { code = '', message } = error as { code?: string; message: string }
   const swap = swaps.find(({ views }) => views.length > 0)
   if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
   const names = swap.views.map(({ name }) => name).join(', ')
-  const sentence = `The columns of ${swap.load.scene.place} change, and the views over it (${names}) cannot be made anew with them: ${message}. Change or drop them and run again. The old data stays.`
+  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be made anew with them: ${message}. Change or drop them and run again. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }
 
 /** The views we know are seen before; this is whatever else a server refuses to widen a column under. */
-function refusedToWiden(error: unknown, { scene }: PostgresLoad): WarehouseProblem | undefined {
+function refusedToWiden(error: unknown, scene: Scene): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined
   return viewsDepend(scene, detail ?? 'unnamed', error)

@@ -63,7 +63,7 @@ export function columnComments(relation: string, columns: readonly { name: strin
 
 /**
  * Drops a table of the hidden schema unless it is someone's partition: after a commit whose answer was lost, what
- * looks like our leftover is the live data. Answers whether it is gone by our hand; waits for nobody longer than 2 s.
+ * looks like our leftover is the live data, or what it replaced. Answers whether it is gone by our hand; waits for nobody longer than 2 s.
  */
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {
@@ -71,9 +71,11 @@ export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
     await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
     const { rows: found } = await client.query('select to_regclass($1) is not null as exists', [table])
     if (found[0].exists) await client.query(`lock table only ${table} in access exclusive mode`)
-    const { rowCount } = await client.query('select from pg_class where oid = to_regclass($1) and not relispartition', [
-      table,
-    ])
+    const { rowCount } = await client.query(
+      `select from pg_class where oid = to_regclass($1) and not relispartition
+         and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,
+      [table],
+    )
     if (rowCount) await client.query(`drop table ${table}`)
     await client.query('commit')
     return rowCount === 1

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Pool, type PoolClient } from 'pg'
+import { type ClientBase, Pool, type PoolClient } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { readPoolConfig, type WarehouseAccess } from './access.ts'
 
@@ -13,6 +13,8 @@ const looksForSize = 12
 export interface WatchLimits {
   /** Bytes that the client's database may have; no limit when absent. */
   databaseBytes?: number | undefined
+  /** Drops what could go, until the database has no more bytes than these. */
+  makeRoom?(mostBytes: number): Promise<number>
 }
 
 interface Watched {
@@ -79,13 +81,13 @@ export class StatementWatch {
   }
 
   async #assertRoom(client: PoolClient): Promise<void> {
-    const { databaseBytes } = this.#limits
+    const { databaseBytes, makeRoom } = this.#limits
     const writers = [...this.#watched].filter(([, { writes }]) => writes)
     if (databaseBytes === undefined || writers.length === 0) return
-    const { rows } = await client.query<{ bytes: number }>(
-      'select pg_database_size(current_database())::float8 as bytes',
-    )
-    if (rows[0]!.bytes > databaseBytes) for (const [pid] of writers) this.#stop(pid, warehouseFull(databaseBytes))
+    if (await hasRoom(client, databaseBytes)) return
+    await makeRoom?.(databaseBytes)
+    if (await hasRoom(client, databaseBytes)) return
+    for (const [pid] of writers) this.#stop(pid, warehouseFull(databaseBytes))
   }
 
   #stop(session: number, reason: WarehouseProblem): void {
@@ -131,6 +133,14 @@ function watchOf(key: object, poolOf: () => Pool): StatementWatch {
   const watch = new StatementWatch(poolOf())
   watches.set(key, watch)
   return watch
+}
+
+export async function hasRoom(client: ClientBase, mostBytes: number): Promise<boolean> {
+  const { rows } = await client.query<{ fits: boolean }>(
+    'select pg_database_size(current_database()) <= $1::bigint as fits',
+    [mostBytes],
+  )
+  return rows[0]!.fits
 }
 
 const tooManyLocks = (locks: number) =>

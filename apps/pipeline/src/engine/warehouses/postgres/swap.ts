@@ -11,7 +11,7 @@ import { gone, notOurs, type PostgresLoad } from './load.ts'
 import { keepMaintenanceOut } from './maintenance.ts'
 import { changedMeanwhile, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualified } from './names.ts'
-import { viewsDepend } from './problems.ts'
+import { type Scene, viewsDepend } from './problems.ts'
 import { planPublication } from './plan-publication.ts'
 import { readShape, type Shape } from './shape.ts'
 
@@ -25,7 +25,7 @@ export interface Swap {
   tableRows: number
   /** Views that stand in their way, each behind all that it reads. */
   views: DependentView[]
-  /** Detached by them, to be dropped after the commit. */
+  /** Detached by them, to be kept or dropped. */
   oldPartition?: string
   published: PublishedTable
   /** For the next load. */
@@ -83,7 +83,7 @@ export async function planSwap(
   const reshape = evolution.rebuild
     ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
     : evolution.forTable
-  const views = await viewsInTheWay(client, load, current, plan, evolution.rebuild)
+  const views = await viewsInTheWay(client, load.scene, current, plan, evolution.rebuild)
   const detach = current.partition
     ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
     : []
@@ -99,7 +99,7 @@ export async function planSwap(
  * What a publication does to all its tables. Views come first and last, in the order in which a reader's query locks them: view,
  * then table. One that stands over several of the tables is dropped once, and made once.
  */
-export function statementsOf(swaps: readonly Swap[]): string[] {
+export function statementsOf(swaps: readonly Pick<Swap, 'views' | 'statements'>[]): string[] {
   const all = swaps.flatMap(({ views }) => views)
   // Wherever a view is, those over it are behind it: its last place is behind all that it reads, before all that reads it.
   const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
@@ -131,9 +131,9 @@ async function mergeHere(
 /** @throws WarehouseProblem VIEWS_DEPEND when one of them is of somebody else: nothing is touched, the old data stays. */
 export async function viewsInTheWay(
   client: ClientBase,
-  { scene }: PostgresLoad,
+  scene: Scene,
   current: Shape,
-  { retyped, dropped }: TablePlan<Column>,
+  { retyped, dropped }: Pick<TablePlan<Column>, 'retyped' | 'dropped'>,
   rebuild: boolean,
 ): Promise<DependentView[]> {
   const columns = [...retyped.map(({ name }) => name), ...dropped]

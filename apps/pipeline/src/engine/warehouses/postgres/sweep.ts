@@ -17,6 +17,7 @@ const leftovers = `
   select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as origin from pg_class
   where relnamespace = 'sluice'::regnamespace and relkind = 'r' and not relispartition and pg_has_role(relowner, 'usage')
     and obj_description(oid, 'pg_class') like '{"run":%'
+    and relname not in (select partition_name from sluice.kept_table where partition_name is not null)
   union all
   select nspname, 'schema', obj_description(oid, 'pg_namespace') from pg_namespace
   where nspname like 'sluice\\_%' and pg_has_role(nspowner, 'usage') and obj_description(oid, 'pg_namespace') like '{"run":%'

@@ -1,0 +1,42 @@
+import type { ResultEnvelope } from '@sluice/contracts'
+import { problems, type Input } from '@sluice/http'
+import { startRun } from '../../engine/runs/start-run.ts'
+import { assertUndo } from '../../engine/warehouses/kinds.ts'
+import type { PipelineContext } from '../operation.ts'
+import { acceptedRun } from '../result-envelope.ts'
+import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
+import { placeOfPipeline } from './place-of-pipeline.ts'
+import { dataPipelines } from './records.ts'
+
+type Asking = Input<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
+
+/** Queues a run that publishes what the last publication replaced. Also for a pipeline that is disabled, so that no load comes between. */
+export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
+  const { db, caller, params, request, queue, warehouses, write } = input
+  // Before the transaction, which waits for no warehouse. The run finds out for good.
+  const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
+  const { schema, provider } = await placeOfPipeline(db, row)
+  assertUndo(provider)
+  const warehouse = await warehouses.find(row.client)
+  const previous = await warehouse?.findPrevious(schema, row.table_name)
+  if (!previous)
+    throw problems.refused(
+      '/',
+      'Nothing is kept that could be restored. What a load replaces is kept for some days, unless the warehouse needs its room; increments replace nothing.',
+    )
+  const { run, existing } = await write(async (trx) => {
+    const { id, client } = await dataPipelines.lock(trx, caller, params.uid, undefined)
+    const started = await startRun(
+      trx,
+      queue,
+      { id, client, kind: 'DATA_PIPELINE' },
+      { trigger: 'MANUAL', action: 'RESTORE', createdBy: caller.uid },
+    )
+    assertSameAction(started, 'RESTORE')
+    request.audit(params.uid, { run: started.run.uid })
+    return started
+  })
+  if (existing) return alreadyRunning(run.uid)
+  const since = previous.publishedAt.toISOString()
+  return acceptedRun('restore-queued', `The rows that were published at ${since} are about to be restored.`, run.uid)
+}

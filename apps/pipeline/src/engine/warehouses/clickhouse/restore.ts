@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto'
+import { failpoint } from '../../failpoints.ts'
+import { LostRun } from '../../lost-run.ts'
+import type { Publication, PublishOptions, RestoreTarget, TableChange } from '../warehouse.ts'
+import type { ClientAccess } from './access.ts'
+import { widens } from './follow-views.ts'
+import { execute } from './http.ts'
+import { findPrevious, keepReplaced, moveTo, nothingKept, type Previous } from './kept.ts'
+import { type Decided, entryOf, propose, publishedBy } from './ledger.ts'
+import { databaseOf, literal, qualified, quoted, runDatabase, shownAs } from './names.ts'
+import { demandSense, plainReaders } from './place-view.ts'
+import { warehouseProblem } from './problems.ts'
+import { demandDecision } from './publish.ts'
+import { changedMeanwhile, settle, settlePending, unlessOvertaken } from './settle.ts'
+import { type Mark, readShape, type Shape } from './shape.ts'
+import { columnText, createTable, emptyColumn, textsOf } from './staging.ts'
+
+interface Restoring {
+  target: RestoreTarget
+  stillOurs: () => Promise<boolean>
+  options: Pick<PublishOptions, 'behind'>
+  keepDays: number
+}
+
+/**
+ * See `Warehouse.restore`: a publication whose tables are those that the last one replaced. They go to the database of this run first, where
+ * whoever settles the publication looks for them.
+ */
+export async function restore(
+  access: ClientAccess,
+  { target, stillOurs, options, keepDays }: Restoring,
+  signal: AbortSignal,
+): Promise<Publication> {
+  const { run, attempt } = target
+  const place = shownAs(target.schema, target.table)
+  const database = runDatabase(access.key, target)
+  let decided = false
+  try {
+    await settlePending(access).catch(unlessOvertaken)
+    const earlier = await publishedBy(access, run)
+    if (earlier) return earlier
+    const previous = await findPrevious(access, target)
+    if (!previous) throw nothingKept(place)
+    const comment = literal(JSON.stringify({ run, attempt }))
+    await execute(access.service, `create database if not exists ${quoted(database)} comment ${comment}`)
+    const publication = randomUUID()
+    const decisions: Decided[] = []
+    for (const one of previous.tables)
+      decisions.push(await decisionOn(access, { run, attempt, publication, database }, one))
+    await failpoint('before-swap')
+    signal.throwIfAborted()
+    await propose(access, decisions)
+    if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    await failpoint('in-publication')
+    signal.throwIfAborted()
+    decided = true
+    await demandDecision(access, publication, () => changedMeanwhile(target))
+    await settle(access, publication)
+    const published = await publishedBy(access, run)
+    if (!published) throw changedMeanwhile(target)
+    await failpoint('published')
+    const tidied = tidy(access, database, keepDays)
+    if (options.behind) options.behind(tidied)
+    else await tidied
+    return published
+  } catch (error) {
+    if (!decided) await tidy(access, database, keepDays)
+    throw warehouseProblem(error, place)
+  }
+}
+
+/** Never throws: what stays is swept. */
+async function tidy(access: ClientAccess, database: string, keepDays: number): Promise<void> {
+  try {
+    await keepReplaced(access, database, keepDays)
+    await execute(access.service, `drop database if exists ${quoted(database)}`)
+  } catch {}
+}
+
+interface Deciding {
+  run: string
+  attempt: number
+  publication: string
+  database: string
+}
+
+async function decisionOn(
+  access: ClientAccess,
+  { run, attempt, publication, database }: Deciding,
+  { schema, table, replaced }: Previous['tables'][number],
+): Promise<Decided> {
+  const shown = shownAs(schema, table)
+  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  if (!live) throw nothingKept(shown)
+  const name = `restored_${replaced?.uuid ?? randomUUID()}`
+  const place = qualified(database, name)
+  if (replaced) await moveTo(access, replaced, place)
+  else await makeEmpty(access, place, live, { run, attempt, schema, table })
+  const readers = await plainReaders(access, { schema, name: table })
+  const kept = await readShape(access.service, database, name)
+  if (!kept?.mark?.load) throw nothingKept(shown)
+  const names = new Set(kept.columns.map((column) => column.name))
+  // Views that name a column which has come since go on, over a column without values.
+  const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
+  if (stay.length > 0)
+    await execute(
+      access.service,
+      `alter table ${place} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
+      { settings: { alter_sync: 2, mutations_sync: 2 } },
+    )
+  const changes = changesOf(live, kept, new Set(stay.map((column) => column.name)))
+  if (widens(changes)) await demandSense(access, readers, { schema, name: table }, place)
+  const last = await entryOf(access, kept.mark.load)
+  const vanished = stay.map(({ label, type, dataType, ...column }) => ({
+    name: column.name,
+    label,
+    type,
+    dataType,
+    vanished: true as const,
+  }))
+  const rows = last?.tableRows ?? 0
+  return {
+    publication,
+    run,
+    attempt,
+    schema,
+    table,
+    load: kept.mark.load,
+    base: live.uuid,
+    entry: {
+      fedColumns: [],
+      bytes: 0,
+      ...last,
+      rows,
+      tableRows: rows,
+      changes,
+      staged: kept.uuid,
+      feed: { ...last?.feed, columns: [...(last?.feed?.columns ?? []), ...vanished] },
+    },
+  }
+}
+
+/** A table that was not there before its last publication has no rows again. */
+async function makeEmpty(access: ClientAccess, place: string, live: Shape, of: Mark): Promise<void> {
+  const mark = { ...of, load: randomUUID(), texts: textsOf(live.columns) }
+  await execute(access.service, createTable(place, live.columns, mark))
+}
+
+function changesOf(live: Shape, kept: Shape, stay: ReadonlySet<string>): TableChange[] {
+  const [now, before] = [live, kept].map(({ columns }) => new Map(columns.map((column) => [column.name, column]))) as [
+    Map<string, Shape['columns'][number]>,
+    Map<string, Shape['columns'][number]>,
+  ]
+  const dropped = [...now.keys()].filter((name) => !before.has(name) && !stay.has(name))
+  return [
+    ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
+    ...[...before.values()].flatMap(({ name, type }): TableChange[] => {
+      const there = now.get(name)
+      if (!there) return [{ kind: 'COLUMN_ADDED', column: name, to: type }]
+      return there.type === type ? [] : [{ kind: 'TYPE_CHANGED', column: name, from: there.type, to: type }]
+    }),
+  ]
+}

@@ -1,0 +1,218 @@
+import type { ClientBase } from 'pg'
+import { failpoint } from '../../failpoints.ts'
+import { LostRun } from '../../lost-run.ts'
+import type { FeedMemory } from '../shape/feed-memory.ts'
+import type { Publication, PublishedTable, RestoreTarget, TableChange } from '../warehouse.ts'
+import { withClient } from './access.ts'
+import { dependentViews, type DependentView } from './dependent-views.ts'
+import { unflushed, untilDurable } from './durable.ts'
+import { columnsOf, createTable, evolve } from './evolve.ts'
+import { type KeptTable, type Keeping, keepRestored, nothingKept, placeOf, takeKept } from './kept.ts'
+import { enterLedger, enterRun, type Entry, lastEntry, notForLong } from './ledger.ts'
+import { notOurs, type Pools } from './load.ts'
+import { keepMaintenanceOut } from './maintenance.ts'
+import { qualified } from './names.ts'
+import { analyzeTable } from './prepare.ts'
+import { alreadyThere, materialises, type Swapping, totals, untilReadersPass, unmakeable } from './publish.ts'
+import { readShape, type Shape } from './shape.ts'
+import { columnComments, columnList } from './staging.ts'
+import { statementsOf, viewsInTheWay } from './swap.ts'
+
+interface Restoring {
+  pools: Pools
+  target: RestoreTarget
+  /** As whom the rows are read. */
+  read: string
+  keeping: Keeping
+  stillOurs: () => Promise<boolean>
+  options: Swapping
+}
+
+/** One table that is to be as it was. */
+interface Return {
+  place: string
+  statements: string[]
+  views: DependentView[]
+  /** What is detached, to be kept in its turn. */
+  replaced: KeptTable
+  published: PublishedTable
+  entry: Entry
+}
+
+/**
+ * See `Warehouse.restore`. The kept partitions change places with those that people read, by the same statements as a load's: no row is
+ * copied. What the ledger says of a partition (cursor, memory of the last feed, profile) is true of it again.
+ */
+export function restore(restoring: Restoring, signal: AbortSignal): Promise<Publication> {
+  const { pools, target, options } = restoring
+  const scene = { place: qualified(target.schema, target.table) }
+  return untilReadersPass(scene, options, signal, async (wait) => {
+    const { publication, returned } = await restoreAll(restoring, wait, signal)
+    await failpoint('published')
+    const tidied = Promise.all(returned.map(({ place }) => analyzeTable(pools, place))).then(() => {})
+    if (options.behind) options.behind(tidied)
+    else await tidied
+    return publication
+  })
+}
+
+async function restoreAll(
+  { pools, target, read, keeping, stillOurs }: Restoring,
+  wait: number,
+  signal: AbortSignal,
+): Promise<{ publication: Publication; returned: Return[] }> {
+  const { run, attempt } = target
+  return withClient(pools.transactions, signal, async (client, borrowed) => {
+    await client.query(`begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${notForLong}`)
+    const publishedAt = await enterRun(client, keeping.ledgerKey, { run, attempt })
+    if (!publishedAt) return { publication: await alreadyThere(client, run), returned: [] }
+    const kept = await takeKept(client, keeping, target)
+    if (!kept) throw nothingKept(placeOf(target))
+    const returned: Return[] = []
+    for (const one of kept) returned.push(await planReturn(client, run, one, read, wait))
+    for (const { entry } of returned) await enterLedger(client, keeping.ledgerKey, entry)
+    await keepRestored(
+      client,
+      keeping,
+      run,
+      returned.map(({ replaced }) => replaced),
+    )
+    if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
+    await failpoint('in-publication')
+    signal.throwIfAborted()
+    borrowed.spare()
+    const settings = `set local statement_timeout = '${returned.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
+    await client.query([settings, ...statementsOf(returned), 'commit'].join(';')).catch((error: unknown) => {
+      throw unmakeable(error, returned) ?? error
+    })
+    await untilDurable(client)
+    const tables = returned.map(({ published }) => published)
+    return { publication: { run, attempt, publishedAt, ...totals(tables) }, returned }
+  })
+}
+
+async function planReturn(
+  client: ClientBase,
+  run: string,
+  { schema, table, partition }: KeptTable,
+  read: string,
+  wait: number,
+): Promise<Return> {
+  const place = qualified(schema, table)
+  const scene = { place }
+  const kept = partition === null ? undefined : await readShape(client, 'sluice', partition)
+  if (partition !== null && !kept) throw nothingKept(place)
+  if (await readShape(client, schema, table))
+    await client.query(`lock table only ${place} in share update exclusive mode`)
+  const live = await readShape(client, schema, table)
+  if (live && !live.ours) throw notOurs(scene)
+  if (live?.partition) await client.query(keepMaintenanceOut(qualified('sluice', live.partition), wait))
+  if (partition !== null) await client.query(keepMaintenanceOut(qualified('sluice', partition), wait))
+  const last = await lastEntry(client, partition ?? undefined)
+  const attached =
+    partition === null ? [] : [`alter table ${place} attach partition ${qualified('sluice', partition)} default`]
+  const detached = live?.partition
+    ? [`alter table ${place} detach partition ${qualified('sluice', live.partition)}`]
+    : []
+  const change = kept && partition !== null ? await reshape(client, { place, live, kept, partition, read }) : unchanged
+  const feed = withVanished(last?.feed ?? { columns: [] }, change.stay)
+  const rows = last?.tableRows ?? 0
+  const published: PublishedTable = { schema, table, rows, bytes: last?.bytes ?? 0, changes: change.changes }
+  return {
+    place,
+    statements: [...detached, ...change.statements, ...attached],
+    views: change.views,
+    replaced: { schema, table, partition: live?.partition ?? null },
+    published,
+    entry: {
+      run,
+      partition: partition ?? '',
+      published,
+      fedColumns: last?.fedColumns ?? [],
+      mode: 'RESTORE',
+      tableRows: rows,
+      cursor: last?.cursor ?? undefined,
+      profile: last?.profile ?? undefined,
+      feed,
+    },
+  }
+}
+
+interface Reshaping {
+  statements: string[]
+  views: DependentView[]
+  changes: TableChange[]
+  /** Columns that have come since and that views read: they stay, empty. */
+  stay: ReturnType<typeof columnsOf>
+}
+
+const unchanged: Reshaping = { statements: [], views: [], changes: [], stay: [] }
+
+interface Shapes {
+  place: string
+  live: Shape | undefined
+  kept: Shape
+  partition: string
+  read: string
+}
+
+/**
+ * The table gets the columns and types that it had. A column that has come since goes, unless views read it: they keep working, over a column
+ * without values.
+ */
+async function reshape(client: ClientBase, { place, live, kept, partition, read }: Shapes): Promise<Reshaping> {
+  const before = columnsOf(kept)
+  if (!live) return { ...unchanged, statements: createTable(place, before, read) }
+  const now = columnsOf(live)
+  const names = new Set(before.map(({ name }) => name))
+  const stay: typeof now = []
+  for (const column of now.filter(({ name }) => !names.has(name)))
+    if ((await dependentViews(client, live.oid, [column.name])).length > 0) stay.push(column)
+  const there = new Map(now.map((column) => [column.name, column]))
+  const dropped = now
+    .map(({ name }) => name)
+    .filter((name) => !names.has(name) && !stay.some((one) => one.name === name))
+  const retyped = before.filter(({ name, type }) => there.has(name) && there.get(name)!.type !== type)
+  const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
+  const { forTable, rebuild } = evolve(place, live, plan, [...names])
+  const here = qualified('sluice', partition)
+  const completed =
+    stay.length === 0
+      ? []
+      : [
+          ...stay.map((column) => `alter table ${here} add column ${columnList([column])}`),
+          ...columnComments(here, stay),
+        ]
+  const reshaped = rebuild ? [`drop table ${place}`, ...createTable(place, plan.columns, read)] : forTable
+  return {
+    statements: [...completed, ...reshaped],
+    views: await viewsInTheWay(client, { place }, live, plan, rebuild),
+    changes: [
+      ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
+      ...before
+        .filter(({ name }) => !there.has(name))
+        .map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
+      ...retyped.map(
+        ({ name, type }): TableChange => ({
+          kind: 'TYPE_CHANGED',
+          column: name,
+          from: there.get(name)!.type,
+          to: type,
+        }),
+      ),
+    ],
+    stay,
+  }
+}
+
+function withVanished(feed: FeedMemory, stay: ReturnType<typeof columnsOf>): FeedMemory {
+  if (stay.length === 0) return feed
+  const added = stay.map(({ name, label, type, dataType }) => ({
+    name,
+    label,
+    type,
+    dataType,
+    vanished: true as const,
+  }))
+  return { ...feed, columns: [...feed.columns, ...added] }
+}

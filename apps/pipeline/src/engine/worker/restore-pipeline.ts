@@ -1,0 +1,36 @@
+import { type Kind, assertUndo } from '../warehouses/kinds.ts'
+import type { Publication, Warehouse } from '../warehouses/warehouse.ts'
+import { readPipeline } from './pipeline-to-load.ts'
+import { whatChanged, whatWasRestored } from './sentences.ts'
+import { tablesThere } from './tables-there.ts'
+import type { Attempt, Success, WorkParts } from './work.ts'
+
+/** Publishes what the last publication of a pipeline's table replaced. Throws what `Warehouse.restore` throws. */
+export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
+  const { claim, log, signal, stillOurs, behind } = attempt
+  const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
+  assertUndo(provider as Kind)
+  const warehouse = await parts.warehouses.open(claim.client)
+  const earlier = await warehouse.findPublication(claim.uid)
+  if (earlier) return restored(warehouse, earlier)
+  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to restore ${schema}.${table}.`)
+  const previous = await warehouse.findPrevious(schema, table)
+  const target = { schema, table, run: claim.uid, attempt: claim.attempt }
+  const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)
+  const publication = await warehouse.restore(target, stillOurs, signal, { behind, waiting })
+  for (const one of publication.tables)
+    for (const change of one.changes) log.write('INFO', 'HIGH', whatChanged(one, change))
+  return restored(warehouse, publication, previous?.publishedAt)
+}
+
+/** How a restoring ended. `publishedAt`: when its rows were published first, where that is known. */
+export async function restored(warehouse: Warehouse, publication: Publication, publishedAt?: Date): Promise<Success> {
+  return {
+    state: 'OK',
+    message: whatWasRestored(publication.tables, publishedAt),
+    rowsWritten: publication.rows,
+    bytesWritten: 0,
+    rowsRejected: 0,
+    tables: await tablesThere(warehouse, publication.tables),
+  }
+}
