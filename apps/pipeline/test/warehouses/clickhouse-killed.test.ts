@@ -132,6 +132,53 @@ describe('a publication in ClickHouse that is cut off', () => {
     for (let request = 1; request <= requests; request += 1) await publishWith({ request, heard: true })
   }, 900_000)
 
+  it('that restores is brought about or not, and loses nothing, whichever request the connection is lost at', async () => {
+    const access = through(await newClient(), server.url)
+    const after = openClickHouseWarehouse(access, { keepDays: 3 })
+    const tables = ['cases', 'other']
+    for (const [columnsOf, rows] of [
+      [narrow, oldRows],
+      [wide, newRows],
+    ] as const) {
+      const run = randomUUID()
+      const loads = await Promise.all(
+        tables.map((table) => stage(after, { table, columns: columnsOf, run }, rows as [string, string][])),
+      )
+      await after.publish(loads, async () => true, never)
+    }
+    const view = { id: randomUUID(), schema: 'health', name: 'over', query: 'select id, name from cases' }
+    await after.defineView({ ...view, materialized: false }, { seconds: 30 }, never)
+    const contents = async () => [
+      ...(await Promise.all(tables.map((table) => rowsIn(after, table)))),
+      await rowsIn(after, 'over'),
+    ]
+    const all = (rows: unknown) => [rows, rows, rows]
+    const restore = (warehouse: typeof after, run: string, attempt: number) =>
+      warehouse.restore({ schema: 'health', table: 'cases', run, attempt }, async () => true, never)
+
+    const restoreWith = async (cut: Cut | undefined): Promise<number> => {
+      const run = randomUUID()
+      const dying = openClickHouseWarehouse(through(access, proxy.url), { keepDays: 3 })
+      await dying.check()
+      proxy.count(cut)
+      await restore(dying, run, 1).catch(() => {})
+      const requests = proxy.count()
+      const found = await after.findPublication(run)
+      expect([cut, await contents()]).toEqual([cut, all(found ? oldRows : newRows)])
+      // A worker that takes over, or one that finds that the run is over and sweeps what it left.
+      if (requests % 2 === 0) await after.sweepStaging(async () => new Set())
+      expect((await restore(after, run, 2)).attempt).toBe(found ? 1 : 2)
+      expect(await contents()).toEqual(all(oldRows))
+      await after.sweepStaging(async () => new Set())
+      await restore(after, randomUUID(), 1)
+      expect(await contents()).toEqual(all(newRows))
+      return requests
+    }
+    const requests = await restoreWith(undefined)
+    expect(requests).toBeGreaterThan(15)
+    for (let request = 1; request <= requests; request += 1) await restoreWith({ request, heard: true })
+  }, 900_000)
+
   it('is published or not, whenever the server is killed', async () => {
     if (process.env['CLICKHOUSE_TEST_URL']) return
     const also = async () => {
