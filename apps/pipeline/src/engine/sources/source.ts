@@ -78,6 +78,8 @@ export interface Feed {
   columns: FeedColumn[]
   /** The source leaves out columns that no record has a value for. */
   sparse?: boolean
+  /** A sentence about parts of the source that hold rows and were not read, where nobody chose to leave them out. */
+  unread?: string
   content: BinaryContent
   /** Where the next increment begins, as JSON. Asked once all rows are through; kept with them, or not at all. */
   cursor?(): unknown

@@ -34,6 +34,34 @@ describe('a source', () => {
     expect(await read([0, 400])).toEqual({ chunks: 2, ends: ['SOURCE_SILENT'] })
   })
 
+  it('keeps everything that a feed says of itself', async () => {
+    const feed: Feed = {
+      table: 'visits',
+      columns: [],
+      sparse: true,
+      unread: 'The sheet Notes was not read.',
+      partOf: { table: 'cases', keys: ['id'], column: 'case_id' },
+      cursor: () => 1,
+      whole: () => false,
+      content: {
+        format: 'copy-binary',
+        rows: async function* () {},
+        size: 1,
+        profile: () => [],
+        facts: () => [],
+        reading: () => 2,
+      },
+    }
+    async function* one() {
+      yield feed
+    }
+    for await (const { content, ...rest } of patience(1, () => {}).watch(one())) {
+      const { content: own, ...others } = feed
+      expect(rest).toEqual(others)
+      expect(content).toEqual({ ...own, rows: expect.any(Function) })
+    }
+  })
+
   it('may be slow, and may be kept waiting', async () => {
     expect(await read([120, 120, 120])).toEqual({ chunks: 3, ends: [] })
     expect(await read([0, 0], 300)).toEqual({ chunks: 2, ends: [] })

@@ -53,25 +53,10 @@ export function patience(seconds: number, end: (reason: SourceProblem) => void):
     }
   }
 
-  function withContent(feed: Feed): Feed {
-    const { table, columns, content } = feed
-    const { format, size } = content
-    return {
-      table,
-      columns,
-      ...(feed.sparse && { sparse: true }),
-      ...(feed.cursor && { cursor: () => feed.cursor!() }),
-      ...(feed.whole && { whole: () => feed.whole!() }),
-      content: {
-        format,
-        rows: (types) => watched(content.rows(types)),
-        ...(size !== undefined && { size }),
-        ...(content.profile && { profile: () => content.profile!() }),
-        ...(content.facts && { facts: () => content.facts!() }),
-        ...(content.reading && { reading: () => content.reading!() }),
-      },
-    }
-  }
+  const withContent = (feed: Feed): Feed => ({
+    ...feed,
+    content: { ...feed.content, rows: (types) => watched(feed.content.rows(types)) },
+  })
 
   return {
     watch: (feeds) => watched(feeds, withContent),
