@@ -1,17 +1,13 @@
 import type { Dialect, Guesses } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/options.ts'
-import { valueText } from './dialect/cell-text.ts'
 import { describeGuesses } from './dialect/words.ts'
-import { isText } from './column-state.ts'
 import type { ColumnType } from './column-type.ts'
-import { GivenTypes } from './given-types.ts'
 import { defaultLimits } from './limits.ts'
 import { type Machine, startMachine } from './machine.ts'
-import type { Records } from './records.ts'
 import { refusedRow, type RejectedRow, rejectedRow } from './reject.ts'
 import { detectText, rowsOf } from './rows.ts'
-import { QUOTED } from './scan.ts'
 import { Reading } from './reading.ts'
+import { SampleEncoder } from './sample-encoder.ts'
 import { TextFile } from './text-file.ts'
 
 /** What is looked at: an open file or a path, both with what people call it. */
@@ -30,8 +26,8 @@ export interface Preview {
   notes: string[]
   /** The types are those of the sample. A load looks at all rows and widens a type where a later row needs it. */
   columns: PreviewColumn[]
-  /** The first rows that fit; null for null. */
-  rows: (string | null)[][]
+  /** The first rows that fit, as a load would write them: each a tuple of PostgreSQL's binary COPY. */
+  tuples: Buffer[]
   /** Rows of the sample that would be set aside, the first hundred of them. */
   rejected: RejectedRow[]
   /** How many rows were looked at, those that do not fit included, and whether they are all there are. */
@@ -51,20 +47,27 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   const { dialect, guesses, notes } = detectText(text, options)
   const machine = startMachine()
   const { columns } = new Reading(text, dialect, defaultLimits, machine)
-  const types = columns.map(({ dataType }) => dataType)
-  const { cells, ...sample } = firstRows(machine, text, dialect, types, most)
-  const texts = columns.map(({ dataType }) => isText(dataType))
-  const rows = cells.map((row) => row.map((value, column) => (value === '' && !texts[column] ? null : value)))
-  return { guesses, description: describeGuesses(guesses), notes, columns, rows, ...sample }
+  return {
+    guesses,
+    description: describeGuesses(guesses),
+    notes,
+    columns,
+    ...firstRows(machine, text, dialect, columns, most),
+  }
 }
 
-/** `types`: those of the columns, in words. */
-function firstRows(machine: Machine, text: TextFile, dialect: Dialect, types: readonly string[], most: number) {
-  const given = new GivenTypes(machine, dialect)
+function firstRows(
+  machine: Machine,
+  text: TextFile,
+  dialect: Dialect,
+  columns: readonly PreviewColumn[],
+  most: number,
+): Pick<Preview, 'tuples' | 'rejected' | 'sample'> {
+  const encoder = new SampleEncoder(machine, dialect, columns)
   const { records, shape } = rowsOf(text, dialect, defaultLimits, machine.window)
-  const nulls = new Set(dialect.nulls)
-  const cells: (string | null)[][] = []
+  const tuples: Buffer[] = []
   const rejected: RejectedRow[] = []
+  const reject = (row: RejectedRow) => void (rejected.length < mostRejected && rejected.push(row))
   let rows = 0
   let bytes = 0
   let complete = false
@@ -72,23 +75,20 @@ function firstRows(machine: Machine, text: TextFile, dialect: Dialect, types: re
     complete = !records.advance()
     if (complete) break
     bytes += records.next - records.from
-    const refusing = records.fault === undefined ? given.refuses(records) : undefined
-    if (records.fault === undefined && refusing === undefined) {
-      if (cells.length < most) cells.push(dialect.labels.map((_, index) => cell(records, index, nulls)))
-    } else if (rejected.length < mostRejected) {
-      rejected.push(
-        refusing === undefined ? rejectedRow(records, shape) : refusedRow(records, shape, refusing, types[refusing]!),
-      )
+    if (records.fault !== undefined) {
+      reject(rejectedRow(records, shape))
+      continue
     }
+    const sampled = encoder.encode(records)
+    // Types hold for the beginning that was looked at. What follows is no part of the sample.
+    if (sampled === 'UNFIT') break
+    if (sampled === 'RAGGED') {
+      records.fault = sampled
+      reject(rejectedRow(records, shape))
+    } else if ('refusedBy' in sampled) {
+      const { refusedBy } = sampled
+      reject(refusedRow(records, shape, refusedBy, columns[refusedBy]!.dataType))
+    } else if (tuples.length < most) tuples.push(sampled.tuple)
   }
-  return { cells, rejected, sample: { rows, complete } }
-}
-
-function cell({ bytes, scanner, grammar }: Records, index: number, nulls: ReadonlySet<string>): string | null {
-  const from = scanner.starts[index]!
-  const to = scanner.ends[index]!
-  const mark = scanner.marks[index]!
-  if (from === to) return mark & QUOTED ? '' : null
-  if (nulls.size > 0 && nulls.has(bytes.toString('utf8', from, to))) return null
-  return valueText(bytes, from, to, mark, grammar)
+  return { tuples, rejected, sample: { rows, complete } }
 }

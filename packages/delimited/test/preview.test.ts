@@ -3,7 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import type { ColumnOptions, DelimitedOptions } from '../src/dialect/options.ts'
 import { defaultLimits } from '../src/limits.ts'
 import type { Batch } from '../src/pass.ts'
-import { previewRows } from '../src/preview.ts'
+import type { StoredType } from '../src/column-type.ts'
+import { type Preview, previewRows } from '../src/preview.ts'
 import { Reading } from '../src/reading.ts'
 import { detectText } from '../src/rows.ts'
 import { TextFile } from '../src/text-file.ts'
@@ -13,7 +14,39 @@ import { tuplesOf } from './tuples.ts'
 const folder = inputFolder()
 
 const preview = (content: string | Uint8Array, options: DelimitedOptions = {}, rows?: number) =>
-  previewRows({ path: folder.write(content), name: 'cases.csv' }, options, rows === undefined ? {} : { rows })
+  shown(previewRows({ path: folder.write(content), name: 'cases.csv' }, options, rows === undefined ? {} : { rows }))
+
+/** A preview with its tuples as texts. */
+const shown = ({ tuples, ...rest }: Preview) => ({ ...rest, rows: textsOf(tuples, rest.columns) })
+
+function textsOf(tuples: readonly Buffer[], columns: readonly StoredType[]): (string | null)[][] {
+  return tuplesOf(Buffer.concat(tuples)).map((tuple) =>
+    tuple.map((value, index) => (value === null ? null : textOf(value, columns[index]!))),
+  )
+}
+
+function textOf(value: Buffer, { dataType }: StoredType): string {
+  switch (dataType) {
+    case 'SMALLINT':
+      return String(value.readInt16BE())
+    case 'INTEGER':
+      return String(value.readInt32BE())
+    case 'DATE':
+      return new Date(Date.UTC(2000, 0, 1 + value.readInt32BE())).toISOString().slice(0, 10)
+    case 'DECIMAL':
+      return value.toString('hex')
+    default:
+      return value.toString()
+  }
+}
+
+/** The first rows as a load writes them. */
+function loaded(content: string, options: DelimitedOptions = {}): (string | null)[][] {
+  using file = new TextFile(folder.write(content), 'cases.csv')
+  const reading = new Reading(file, detectText(file, options).dialect, defaultLimits)
+  const { tuples } = reading.encode(reading.columns).next().value as Batch
+  return textsOf([tuples], reading.columns)
+}
 
 describe('a preview', () => {
   const text = 'Cases 2024\n\nid;name;share;"seen, last"\n1;Ama;0,5;2024-01-31\n2;;NA;\nx\n3;"";1,25;2024-02-29\n'
@@ -48,7 +81,23 @@ describe('a preview', () => {
   it('shows what becomes of it under other options', () => {
     const { columns, rows } = preview(text, { nullValues: ['NA'], decimal: 'COMMA' })
     expect(columns[2]).toEqual({ label: 'share', dataType: 'DECIMAL', precision: 3, scale: 2 })
-    expect(rows.map((row) => row[2])).toEqual(['0,5', null, '1,25'])
+    expect(rows.map((row) => row[2] === null)).toEqual([false, true, false])
+    expect(rows).toEqual(loaded(text, { nullValues: ['NA'], decimal: 'COMMA' }))
+  })
+
+  it.each<[string, DelimitedOptions]>([
+    ['id,on,at,ok\n1,31/01/2026,2026-01-31 10:00,TRUE\n2,01/02/2026,,f\n', {}],
+    ["a;b\n'x\\'y;z';1,50\n'';2,00\n", { quote: 'SINGLE', escape: 'BACKSLASH', decimal: 'COMMA' }],
+    ['a,b\n 1 ,{"x": 1}\n2,[]\n', { columns: [{ label: 'b', dataType: 'JSONB' }] }],
+    ['code,n\n007,1e3\n008,2.50\n', { columns: [{ label: 'code', dataType: 'INTEGER' }] }],
+  ])('shows the values that a load stores of %j', (content, options) => {
+    const { rows } = preview(content, options)
+    expect(rows.length).toBeGreaterThan(0)
+    expect(rows).toEqual(loaded(content, options))
+  })
+
+  it('shows days in one way, however they are written', () => {
+    expect(preview('on\n31/01/2026\n01/02/2026\n').rows).toEqual([['2026-01-31'], ['2026-02-01']])
   })
 
   it('shows as many rows as are asked for, and says that there are more', () => {
@@ -135,7 +184,7 @@ describe('a preview', () => {
   it('reads a file that is open, and leaves it open', () => {
     const fd = openSync(folder.write('id,name\n1,Ama\n'), 'r')
     for (let time = 0; time < 2; time++) {
-      expect(previewRows({ fd, name: 'cases.csv' }, {}).rows).toEqual([['1', 'Ama']])
+      expect(shown(previewRows({ fd, name: 'cases.csv' }, {})).rows).toEqual([['1', 'Ama']])
     }
     closeSync(fd)
   })

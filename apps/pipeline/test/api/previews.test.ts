@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { makeWorkbook } from '../../src/engine/sources/files/test/make-workbook.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
 
@@ -51,8 +52,8 @@ describe('a preview of a file', () => {
         { name: 'when', label: 'when', dataType: 'DATE' },
       ],
       rows: [
-        ['1', 'Ä', '2026-01-31'],
-        ['2', null, '2026-02-01'],
+        [1, 'Ä', '2026-01-31'],
+        [2, null, '2026-02-01'],
       ],
       height: 2,
       width: 3,
@@ -66,7 +67,7 @@ describe('a preview of a file', () => {
   it('follows the options that are given', async () => {
     const { body } = await send('1|NA\n2|x\n', '?delimiter=PIPE&headerRow=false&nullValues=NA&rows=1').expect(200)
     expect(body).toMatchObject({
-      rows: [['1', null]],
+      rows: [[1, null]],
       complete: false,
       csvGuesses: {
         delimiter: { value: 'PIPE', given: true, confidence: 1 },
@@ -78,8 +79,8 @@ describe('a preview of a file', () => {
   it('shows what would be set aside', async () => {
     const { body } = await send('a,b\n1,2\n3\n4,5\n').expect(200)
     expect(body.rows).toEqual([
-      ['1', '2'],
-      ['4', '5'],
+      [1, 2],
+      [4, 5],
     ])
     expect(body.rejected).toMatchObject([{ line: 3, raw: '3' }])
   })
@@ -91,7 +92,7 @@ describe('a preview of a file', () => {
 
   it('opens what is packed, and asks for the whole of what cannot be read by its beginning', async () => {
     const { body } = await send(gzipSync('a,b\n1,2\n')).expect(200)
-    expect(body.rows).toEqual([['1', '2']])
+    expect(body.rows).toEqual([[1, 2]])
     const long = gzipSync(`number\n${Array.from({ length: 700_000 }, () => String(Math.random())).join('\n')}`)
     expect(long.length).toBeGreaterThan(4_500_000)
     const first = await send(long, '?rows=3').expect(200)
@@ -104,9 +105,39 @@ describe('a preview of a file', () => {
     const { body } = await send('[{"id": 1, "name": "Ä"}, {"id": 2, "more": [1]}]', '?name=cases.json').expect(200)
     expect(body.columns).toMatchObject([{ name: 'id' }, { name: 'name' }, { name: 'more', dataType: 'JSONB' }])
     expect(body.rows).toEqual([
-      ['1', 'Ä', null],
-      ['2', null, '[1]'],
+      [1, 'Ä', null],
+      [2, null, [1]],
     ])
+  })
+
+  it('shows what a load stores', async () => {
+    const { body } = await send('on;share;ok\n31/01/2026;1,50;TRUE\n01/02/2026;;false\n').expect(200)
+    expect(body.rows).toEqual([
+      ['2026-01-31', '1.50', true],
+      ['2026-02-01', null, false],
+    ])
+  })
+
+  it('lists the sheets of a workbook, and reads the one that is chosen', async () => {
+    const value = (text: number) => `<row><c><v>${text}</v></c></row>`
+    const sheets = { Cover: value(1), Lists: value(2), Blank: '' }
+    const book = makeWorkbook({ sheets, attributes: { Lists: 'state="hidden"' } })
+    const { body } = await send(book, '?name=a.xlsx&headerRow=false').expect(200)
+    expect(body.sheets).toEqual([
+      { number: 1, name: 'Cover', hidden: false, hasRows: true, read: true },
+      { number: 2, name: 'Lists', hidden: true, hasRows: true, read: false },
+      { number: 3, name: 'Blank', hidden: false, hasRows: false, read: false },
+    ])
+    expect(body.notes[0]).toMatch(/^Only the sheet "Cover" \(number 1\) of a\.xlsx was read\./)
+    expect(body.notes.join()).not.toContain('delimiter')
+    const second = await send(book, '?name=a.xlsx&headerRow=false&sheetNumber=2').expect(200)
+    expect(second.body.rows).toEqual([[2]])
+    expect(second.body.notes[0]).toBe('a.xlsx is an Excel workbook, of which the sheet Lists (2 of 3) was read.')
+    const beyond = await send(book, '?name=a.xlsx&sheetNumber=4').expect(422)
+    expect(beyond.body.detail).toContain('a.xlsx has no sheet number 4; it holds the sheets "Cover" (number 1), ')
+    const both = await send(book, '?name=a.xlsx&sheetNumber=1&sheet=Cover').expect(422)
+    expect(both.body.errors[0].pointer).toBe('/csvOptions/sheetNumber')
+    await send(book, '?sheetNumber=0').expect(400)
   })
 
   it('says in a sentence what is wrong with a file', async () => {
@@ -145,7 +176,7 @@ describe('a preview of what a pipeline has', () => {
   it('shows its uploaded file as the options of the request say', async () => {
     const id = await withFile('a;b\n1;2\n')
     const { body } = await owner.post('/data-pipelines/preview').send({ type: 'CSV_UPLOAD', id }).expect(200)
-    expect(body.rows).toEqual([['1', '2']])
+    expect(body.rows).toEqual([[1, 2]])
     const { body: pipeline } = await owner.get(`/data-pipelines/${id}`).expect(200)
     const changed = { ...pipeline, csvOptions: { delimiter: 'COMMA' } }
     const other = await owner.post('/data-pipelines/preview').send(changed).expect(200)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { makeWorkbook } from '../../src/engine/sources/files/test/make-workbook.ts'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
 
@@ -22,9 +23,14 @@ afterAll(async () => {
 const made = async (changes: object = {}) =>
   (await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)).body
 
-async function load(id: string, content: string, run: object = {}) {
+async function load(id: string, content: string | Buffer, run: object = {}) {
   const path = `/data-pipelines/${id}`
-  const { body: file } = await owner.post(`${path}/file?name=a.csv`).type('text/csv').send(content).expect(200)
+  const { body: file } = await owner
+    .post(`${path}/file?name=a.csv`)
+    .type('text/csv')
+    .serialize((sent) => sent as string)
+    .send(content as string)
+    .expect(200)
   const { body: started } = await owner.post(`${path}/run`).send(run).expect(202)
   const ended = await until(async () => {
     const { body } = await owner.get(`${path}/runs`).expect(200)
@@ -107,5 +113,45 @@ describe('a column that the source does not have any more', () => {
       ['a', false],
       ['b', true],
     ])
+  })
+})
+
+describe('a workbook', () => {
+  const table = (...rows: string[][]) =>
+    rows.map((cells) => `<row>${cells.map((text) => `<c t="str"><v>${text}</v></c>`).join('')}</row>`).join('')
+  const cover = table(['Ministry'], ['Malaria'])
+  const data = table(['id', 'cases'], ['1', '5'], ['2', '7'])
+
+  it('with a sheet that nobody chose to leave out makes the run a WARNING, at each load', async () => {
+    const { id } = await made()
+    const unread = 'Sheets with rows that were not read: "Data" (number 2).'
+    for (let time = 0; time < 2; time++) {
+      const { run } = await load(id, makeWorkbook({ sheets: { Cover: cover, Data: data } }))
+      expect(run).toMatchObject({ status: 'WARNING', message: expect.stringContaining(unread) })
+    }
+    const { body: pipeline } = await owner.get(`/data-pipelines/${id}`).expect(200)
+    await owner
+      .put(`/data-pipelines/${id}`)
+      .send({ ...pipeline, csvOptions: { sheetNumber: 2 } })
+      .expect(200)
+    const { run } = await load(id, makeWorkbook({ sheets: { Cover: cover, Data: data } }))
+    expect(run.message).not.toContain('Sheets')
+    expect((await columnsOf(id)).map(({ name }: { name: string }) => name)).toEqual(['id', 'cases'])
+    const again = await load(id, makeWorkbook({ sheets: { Cover: cover, Data: data } }))
+    expect(again.run.status).toBe('OK')
+    const shorter = await load(id, makeWorkbook({ sheets: { Data: data } }))
+    expect(shorter.run).toMatchObject({
+      status: 'FAILED',
+      errorCode: 'SHEET_NOT_FOUND',
+      message: expect.stringContaining('has no sheet number 2; it holds the sheets "Data" (number 1).'),
+    })
+  })
+
+  it('whose sheet was renamed is refused by that name, and the old rows stay', async () => {
+    const { id } = await made({ csvOptions: { sheet: '2026' } })
+    expect((await load(id, makeWorkbook({ sheets: { Cover: cover, '2026': data } }))).run.status).toBe('OK')
+    const { run } = await load(id, makeWorkbook({ sheets: { Cover: cover, '2027': data } }))
+    expect(run).toMatchObject({ status: 'FAILED', errorCode: 'SHEET_NOT_FOUND' })
+    expect((await owner.get(`/data-pipelines/${id}/data`).expect(200)).body.rows).toHaveLength(2)
   })
 })

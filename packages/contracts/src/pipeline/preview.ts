@@ -1,9 +1,21 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Text } from '../named.ts'
+import { Count } from '../numbers.ts'
 import { csvOptionsInQuery, CsvGuesses } from './data-pipeline/csv-options.ts'
 import { RejectedRow } from './run.ts'
 import { QueryResult } from './table.ts'
+
+const Sheet = Type.Object(
+  {
+    number: { ...Count, description: 'Its place, from 1, hidden sheets included: what `sheetNumber` takes.' },
+    name: Type.String({ maxLength: 255 }),
+    hidden: Type.Boolean(),
+    hasRows: Type.Boolean(),
+    read: Type.Boolean({ description: 'Whether the rows are of this sheet.' }),
+  },
+  { ...closed, title: 'PreviewSheet' },
+)
 
 /** The first rows of a source, and what they would become. */
 export const SourcePreview = contract(
@@ -18,6 +30,9 @@ export const SourcePreview = contract(
       notes: Type.Array(Text, { maxItems: 100 }),
       /** Of a text file. */
       csvGuesses: Type.Optional(CsvGuesses),
+      sheets: Type.Optional(
+        Type.Array(Sheet, { maxItems: 1_000, description: 'Of a workbook: its sheets with cells, in their order.' }),
+      ),
     },
     closed,
   ),

@@ -5,6 +5,7 @@ import { presentAnswer } from '../catalogue/present-answer.ts'
 import { shares } from '../shares.ts'
 import { type AskedReading, readingOf } from './source-asked.ts'
 import { withVariables } from './source-variables.ts'
+import type { FoundSheet } from '../../engine/sources/files/excel/choose-sheet.ts'
 import type { Cell } from '../../engine/warehouses/warehouse.ts'
 import { kindOf } from './types/registry.ts'
 import { whileAsked } from './while-asked.ts'
@@ -61,8 +62,17 @@ export async function preview(
     })),
     notes: found.notes.map((note) => note.slice(0, 10_000)),
     ...(found.csvGuesses && { csvGuesses: found.csvGuesses }),
+    ...(found.sheets && { sheets: found.sheets.slice(0, 1_000).map(presentSheet) }),
   }
 }
+
+const presentSheet = ({ number, name, isHidden, hasRows, isRead }: FoundSheet) => ({
+  number,
+  name: name.slice(0, 255),
+  hidden: isHidden,
+  hasRows,
+  read: isRead,
+})
 
 const tooLittle = (): never => {
   throw problems.refused(

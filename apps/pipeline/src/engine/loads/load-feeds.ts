@@ -37,7 +37,7 @@ export interface FeedsToLoad {
   /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
   gate?: PublishOptions['gate']
   /** The rules for comparing the fed columns with the tables. */
-  shape?: Omit<ShapeRequest, 'sparse' | 'merging'>
+  shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
   behind?: PublishOptions['behind']
   waiting?: PublishOptions['waiting']
   /** Set for a dry run, which publishes nothing: receives the plan. */
@@ -76,7 +76,8 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     if (loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
-    const shape = { ...job.shape, sparse: feed.sparse === true, merging: job.mode === 'MERGE' }
+    const { sparse = false, unread } = feed
+    const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
     const { load, written } = await stage(feed, job, (columns, staging) =>
       warehouse.beginLoad(
         { schema: target.schema, table, columns, run, attempt, staging, shape, ...(partOf && { partOf }) },

@@ -67,5 +67,9 @@ export async function* readOpened(
   const written = opened.dialect !== undefined
   const config = { ...options, ...opened.dialect, path: fd, fileName: name, written, ...(lookAtAll && { lookAtAll }) }
   for await (const feed of csvSource.read(config, told, signal))
-    yield { ...feed, ...(opened.sparse && { sparse: true }) }
+    yield {
+      ...feed,
+      ...(opened.sparse && { sparse: true }),
+      ...(opened.unread !== undefined && { unread: opened.unread }),
+    }
 }

@@ -31,6 +31,8 @@ export interface ShapeRequest {
   definition?: string
   /** The source leaves out columns that no record has a value for. */
   sparse?: boolean
+  /** A sentence about parts of the source that were not read. */
+  unread?: string
   /** The rows are to be merged into those of the table. */
   merging?: boolean
 }
@@ -52,6 +54,7 @@ export interface LoadTarget {
 /**
  * How a table changed by what came in. `from` and `to` are the warehouse's own type names, of ROWS_FELL numbers of rows. TYPE_CHANGED:
  * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_DROPPED: it is gone.
+ * PART_NOT_READ: `to` is the sentence of the source.
  */
 export interface TableChange {
   kind:
@@ -62,6 +65,7 @@ export interface TableChange {
     | 'TYPE_CHANGED'
     | 'SHAPE_REPLACED'
     | 'ROWS_FELL'
+    | 'PART_NOT_READ'
   /** Empty where the change is the whole table's. */
   column: string
   from?: string
@@ -70,7 +74,7 @@ export interface TableChange {
   warning?: true
 }
 
-/** One table of a publication. `changes` is empty for a new table. */
+/** One table of a publication. A new table has no `changes` of columns. */
 export interface PublishedTable {
   schema: string
   table: string

@@ -14,7 +14,12 @@ export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number, 
     ? ' Nothing is new in the source.'
     : ' The source has no rows, so there are none in the table now.'
   const empty = rows === 0 && merged !== undefined ? none : ''
-  const changed = tables.flatMap((table) => table.changes.map((change) => whatChanged(table, change)))
+  const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
+  // What concerns a whole table comes first, as only some are named.
+  const changed = [
+    ...changes.filter(({ change }) => change.column === ''),
+    ...changes.filter(({ change }) => change.column !== ''),
+  ].map(({ table, change }) => whatChanged(table, change))
   const more = changed.length > 3 ? ` And ${changed.length - 3} more changes of columns; the log names them.` : ''
   const loaded = `Loaded ${count(rows)} into ${into}.${empty}${changed
     .slice(0, 3)
@@ -76,6 +81,8 @@ export function whatChanged(
       return `The settings of the source changed, so ${place} has the columns and types of this load.`
     case 'ROWS_FELL':
       return `The source has ${count(Number(to))} for ${place}, where the table had ${count(Number(from))}: check that the source is complete.`
+    case 'PART_NOT_READ':
+      return to ?? ''
     case 'TYPE_WIDENED':
       return `Column "${column}" of ${place} became ${to} to hold what came in; it was ${from}.`
   }

@@ -75,7 +75,17 @@ const options = {
       description: 'As the Encoding Standard calls it.',
     }),
   ),
-  sheet: Type.Optional({ ...Line, description: 'Of a workbook: the sheet; its first one when absent.' }),
+  sheet: Type.Optional({
+    ...Line,
+    description: 'Of a workbook: the name of the sheet. When absent, the first visible one that has rows.',
+  }),
+  sheetNumber: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 10_000,
+      description: 'Of a workbook: the place of the sheet, from 1, hidden ones included, instead of its name.',
+    }),
+  ),
   entry: Type.Optional({ ...Line, description: 'Of a zip archive: the file in it, where there are several.' }),
   rowsUnder: Type.Optional({ ...Line, description: 'Of a JSON document: the key whose value holds the rows.' }),
 }

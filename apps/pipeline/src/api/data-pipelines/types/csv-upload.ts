@@ -24,12 +24,16 @@ export function checkCsvOptions({
   headerRow,
   headerLines,
   encoding,
+  sheet,
+  sheetNumber,
   columns = [],
 }: CsvOptions): void {
   if (comment !== undefined && comment === (signs[delimiter] ?? delimiter))
     throw refused('/comment', 'The same sign cannot begin comments and part values.')
   if (headerRow === false && headerLines !== undefined)
     throw refused('/headerLines', 'Without a header row there are no lines of it: leave headerLines out.')
+  if (sheet !== undefined && sheetNumber !== undefined)
+    throw refused('/sheetNumber', 'Choose the sheet by its name or by its number, not by both.')
   if (encoding !== undefined && !isEncoding(encoding))
     throw refused('/encoding', `${encoding} is no encoding that is known here: say utf-8, windows-1252 or the like.`)
   columns.forEach(checkColumn)

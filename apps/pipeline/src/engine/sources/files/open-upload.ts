@@ -1,6 +1,7 @@
 import type { ColumnOptions } from '@sluice/delimited'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '../source.ts'
+import { type FoundSheet, unreadSheets } from './excel/choose-sheet.ts'
 import { lookedAt, recognise } from './recognise.ts'
 import { defaultUploadLimits, type UploadLimits } from './spool/limits.ts'
 import { normaliseInThread } from './spool/normalise-in-thread.ts'
@@ -45,6 +46,10 @@ export interface OpenedUpload extends Disposable {
   dialect?: ReadDialect
   /** Its columns are those that some record has. */
   sparse?: boolean
+  /** The sheets of a workbook. */
+  sheets?: FoundSheet[]
+  /** A sentence about what the upload holds and nobody chose to leave out. */
+  unread?: string
   /** Rows that were set aside on the way. */
   rejected: number
   /** The first of them, as many as are kept, with lines of the upload. They may be read again, as after `startOver`. */
@@ -140,12 +145,13 @@ async function openNormalised(
 }
 
 function opened(
-  { format, size, found, dialect, sparse, complete, rejected, written }: Normalised,
-  { name, options }: Upload,
+  { format, size, found, dialect, sheets, sparse, complete, rejected, written }: Normalised,
+  { name, options = {} }: Upload,
   { spool, rejects }: { spool: number; rejects: number },
   close: () => void,
 ): OpenedUpload {
-  const columns = addDeclared(options?.columns ?? [], dialect?.columns ?? [])
+  const columns = addDeclared(options.columns ?? [], dialect?.columns ?? [])
+  const unread = sheets && unreadSheets(sheets, options, name)
   return {
     format,
     file: { fd: spool, size, name },
@@ -153,6 +159,8 @@ function opened(
     complete,
     how: `${name} is ${found.join(' holding ')}.`,
     ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
+    ...(sheets && { sheets }),
+    ...(unread !== undefined && { unread }),
     ...(sparse && { sparse }),
     rejected,
     rejects: () => (rejected === 0 ? none() : readRejects(rejects)),

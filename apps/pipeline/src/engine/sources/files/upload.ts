@@ -9,6 +9,8 @@ export interface UploadOptions {
   entry?: string
   /** The sheet of a workbook. */
   sheet?: string
+  /** The place of the sheet among those with cells, from 1. */
+  sheetNumber?: number
   /** The key of a JSON document under which the rows are, where several keys hold arrays of objects. */
   rowsUnder?: string
   /** What people say of columns; it is kept, and what the source itself says is added to it. */

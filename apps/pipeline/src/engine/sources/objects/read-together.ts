@@ -1,3 +1,4 @@
+import { countOf } from '../count-of.ts'
 import {
   type ColumnFacts,
   type Feed,
@@ -52,10 +53,12 @@ export async function* readTogether(
   const kept = keptOf(objects)
   let besides: KeptObjects | undefined
   const shapes = new Map<string, FeedColumn[]>()
+  const unread: string[] = []
   const look = async (local: LocalObject) => {
-    const shape = await shapeOf(reading, local, () => report.progress({}), signal)
-    shapes.set(local.object.key, shape)
-    return shape
+    const found = await shapeOf(reading, local, () => report.progress({}), signal)
+    shapes.set(local.object.key, found.columns)
+    if (found.unread !== undefined) unread.push(found.unread)
+    return found.columns
   }
   for await (const [, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
   first(total, total)
@@ -105,7 +108,18 @@ export async function* readTogether(
   const readingOf = ({ key }: StoredObject): ObjectReading =>
     misguessed.has(key) ? { ...reading, options: { ...reading.options, lookAtAll: true } } : reading
   const facts = () => [...held].map(([column, all]) => factsOf(column, all))
-  yield { table: '', columns, content: { format: 'copy-binary', rows, size: total, facts } }
+  const content = { format: 'copy-binary' as const, rows, size: total, facts }
+  yield { table: '', columns, ...(unread.length > 0 && { unread: allUnread(unread) }), content }
+}
+
+/** Objects of which it is told what was not read. */
+const mostUnread = 3
+
+function allUnread(unread: readonly string[]): string {
+  const more = unread.length - mostUnread
+  const others =
+    more > 0 ? [`${countOf(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`] : []
+  return [...unread.slice(0, mostUnread), ...others].join(' ')
 }
 
 type Evidence = ColumnFacts['evidence']
@@ -133,16 +147,16 @@ async function provenShape({ columns, content }: Feed): Promise<FeedColumn[]> {
   }
 }
 
-/** The columns of one object. What its reader says is said when its rows are read. */
+/** The columns of one object, and what of it is not read. What its reader says is said when its rows are read. */
 async function shapeOf(
   reading: ObjectReading,
   local: LocalObject,
   sign: () => void,
   signal: AbortSignal,
-): Promise<FeedColumn[]> {
+): Promise<Pick<Feed, 'columns' | 'unread'>> {
   const quiet: Report = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
   for await (const feed of readLocalObject(reading, local, quiet, signal))
-    return local.size > mostProven ? feed.columns : await provenShape(feed)
+    return local.size > mostProven ? feed : { ...feed, columns: await provenShape(feed) }
   throw new Error(`nothing was found in ${local.object.key}`)
 }
 

@@ -1,11 +1,9 @@
 import { type Feed, type FeedColumn, type RejectedRow, type Report, TypesWidened } from '../source.ts'
-import { readTuples } from './read-tuples.ts'
+import { mostCharacters, readTuples } from './read-tuples.ts'
 import type { Cell, SourcePreview } from './source-preview.ts'
 
 const mostRejected = 100
 const mostNotes = 100
-/** Of what is answered, after which there are rows enough, however few. */
-const mostCharacters = 4_000_000
 
 /**
  * The first rows of a source's first feed, read as a load would read them. Nothing more of the source is read than a

@@ -2,9 +2,10 @@ import type { DelimitedOptions } from '@sluice/delimited'
 import { identifiers } from '../../../identifiers.ts'
 import { type OpenedUpload, openUpload, type Upload } from '../files/open-upload.ts'
 import type { UploadOptions } from '../files/upload.ts'
-import type { RejectedRow } from '../source.ts'
+import type { RejectedRow, StoredType } from '../source.ts'
 import { previewInThread } from './preview-in-thread.ts'
-import type { SourcePreview } from './source-preview.ts'
+import { mostCharacters, readTuples } from './read-tuples.ts'
+import type { Cell, SourcePreview } from './source-preview.ts'
 
 /** Bytes of rows: more than is looked at. */
 const firstBytes = 2 * 1024 * 1024
@@ -19,7 +20,8 @@ export async function previewUpload(
 ): Promise<SourcePreview> {
   using opened = await openUpload({ ...upload, options, firstBytes, wanted: 'DELIMITED' }, signal)
   const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: most }
-  const { columns, rows, rejected, sample, guesses, notes, description } = await previewInThread(job, signal)
+  const { columns, tuples, rejected, sample, guesses, notes, description } = await previewInThread(job, signal)
+  const rows = readRows(tuples, columns)
   const given = options.columns ?? []
   const names = identifiers(
     columns.map(({ label }, index) => given.find((one) => one.index === index || one.label === label)?.name ?? label),
@@ -31,10 +33,30 @@ export async function previewUpload(
     }),
     rows,
     rejected: await firstRejected(rejected, opened),
-    notes: [opened.how, `It is read with ${description}.`, ...notes],
+    notes: [
+      ...(opened.unread === undefined ? [] : [opened.unread]),
+      opened.how,
+      // The dialect of text that was written here says nothing of the upload.
+      ...(opened.dialect ? [] : [`It is read with ${description}.`]),
+      ...notes,
+    ],
     complete: opened.complete && sample.complete && sample.rows - rejected.length <= rows.length,
     csvGuesses: guesses,
+    ...(opened.sheets && { sheets: opened.sheets }),
   }
+}
+
+/** As many rows as fit into an answer. */
+function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): Cell[][] {
+  const rows: Cell[][] = []
+  let left = mostCharacters
+  for (const tuple of tuples) {
+    if (left < 0) break
+    const read = readTuples(tuple, columns, 1, left)
+    rows.push(...read.rows)
+    left -= read.characters
+  }
+  return rows
 }
 
 /** Those that were found in the rows, then those that were set aside before, up to as many as are shown. */

@@ -8,6 +8,9 @@ export interface ReadRows {
   characters: number
 }
 
+/** Of what a preview answers, after which there are rows enough, however few. */
+export const mostCharacters = 4_000_000
+
 /** The shortest that a value is cut to, however little room is left for it. */
 const shortest = 1000
 /** For the quotes, the comma, and `null`. */

@@ -1,4 +1,5 @@
 import type { CsvGuesses } from '@sluice/contracts'
+import type { FoundSheet } from '../files/excel/choose-sheet.ts'
 import type { FeedColumn, RejectedRow } from '../source.ts'
 
 /** Strings for what JavaScript cannot hold exactly: BIGINT, DECIMAL, days and moments. */
@@ -15,4 +16,6 @@ export interface SourcePreview {
   /** Whether these are all rows that there are. */
   complete: boolean
   csvGuesses?: CsvGuesses
+  /** Of a workbook. */
+  sheets?: FoundSheet[]
 }

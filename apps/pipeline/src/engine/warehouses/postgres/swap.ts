@@ -58,7 +58,8 @@ export async function planSwap(
   if (!before) {
     if (load.carried) throw changedMeanwhile(load)
     for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
-    const { feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
+    const { table: plan, feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
+    published.changes = plan.changes
     return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
   }
   if (!before.ours) throw notOurs(load.scene)

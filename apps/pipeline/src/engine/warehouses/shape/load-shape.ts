@@ -14,7 +14,7 @@ export interface LoadedFeed {
 /** `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS where the load is refused. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
   const { target, held } = feed
-  const { schemaChanges, rebuild, definition, sparse, merging } = target.shape ?? {}
+  const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
   const facts = new Map(held?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
     const known = facts.get(column.name)
@@ -30,7 +30,8 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
     { final: held !== undefined },
   )
   if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence)
-  return plan
+  if (unread === undefined) return plan
+  return { ...plan, changes: [{ kind: 'PART_NOT_READ', column: '', to: unread, warning: true }, ...plan.changes] }
 }
 
 const dayFirst = ({ dayFirst: known }: ColumnFacts) => (known === undefined ? {} : { dayFirst: known })

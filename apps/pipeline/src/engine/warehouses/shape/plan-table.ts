@@ -37,7 +37,10 @@ export function planTable<Column extends TableColumn>(
 ): TablePlan<Column> {
   const staging = new Map(staged.map((column) => [column.name, column]))
   const memory = plan.memory.filter(({ name, vanished }) => !vanished || !staging.has(name))
-  if (!live) return { columns: [...staged], missing: [], dropped: [], retyped: [], restaged: [], changes: [], memory }
+  if (!live) {
+    const changes = plan.changes.filter(({ kind }) => kind === 'PART_NOT_READ')
+    return { columns: [...staged], missing: [], dropped: [], retyped: [], restaged: [], changes, memory }
+  }
   const keeps = new Set(plan.kept.map(({ name }) => name))
   const missing = live.filter(({ name }) => !staging.has(name) && (merging || keeps.has(name)))
   const dropped = live.filter((column) => !staging.has(column.name) && !missing.includes(column))

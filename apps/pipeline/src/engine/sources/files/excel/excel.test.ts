@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { dayStyles, makeWorkbook, type WorkbookParts } from '../test/make-workbook.ts'
 import { uploadFolder } from '../test/open-bytes.ts'
+import type { UploadOptions } from '../upload.ts'
 import { meaningOf } from './number-formats.ts'
 import { serialText } from './serial-dates.ts'
 
@@ -9,6 +10,8 @@ afterAll(() => folder[Symbol.dispose]())
 
 const open = (parts: WorkbookParts, sheet?: string, limits = {}) =>
   folder.open('a.xlsx', makeWorkbook(parts), { limits, ...(sheet !== undefined && { options: { sheet } }) })
+const relationsOf = (types: string[]) =>
+  `<Relationships>${types.map((type, index) => `<Relationship Id="r${index}" Type="x/${type}" Target="worksheets/sheet${index}.xml"/>`).join('')}</Relationships>`
 const row = (cells: string, number?: number) => `<row${number === undefined ? '' : ` r="${number}"`}>${cells}</row>`
 
 describe('a sheet', () => {
@@ -60,8 +63,58 @@ describe('a sheet', () => {
     expect((await open({ sheets, attributes }, 'Notes')).text).toBe('1\n')
     await expect(open({ sheets }, 'None')).rejects.toMatchObject({
       code: 'SHEET_NOT_FOUND',
-      message: expect.stringContaining('Notes, Data, More'),
+      message:
+        'a.xlsx has no sheet called None; it holds the sheets "Notes" (number 1), "Data" (number 2), "More" (number 3).',
     })
+  })
+
+  it('is found by its number, which counts hidden sheets and no charts', async () => {
+    const sheets = { '2': row('<c><v>20</v></c>'), Plot: '', Notes: row('<c><v>30</v></c>') }
+    const attributes = { Notes: 'state="veryHidden"' }
+    const parts = { 'xl/_rels/workbook.xml.rels': relationsOf(['worksheet', 'chartsheet', 'worksheet']) }
+    const read = (options: UploadOptions) =>
+      folder.open('a.xlsx', makeWorkbook({ sheets, attributes, parts }), { options })
+    expect((await read({ sheetNumber: 2 })).text).toBe('30\n')
+    expect((await read({ sheetNumber: 1 })).text).toBe('20\n')
+    expect((await read({ sheet: '2' })).text).toBe('20\n')
+    await expect(read({ sheetNumber: 9 })).rejects.toMatchObject({
+      code: 'SHEET_NOT_FOUND',
+      message: expect.stringMatching(/^a\.xlsx has no sheet number 9; it holds .*"Notes" \(hidden, number 2\)/),
+    })
+  })
+
+  it('is the first with rows where nobody names one, and the others with rows are told', async () => {
+    const value = row('<c><v>1</v></c>')
+    const sheets = { Empty: row('<c r="A1" s="1"/>'), Data: value, Lists: value, Blank: '', Old: value }
+    const attributes = { Lists: 'state="hidden"' }
+    const opened = await open({ sheets, attributes })
+    expect(opened.how).toContain('the sheet Data (2 of 5)')
+    expect(opened.sheets?.map(({ hasRows, isHidden, isRead }) => [hasRows, isHidden, isRead])).toEqual([
+      [false, false, false],
+      [true, false, true],
+      [true, true, false],
+      [false, false, false],
+      [true, false, false],
+    ])
+    expect(opened.unread).toBe(
+      'Only the sheet "Data" (number 2) of a.xlsx was read. Sheets with rows that were not read: "Lists" (hidden, number 3), "Old" (number 5). Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber.',
+    )
+    expect((await open({ sheets, attributes }, 'Data')).unread).toBeUndefined()
+    expect((await open({ sheets: { Data: value, Blank: '' } })).unread).toBeUndefined()
+    await expect(open({ sheets }, 'Empty')).rejects.toMatchObject({
+      code: 'EMPTY_FILE',
+      message: expect.stringContaining('Sheets with rows: "Data" (number 2)'),
+    })
+    await expect(open({ sheets: { Cover: '', Data: value }, attributes: { Data: 'state="hidden"' } })).rejects.toThrow(
+      'The sheet Cover of a.xlsx is empty. Sheets with rows: "Data" (hidden, number 2).',
+    )
+  })
+
+  it('is read though another one is damaged, which is told', async () => {
+    const parts = { 'xl/worksheets/sheet1.xml': '<worksheet><sheetData><row><c t="z"><v>1</v>' }
+    const opened = await open({ sheets: { Data: row('<c><v>1</v></c>'), Broken: '' }, parts })
+    expect(opened.text).toBe('1\n')
+    expect(opened.unread).toContain('"Broken" (number 2)')
   })
 
   it('is cut to the columns and rows that have values, however late they come', async () => {

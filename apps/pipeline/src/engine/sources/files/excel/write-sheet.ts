@@ -1,16 +1,17 @@
 import { maxColumns, SourceProblem } from '../../source.ts'
 import type { ZipArchive } from '../compressed/zip-archive.ts'
-import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
+import { type ByteSource, cutShort, cutWhen, unlessCut } from '../spool/byte-source.ts'
 import type { Output } from '../spool/output.ts'
 import type { Job } from '../spool/protocol.ts'
 import type { ScratchFiles } from '../spool/scratch-files.ts'
 import type { WrittenDialect } from '../upload.ts'
+import { asFound, chooseSheet, type FoundSheet } from './choose-sheet.ts'
 import { partOf, scanPart } from './read-part.ts'
 import { SharedTexts } from './shared-texts.ts'
 import { type SheetContext, SheetReader } from './sheet-reader.ts'
 import { SheetRow } from './sheet-row.ts'
 import { TextReader } from './text-reader.ts'
-import { readWorkbook, type Workbook } from './workbook.ts'
+import { readWorkbook, type Workbook, type WorkbookSheet } from './workbook.ts'
 
 /** Bytes of a sheet from which its columns are guessed. */
 const guessedFrom = 1024 * 1024
@@ -25,11 +26,14 @@ export async function writeSheet(
   archive: ZipArchive,
   output: Output,
   about: About,
-): Promise<{ sheet: string; dialect: WrittenDialect; complete: boolean; written: number }> {
+): Promise<{ sheets: FoundSheet[]; dialect: WrittenDialect; complete: boolean; written: number }> {
   const { name, limits, options, firstBytes } = about
-  const workbook = await readWorkbook(archive, options.sheet)
+  const workbook = await readWorkbook(archive)
   const context = await contextOf(archive, workbook, about)
-  const whole = partOf(archive, workbook.sheet.part)
+  const listed: (WorkbookSheet & { hasRows: boolean })[] = []
+  for (const one of workbook.sheets) listed.push({ ...one, hasRows: await hasRows(archive, one, context) })
+  const sheet = chooseSheet(listed, options, name)
+  const whole = partOf(archive, sheet.part)
   const part = firstBytes === undefined ? whole : cutShort(whole, firstBytes)
   let row = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
   await read(cutShort(part, guessedFrom), row, context, name).catch(unlessCut)
@@ -42,10 +46,20 @@ export async function writeSheet(
     complete = (await read(part, row, context, name).catch(unlessCut)) !== 'CUT'
     if (!row.late) break
   }
-  if (row.rows === 0) {
-    throw new SourceProblem('EMPTY_FILE', `The sheet ${workbook.sheet.name} of ${name} is empty; name another one.`)
+  return { sheets: asFound(listed, sheet), dialect, complete, written: row.rows - output.rejects.count }
+}
+
+/** Whether a sheet has a value anywhere; it is read up to the first. One that cannot be read may have some. */
+async function hasRows(archive: ZipArchive, { part }: WorkbookSheet, context: SheetContext): Promise<boolean> {
+  const row = new SheetRow({ first: 0, last: -1 }, 0)
+  try {
+    const start = cutWhen(partOf(archive, part), () => row.width > 0)
+    await read(start, row, context, archive.name).catch(unlessCut)
+    return row.width > 0
+  } catch (error) {
+    if (error instanceof SourceProblem) return true
+    throw error
   }
-  return { sheet: described(workbook), dialect, complete, written: row.rows - output.rejects.count }
 }
 
 const dialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }
@@ -63,10 +77,6 @@ async function contextOf(
 
 const read = (part: ByteSource, row: SheetRow, context: SheetContext, name: string): Promise<void> =>
   scanPart(part, new SheetReader(row, context), name)
-
-function described({ sheet: { name, place, of } }: Workbook): string {
-  return of === 1 ? `the sheet ${name}` : `the sheet ${name} (${place} of ${of})`
-}
 
 function tooWide(name: string, width: number): SourceProblem {
   const text = `${name} has values in ${width} columns; a table holds at most ${maxColumns}.`

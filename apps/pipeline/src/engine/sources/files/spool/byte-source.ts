@@ -68,14 +68,17 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
 }
 
 /** The start of a source. The cut is thrown, so that whoever reads cannot take it for the end; `unlessCut` answers it instead. */
-export function cutShort(source: ByteSource, length: number): ByteSource {
+export const cutShort = (source: ByteSource, length: number): ByteSource => cutWhen(source, (seen) => seen >= length)
+
+/** The same, cut behind the first chunk after whose use `isEnough`, which is told how many bytes were seen. */
+export function cutWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
   return {
     async *chunks() {
       let seen = 0
       for await (const chunk of source.chunks()) {
         yield chunk
         seen += chunk.length
-        if (seen >= length) throw new Cut()
+        if (isEnough(seen)) throw new Cut()
       }
     },
   }

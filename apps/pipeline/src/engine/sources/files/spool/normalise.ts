@@ -74,8 +74,11 @@ async function plain(job: Job, whole: ByteSource, content: Content, found: strin
 async function workbook(job: Work, archive: ZipArchive, found: string[]): Promise<Normalised> {
   assertWanted('DELIMITED', job.wanted, job.name)
   const out = output(job)
-  const { sheet, ...rest } = await writeSheet(archive, out, job)
-  return finished('DELIMITED', out, { ...rest, found: [...found, `an Excel workbook, of which ${sheet} was read`] })
+  const written = await writeSheet(archive, out, job)
+  const { number, name } = written.sheets.find(({ isRead }) => isRead)!
+  const of = written.sheets.length
+  const sheet = of === 1 ? `the sheet ${name}` : `the sheet ${name} (${number} of ${of})`
+  return finished('DELIMITED', out, { ...written, found: [...found, `an Excel workbook, of which ${sheet} was read`] })
 }
 
 function output({ spool, rejects, limits, name, size }: Job): Output {

@@ -1,4 +1,5 @@
 import type { ProblemMessage } from '../../reading-thread.ts'
+import type { FoundSheet } from '../excel/choose-sheet.ts'
 import type { UploadOptions, WrittenDialect } from '../upload.ts'
 import type { Format } from '../wanted.ts'
 import type { UploadLimits } from './limits.ts'
@@ -30,6 +31,8 @@ export interface Normalised {
   /** What was found, outermost first, in words. */
   found: string[]
   dialect?: WrittenDialect
+  /** Of a workbook. */
+  sheets?: FoundSheet[]
   /** Its columns are those that some record has. */
   sparse?: boolean
   /** Whether the spool holds everything. */

@@ -14,6 +14,8 @@ export interface Opened {
   format: OpenedUpload['format']
   inPlace: boolean
   dialect: OpenedUpload['dialect']
+  sheets: OpenedUpload['sheets']
+  unread: OpenedUpload['unread']
 }
 
 export interface UploadFolder extends Disposable {
@@ -38,7 +40,7 @@ export function uploadFolder(): UploadFolder {
       writeFileSync(file, bytes)
       const upload = { path: file, name, filesDirectory: path, limits: { ...defaultUploadLimits, ...limits }, ...more }
       using opened = await openUpload(upload, signal)
-      const { how, format, inPlace, dialect } = opened
+      const { how, format, inPlace, dialect, sheets, unread } = opened
       const content = contentOf(opened)
       return {
         text: content.toString(),
@@ -48,6 +50,8 @@ export function uploadFolder(): UploadFolder {
         format,
         inPlace,
         dialect,
+        sheets,
+        unread,
       }
     },
     leftovers: () => readdirSync(join(path, 'spool')),

@@ -109,6 +109,22 @@ for (const { name, missing, start, refused, expired, type } of kindsOfStores)
       expect(heard.totals).toMatchObject({ rowsRead: 4 })
     })
 
+    it('says which sheets of workbooks it did not read', async () => {
+      const sheets = { Notes: '', One: workbookRows, '2026': workbookRows }
+      for (const name of ['a', 'b', 'c', 'd']) await store.put(`books/${name}.xlsx`, makeWorkbook({ sheets }))
+      const unread = async (key: string, settings = {}) => {
+        for await (const feed of loading.kinds[type]!.read(store.reading(key, { settings }), listener().report, never))
+          return feed.unread
+      }
+      const one = await unread('books/a.xlsx')
+      expect(one).toContain('Only the sheet "2026" (number 1) of books/a.xlsx was read.')
+      const all = await unread('books/')
+      expect(all).toContain(`${one} Only the sheet "2026" (number 1) of books/b.xlsx`)
+      expect(all).toMatch(/ 1 more object has sheets that were not read\.$/)
+      expect(await unread('books/', { csvOptions: { sheet: '2026' } })).toBeUndefined()
+      expect((await preview('books/a.xlsx')).notes[0]).toBe(one)
+    })
+
     it('finds keys that are hard to write', async () => {
       const keys = ['odd/a+b c.csv', 'odd/50% & more.csv', 'odd/æøå (1)!.csv', "odd/it's.csv", 'odd/a[1]*.csv']
       for (const key of keys) await store.put(key, 'id\n1\n')
@@ -117,6 +133,8 @@ for (const { name, missing, start, refused, expired, type } of kindsOfStores)
       for (const key of keys) await loading.load(store.reading(key.replaceAll(/[[*]/g, String.raw`\$&`)), 'odd_one')
       expect(await loading.rows('odd_one')).toEqual([['1']])
     })
+
+    const preview = (key: string, rows = 2) => loading.kinds[type]!.preview!(store.reading(key), rows, never)
 
     const large = () => {
       const lines = Array.from({ length: 60_000 }, (_, index) => `${index},${(index * 2_654_435_761) % 4_294_967_296}`)
@@ -238,15 +256,14 @@ for (const { name, missing, start, refused, expired, type } of kindsOfStores)
     changesSuite(() => ({ store, loading }))
 
     it('shows its first rows, and of a large one no more than its beginning', async () => {
-      const preview = (key: string, rows = 2) => loading.kinds[type]!.preview!(store.reading(key), rows, never)
       await store.put('large.csv', large() + large().slice('id,name\n'.length).repeat(6))
       await using proxy = await troubledProxy(store.endpoint, () => undefined)
       const away = store.reading('large.csv', { source: { endpoint: proxy.endpoint } })
       expect(await loading.kinds[type]!.preview!(away, 2, never)).toMatchObject({
         columns: [{ name: 'id' }, { name: 'name' }],
         rows: [
-          ['0', '0'],
-          ['1', '2654435761'],
+          [0, '0'],
+          [1, '2654435761'],
         ],
         rejected: [],
         complete: false,
