@@ -155,3 +155,23 @@ describe('a workbook', () => {
     expect((await owner.get(`/data-pipelines/${id}/data`).expect(200)).body.rows).toHaveLength(2)
   })
 })
+
+describe('a transformation', () => {
+  it('that leaves no rows is told as the reason why there are none', async () => {
+    const { id, dataWarehouseTarget } = await made()
+    const statement = `delete from ${dataWarehouseTarget.tableName}`
+    const { body: pipeline } = await owner.get(`/data-pipelines/${id}`).expect(200)
+    const transformation = { sqlStatements: [{ statement }] }
+    await owner
+      .put(`/data-pipelines/${id}`)
+      .send({ ...pipeline, transformation })
+      .expect(200)
+    const { run } = await load(id, 'id\n1\n2\n')
+    expect(run).toMatchObject({
+      status: 'WARNING',
+      message: expect.stringContaining(
+        'The transformation left none of the 2 rows of the source, so there are none in the table now.',
+      ),
+    })
+  })
+})

@@ -34,6 +34,8 @@ export interface FeedsToLoad {
   mode?: PublishOptions['mode']
   /** Told before a publication that puts whole tables in the place of the old ones, though MERGE was asked for. */
   replacing?: () => void
+  /** Told how many rows the feeds had, before a transformation changes them. */
+  fed?: (rows: number) => void
   /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
   gate?: PublishOptions['gate']
   /** The rules for comparing the fed columns with the tables. */
@@ -92,6 +94,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const tooMany = tooManyRejected(rows, job.rejected())
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
+  job.fed?.(rows)
   const { transformation = [], gate, behind, waiting, planned } = job
   const mode = whole ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.replacing?.()

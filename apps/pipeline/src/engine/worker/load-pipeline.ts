@@ -74,11 +74,11 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.ensureSchema(pipeline.schema)
-  const { tables, rejected, merged, whole } = await load(parts, attempt, pipeline, warehouse)
+  const { tables, ...outcome } = await load(parts, attempt, pipeline, warehouse)
   await forgetReset(parts.db, pipeline)
   for (const table of tables)
     for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
-  return successOf(warehouse, tables, rejected, { merged, own: pipeline, whole })
+  return successOf(warehouse, tables, outcome.rejected, { ...outcome, own: pipeline })
 }
 
 const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
@@ -133,7 +133,7 @@ async function load(
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   planned?: PlanOptions['planned'],
-): Promise<{ tables: LoadedTable[]; rejected: number; merged: boolean; whole?: string }> {
+): Promise<{ tables: LoadedTable[]; rejected: number; fed: number; merged: boolean; whole?: string }> {
   const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, count, stillOurs } = attempt
   const { uid: run, input } = claim
@@ -187,6 +187,7 @@ async function load(
     ...(pipeline.reset && { reset: pipeline.reset }),
     ...(remembered && { remembered }),
   }
+  let fed = 0
   let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
   const feeds = sources.read(reading, report, signal)
   const gate = qualityGate(parts, attempt, pipeline, warehouse)
@@ -207,13 +208,14 @@ async function load(
       definition,
     },
     replacing: () => void (merged = false),
+    fed: (rows) => void (fed = rows),
     ...(planned && { planned }),
     retain: !planned && (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
     ...(gate && { gate }),
     behind: attempt.behind,
     waiting: (why) => log.write('WARN', 'MEDIUM', why),
   })
-  return { tables, rejected: rejected.count, merged, ...(whole !== undefined && { whole }) }
+  return { tables, rejected: rejected.count, fed, merged, ...(whole !== undefined && { whole }) }
 }
 
 /** The statements with the values of variables. Throws `VariableProblem`. */
@@ -246,15 +248,21 @@ async function successOf(
   tables: readonly LoadedTable[],
   rejected: number,
   {
+    fed,
     merged,
     own,
     whole,
-  }: { merged?: boolean; own?: Pick<PipelineToLoad, 'schema' | 'table'>; whole?: string | undefined } = {},
+  }: {
+    fed?: number
+    merged?: boolean
+    own?: Pick<PipelineToLoad, 'schema' | 'table'>
+    whole?: string | undefined
+  } = {},
 ): Promise<Success> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: isWarning(tables, rejected, merged) ? 'WARNING' : 'OK',
-    message: [whatWasLoaded(tables, rejected, merged), whole].filter(Boolean).join(' '),
+    message: [whatWasLoaded(tables, { rejected, fed, merged }), whole].filter(Boolean).join(' '),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,

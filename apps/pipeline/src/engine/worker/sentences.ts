@@ -3,16 +3,27 @@ import type { PlannedTable, TableChange } from '../warehouses/warehouse.ts'
 
 const count = (rows: number) => `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'}`
 
-/** What a run that ended well says of itself. `merged`: what is new went to what was there; undefined where nobody knows. */
-export function whatWasLoaded(tables: readonly LoadedTable[], rejected: number, merged?: boolean): string {
+interface Outcome {
+  rejected: number
+  /** Rows of the source, before the transformation. */
+  fed?: number | undefined
+  /** Whether the rows were merged into those of the table; undefined where nobody knows. */
+  merged?: boolean | undefined
+}
+
+/** What a run that ended well says of itself. */
+export function whatWasLoaded(tables: readonly LoadedTable[], { rejected, fed = 0, merged }: Outcome): string {
   if (tables.length === 0)
     return merged ? 'Nothing is new in the source.' : 'The source has no tables: nothing was loaded.'
   const [first] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
-  const none = merged
-    ? ' Nothing is new in the source.'
-    : ' The source has no rows, so there are none in the table now.'
+  const none =
+    fed > 0
+      ? ` The transformation left none of the ${count(fed)} of the source${merged ? '.' : ', so there are none in the table now.'}`
+      : merged
+        ? ' Nothing is new in the source.'
+        : ' The source has no rows, so there are none in the table now.'
   const empty = rows === 0 && merged !== undefined ? none : ''
   const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
   // What concerns a whole table comes first, as only some are named.

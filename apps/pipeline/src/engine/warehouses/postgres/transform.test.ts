@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
+import fc from 'fast-check'
 import { leftovers } from '../../../../test/leftovers.ts'
 import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
@@ -120,6 +122,7 @@ describe('transforming rows before they are published', () => {
       `create table fresh as select * from ${table} where id < 3`,
       `drop table ${table}`,
       `alter table fresh rename to ${table}`,
+      `drop table counts`,
     ])
     expect(tables[0]?.changes).toEqual([{ kind: 'COLUMN_ADDED', column: 'many', to: 'bigint' }])
     expect(await rowsOf()).toEqual([
@@ -132,6 +135,101 @@ describe('transforming rows before they are published', () => {
   })
   const numberedWith = (count: number, ...more: unknown[]) =>
     Array.from({ length: count }, (_, index) => [index + 1, ...more])
+
+  it.each([
+    ['create table extra as select 1 as one', 'table extra'],
+    ['create view seen as select 1 as one', 'view seen'],
+    ['create materialized view kept as select 1 as one', 'materialized view kept'],
+    ['create sequence numbers', 'sequence numbers'],
+    ['create function twice(integer) returns integer language sql as $$ select 2 * $1 $$', 'function twice(integer)'],
+    ["create type mood as enum ('ok')", 'type mood'],
+    ["create domain code as text check (value <> '')", 'type code'],
+  ])('is refused where it leaves what it made by %j', async (statement, named) => {
+    await expect(transformed([statement])).rejects.toMatchObject({
+      code: 'TRANSFORMATION_FAILED',
+      message: expect.stringContaining(`leaves more than the loaded rows: ${named}. Nothing of that is published.`),
+    })
+    expect([await rowsOf(), await leftovers(scratch.superuser)]).toEqual([numberedWith(3, 'old'), []])
+  })
+
+  it('may leave temporary tables, and numbers that belong to a column', async () => {
+    for (let round = 1; round <= 2; round++) {
+      await transformed([
+        `create temporary table helper as select 5 as n`,
+        `alter table ${table} add column serial bigint generated always as identity`,
+        `update ${table} set name = (select n::text from helper)`,
+      ])
+      expect((await rowsOf())[3]).toEqual([4, '5', '4'])
+    }
+  })
+
+  it('keeps indexes and constraints at every load, and the values of columns that fill themselves', async () => {
+    for (let round = 1; round <= 3; round++) {
+      await transformed([
+        `create index on ${table} (name)`,
+        `create index by_size on ${table} (length(name))`,
+        `alter table ${table} alter column name set not null, add check (id > 0), add primary key (id)`,
+        `alter table ${table} add column doubled integer generated always as (id * 2) stored`,
+        `alter table ${table} add column big bigserial, add column note text default 'none'`,
+      ])
+      expect((await rowsOf())[3]).toEqual([4, 'new', 8, '4', 'none'])
+      const { rows } = await scratch.superuser.query(
+        `select count(*)::int as count from pg_inherits join pg_index on indrelid = inhrelid
+         where inhparent = 'health.${table}'::regclass`,
+      )
+      expect([rows, await leftovers(scratch.superuser)]).toEqual([[{ count: 3 }], []])
+    }
+  })
+
+  it('gives the same table at every load, whatever its statements are', async () => {
+    const step = fc.constantFrom<(columns: string[], number: number) => [string[], string[]]>(
+      (columns, number) => [
+        [`alter table ${table} add column c${number} integer default 7`],
+        [...columns, `c${number}`],
+      ],
+      (columns, number) => [
+        [`alter table ${table} rename column ${columns.at(-1)} to r${number}`],
+        [...columns.slice(0, -1), `r${number}`],
+      ],
+      (columns) => [[`alter table ${table} alter column ${columns[0]} type text using ${columns[0]} || 'x'`], columns],
+      (columns) =>
+        columns.length > 1
+          ? [[`alter table ${table} drop column ${columns.at(-1)}`], columns.slice(0, -1)]
+          : [[], columns],
+      (columns) => [[`create index on ${table} (${columns[0]})`], columns],
+      (columns) => [
+        [`update ${table} set ${columns.at(-1)} = null where ctid in (select min(ctid) from ${table})`],
+        columns,
+      ],
+      (columns) => [[`delete from ${table} where ctid in (select max(ctid) from ${table})`], columns],
+      (columns) => [[`insert into ${table} select * from ${table}`], columns],
+      (columns) => [
+        [`create table fresh as select * from ${table}`, `drop table ${table}`, `alter table fresh rename to ${table}`],
+        columns,
+      ],
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
+        table = word('same_')
+        let names = ['id', 'name']
+        const statements = steps.flatMap((one, number) => {
+          const [texts, now] = one(names, number)
+          names = now
+          return texts
+        })
+        const results: unknown[] = []
+        for (let round = 1; round <= 3; round++) {
+          const { tables } = await transformed(statements)
+          expect(tables[0]!.changes).toEqual([])
+          const columns = (await found())!.columns.map(({ name, dataType }) => `${name} ${dataType}`)
+          results.push([columns, (await rowsOf()).map((row) => JSON.stringify(row)).toSorted()])
+        }
+        expect(results[1]).toEqual(results[0])
+        expect(results[2]).toEqual(results[0])
+      }),
+      { numRuns: drawCount({ short: 5, long: 200 }) },
+    )
+  }, 300_000)
 
   it('shows nobody a snapshot in which its rows are missing', async () => {
     await using reader = await connectedAs(scratch.access, 'read')

@@ -3,6 +3,7 @@ import { withClient } from './access.ts'
 import type { PostgresLoad } from './load.ts'
 import { qualified } from './names.ts'
 import { readShape } from './shape.ts'
+import { leftBehind } from '../left-behind.ts'
 import { columnComments, originOf } from './staging.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
@@ -38,6 +39,7 @@ export function workshopFor(loads: readonly PostgresLoad[]): Workshop {
       await client.query(`reset all; begin`)
       const rows: number[] = []
       for (const load of loads) rows.push(await moveBack(client, schema, load))
+      await assertNothingLeft(client, schema)
       await client.query(`drop schema ${name} cascade; commit`)
       return rows
     },
@@ -63,6 +65,8 @@ async function moveBack(client: ClientBase, schema: string, { target, stagingTab
   const { rows } = await client.query(`select count(*)::float8 as count from ${place}`)
   await client.query(
     [
+      ...(await plainColumns(client, shape.oid, place)),
+      ...(await ownIndexNames(client, shape.oid, schema, stagingTable)),
       `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table ${qualified(schema, stagingTable)} set schema sluice`,
       `comment on table ${staging} is ${escapeLiteral(JSON.stringify(originOf(target)))}`,
@@ -70,6 +74,60 @@ async function moveBack(client: ClientBase, schema: string, { target, stagingTab
     ].join(';'),
   )
   return rows[0].count
+}
+
+/**
+ * Statements that make columns which the database fills by itself plain ones, with the values that they have: a table that is published
+ * takes no others.
+ */
+async function plainColumns(client: ClientBase, table: unknown, place: string): Promise<string[]> {
+  const { rows } = await client.query<{ name: string; filling: 'identity' | 'expression' | 'default' }>(
+    `select attname as name, case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end as filling
+     from pg_attribute where attrelid = $1::oid and attnum > 0 and not attisdropped and (atthasdef or attidentity <> '')`,
+    [table],
+  )
+  const { rows: sequences } = await client.query<{ name: string }>(
+    `select format('%I.%I', relnamespace::regnamespace::text, relname) as name from pg_depend join pg_class c on c.oid = objid
+     where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and refobjid = $1::oid and relkind = 'S' and deptype = 'a'`,
+    [table],
+  )
+  return [
+    ...rows.map(({ name, filling }) => `alter table ${place} alter column ${escapeIdentifier(name)} drop ${filling}`),
+    ...sequences.map(({ name }) => `drop sequence ${name}`),
+  ]
+}
+
+/** Statements that name indexes after the staging table: those of the last load are in the same schema, under the names they got. */
+async function ownIndexNames(
+  client: ClientBase,
+  table: unknown,
+  schema: string,
+  stagingTable: string,
+): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    'select relname as name from pg_index join pg_class c on c.oid = indexrelid where indrelid = $1::oid order by c.oid',
+    [table],
+  )
+  return rows.map(({ name }, index) => {
+    const suffix = `_i${index + 1}`
+    const own = escapeIdentifier(stagingTable.slice(0, 63 - suffix.length) + suffix)
+    return `alter index ${qualified(schema, name)} rename to ${own}`
+  })
+}
+
+/** Refuses objects that the statements made besides the rows: they would be dropped, and with a type the columns of it. */
+async function assertNothingLeft(client: ClientBase, schema: string): Promise<void> {
+  const { rows } = await client.query<{ type: string; identity: string }>(
+    `select o.type, o.identity from pg_depend d, pg_identify_object(d.classid, d.objid, 0) o
+     where d.refclassid = 'pg_namespace'::regclass and d.refobjid = to_regnamespace(quote_ident($1)) and d.deptype = 'n'
+     order by d.objid`,
+    [schema],
+  )
+  if (rows.length === 0) return
+  // Identities have the schema, which is of this run.
+  const prefix = `${schema}.`
+  const all = rows.map(({ type, identity }) => `${type} ${identity.replaceAll(prefix, '')}`)
+  throw failed(leftBehind(all))
 }
 
 /**
