@@ -367,6 +367,7 @@ export interface Views {
   id: Generated<number>;
   materialized: boolean;
   name: string;
+  pending: string | null;
   public_access: Generated<string>;
   query: string;
   run_trigger: string;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
+import { pipelineBody } from './app-under-test.ts'
 import { fill } from './view-under-test.ts'
 import { viewsUnderTest } from './views.scene.ts'
 
@@ -74,5 +75,54 @@ describe('a run of a view', () => {
     expect(view.status.lastRunStatus).toMatch(/QUEUED|RUNNING/)
     await until(async () => (await scene.owner.get(`/views/${view.id}`)).body.status.lastRunStatus === 'OK')
     expect(await rowsOf(view.id)).toEqual([['']])
+  })
+})
+
+describe('a view whose tables are not there yet', () => {
+  const load = async (pipeline: string, content: string) => {
+    const path = `/data-pipelines/${pipeline}`
+    await scene.owner.post(`${path}/file?name=a.csv`).type('text/csv').send(content).expect(200)
+    const { body: started } = await scene.owner.post(`${path}/run`).expect(202)
+    return until(async () => {
+      const { body } = await scene.owner.get(`${path}/runs`).expect(200)
+      return body.find(({ taskId, finished }: any) => taskId === started.data.taskId && finished)
+    })
+  }
+  const statusOf = async (id: string) => (await scene.owner.get(`/views/${id}`).expect(200)).body.status
+
+  it('is pending, says for what it waits, and is built by the load that makes them', async () => {
+    const body = pipelineBody(scene.place.schema)
+    const { body: pipeline } = await scene.owner.post('/data-pipelines').send(body).expect(201)
+    const table = pipeline.dataWarehouseTargetTableName
+    const above = `seen_${table}`
+    const second = await create(`select count(*)::int as n from ${above}`, { materialized: true })
+    const first = await create(`select * from ${table}`, { dataWarehouseViewName: above })
+    expect(first.status).toMatchObject({ lastRunStatus: 'PENDING', pendingReason: expect.stringContaining(table) })
+    expect((await scene.owner.get(`/views/${first.id}/data`).expect(404)).body.detail).toContain('is pending')
+    expect(await run(second.id)).toMatchObject({ status: 'WARNING', message: expect.stringContaining(above) })
+    expect(await statusOf(second.id)).toMatchObject({ lastRunStatus: 'PENDING' })
+    await scene.owner.put(`/views/${first.id}`).send(first).expect(200)
+
+    await load(pipeline.id, 'id\n1\n2\n')
+    await until(async () => (await statusOf(second.id)).lastRunStatus === 'OK')
+    expect(await statusOf(first.id)).toMatchObject({ lastRunStatus: 'OK' })
+    expect(await statusOf(first.id)).not.toHaveProperty('pendingReason')
+    expect(await rowsOf(first.id)).toEqual([[1], [2]])
+    expect(await rowsOf(second.id)).toEqual([[2]])
+
+    // A change that cannot be made is refused, and the view stays.
+    const { body: saved } = await scene.owner.get(`/views/${first.id}`).expect(200)
+    const changed = { ...saved, query: 'select * from nowhere' }
+    expect((await scene.owner.put(`/views/${first.id}`).send(changed).expect(422)).body.detail).toContain('nowhere')
+    expect(await rowsOf(first.id)).toEqual([[1], [2]])
+
+    // New columns come with the next save or run.
+    await load(pipeline.id, 'id,name\n1,Ama\n')
+    const columns = async () => (await scene.owner.get(`/views/${first.id}/table`).expect(200)).body.columns.length
+    await run(first.id)
+    expect(await columns()).toBe(2)
+    await load(pipeline.id, 'id,name,more\n1,Ama,5\n')
+    await scene.owner.put(`/views/${first.id}`).send(saved).expect(200)
+    expect(await columns()).toBe(3)
   })
 })

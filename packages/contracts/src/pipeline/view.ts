@@ -17,7 +17,7 @@ import {
 import { Count } from '../numbers.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { AnonymousAccess, AnonymousAccessBody } from './data-pipeline/base.ts'
-import { RunStatus } from './run.ts'
+import { RunStatus, runStatuses } from './run.ts'
 import { ReferencedSchema } from './schema.ts'
 
 const Query = Type.String({
@@ -49,6 +49,10 @@ const visualization = {
   visualizationHref: Type.Optional({ ...Link, description: 'The address of that dashboard.' }),
 }
 
+const viewStatus = Type.Enum([...runStatuses, 'PENDING'], {
+  description: 'PENDING: a table that the view reads is not there yet. The view is built when it is.',
+})
+
 const given = {
   ...fields,
   ...scheduled,
@@ -64,7 +68,11 @@ const given = {
   anonymousAccess: Type.Optional(AnonymousAccessBody),
   access: Type.Optional(AccessPart),
   /** The run status is accepted and ignored. */
-  status: Type.Optional(Object.assign(bodyOf(visualization, RunStatus.properties), { title: 'ViewStatusBody' })),
+  status: Type.Optional(
+    Object.assign(bodyOf(visualization, { ...RunStatus.properties, lastRunStatus: viewStatus, pendingReason: Text }), {
+      title: 'ViewStatusBody',
+    }),
+  ),
 }
 
 const answeredNames = [
@@ -94,7 +102,15 @@ export const ViewPreviewBody = contract(
 )
 export type ViewPreviewBody = TypeOf<typeof ViewPreviewBody>
 
-const ViewStatus = Type.Object({ ...RunStatus.properties, ...visualization }, { ...closed, title: 'ViewStatus' })
+const ViewStatus = Type.Object(
+  {
+    ...RunStatus.properties,
+    lastRunStatus: viewStatus,
+    pendingReason: Type.Optional({ ...Text, description: 'Of a pending view: what it waits for.' }),
+    ...visualization,
+  },
+  { ...closed, title: 'ViewStatus' },
+)
 
 export const View = contract(
   'View',

@@ -28,6 +28,7 @@ export const shownAs = ({ name, description }: ViewRow): Shown => ({
 async function madeView({ db, caller, params, warehouses }: Asking<unknown>) {
   const row = await views.read(db, caller, params.uid)
   const found = await findMade({ db, warehouses }, row)
+  if (!found && row.pending !== null) throw problems.notFound(`view in the warehouse yet. ${row.pending}`)
   if (!found) throw problems.notFound('view in the warehouse now: run it, and it is made again')
   return { row, ...found }
 }

@@ -1,4 +1,4 @@
-import type { View } from '@sluice/contracts'
+import type { RunStatus, View } from '@sluice/contracts'
 import { accessOf } from '@sluice/records'
 import { authorsOf } from '../authors.ts'
 import type { Asked } from '../operation.ts'
@@ -34,6 +34,7 @@ export async function presentViews(rows: ViewRow[], context: Asked): Promise<Vie
       warehouseAViewName: row.view_name,
       status: {
         ...statusOf(row.id).status,
+        ...pendingStatus(row, statusOf(row.id).status),
         visualizationId: row.visualization_id ?? undefined,
         visualizationHref: row.visualization_href ?? undefined,
       },
@@ -41,4 +42,11 @@ export async function presentViews(rows: ViewRow[], context: Asked): Promise<Vie
       access: accessOf(row),
     }
   })
+}
+
+/** A run that is under way may build it, and is shown. */
+function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
+  if (pending === null) return {}
+  const isUnderWay = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'
+  return { ...(!isUnderWay && { lastRunStatus: 'PENDING' as const }), pendingReason: pending.slice(0, 10_000) }
 }

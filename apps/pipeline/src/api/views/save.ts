@@ -6,6 +6,8 @@ import type { DB } from '../../database.ts'
 import { clearTheWay } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import { makeView, type Made } from '../../engine/views/make-view.ts'
+import { buildPendingViews, keepPending } from '../../engine/views/pending-views.ts'
+import { selectsAll } from '../../engine/views/select-all.ts'
 import { keepSources, renameSource } from '../../engine/views/sources.ts'
 import type { Place } from '../../engine/warehouses/views.ts'
 import { whileAsked } from '../data-pipelines/while-asked.ts'
@@ -65,7 +67,8 @@ async function updateOnce(input: Saving & { params: { uid: string } }): Promise<
   const planned = await reading(db, (trx) => viewColumns(trx, body, before, input))
   const was = await placeOf(db, before)
   const now = { schema: planned.schema, name: planned.columns.view_name }
-  if (isSame(before, was, planned)) return saveUpdate(input, before, was, undefined)
+  if (isSame(before, was, planned) && before.pending === null && !selectsAll(before.query))
+    return saveUpdate(input, before, was, undefined)
   return inSlot(input, async (signal) => {
     await assertAtRest(db, before)
     const defined = { ...planned.columns, uid: before.uid, client: before.client }
@@ -162,16 +165,19 @@ async function keepMade(
   trx: Transaction<DB>,
   { queue, caller }: Saving,
   row: ViewRow,
-  { reads, unfinished, begun }: MadeNow,
+  { reads, unfinished, begun, pending }: MadeNow,
 ): Promise<ViewRow> {
+  await keepPending(trx, row.id, pending ?? null)
+  if (pending !== undefined) return { ...row, pending }
+  await buildPendingViews(trx, queue, row.client, [row.view_name])
   if (reads) await keepSources(trx, row.id, reads)
   if (unfinished) {
     const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
     await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
-    return row
+    return { ...row, pending: null }
   }
   await trx.updateTable('views').set({ filled_at: begun }).where('id', '=', row.id).execute()
-  return { ...row, filled_at: begun }
+  return { ...row, filled_at: begun, pending: null }
 }
 
 /** Runs the saving; where it fails, the warehouse gets back what is saved. */

@@ -12,6 +12,8 @@ export interface DestinationToPush {
   /** The view, as it is in the warehouse. */
   schema: string
   view: string
+  /** Why the view is not there yet. */
+  pending: string | null
 }
 
 /** Throws `LostRun` when it was deleted meanwhile. */
@@ -21,16 +23,17 @@ export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number)
     .innerJoin('views as v', 'v.id', 'd.view_id')
     .innerJoin('schemas as s', 's.id', 'v.schema_id')
     .select(['d.client', 'd.uid', 'd.settings', 'd.target_secrets', 'd.import_options', 'v.view_name as view'])
-    .select('s.schema_name as schema')
+    .select(['s.schema_name as schema', 'v.pending'])
     .where('d.id', '=', id)
     .executeTakeFirst()
   if (!row) throw new LostRun('The destination was deleted.')
   const secrets = await withTargetValues(db, row.client, ring, openTargetSecrets(row, ring))
-  const { schema, view } = row
+  const { schema, view, pending } = row
   return {
     target: targetOf(row.settings as unknown as TargetSettings, secrets),
     options: row.import_options as ImportOptions,
     schema,
     view,
+    pending,
   }
 }

@@ -2,6 +2,8 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { Place, ViewDefinition } from '../warehouses/views.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
+import { pendingReason } from './pending-views.ts'
+import { selectsAll } from './select-all.ts'
 
 /** Seconds for one statement, and milliseconds for all of them. The person who saves a view waits for both. */
 const patience = { seconds: 8, whole: 20_000 }
@@ -12,6 +14,8 @@ export interface Made {
   reads: Place[] | undefined
   /** Its rows take so long that a run has to fill it. */
   unfinished: boolean
+  /** Why there is no view yet: a table that it reads is not there. */
+  pending?: string
 }
 
 /**
@@ -28,13 +32,18 @@ export async function makeView(
   const signal = left ? AbortSignal.any([left, late]) : late
   await warehouse.ensureSchema(view.schema)
   const there = await warehouse.findView(view.schema, view.name)
-  const whole = { ...view, takesOver: await isLeftOver(db, there) }
+  const isThere = there?.managed?.id === view.id
+  const whole = { ...view, takesOver: await isLeftOver(db, there), anew: isThere && selectsAll(view.query) }
   try {
     const { reads } = await warehouse.defineView(whole, patience, signal)
     return { reads, unfinished: false }
   } catch (error) {
+    const pending = pendingReason(error)
+    // An old view stays, and its change is refused.
+    if (pending !== undefined && !(await warehouse.isManaged(view.id)))
+      return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
-    if (there?.managed?.id === view.id) return { reads: undefined, unfinished: true }
+    if (isThere) return { reads: undefined, unfinished: true }
     return { ...(await emptyView(warehouse, whole, signal, error)), unfinished: true }
   }
 }

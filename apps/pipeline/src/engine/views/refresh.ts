@@ -6,6 +6,8 @@ import { definitionHash, type Place } from '../warehouses/views.ts'
 import type { Warehouse } from '../warehouses/warehouse.ts'
 import { staleInputs } from './inputs.ts'
 import { isLeftOver } from './make-view.ts'
+import { keepPending, pendingReason } from './pending-views.ts'
+import { selectsAll } from './select-all.ts'
 import { keepSources, knowsSources } from './sources.ts'
 
 /** Seconds that one statement may take in a run. */
@@ -23,6 +25,8 @@ interface StoredView {
 /** How a refresh ended: rows and bytes that a materialised view has now. */
 export interface Refreshed {
   message: string
+  /** It waits for a table that it reads; `message` says for which. */
+  pending?: true
   rows: number
   bytes: number
 }
@@ -54,7 +58,16 @@ export async function refreshView(
   const view = await readView(db, id)
   const place = `${view.schema}.${view.name}`
   const begun = new Date()
-  const made = await makeAsSaved(db, warehouse, view, { signal, say })
+  let made: boolean
+  try {
+    made = await makeAsSaved(db, warehouse, view, { signal, say })
+  } catch (error) {
+    const pending = pendingReason(error)
+    if (pending === undefined || (await warehouse.isManaged(view.uid))) throw error
+    await keepPending(db, id, pending)
+    return { message: pending, pending: true, rows: 0, bytes: 0 }
+  }
+  await keepPending(db, id, null)
   const stale = await staleInputs(db, id)
   const older = stale.length === 0 ? '' : ` It reads views that are older than their own sources: ${stale.join(', ')}.`
   if (!view.materialized) {
@@ -78,15 +91,16 @@ async function makeAsSaved(
 ): Promise<boolean> {
   const there = await warehouse.findView(view.schema, view.name)
   const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
-  if (same) {
+  const anew = same && selectsAll(view.query)
+  if (same && !anew) {
     // Whoever made it may have died before it was written down what it reads.
     await keepReads(db, view, await warehouse.viewReads(view.schema, view.name))
     return false
   }
-  say(`The warehouse does not have ${view.schema}.${view.name} as it was saved: it is made now.`)
+  if (!anew) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved: it is made now.`)
   await warehouse.ensureSchema(view.schema)
   const takesOver = await isLeftOver(db, there)
-  const { reads } = await warehouse.defineView({ ...view, id: view.uid, takesOver }, { seconds: longest }, signal)
+  const { reads } = await warehouse.defineView({ ...view, id: view.uid, takesOver, anew }, { seconds: longest }, signal)
   await failpoint('view-made')
   await keepReads(db, view, reads)
   return true

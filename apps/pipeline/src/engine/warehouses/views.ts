@@ -16,6 +16,8 @@ export interface ViewDefinition extends Place {
   materialized: boolean
   /** Whatever view of ours stands at its place is left over, and gives way. */
   takesOver?: boolean
+  /** It is made anew also where its definition is the same, since its tables may have other columns now. */
+  anew?: boolean
 }
 
 /** What a view has come to read: tables and views, through views that nobody manages. */

@@ -283,10 +283,17 @@ export class WarehouseProblem extends Error {
   override readonly name = 'WarehouseProblem'
   readonly code: string
   readonly retryable: boolean
+  /** A query names a table or view that is not there. */
+  readonly relationMissing: boolean
 
-  constructor(code: string, message: string, options: ErrorOptions & { retryable?: boolean } = {}) {
+  constructor(
+    code: string,
+    message: string,
+    options: ErrorOptions & { retryable?: boolean; relationMissing?: boolean } = {},
+  ) {
     super(message, options)
     this.code = code
     this.retryable = options.retryable ?? false
+    this.relationMissing = options.relationMissing ?? false
   }
 }

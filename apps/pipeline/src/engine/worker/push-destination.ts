@@ -15,7 +15,7 @@ const pageRows = 2_000
  */
 async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { claim, log, signal, count, stillOurs } = attempt
-  const { target, options, schema, view } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
+  const { target, options, schema, view, pending } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
   const place = `${schema}.${view}`
   const dry = options.dryRun ? ' It is a dry run: everything is checked, and nothing stored.' : ''
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${place} to ${target.url}.${dry}`)
@@ -24,7 +24,7 @@ async function pushDestination(parts: WorkParts, attempt: Attempt): Promise<Succ
   if (!found)
     throw new DestinationProblem(
       'VIEW_MISSING',
-      `The view ${place} is not in the warehouse: run it, then push it again.`,
+      pending ?? `The view ${place} is not in the warehouse: run it, then push it again.`,
     )
 
   if (!found.populated)

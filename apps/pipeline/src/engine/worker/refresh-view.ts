@@ -6,8 +6,8 @@ async function run({ db, warehouses }: WorkParts, { claim, log, signal }: Attemp
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to refresh "${claim.subject.name}".`)
   const warehouse = await warehouses.open(claim.client)
   const say = (line: string) => log.write('WARN', 'MEDIUM', line)
-  const { message, rows, bytes } = await refreshView(db, warehouse, claim.subject.id, { signal, say })
-  return { state: 'OK', message, rowsWritten: rows, bytesWritten: bytes, rowsRejected: 0 }
+  const { message, pending, rows, bytes } = await refreshView(db, warehouse, claim.subject.id, { signal, say })
+  return { state: pending ? 'WARNING' : 'OK', message, rowsWritten: rows, bytesWritten: bytes, rowsRejected: 0 }
 }
 
 export const viewWork: Work = { run }

@@ -42,7 +42,8 @@ export async function defineView(
     const current = await currentOf(client, view)
     const limits = { seconds, signal, what: `The query of ${place}` }
     const make = (statement: () => Promise<unknown>) => stoppable(pools.statements, client, limits, statement)
-    if (!current || !isSame(current, view)) await replace(client, view, { current, empty, mostBytes, make })
+    if (!current || view.anew || !isSame(current, view))
+      await replace(client, view, { current, empty, mostBytes, make })
     else await move(client, current, view)
     await client.query(`comment on ${noun(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`)
     const read = await readsOf(client, (await findRelation(client, view))!.oid)

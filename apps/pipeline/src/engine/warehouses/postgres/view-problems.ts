@@ -46,6 +46,8 @@ export const viewProblems = {
     refuse('QUERY_FAILED', `${place} could not be filled anew: ${message}. Its old rows stay.`, cause),
 }
 
+const undefinedTable = '42P01'
+
 interface Scene {
   /** As the user wrote it. */
   query: string
@@ -65,5 +67,6 @@ export function queryFailed(error: unknown, { query, before, place }: Scene): un
     return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Leave one SELECT.', error)
   const at = Number(position) - before
   const line = position && at > 0 && at <= query.length ? ` in line ${query.slice(0, at - 1).split('\n').length}` : ''
-  return refuse('QUERY_FAILED', `The query failed${line}: ${message}.${hint ? ` ${hint}` : ''}`, error)
+  const sentence = `The query failed${line}: ${message}.${hint ? ` ${hint}` : ''}`
+  return new WarehouseProblem('QUERY_FAILED', sentence, { cause: error, relationMissing: code === undefinedTable })
 }
