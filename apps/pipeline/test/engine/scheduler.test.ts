@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { end, planned, runsOf, scheduled, virtualScheduler } from './schedules.ts'
 import { startStack, type Stack } from './stack.ts'
@@ -95,6 +96,57 @@ describe('the scheduler', () => {
     scheduler.set('2026-11-22T12:00:00Z')
     await scheduler.start()
     expect(await runsOf(stack, pipeline)).toMatchObject([{}, { tick: '2026-11-22T12:00:00.000Z', said: [] }])
+  })
+
+  it('loads an uploaded file once, and again only when file, options or variables have changed', async () => {
+    const { id, client } = await scheduled(stack, { type: 'CSV_UPLOAD' })
+    await scheduler.plan()
+    let hour = 10
+    const tick = async () => {
+      scheduler.set(`2026-11-22T${hour++}:00:00Z`)
+      await scheduler.start()
+      const runs = await runsOf(stack, { id })
+      await stack.db
+        .updateTable('runs')
+        .set({ state: 'OK', finished_at: new Date() })
+        .where('runnable_id', '=', id)
+        .where('state', '=', 'QUEUED')
+        .execute()
+      return runs
+    }
+    const upload = async (sha256: string) => {
+      await stack.db.deleteFrom('uploaded_files').where('pipeline_id', '=', id).execute()
+      const file = { uid: randomUUID(), pipeline_id: id, name: 'a.csv', size: 1, sha256 }
+      await stack.db.insertInto('uploaded_files').values(file).execute()
+    }
+    const change = (columns: object) =>
+      stack.db.updateTable('data_pipelines').set(columns).where('id', '=', id).execute()
+    expect(await tick()).toEqual([])
+    await upload('one')
+    expect(await tick()).toHaveLength(1)
+    expect(await tick()).toHaveLength(1)
+    expect((await tick())[0]!.said).toEqual([
+      'LOW The run that was due at 2026-11-22 12:00 (UTC) is skipped: file, options and variables are those of the last load.',
+      'LOW The run that was due at 2026-11-22 13:00 (UTC) is skipped: file, options and variables are those of the last load.',
+    ])
+    await upload('one')
+    expect(await tick()).toHaveLength(1)
+    await upload('two')
+    expect(await tick()).toHaveLength(2)
+    await change({ settings: JSON.stringify({ csvOptions: { sheetNumber: 2 } }) })
+    expect(await tick()).toHaveLength(3)
+    const sqlStatements = [{ statement: 'delete from t where y = ${YEAR}' }]
+    await change({ transformation: JSON.stringify({ sqlStatements }) })
+    const variable = { client, name: 'YEAR', secured: false, value: '2025' }
+    await stack.db.insertInto('variables').values(variable).execute()
+    expect(await tick()).toHaveLength(4)
+    expect(await tick()).toHaveLength(4)
+    await stack.db.updateTable('variables').set({ value: '2026', version: 2 }).where('client', '=', client).execute()
+    expect(await tick()).toHaveLength(5)
+    expect(await tick()).toHaveLength(5)
+    // What failed is tried again.
+    await stack.db.updateTable('runs').set({ state: 'FAILED' }).where('runnable_id', '=', id).execute()
+    expect(await tick()).toHaveLength(6)
   })
 
   it('updates continuously, and lets a full replacement wait for the end of an update instead of losing it', async () => {

@@ -15,6 +15,7 @@ export interface Scheduled {
 
 /** Columns of a schedule; EVERY_HOUR where nothing else is said. */
 export type Schedule = Partial<{
+  type: string
   run_trigger: string
   cron_expression: string
   disabled: boolean
@@ -32,7 +33,8 @@ export async function scheduled(
   const { id } = await stack.pipeline(client)
   await stack.db
     .updateTable('data_pipelines')
-    .set({ run_trigger: 'EVERY_HOUR', ...schedule })
+    // A dataset that is not there: its runs fail, and its schedule asks for no uploaded file.
+    .set({ type: 'PUBLIC_DATASET', settings: JSON.stringify({ key: 'none' }), run_trigger: 'EVERY_HOUR', ...schedule })
     .where('id', '=', id)
     .execute()
   return { id, client }

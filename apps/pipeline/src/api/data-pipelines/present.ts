@@ -42,7 +42,7 @@ export async function presentDataPipelines(rows: DataPipelineRow[], context: Ask
       termsOfUse: row.terms_of_use ?? undefined,
       ...scheduleFields(row),
       triggerExpression: triggerExpressionOf(row, zone),
-      scheduleable: kind.scheduleable,
+      scheduleable: true,
       dataDownload: true,
       transformation: row.transformation as DataPipeline['transformation'],
       schemaChanges: row.schema_changes as DataPipeline['schemaChanges'],

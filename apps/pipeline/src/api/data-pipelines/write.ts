@@ -29,7 +29,7 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
 
   async check(body, input) {
     const kind = kindOf(body.type)
-    checkSchedule(body, kind)
+    checkSchedule(body)
     kind.check(body)
     assertSourceVariablesPlaced(body.type, kind.settings(body))
     await checkSharingTargets(body.access, input)

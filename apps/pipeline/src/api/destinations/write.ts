@@ -15,7 +15,7 @@ import { isElsewhere, targetColumns, targetGiven, urlOf } from './target-columns
 
 export const destinationWriting: Writing<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
-    checkSchedule(body, { scheduleable: true })
+    checkSchedule(body)
     const { settings } = targetGiven(body)
     const url = urlOf(settings)
     if (!URL.canParse(url) || /[?#@]/.test(url.replace(/^https?:\/\//, '')))

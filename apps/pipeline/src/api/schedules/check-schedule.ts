@@ -5,12 +5,8 @@ import type { ScheduleBody } from './schedule-columns.ts'
 /** A month of minutes and a year of hours: what is to come less often has a trigger. */
 const longest = { continuousUpdateInterval: 31 * 24 * 60, fullRefreshInterval: 366 * 24 }
 
-/**
- * Refuses, by a 422 that names the field, a schedule that cannot be kept. `scheduleable` is false for what runs only when it is
- * asked to.
- */
-export function checkSchedule(body: ScheduleBody, { scheduleable }: { scheduleable: boolean }): void {
-  if (!scheduleable) refuseAny(body)
+/** Refuses, by a 422 that names the field, a schedule that cannot be kept. */
+export function checkSchedule(body: ScheduleBody): void {
   if (body.runTrigger === 'CUSTOM') checkExpression(body.cronExpression)
   if (!body.continuouslyUpdated) return
   if (body.continuousUpdateInterval === undefined)
@@ -27,19 +23,6 @@ export function checkSchedule(body: ScheduleBody, { scheduleable }: { scheduleab
         `Continuous updates come more often than that: ${longest[field].toLocaleString('en')} at most, or use a trigger instead.`,
       )
   }
-}
-
-function refuseAny({ runTrigger, continuouslyUpdated }: ScheduleBody): void {
-  if (runTrigger !== 'NEVER')
-    throw problems.refused(
-      '/runTrigger',
-      'An uploaded file is loaded when you run the pipeline, not on a schedule: use NEVER.',
-    )
-  if (continuouslyUpdated)
-    throw problems.refused(
-      '/continuouslyUpdated',
-      'An uploaded file is loaded whole at each run: leave continuous updates out.',
-    )
 }
 
 function checkExpression(expression = ''): void {

@@ -8,7 +8,7 @@ import { checkSharingTargets } from '../sharing-targets.ts'
 /** What can be said of a body without asking the database. */
 export async function checkView(body: ViewBody, input: Asked): Promise<void> {
   checkQuery(body.query)
-  checkSchedule(body, { scheduleable: true })
+  checkSchedule(body)
   await checkSharingTargets(body.access, input)
 }
 

@@ -17,7 +17,7 @@ export async function checkWorkflow(body: WorkflowBody, input: Asked): Promise<v
   const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
   if (jobs > mostJobs)
     throw problems.refused('/steps/steps', `A workflow has ${mostJobs} jobs at most, not ${jobs}: make two of it.`)
-  checkSchedule(body, { scheduleable: true })
+  checkSchedule(body)
   await checkSharingTargets(body.access, input)
 }
 

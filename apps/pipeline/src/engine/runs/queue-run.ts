@@ -3,6 +3,7 @@ import type { DB, JsonObject } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { createRun, type Created, type RunRequest } from './create-run.ts'
 import type { RunnableKind } from './runnable.ts'
+import { readUploadState } from './upload-fingerprint.ts'
 
 export interface Runnable {
   id: number
@@ -28,12 +29,17 @@ export async function queueRun(
   return createRun(trx, queue, { ...asked, runnableId: id, client, input })
 }
 
-/** The file that was uploaded last, where the pipeline loads one: a run keeps to it, whatever is uploaded meanwhile. */
+/**
+ * The file that was uploaded last, where the pipeline loads one: a run keeps to it, whatever is uploaded meanwhile. Its fingerprint lets
+ * a schedule tell whether there is anything new to load.
+ */
 async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
   const file = await trx
     .selectFrom('uploaded_files')
     .select(['uid', 'name', 'size', 'sha256'])
     .where('pipeline_id', '=', pipeline)
     .executeTakeFirst()
-  return file ? { file } : {}
+  if (!file) return {}
+  const fingerprint = (await readUploadState(trx, pipeline))?.fingerprint
+  return { file, ...(fingerprint !== undefined && { fingerprint }) }
 }

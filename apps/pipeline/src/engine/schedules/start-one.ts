@@ -2,11 +2,12 @@ import type { Selectable, Transaction } from 'kysely'
 import type { DB, Runnables } from '../../database.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
 import { startRun } from '../runs/start-run.ts'
+import { readUploadState } from '../runs/upload-fingerprint.ts'
 import { CronProblem } from './cron.ts'
 import { nextRun } from './next-run.ts'
 import { scheduleOf } from './schedule.ts'
 import type { SchedulerParts } from './scheduler.ts'
-import { leftOut, standsFor, tellRun } from './tell-run.ts'
+import { leftOut, nothingNew, standsFor, tellLastRun, tellRun } from './tell-run.ts'
 import { type Due, ticksDue } from './ticks-due.ts'
 import type { Plan } from './write-plans.ts'
 
@@ -43,7 +44,14 @@ export async function startOne(
     logger.debug(subjectOf(row), 'nothing is started for a client that is disabled or gone')
     return { plan, skipped: due.missed + 1 }
   }
-  const full = !row.continuously_updated || (row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now)
+  const upload = row.kind === 'DATA_PIPELINE' ? await readUploadState(trx, row.id) : undefined
+  if (upload && (upload.isLoaded || upload.fingerprint === undefined)) {
+    await tellLastRun(trx, row.id, nothingNew(due, zone))
+    return { plan, skipped: due.missed + 1 }
+  }
+  // An uploaded file is always loaded whole.
+  const full =
+    upload || !row.continuously_updated || (row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now)
   const { run, existing } = await startRun(
     trx,
     parts.queue,

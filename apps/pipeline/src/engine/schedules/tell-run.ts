@@ -14,6 +14,20 @@ export async function tellRun(trx: Transaction<DB>, run: Selectable<Runs>, messa
   `.execute(trx)
 }
 
+/** The same at level INFO in the log of the last run, if there was one: for a tick that begins none. */
+export async function tellLastRun(trx: Transaction<DB>, runnable: number, message: string): Promise<void> {
+  await sql`
+    insert into run_logs (run_id, runnable_id, level, importance, message)
+    select r.id, r.runnable_id, 'INFO', 'LOW', ${message}
+    from (select id, runnable_id from runs where runnable_id = ${runnable} order by id desc limit 1) r
+    where (select count(*) from run_logs where run_id = r.id) < ${mostLines}
+  `.execute(trx)
+}
+
+/** For the last run of an uploaded file. */
+export const nothingNew = ({ tick }: Due, zone: string): string =>
+  `The run that was due at ${said(tick, zone)} is skipped: file, options and variables are those of the last load.`
+
 /** For the run that is still under way. */
 export function leftOut({ tick, missed, more }: Due, zone: string): string {
   const others = missed > 0 ? ` and ${count(missed, more)} before it are` : ' is'

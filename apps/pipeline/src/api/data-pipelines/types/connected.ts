@@ -41,7 +41,6 @@ export function connected<Type extends KnownType>(kind: Connected<Type>): Pipeli
   const meantFor = kind.meantFor ?? ((settings) => sameAddress(objectOf(settings)['url'] as string))
 
   return {
-    scheduleable: true,
     checkConnection,
     check(body) {
       checkConnection(body)

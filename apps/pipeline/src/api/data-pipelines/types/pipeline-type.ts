@@ -20,8 +20,6 @@ export type SourceOf<Type extends PipelineType> = Omit<BodyOf<Type>, keyof BodyO
 export interface PipelineKind<Type extends KnownType, Settings extends object> {
   /** Loads a file that people upload; what that is called when they do not say, and its media type. */
   upload?: { name: string; mediaType: string }
-  /** Whether it may run by a schedule. */
-  scheduleable: boolean
   /** Refuses an address that the contract takes. Absent where there is nothing to connect to. */
   checkConnection?(source: SourceOf<Type>): void
   /** Refuses what the contract cannot say. */

@@ -1,8 +1,7 @@
 import type { KnownType, PipelineKind } from './pipeline-type.ts'
 
-/** What all types have in common that load an uploaded file: it is loaded when somebody says so, and holds no secrets. */
+/** What all types have in common that load an uploaded file: it holds no secrets. */
 export const uploaded = {
-  scheduleable: false,
   check: () => {},
   secrets: () => ({}),
   sourceName: () => undefined,
