@@ -175,3 +175,21 @@ describe('a transformation', () => {
     })
   })
 })
+
+describe('a column', () => {
+  it('says since when the table has it, also while the source does not', async () => {
+    const created = async (id: string): Promise<Record<string, string>> =>
+      Object.fromEntries((await columnsOf(id)).map((column: any) => [column.name, column.created]))
+    const { id } = await made()
+    const begun = Date.now()
+    await load(id, 'id,a\n1,2\n')
+    const first = await created(id)
+    expect(Date.parse(first['id']!)).toBeGreaterThan(begun - 60_000)
+    await load(id, 'id,b\n1,2\n')
+    const second = await created(id)
+    expect(second).toMatchObject({ id: first['id'], a: first['a'] })
+    expect(Date.parse(second['b']!)).toBeGreaterThan(Date.parse(first['id']!))
+    await load(id, 'id,a,b\n1,2,3\n')
+    expect(await created(id)).toEqual(second)
+  })
+})

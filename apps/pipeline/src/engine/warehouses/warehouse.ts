@@ -56,6 +56,8 @@ export interface WarehouseColumn {
   primaryKey: boolean
   /** The source fed it once, and the last load did not bring it. */
   deleted?: boolean
+  /** When a load first made it, as ISO 8601. */
+  created?: string
   /** Whether the warehouse keeps the rows in the order of this column, alone or with others. */
   sortKey?: boolean
   /** As the last load measured them, where nothing has changed the rows since. The first is an estimate. */

@@ -1,5 +1,5 @@
 import { measured } from '../measured.ts'
-import type { FeedMemory } from '../shape/feed-memory.ts'
+import { type FeedMemory, historyOf } from '../shape/feed-memory.ts'
 import type { Place, StagingTable } from '../views.ts'
 import type { WarehouseTable } from '../warehouse.ts'
 import type { ClientAccess } from './access.ts'
@@ -23,10 +23,10 @@ export async function findTable(
 export async function tableOf(access: ClientAccess, schema: string, shape: Shape): Promise<WarehouseTable> {
   const entry = await entryOf(access, shape.mark?.load)
   const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
-  const vanished = new Set(entry?.feed?.columns.filter((column) => column.vanished).map((column) => column.name))
+  const history = historyOf(entry?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
-    ...(vanished.has(column.name) && { deleted: true }),
+    ...history(column.name),
     ...measured(profiles.get(column.name)),
   }))
   return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }

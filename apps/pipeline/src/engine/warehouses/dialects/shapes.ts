@@ -1,3 +1,4 @@
+import { historyOf } from '../shape/feed-memory.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { Place } from '../views.ts'
@@ -79,7 +80,7 @@ export async function shapeOf(
   const columns = await dialect.catalogue.columns(session, relation)
   const mark = (marks ?? (await marksIn(dialect, session, relation.id))).get(relation.id)
   const keys = new Set(mark?.keys)
-  const vanished = new Set(mark?.feed?.columns.filter((column) => column.vanished).map((column) => column.name))
+  const history = historyOf(mark?.feed)
   return {
     ...relation,
     mark,
@@ -88,7 +89,7 @@ export async function shapeOf(
       label: mark?.labels?.[column.name] ?? column.name,
       dataType: mark?.dataTypes?.[column.name] ?? dialect.types.describe(column.type).dataType,
       primaryKey: keys.has(column.name),
-      ...(vanished.has(column.name) && { deleted: true }),
+      ...history(column.name),
     })),
   }
 }

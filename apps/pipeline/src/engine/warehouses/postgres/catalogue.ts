@@ -2,7 +2,7 @@ import { measured } from '../measured.ts'
 import type { ClientBase } from 'pg'
 import type { PublishedTable, Publication, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { foreignKeysOf } from './foreign-keys.ts'
-import { type FeedMemory, memoryOfTable } from '../shape/feed-memory.ts'
+import { type FeedMemory, memoryOfTable, historyOf } from '../shape/feed-memory.ts'
 import { type LastEntry, lastEntry } from './ledger.ts'
 import { readShape, type Shape, type ShapeColumn } from './shape.ts'
 import { describeType, storedAs } from './types.ts'
@@ -32,10 +32,10 @@ export async function findTable(client: ClientBase, schema: string, name: string
   if (!shape) return undefined
   const last = await lastEntry(client, shape.partition)
   const profiles = new Map(last?.profile?.map((profile) => [profile.column, profile]))
-  const vanished = new Set(last?.feed?.columns.filter((column) => column.vanished).map((column) => column.name))
+  const history = historyOf(last?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
-    ...(vanished.has(column.name) && { deleted: true }),
+    ...history(column.name),
     ...measured(profiles.get(column.name)),
   }))
   const foreignKeys = await foreignKeysOf(client, shape.oid)

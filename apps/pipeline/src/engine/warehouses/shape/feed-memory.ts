@@ -20,6 +20,8 @@ export interface RememberedColumn extends StoredAs {
   undecided?: 'NOTHING' | 'AMBIGUOUS'
   /** An earlier load fed it, and the last one did not. */
   vanished?: true
+  /** When a load first made it, as ISO 8601; absent where that was before it was kept. */
+  created?: string
   /** Whether the day comes before the month, once a value has said so. */
   dayFirst?: boolean
 }
@@ -52,3 +54,14 @@ export function memoryOfTable(
 /** The columns that the source fed since the table was last replaced. */
 export const fedColumns = (memory: FeedMemory | undefined): string[] =>
   (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
+
+/** What the memory of the last load says of a column of its table. */
+export function historyOf(
+  memory: FeedMemory | null | undefined,
+): (column: string) => { deleted?: true; created?: string } {
+  const columns = new Map(memory?.columns.map((column) => [column.name, column]))
+  return (name) => {
+    const { vanished, created } = columns.get(name) ?? {}
+    return { ...(vanished && { deleted: vanished }), ...(created !== undefined && { created }) }
+  }
+}

@@ -45,7 +45,22 @@ export function memoryOf(
 ): FeedMemory {
   const definition = shape?.definition ?? last?.definition
   const kept = reading ?? (shape?.rebuild ? undefined : last?.reading)
-  return { columns, ...(definition !== undefined && { definition }), ...(kept !== undefined && { reading: kept }) }
+  return {
+    columns: withCreated(columns, last),
+    ...(definition !== undefined && { definition }),
+    ...(kept !== undefined && { reading: kept }),
+  }
+}
+
+/** A column that the last load knew keeps what is known of its beginning. */
+function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | undefined): RememberedColumn[] {
+  const before = new Map(last?.columns.map((column) => [column.name, column]))
+  const now = new Date().toISOString()
+  return columns.map((column) => {
+    const known = before.get(column.name)
+    const created = known ? known.created : now
+    return { ...column, ...(created !== undefined && { created }) }
+  })
 }
 
 /** Says that a load which replaces the table brought few rows. Throws SCHEMA_MISMATCH where the pipeline lets nothing change. */
