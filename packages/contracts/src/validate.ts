@@ -1,13 +1,19 @@
-import type { ValidateFunction } from 'ajv/dist/2020.js'
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { ajvWith } from './ajv.ts'
 import type { Contract } from './contract.ts'
 import type { Violation } from './problem.ts'
 import { queryValues } from './query-values.ts'
-import { violationsOf } from './violations.ts'
+import { isOnlyTooLarge, violationsOf } from './violations.ts'
 import { withoutNulls, type Schema } from './without-nulls.ts'
 
 /** A checked value, or every violation at once. */
-export type Checked<T> = { value: T } | { violations: Violation[] }
+export type Checked<T> =
+  | { value: T }
+  | {
+      violations: Violation[]
+      /** Of a body that is well-formed, and only larger than what is taken. */
+      onlyTooLarge?: true
+    }
 
 // Verbose errors carry the schema, which says why a field is required.
 const judges = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
@@ -25,16 +31,20 @@ export function checker<T>(contract: Contract<T>, kind: 'body' | 'query' = 'body
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
   return (given) => {
+    const refusalOf = (errors: ErrorObject[]) => ({
+      violations: violationsOf(errors),
+      ...(kind === 'body' && isOnlyTooLarge(errors) && { onlyTooLarge: true as const }),
+    })
     const value =
       kind === 'query'
         ? queryValues(contract, given as Record<string, unknown>)
         : withoutNulls(contract as Schema, given)
     first ??= judges.first.compile(contract)
     if (first(value)) return { value: value as T }
-    if (sizeOf(value, listable) >= listable) return { violations: violationsOf(first.errors ?? []) }
+    if (sizeOf(value, listable) >= listable) return refusalOf(first.errors ?? [])
     all ??= judges.all.compile(contract)
     all(value)
-    return { violations: violationsOf(all.errors ?? []) }
+    return refusalOf(all.errors ?? [])
   }
 }
 

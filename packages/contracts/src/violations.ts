@@ -9,21 +9,33 @@ const long = 200
 export function violationsOf(errors: ErrorObject[]): Violation[] {
   const said = new Set<string>()
   const seen = new Set<string>()
-  const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath))
-  // Of a value that may also be null people are told what else it may be.
-  const isNoise = ({ keyword, instancePath, params }: ErrorObject) =>
-    unions.has(instancePath) && (keyword === 'anyOf' || (keyword === 'type' && params.type === 'null'))
-  const telling = errors.filter((error) => !isNoise(error))
-  const distinct = (telling.length > 0 ? telling : errors).map(described).filter(({ pointer, detail }) => {
-    const key = JSON.stringify([pointer, detail])
-    return !seen.has(key) && seen.add(key)
-  })
+  const distinct = tellingOf(errors)
+    .map(described)
+    .filter(({ pointer, detail }) => {
+      const key = JSON.stringify([pointer, detail])
+      return !seen.has(key) && seen.add(key)
+    })
   return distinct.slice(0, 100).map(({ pointer, detail }) => {
     const again = detail.length > long && said.has(detail)
     said.add(detail)
     return { pointer: pointer || '/', detail: again ? 'must be one of those that are named above' : detail }
   })
 }
+
+/** Of a value that may also be null people are told what else it may be. */
+function tellingOf(errors: ErrorObject[]): ErrorObject[] {
+  const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath))
+  const isNoise = ({ keyword, instancePath, params }: ErrorObject) =>
+    unions.has(instancePath) && (keyword === 'anyOf' || (keyword === 'type' && params.type === 'null'))
+  const telling = errors.filter((error) => !isNoise(error))
+  return telling.length > 0 ? telling : errors
+}
+
+const upperBounds = new Set(['maxLength', 'maxItems', 'maximum'])
+
+/** Whether a value is well-formed, and only larger than what is taken. */
+export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
+  tellingOf(errors).every(({ keyword }) => upperBounds.has(keyword))
 
 function described({ instancePath, keyword, params, message, parentSchema }: ErrorObject): Violation {
   const at = (name: string) => `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, 1000)

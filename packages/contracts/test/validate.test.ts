@@ -24,6 +24,21 @@ describe('checking a body', () => {
     ])
   })
 
+  it('tells a body that is only too large from one that is malformed', () => {
+    const Bounded = contract(
+      'Bounded',
+      Type.Object({
+        text: Type.Optional(Type.Union([Type.String({ maxLength: 3 }), Type.Null()])),
+        list: Type.Optional(Type.Array(Type.Integer({ maximum: 9 }), { maxItems: 2 })),
+      }),
+    )
+    const check = checker(Bounded)
+    expect(check({ text: 'long', list: [10, 1, 2] })).toMatchObject({ onlyTooLarge: true })
+    expect(check({ text: 'long', list: ['a'] })).not.toHaveProperty('onlyTooLarge')
+    expect(check({ text: 'x'.repeat(1_000_000) })).toMatchObject({ onlyTooLarge: true })
+    expect(checker(Bounded, 'query')({ text: 'long' })).not.toHaveProperty('onlyTooLarge')
+  })
+
   it('takes one line for a name', () => {
     expect(violations({ name: 'a\r\nb', size: 'S' })).toEqual([
       { pointer: '/name', detail: 'must be one line, without control characters' },

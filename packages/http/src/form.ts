@@ -86,6 +86,8 @@ export async function readForm<Fields>(request: IncomingMessage, contract: Contr
     const found = await begun.promise
     const checked = checker(contract)(Object.fromEntries(given))
     if ('violations' in checked) wrong.push(...checked.violations)
+    if (found && 'violations' in checked && checked.onlyTooLarge && wrong.length === checked.violations.length)
+      throw problems.violated(checked)
     if (!found)
       wrong.push({ pointer: '/file', detail: given.has('file') ? 'must be a file, with a name' : 'is required' })
     if (wrong.length > 0 || !found) throw problems.malformed(wrong)

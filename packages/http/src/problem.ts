@@ -47,6 +47,14 @@ const retryAfter = (seconds: number) => ({ 'Retry-After': String(seconds) })
 export const problems = {
   malformed: (errors: Violation[]) =>
     new Problem(400, 'malformed', 'The request does not match its contract.', { detail: sentenceOf(errors), errors }),
+  /** What a checked value breaks: the form of its contract, or only an upper bound in it. */
+  violated: ({ violations, onlyTooLarge }: { violations: Violation[]; onlyTooLarge?: true }) =>
+    onlyTooLarge
+      ? new Problem(422, 'refused', 'The request is well formed, but a rule refuses it.', {
+          detail: sentenceOf(violations),
+          errors: violations,
+        })
+      : problems.malformed(violations),
   unreadableBody: (detail: string) =>
     new Problem(400, 'unreadable-body', 'The request body cannot be read.', { detail }),
   unauthenticated: (detail = 'Sign in and send the access token as "Authorization: Bearer …".') =>

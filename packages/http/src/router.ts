@@ -85,7 +85,7 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
 
 function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
   const checked = check(given)
-  if ('violations' in checked) throw problems.malformed(checked.violations)
+  if ('violations' in checked) throw problems.violated(checked)
   return checked.value
 }
 

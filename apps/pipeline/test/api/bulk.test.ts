@@ -146,7 +146,7 @@ describe('many pipelines', () => {
 
   it('are a thousand at most', async () => {
     const many = (length: number) => Array.from({ length }, () => newBody('SOURCE_SYSTEM_E'))
-    await save(...many(1_001)).expect(400)
+    await save(...many(1_001)).expect(422)
     await save().expect(400)
     const before = await count()
     const bodies = many(1_000)

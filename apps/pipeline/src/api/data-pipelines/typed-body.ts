@@ -11,7 +11,7 @@ export async function typedBody(
 ): Promise<DataPipelineBody> {
   if (hasType(sent)) return sent
   const checked = checkPipelineBody((await storedType?.()) ?? onlyTypeOf(sent), sent)
-  if ('violations' in checked) throw problems.malformed(checked.violations)
+  if ('violations' in checked) throw problems.violated(checked)
   return checked.value
 }
 

@@ -75,9 +75,12 @@ const question = {
     ),
   ),
   tables: Type.Optional(
-    field(Type.Array(TableMetadata, { maxItems: 100 }), 'Tables', 'Either these or a query.', [
-      { schema: 'public', name: 'cases' },
-    ]),
+    field(
+      Type.Array(TableMetadata, { maxItems: 100 }),
+      'Tables',
+      'Either these or a query. One of them fills the target table. Several fill a table each, `<target>__<name>`; this version loads one.',
+      [{ schema: 'public', name: 'cases' }],
+    ),
   ),
 }
 

@@ -52,7 +52,7 @@ function demandOneQuestion({ sqlQuery, tables = [] }: Pick<Body, 'sqlQuery' | 't
   if (sqlQuery !== undefined && sqlQuery.trim() === '')
     throw problems.refused('/sqlQuery', 'The query must not be blank.')
   if (tables.length > 1)
-    throw problems.refused('/tables/1', 'A pipeline loads one table: make another pipeline for each of the others.')
+    throw problems.refused('/tables/1', 'This version loads one table: make another pipeline for each of the others.')
 }
 
 /** A value with signs that mean something in a connection string goes into braces. */
