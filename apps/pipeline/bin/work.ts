@@ -20,6 +20,7 @@ import { openSources } from '../src/engine/sources/sources.ts'
 import { clientWarehouses } from '../src/engine/warehouses/client-warehouses.ts'
 import { everyKind } from '../src/engine/warehouses/every-kind.ts'
 import { otherKinds } from '../src/engine/warehouses/other-kinds.ts'
+import { alertNoSuccess } from '../src/engine/worker/duties/alert-no-success.ts'
 import { dropDeleted } from '../src/engine/worker/duties/drop-deleted.ts'
 import { eraseDeletedClients } from '../src/engine/worker/duties/erase-deleted-clients.ts'
 import { expirePrevious } from '../src/engine/worker/duties/expire-previous.ts'
@@ -142,6 +143,7 @@ await main(async () => {
       forgetRuns({ db, days: config.RUN_RETENTION_DAYS }),
       pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
       namePublishers({ db, identity }),
+      alertNoSuccess({ db, identity }),
       eraseDeletedClients({ db, warehouses, filesDirectory, identity, logger }),
       keepMonths({ db, days: config.RUN_RETENTION_DAYS }),
     ],

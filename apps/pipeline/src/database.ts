@@ -28,6 +28,7 @@ export interface Alerts {
   client: string;
   content: Json;
   created_at: Generated<Timestamp>;
+  event: Generated<string>;
   given_up_at: Timestamp | null;
   id: Generated<number>;
   last_problem: string | null;
@@ -250,6 +251,7 @@ export interface Runnables {
   not_before: Timestamp | null;
   planned: Generated<boolean>;
   run_trigger: string;
+  scheduled_since: Generated<Timestamp>;
   uid: string;
   zone: string | null;
 }

@@ -1,5 +1,6 @@
 import type { SettingKey } from '@sluice/contracts'
 import type { Kysely } from 'kysely'
+import { type AlertSetting, parseAlertSetting } from './alert-setting.ts'
 import type { DB } from './database.ts'
 
 /** What holds for an organisation that changed nothing. */
@@ -26,8 +27,6 @@ export async function settingOf(db: Kysely<DB>, client: string, key: SettingKey)
 export const noMailServer =
   'Nobody is mailed for now: this service has no mail server. Whoever runs it sets SMTP_URL, for the API and the workers.'
 
-/** Addresses that hear of runs which failed. */
-export async function alertAddresses(db: Kysely<DB>, client: string): Promise<string[]> {
-  const value = await settingOf(db, client, 'ALERT_EMAIL')
-  return value.split(',').filter((address) => address !== '')
-}
+/** Who is mailed about what. */
+export const alertSetting = async (db: Kysely<DB>, client: string): Promise<AlertSetting> =>
+  parseAlertSetting(await settingOf(db, client, 'ALERT_EMAIL'))

@@ -6,6 +6,8 @@ export interface Letter {
   paragraphs: string[]
   /** The one thing to click on. */
   link?: { label: string; url: string }
+  /** A command to paste into a shell. */
+  command?: { label: string; line: string }
   /** Below the link, smaller. */
   notes: string[]
 }
@@ -16,18 +18,22 @@ export interface Rendered {
 }
 
 /** A letter as plain text and as HTML that needs nothing from anywhere else: no pictures, no styles to fetch, no scripts. */
-export function render({ paragraphs, link, notes }: Letter): Rendered {
+export function render({ paragraphs, link, command, notes }: Letter): Rendered {
   return {
-    text: `${[...paragraphs, ...(link ? [link.url] : []), ...notes].join('\n\n')}\n`,
+    text: `${[...paragraphs, ...(link ? [link.url] : []), ...(command ? [`${command.label}\n${command.line}`] : []), ...notes].join('\n\n')}\n`,
     html: page([
       ...paragraphs.map((text) => `<p>${htmlText(text)}</p>`),
       ...(link ? [button(link), `<p style="${small}">${htmlText(link.url)}</p>`] : []),
+      ...(command
+        ? [`<p>${htmlText(command.label)}</p>`, `<pre style="${shell}">${htmlText(command.line)}</pre>`]
+        : []),
       ...notes.map((text) => `<p style="${small}">${htmlText(text)}</p>`),
     ]),
   }
 }
 
 const small = 'font-size:14px;color:#4a5560;overflow-wrap:anywhere'
+const shell = 'font:14px/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere'
 const body = 'margin:0;padding:24px;background:#ffffff;color:#17212b;font:16px/1.5 system-ui,sans-serif;max-width:560px'
 const link =
   'display:inline-block;padding:10px 18px;border-radius:6px;background:#0b5c76;color:#ffffff;text-decoration:none'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { alertAddresses, settingOf } from '../../src/settings.ts'
+import { alertSetting, settingOf } from '../../src/settings.ts'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
@@ -48,6 +48,11 @@ describe('settings', () => {
     ['ALERT_EMAIL', 'a@example.org; b@example.org'],
     ['ALERT_EMAIL', 'a@example.org,,b@example.org'],
     ['ALERT_EMAIL', 'nobody'],
+    ['ALERT_EMAIL', 'WARNING'],
+    ['ALERT_EMAIL', 'a@example.org,NO_SUCCESS_0_HOURS'],
+    ['ALERT_EMAIL', 'a@example.org,NO_SUCCESS_8761_HOURS'],
+    ['ALERT_EMAIL', 'a@example.org,NO_SUCCESS_HOURS'],
+    ['ALERT_EMAIL', 'a@example.org,'],
     ['ALERT_EMAIL', 'a@example.org\r\nBcc: all@example.org'],
     ['DEFAULT_ACCESS_LEVEL', 'public'],
     ['DEFAULT_ACCESS_LEVEL', ''],
@@ -62,9 +67,18 @@ describe('settings', () => {
   it('keep addresses in one form', async () => {
     const { body } = await put('ALERT_EMAIL', ' a@example.org , b@example.org,a@example.org').expect(200)
     expect(body.value).toBe('a@example.org,b@example.org')
-    expect(await alertAddresses(service.stack.db, person.client)).toEqual(['a@example.org', 'b@example.org'])
+    const { addresses } = await alertSetting(service.stack.db, person.client)
+    expect(addresses).toEqual(['a@example.org', 'b@example.org'])
     await put('ALERT_EMAIL', '').expect(200)
-    expect(await alertAddresses(service.stack.db, person.client)).toEqual([])
+    expect(await alertSetting(service.stack.db, person.client)).toEqual({ addresses: [], warnings: false })
+  })
+
+  it('say with the addresses which other mails they get', async () => {
+    const { body } = await put('ALERT_EMAIL', 'no_success_026_hours, a@example.org, warning').expect(200)
+    expect(body.value).toBe('a@example.org,WARNING,NO_SUCCESS_26_HOURS')
+    expect((await owner.put('/settings/ALERT_EMAIL').send(body).expect(200)).body.value).toBe(body.value)
+    const expected = { addresses: ['a@example.org'], warnings: true, noSuccessHours: 26 }
+    expect(await alertSetting(service.stack.db, person.client)).toEqual(expected)
   })
 
   it('know no other keys, and not that of another address', async () => {

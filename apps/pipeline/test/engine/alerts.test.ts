@@ -6,12 +6,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { type SendMail, smtp } from '@sluice/mail'
 import { createLogger, Redaction } from '@sluice/process'
+import { sql } from 'kysely'
+import type { ClientSummary } from '@sluice/contracts'
 import { no, startSmtp } from '@sluice/testing/smtp'
 import { keepPostingAlerts } from '../../src/engine/alerts/post-alerts.ts'
 import { webhook } from '../../src/engine/alerts/webhook.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
 import { claimRun } from '../../src/engine/runs/claim-run.ts'
 import { finishRun } from '../../src/engine/runs/finish-run.ts'
+import { alertNoSuccess } from '../../src/engine/worker/duties/alert-no-success.ts'
 import { type Pipeline, type Stack, startStack } from './stack.ts'
 import { until } from './worker-process.ts'
 
@@ -53,6 +56,7 @@ beforeEach(async () => {
   statuses = []
   answer = () => undefined
   await stack.db.deleteFrom('alerts').execute()
+  await stack.db.deleteFrom('settings').execute()
 })
 
 async function alerted(addresses: string): Promise<Pipeline> {
@@ -67,13 +71,13 @@ async function alerted(addresses: string): Promise<Pipeline> {
 /** A run of it that ends so. */
 async function ended(
   pipeline: Pipeline,
-  state: 'FAILED' | 'WARNING' = 'FAILED',
+  state: 'FAILED' | 'WARNING' | 'OK' = 'FAILED',
   message = 'The file is <b>empty</b>.',
 ) {
   const run = await stack.run(pipeline)
   const claim = (await claimRun(stack.db, run.uid))!
-  const success = { state: 'WARNING' as const, message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0 }
-  const outcome = state === 'FAILED' ? { state, code: 'FILE_EMPTY', message } : success
+  const success = { message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0 }
+  const outcome = state === 'FAILED' ? { state, code: 'EMPTY_FILE', message } : { state, ...success }
   expect(await finishRun(stack, claim, outcome)).toBe(true)
   expect(await finishRun(stack, claim, outcome)).toBe(false)
   return run
@@ -111,14 +115,18 @@ describe('a run that fails', () => {
     expect(server.received.flatMap(({ to }) => to).toSorted()).toEqual(['ada@example.org', 'grace@example.org'])
     const [mail] = server.received
     expect(mail!.headers['subject']).toBe(`Failed: pipeline ${name}`)
-    expect(mail!.text).toMatch(
-      new RegExp(
-        `^The pipeline "${name}" failed on \\d+ \\w+ \\d{4}, \\d\\d:\\d\\d UTC\\.\n\nThe file is <b>empty</b>\\.\n\n`,
-      ),
-    )
-    expect(mail!.text).toContain(`${publicUrl}/api/v1/data-pipelines/${uid}/runs`)
-    expect(mail!.text).toContain(`Run ${run.uid}, FILE_EMPTY.`)
+    const [first, ...rest] = mail!.text.trim().split('\n\n')
+    expect(first).toMatch(new RegExp(`^The pipeline "${name}" failed on \\d+ \\w+ \\d{4}, \\d\\d:\\d\\d UTC\\.$`))
+    expect(rest).toEqual([
+      'The file is <b>empty</b>.',
+      'What to do: Upload a file with rows, then run it again. The rows of the last good run are still there.',
+      `Run id: ${run.uid}. Its code is EMPTY_FILE.`,
+      `This command shows more. TOKEN is an API token of yours, or an access token:
+curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid}/logs?taskId=${run.uid}'`,
+      'You get this mail because your address is in the setting ALERT_EMAIL of your organisation.',
+    ])
     expect(mail!.html).toContain('<p>The file is &lt;b&gt;empty&lt;/b&gt;.</p>')
+    expect(mail!.html).not.toContain('<a ')
   })
 
   it('is told to the operator by a call that is signed as Standard Webhooks has it', async () => {
@@ -129,7 +137,7 @@ describe('a run that fails', () => {
     const [{ headers, body }] = calls as [(typeof calls)[number]]
     expect(JSON.parse(body)).toMatchObject({
       type: 'run.failed',
-      data: { client: pipeline.client, kind: 'DATA_PIPELINE', run: run.uid, errorCode: 'FILE_EMPTY', failures: 1 },
+      data: { client: pipeline.client, kind: 'DATA_PIPELINE', run: run.uid, errorCode: 'EMPTY_FILE', failures: 1 },
     })
     const [id, timestamp] = [headers['webhook-id'], headers['webhook-timestamp']]
     const expected = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')
@@ -162,6 +170,157 @@ describe('a run that fails', () => {
     const claim = (await claimRun(stack.db, run.uid))!
     await finishRun(stack, claim, { state: 'FAILED', code: 'X', message: 'x' })
     expect((await alerts()).map(({ run_id }) => run_id)).toEqual([workflow.id])
+  })
+})
+
+describe('mails beyond failures', () => {
+  const age = (seconds: number) =>
+    stack.db
+      .updateTable('alerts')
+      .set({ created_at: sql<Date>`created_at - make_interval(secs => ${seconds})` })
+      .execute()
+  const events = async () => (await alerts()).filter(({ channel }) => channel === 'MAIL').map(({ event }) => event)
+
+  it('tell of a warning where the setting says so, at most once an hour', async () => {
+    const pipeline = await alerted('ada@example.org,WARNING')
+    for (let times = 0; times < 2; times += 1) await ended(pipeline, 'WARNING', '3 rows did not fit.')
+    expect(await kinds()).toEqual(['MAIL ada@example.org'])
+    await age(3_700)
+    await ended(pipeline, 'WARNING', '3 rows did not fit.')
+    await using _posting = posting()
+    await until(async () => (await alerts()).every(({ sent_at }) => sent_at))
+    const mail = server.received.find(({ text }) => text.includes(' times '))!
+    expect(mail.headers['subject']).toMatch(/^Warning: pipeline /)
+    expect(mail.text).toMatch(/ended with a warning on .*\n\nIt has ended with a warning 2 times since the last mail/)
+    expect(mail.text).toContain('What to do: The rows were loaded. Look at the log and the rejected rows of the run')
+    expect(mail.text).not.toContain('Its code is')
+    expect(calls).toEqual([])
+  })
+
+  it('tell once that it is OK again, and of the next failure at once', async () => {
+    const pipeline = await alerted('ada@example.org')
+    await ended(pipeline, 'OK', 'Loaded 1 row.')
+    await ended(pipeline)
+    for (let times = 0; times < 2; times += 1) await ended(pipeline, 'OK', 'Loaded 7 rows.')
+    await ended(pipeline)
+    expect(await events()).toEqual(['FAILED', 'RECOVERED', 'FAILED'])
+    await ended(pipeline, 'WARNING')
+    expect(await events()).toHaveLength(3)
+    await age(3_700)
+    await ended(pipeline, 'WARNING', 'Loaded 6 rows, 1 did not fit.')
+    expect((await events()).slice(3)).toEqual(['RECOVERED'])
+    await using _posting = posting()
+    await until(async () => (await alerts()).every(({ sent_at }) => sent_at))
+    const mail = server.received.find(({ text }) => text.includes('Loaded 7 rows.'))!
+    expect(mail.headers['subject']).toMatch(/^OK again: pipeline /)
+    expect(mail.text).toMatch(/^The pipeline ".*" is OK again: it ran successfully on /)
+    expect(mail.text).toContain('What to do: There is nothing to do.')
+    expect(calls.map(({ body }) => JSON.parse(body).type)).toEqual(['run.failed', 'run.failed'])
+  })
+
+  it('tell of a failure after a warning, and of the warning after the failure, but do not go on about both', async () => {
+    const pipeline = await alerted('ada@example.org,WARNING')
+    for (const state of ['WARNING', 'FAILED', 'WARNING', 'FAILED', 'OK'] as const) await ended(pipeline, state)
+    expect(await events()).toEqual(['WARNING', 'FAILED', 'RECOVERED'])
+  })
+
+  it('tell that a pipeline is OK again after it ran well in a workflow', async () => {
+    const pipeline = await alerted('ada@example.org')
+    await ended(pipeline)
+    const workflow = await ended(await stack.pipeline(), 'OK')
+    const run = await stack.run(pipeline)
+    await stack.db.updateTable('runs').set({ workflow_run_id: workflow.id }).where('id', '=', run.id).execute()
+    const claim = (await claimRun(stack.db, run.uid))!
+    await finishRun(stack, claim, { state: 'OK', message: '', rowsWritten: 0, bytesWritten: 0, rowsRejected: 0 })
+    expect(await events()).toEqual(['FAILED', 'RECOVERED'])
+  })
+})
+
+describe('no success for too long', () => {
+  const standing = { disabled: false, pipelinesEnabled: true, timeZone: 'UTC' }
+  const look = async (changes: object = {}) =>
+    alertNoSuccess({
+      db: stack.db,
+      identity: {
+        clients: async (uids) => new Map(uids.map((uid) => [uid, { ...standing, ...changes } as ClientSummary])),
+      },
+    }).run(new AbortController().signal)
+
+  /** A pipeline that is due every hour, as if it were scheduled so many hours ago. */
+  async function scheduled(hoursAgo: number, setting = 'ada@example.org,NO_SUCCESS_24_HOURS', trigger = 'EVERY_HOUR') {
+    const pipeline = await alerted(setting)
+    const { db } = stack
+    await db.updateTable('data_pipelines').set({ run_trigger: trigger }).where('id', '=', pipeline.id).execute()
+    const since = new Date(Date.now() - hoursAgo * 3_600_000)
+    await db
+      .updateTable('runnables')
+      .set({ planned: true, next_run_at: new Date(), scheduled_since: since })
+      .where('id', '=', pipeline.id)
+      .execute()
+    return pipeline
+  }
+  const finishedAgo = ({ id }: { id: number }, hours: number) => {
+    const moment = new Date(Date.now() - hours * 3_600_000)
+    return stack.db.updateTable('runs').set({ finished_at: moment, created_at: moment }).where('id', '=', id).execute()
+  }
+
+  it('is told once, by one of several workers, until the next success', async () => {
+    const pipeline = await scheduled(100)
+    await finishedAgo(await ended(pipeline, 'OK', 'Loaded 1 row.'), 30)
+    await finishedAgo(await ended(pipeline, 'FAILED', 'The file is too old.'), 29)
+    await stack.db.deleteFrom('alerts').execute()
+    expect(await Promise.all([look(), look(), look()]).then((all) => all.reduce((sum, one) => sum + one))).toBe(1)
+    expect(await look()).toBe(0)
+    await using _posting = posting()
+    await until(async () => (await alerts()).every(({ sent_at }) => sent_at))
+    const [mail] = server.received
+    expect(mail!.headers['subject']).toMatch(/^No success for 24 hours: pipeline /)
+    expect(mail!.text).toMatch(/has a schedule and had no successful run for 24 hours\. The last one ended on \d/)
+    expect(mail!.text).toContain('Its last run says:\n\nThe file is too old.')
+    await ended(pipeline, 'OK')
+    expect((await alerts()).map(({ event }) => event)).toEqual(['NO_SUCCESS', 'RECOVERED'])
+  })
+
+  it('is told of what never ran, and begins anew when the schedule is changed', async () => {
+    const pipeline = await scheduled(25)
+    expect(await look()).toBe(1)
+    await using _posting = posting()
+    await until(async () => (await alerts()).every(({ sent_at }) => sent_at))
+    expect(server.received[0]!.text).toContain('It has never run successfully.\n\nNo run was started since.')
+    await stack.db.deleteFrom('alerts').execute()
+    for (const disabled of [true, false])
+      await stack.db.updateTable('data_pipelines').set({ disabled }).where('id', '=', pipeline.id).execute()
+    await stack.db.updateTable('runnables').set({ planned: true }).where('id', '=', pipeline.id).execute()
+    expect(await look()).toBe(0)
+  })
+
+  it.each([
+    ['too few hours', () => scheduled(23)],
+    ['a setting without it', () => scheduled(100, 'ada@example.org')],
+    ['a schedule that was not due since', () => scheduled(25, undefined, 'EVERY_MONTH')],
+    [
+      'a run that was asked for within the hour',
+      async () => {
+        const pipeline = await scheduled(100)
+        await stack.run(pipeline)
+      },
+    ],
+    [
+      'no schedule',
+      async () => {
+        const { id } = await scheduled(100)
+        await stack.db.updateTable('runnables').set({ next_run_at: null }).where('id', '=', id).execute()
+      },
+    ],
+  ])('is not told with %s', async (_case, arrange) => {
+    await arrange()
+    expect(await look()).toBe(0)
+  })
+
+  it('is not told of an organisation that is disabled', async () => {
+    await scheduled(100)
+    expect(await look({ disabled: true })).toBe(0)
+    expect(await look()).toBe(1)
   })
 })
 

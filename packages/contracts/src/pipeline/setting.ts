@@ -14,7 +14,7 @@ export type SettingKey = (typeof settingKeys)[number]
 const Value = Type.String({
   maxLength: 5000,
   description:
-    'ALERT_EMAIL: addresses, with commas between them, or empty. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty.',
+    'ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS (1 to 8760) mails about schedules without a successful run for so long. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty.',
   examples: ['PRIVATE'],
 })
 

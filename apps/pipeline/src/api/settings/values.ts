@@ -1,5 +1,6 @@
 import type { SettingKey } from '@sluice/contracts'
 import { problems } from '@sluice/http'
+import { formatAlertSetting, mostNoSuccessHours, parseAlertSetting } from '../../alert-setting.ts'
 
 const mostAddresses = 50
 const address = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{N}.-]{0,251}[\p{L}\p{N}])?$/u
@@ -13,21 +14,30 @@ const oneOf =
 
 /** What each setting may be, as it is kept. Throws the problem of one that it may not. */
 export const settingValue: Readonly<Record<SettingKey, (value: string) => string>> = {
-  ALERT_EMAIL: addresses,
+  ALERT_EMAIL: alertEmail,
   DEFAULT_ACCESS_LEVEL: oneOf('PUBLIC', 'PRIVATE'),
   DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: oneOf('CLEAN_UP', 'RETAIN'),
   RETAIN_TEMP_FILES: oneOf('true', 'false'),
   THEME: theme,
 }
 
-function addresses(value: string): string {
-  const list = value.split(',').map((part) => part.trim())
-  if (list.length === 1 && list[0] === '') return ''
-  const wrong = list.find((part) => !address.test(part))
-  if (wrong !== undefined) throw refused(`${shown(wrong)} is not an e-mail address. Put commas between several.`)
-  const once = [...new Set(list)]
-  if (once.length > mostAddresses) throw refused(`At most ${mostAddresses} addresses are written to.`)
-  return once.join(',')
+function alertEmail(value: string): string {
+  if (value.trim() === '') return ''
+  const empty = value.split(',').some((part) => part.trim() === '')
+  if (empty) throw refused('There is an empty entry between two commas, or before or after one. Remove the comma.')
+  const setting = parseAlertSetting(value)
+  const wrong = setting.addresses.find((part) => !address.test(part))
+  if (wrong !== undefined)
+    throw refused(
+      `${shown(wrong)} is not an e-mail address. Put commas between several; besides addresses there are WARNING and NO_SUCCESS_24_HOURS (any number of hours).`,
+    )
+  const { noSuccessHours: hours } = setting
+  if (hours !== undefined && (hours < 1 || hours > mostNoSuccessHours))
+    throw refused(`NO_SUCCESS_${hours}_HOURS: the number of hours is from 1 to ${mostNoSuccessHours}.`)
+  if (setting.addresses.length === 0) throw refused('Nobody would be mailed. Add an address.')
+  if (new Set(setting.addresses).size > mostAddresses)
+    throw refused(`At most ${mostAddresses} addresses are written to.`)
+  return formatAlertSetting(setting)
 }
 
 function theme(value: string): string {

@@ -2,22 +2,30 @@ import type { RunnableKind } from '../runs/runnable.ts'
 
 export type Channel = 'MAIL' | 'WEBHOOK'
 
-/** What an alert says: which thing failed, how, and when. Without secrets, since the run's own message has none. */
+/** What an alert is about. RECOVERED follows one of the others, when a run ends well again. */
+export type AlertEvent = 'FAILED' | 'WARNING' | 'NO_SUCCESS' | 'RECOVERED'
+
+/** What an alert says: which thing, how it ran, and when. Without secrets, since the run's own message has none. */
 export interface AlertContent {
+  /** Rows that were written by versions before 0030 have none, and are about failures. */
+  event?: AlertEvent
   client: string
   kind: RunnableKind
-  /** Of what failed. */
+  /** Of the thing. */
   id: string
   name: string
-  /** The run, by its uid. */
-  run: string
+  /** The run, by its uid. Null: it was never run. */
+  run: string | null
   trigger: string
   errorCode: string | null
   message: string
-  /** ISO 8601. */
+  /** When the run ended, or when it was found that there was no success for too long; ISO 8601. */
   finished: string
-  /** Runs of it that failed since the last letter about it, with this one. */
+  /** Runs of it that ended so since the last letter about it, with this one. */
   failures: number
+  /** Of NO_SUCCESS: the hours that were asked for, and the end of the last successful run, ISO 8601. */
+  hours?: number
+  lastSuccess?: string | null
 }
 
 /** Where an alert of the operator's goes: what its row has instead of an address. */

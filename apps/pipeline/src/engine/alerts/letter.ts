@@ -1,28 +1,72 @@
 import type { Letter } from '@sluice/mail'
 import { nounOf } from '../runs/runnable.ts'
+import { adviceFor } from './advice.ts'
 import type { AlertContent } from './alert.ts'
-import { linkTo } from './link.ts'
+import { commandFor } from './link.ts'
 
-/** What a mail about a failed run says. `publicUrl` is what people call the pipeline service. */
+/** What a mail about a run says, or about the lack of one. `publicUrl` is what people call the pipeline service. */
 export function letterAbout(alert: AlertContent, publicUrl: string): Letter {
-  const noun = nounOf[alert.kind]
-  const name = oneLine(alert.name, 120)
-  const again =
-    alert.failures > 1
-      ? [
-          `It has failed ${alert.failures.toLocaleString('en')} times since the last mail about it: there is at most one an hour.`,
-        ]
-      : []
+  const { event = 'FAILED', kind, run, errorCode } = alert
+  const noun = nounOf[kind]
+  const subject = `${noun} ${oneLine(alert.name, 80)}`
+  const called = `The ${noun} "${oneLine(alert.name, 120)}"`
+  const { title, sentences } = wordsOf[event](alert, called)
+  const message = oneLine(alert.message, 2_000)
+  const code = event === 'FAILED' && errorCode ? ` Its code is ${errorCode}.` : ''
   return {
-    subject: `Failed: ${noun} ${oneLine(alert.name, 80)}`,
-    paragraphs: [`The ${noun} "${name}" failed on ${moment(alert.finished)}.`, oneLine(alert.message, 2_000), ...again],
-    link: { label: 'See its runs', url: linkTo(alert, publicUrl) },
-    notes: [
-      `Run ${alert.run}${alert.errorCode ? `, ${alert.errorCode}` : ''}.`,
-      'You get this since your address is in the setting ALERT_EMAIL of your organisation.',
+    subject: `${title}: ${subject}`,
+    paragraphs: [
+      ...sentences,
+      ...(message === '' ? [] : [message]),
+      `What to do: ${adviceFor({ event, kind, errorCode })}`,
+      ...(run === null ? [] : [`Run id: ${run}.${code}`]),
     ],
+    command: {
+      label: 'This command shows more. TOKEN is an API token of yours, or an access token:',
+      line: commandFor(alert, publicUrl),
+    },
+    notes: ['You get this mail because your address is in the setting ALERT_EMAIL of your organisation.'],
   }
 }
+
+interface Words {
+  title: string
+  sentences: string[]
+}
+
+const wordsOf: Readonly<Record<NonNullable<AlertContent['event']>, (alert: AlertContent, called: string) => Words>> = {
+  FAILED: ({ finished, failures }, called) => ({
+    title: 'Failed',
+    sentences: [`${called} failed on ${moment(finished)}.`, ...sinceLast(failures, 'It has failed')],
+  }),
+  WARNING: ({ finished, failures }, called) => ({
+    title: 'Warning',
+    sentences: [
+      `${called} ended with a warning on ${moment(finished)}.`,
+      ...sinceLast(failures, 'It has ended with a warning'),
+    ],
+  }),
+  NO_SUCCESS: ({ hours = 0, lastSuccess, message }, called) => ({
+    title: `No success for ${hoursOf(hours)}`,
+    sentences: [
+      `${called} has a schedule and had no successful run for ${hoursOf(hours)}. ${
+        lastSuccess ? `The last one ended on ${moment(lastSuccess)}.` : 'It has never run successfully.'
+      }`,
+      ...(message === '' ? ['No run was started since.'] : ['Its last run says:']),
+    ],
+  }),
+  RECOVERED: ({ finished }, called) => ({
+    title: 'OK again',
+    sentences: [`${called} is OK again: it ran successfully on ${moment(finished)}.`],
+  }),
+}
+
+const sinceLast = (times: number, what: string): string[] =>
+  times > 1
+    ? [`${what} ${times.toLocaleString('en')} times since the last mail about it: there is at most one an hour.`]
+    : []
+
+const hoursOf = (hours: number) => `${hours.toLocaleString('en')} ${hours === 1 ? 'hour' : 'hours'}`
 
 const oneLine = (text: string, most: number): string => {
   const plain = text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim()

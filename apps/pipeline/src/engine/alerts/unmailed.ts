@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { alertAddresses, noMailServer } from '../../settings.ts'
+import { alertSetting, noMailServer } from '../../settings.ts'
 
 /**
  * What the log of a failed run says where no mail goes out and its client has addresses that would hear of it; undefined where
@@ -12,7 +12,7 @@ export async function unmailed(
 ): Promise<string | undefined> {
   const run = await db.selectFrom('runs').select(['workflow_run_id', 'action']).where('id', '=', id).executeTakeFirst()
   if (!run || run.workflow_run_id !== null || run.action === 'DRY_RUN') return undefined
-  const { length } = await alertAddresses(db, client)
+  const { length } = (await alertSetting(db, client)).addresses
   if (length === 0) return undefined
   return `ALERT_EMAIL names ${length === 1 ? 'an address' : `${length} addresses`}. ${noMailServer}`
 }

@@ -1,29 +1,34 @@
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { alertAddresses } from '../../settings.ts'
+import { alertSetting } from '../../settings.ts'
 import type { EndedRun } from '../runs/consequences.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
-import { type AlertContent, type Channel, toOperator } from './alert.ts'
+import { type AlertContent, type AlertEvent, type Channel, toOperator } from './alert.ts'
 
 /** A client's own list is bounded; this is so that no other way to write it makes a thousand letters of one failure. */
-const mostAddresses = 50
+export const mostRecipients = 50
 
 /**
- * Writes what is to be sent about a run that failed, in the transaction of its end: to the addresses of its client, where they
- * have heard nothing of the same thing for an hour, and to the operator's webhook. The failed job of a workflow is told of
- * by the workflow, and whoever asked for a dry run looks at it.
+ * Writes what is to be sent about a run, in the transaction of its end: mails to the addresses of its client, and of failures a call
+ * to the operator's webhook. The failed job of a workflow is told of by the workflow, and whoever asked for a dry run looks at it.
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
-  if (run.state !== 'FAILED' || run.workflow_run_id !== null || run.action === 'DRY_RUN') return
+  if (run.action === 'DRY_RUN') return
+  const isJob = run.workflow_run_id !== null
+  const failed = run.state === 'FAILED' && !isJob
+  const { addresses, warnings } = await alertSetting(trx, run.client)
+  const recipients = [...new Set(addresses.slice(0, mostRecipients))]
+  const mails = await mailsAbout(trx, run)
+  const event = recipients.length === 0 ? undefined : eventToMail(run, { isJob, warnings, mails })
+  if (!event && !failed) return
   const subject = await trx
     .selectFrom('runnables')
     .select(['uid', 'kind', 'name'])
     .where('id', '=', run.runnable_id)
     .executeTakeFirst()
   if (!subject) return
-  const addresses = new Set((await alertAddresses(trx, run.client)).slice(0, mostAddresses))
-  const { heard, failures } = await lately(trx, run)
   const content: AlertContent = {
+    event: event ?? 'FAILED',
     client: run.client,
     kind: subject.kind as RunnableKind,
     id: subject.uid,
@@ -33,7 +38,7 @@ export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<v
     errorCode: run.error_code,
     message: run.message ?? '',
     finished: (run.finished_at ?? new Date()).toISOString(),
-    failures,
+    failures: mails.alike,
   }
   const row = (channel: Channel, recipient: string) => ({
     run_id: run.id,
@@ -41,28 +46,53 @@ export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<v
     client: run.client,
     channel,
     recipient,
+    event: content.event!,
     content: JSON.stringify(content),
   })
-  const rows = [row('WEBHOOK', toOperator), ...(heard ? [] : [...addresses].map((address) => row('MAIL', address)))]
   await trx
     .insertInto('alerts')
-    .values(rows)
+    .values([
+      ...(failed ? [row('WEBHOOK', toOperator)] : []),
+      ...(event ? recipients.map((address) => row('MAIL', address)) : []),
+    ])
     .onConflict((conflict) => conflict.columns(['run_id', 'channel', 'recipient']).doNothing())
     .execute()
 }
 
-/** Whether a letter about the same thing was written within the hour, and the failures since the last one. */
-async function lately(
-  trx: Transaction<DB>,
-  { id, runnable_id }: EndedRun,
-): Promise<{ heard: boolean; failures: number }> {
-  const { rows } = await sql<{ heard: boolean; failures: number }>`
-    with last as (
-      select run_id, created_at from alerts
-      where runnable_id = ${runnable_id} and channel = 'MAIL' order by created_at desc limit 1)
-    select coalesce((select created_at > now() - interval '1 hour' from last), false) as heard,
+interface Mails {
+  /** What the last mail about the thing said. */
+  last: AlertEvent | null
+  /** What mails of the last hour said. */
+  withinHour: readonly AlertEvent[]
+  /** Runs that ended like this one since the last mail, with this one. */
+  alike: number
+}
+
+/**
+ * The mail that a run is worth. Of each kind there is one an hour, but a failure after better news is told at once, so that nobody
+ * believes for long what is no longer so.
+ */
+function eventToMail(
+  { state }: EndedRun,
+  { isJob, warnings, mails }: { isJob: boolean; warnings: boolean; mails: Mails },
+): AlertEvent | undefined {
+  const { last, withinHour } = mails
+  if (state === 'FAILED') return isJob || (last === 'FAILED' && withinHour.includes('FAILED')) ? undefined : 'FAILED'
+  if (state === 'WARNING' && warnings) return isJob || withinHour.includes('WARNING') ? undefined : 'WARNING'
+  // Without mails about warnings, a run with one is a success, except after a mail about a warning.
+  const isWell = state === 'OK' || (state === 'WARNING' && last !== 'WARNING')
+  const isKnownBad = last !== null && last !== 'RECOVERED'
+  return isWell && isKnownBad && !withinHour.includes('RECOVERED') ? 'RECOVERED' : undefined
+}
+
+async function mailsAbout(trx: Transaction<DB>, { id, runnable_id, state }: EndedRun): Promise<Mails> {
+  const { rows } = await sql<Mails>`
+    with mails as (
+      select event, run_id, created_at, id from alerts where runnable_id = ${runnable_id} and channel = 'MAIL')
+    select (select event from mails order by created_at desc, id desc limit 1) as last,
+      array(select distinct event from mails where created_at > now() - interval '1 hour') as "withinHour",
       (select count(*) from runs
-       where runnable_id = ${runnable_id} and id <= ${id} and state = 'FAILED' and action <> 'DRY_RUN'
-         and id > coalesce((select run_id from last), ${id} - 1))::int as failures`.execute(trx)
+       where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action <> 'DRY_RUN'
+         and id > coalesce((select max(run_id) from mails), ${id} - 1))::int as alike`.execute(trx)
   return rows[0]!
 }

@@ -18,7 +18,7 @@ export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty
     async run(signal) {
       const end = Date.now() + budget
       let deleted = 0
-      for (const forget of [forgetDetails('run_logs'), forgetDetails('rejected_rows'), forgetWholeRuns]) {
+      for (const forget of [forgetDetails('run_logs'), forgetDetails('rejected_rows'), forgetWholeRuns, forgetAlerts]) {
         let count: number
         do {
           signal.throwIfAborted()
@@ -60,4 +60,13 @@ function forgetDetails(table: 'run_logs' | 'rejected_rows') {
     `.execute(db)
     return Number(numAffectedRows ?? 0)
   }
+}
+
+/** Those that are about no run: the others go with theirs. */
+async function forgetAlerts(db: Kysely<DB>, days: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from alerts where id in (
+      select id from alerts where run_id is null and created_at < now() - make_interval(days => ${days}::int) limit 5000)
+  `.execute(db)
+  return Number(numAffectedRows ?? 0)
 }
