@@ -83,6 +83,14 @@ describe.each(table)('%s', (id, signature) => {
   })
 })
 
+describe.each(table.filter(([, { response, leadsOn }]) => response && !leadsOn))('%s', (_id, signature) => {
+  it('answers 406, and does nothing, where Accept leaves no room for its type', async () => {
+    const caller = await rightful(signature)
+    const answer = await caller[signature.method](at(signature)).set('Accept', 'text/csv').expect(406)
+    expect(answer.body.code).toBe('not-acceptable')
+  })
+})
+
 describe.each(withoutQuery)('%s', (id, signature) => {
   it('refuses a parameter that nobody reads', async () => {
     const { uid, params, body, by } = await good[id]!()

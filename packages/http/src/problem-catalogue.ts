@@ -46,6 +46,12 @@ export const sharedProblems: readonly KnownProblem[] = [
     when: 'Another method would do: `Allow` lists them.',
   },
   {
+    code: 'not-acceptable',
+    status: 406,
+    title: 'The answer cannot be sent in the type that Accept asks for.',
+    when: '`Accept` does not allow the one type that the address answers, mostly `application/json`. Nothing was done.',
+  },
+  {
     code: 'conflict',
     status: 409,
     title: 'The change conflicts with what is stored.',

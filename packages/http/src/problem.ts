@@ -69,6 +69,10 @@ export const problems = {
       detail: `Use ${allowed.join(' or ')}.${hint === undefined ? '' : ` ${hint}`}`,
       headers: { Allow: allowed.join(', ') },
     }),
+  notAcceptable: (type: string) =>
+    new Problem(406, 'not-acceptable', 'The answer cannot be sent in the type that Accept asks for.', {
+      detail: `This address answers ${type} only: send "Accept: ${type}", or leave the header out.`,
+    }),
   conflict: (pointer: string, detail: string) =>
     new Problem(409, 'conflict', 'The change conflicts with what is stored.', {
       detail,

@@ -1,6 +1,7 @@
 import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
 import { checker, holds, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
+import { assertAcceptable } from './acceptable.ts'
 import { Answer, Redirect, versionOf } from './answer.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
@@ -60,6 +61,9 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
     const caller = signature.guard === 'anyone' ? nobody : await authenticate(request, signature.guard)
     response.locals.caller = caller
     authorize(signature, caller)
+    // A browser that is led on gets no body.
+    if (signature.response && !signature.leadsOn)
+      assertAcceptable(request.headers.accept, signature.events ? 'text/event-stream' : 'application/json')
 
     const query = demand(checkQuery, withoutNul(request.query))
     // Only now: nobody's body costs anything before they are known and allowed.

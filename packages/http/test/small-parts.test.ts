@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { versionOf } from '../src/index.ts'
+import { assertAcceptable } from '../src/acceptable.ts'
 import { tooDeep } from '../src/depth.ts'
 import { localesOf } from '../src/locales.ts'
 import { holdsHalfPair, holdsNul } from '../src/unstorable-json.ts'
@@ -21,6 +22,39 @@ describe('locales', () => {
     const locales = localesOf(wanted, header)
     expect(locales).toEqual(expected)
     expect(locales.length).toBeLessThanOrEqual(10)
+  })
+})
+
+describe('Accept', () => {
+  it.each([
+    undefined,
+    '',
+    '*/*',
+    'application/*',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json;version=2',
+    'application/json, application/problem+json',
+    'text/csv, */*;q=0.1',
+    'text/html, image/gif, *; q=.2',
+    'application/*;q=0, application/json',
+    'application/json;version=2;q=0, */*',
+  ])('%j takes JSON', (header) => {
+    expect(() => assertAcceptable(header, 'application/json')).not.toThrow()
+  })
+
+  it.each([
+    'text/csv',
+    'application/problem+json',
+    'text/*',
+    'application/json;q=0',
+    'application/json; q=0.000, */*',
+    'application/*;q=0, */*;q=1',
+    'json',
+    ',',
+    'text/csv,'.repeat(100_000),
+  ])('%.40j does not take JSON', (header) => {
+    expect(() => assertAcceptable(header, 'application/json')).toThrow('application/json only')
   })
 })
 

@@ -183,6 +183,21 @@ describe.each(table)('%s', (id, signature) => {
   })
 })
 
+describe.each(table.filter(([, { response }]) => response))('%s', (_id, signature) => {
+  it('answers 406, and does nothing, where Accept leaves no room for its type', async () => {
+    const type = signature.events ? 'text/event-stream' : 'application/json'
+    const caller = rightful(signature, owner)
+    for (const accept of ['text/csv', `${type};q=0, */*`]) {
+      const answer = await asked(caller, signature, {}).set('Accept', accept).expect(406)
+      expect(answer.headers['content-type']).toMatch('application/problem+json')
+      expect(JSON.parse(answer.text)).toMatchObject({
+        code: 'not-acceptable',
+        detail: `This address answers ${type} only: send "Accept: ${type}", or leave the header out.`,
+      })
+    }
+  })
+})
+
 describe.each(guarded)('%s', (_id, signature) => {
   it('refuses whoever has no token, a broken one, or the wrong kind', async () => {
     const { body, headers } = await service.http[signature.method](`/api/v1${at(signature)}`).expect(401)

@@ -1,0 +1,30 @@
+import { problems } from './problem.ts'
+
+const longestHeader = 4_000
+
+/**
+ * Throws 406 where an Accept header leaves no room for the type that is answered. The most specific entry decides, as RFC 9110 has
+ * it; parameters such as charset are not compared. Problems are answered whatever the header says.
+ */
+export function assertAcceptable(header: string | undefined, type: string): void {
+  if (header === undefined || header.trim() === '') return
+  const [main] = type.split('/')
+  const entries = header.slice(0, longestHeader).split(',').map(entryOf)
+  for (const range of [type, `${main}/*`, '*/*']) {
+    const fitting = entries.filter((entry) => entry.range === range && !(entry.quality === 0 && entry.narrowed))
+    if (fitting.some(({ quality }) => quality > 0)) return
+    if (fitting.length > 0) break
+  }
+  throw problems.notAcceptable(type)
+}
+
+function entryOf(text: string): { range: string; quality: number; narrowed: boolean } {
+  const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
+  const quality = parameters.map((parameter) => /^q\s*=\s*([\d.]+)$/.exec(parameter)?.[1]).find(Boolean)
+  return {
+    // Old clients of Java write `*` alone.
+    range: range === '*' ? '*/*' : range,
+    quality: quality === undefined ? 1 : Number(quality) || 0,
+    narrowed: parameters.length > (quality === undefined ? 0 : 1),
+  }
+}
