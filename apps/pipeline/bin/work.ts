@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
-import { connect } from '@sluice/database'
+import { connect, missingKeysCheck } from '@sluice/database'
 import { createLogger, createMetrics, giveWay, main, Redaction, Semaphore, stopOnSignal } from '@sluice/process'
 import { sql } from 'kysely'
 import { sendingOf } from '@sluice/mail'
@@ -39,6 +39,7 @@ import { advanceDue } from '../src/engine/workflows/advance-due.ts'
 import { filesPart } from '../src/files/files-part.ts'
 import { identityLookups } from '../src/identity/identity-service.ts'
 import { demandMigrated } from '../src/migrations.ts'
+import { durableSealedColumns } from '../src/secrets.ts'
 
 /** Runs that are looked at beyond the slots: those that get none are put back, and must not keep others from being looked at. */
 const lookingOn = 2
@@ -100,6 +101,7 @@ await main(async () => {
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
       filesPart(filesDirectory),
+      { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', check: () => warehouses.check() },
       ...warehouses.others.map((part) => ({ ...part, spare: true })),
     ],

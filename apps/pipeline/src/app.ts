@@ -1,5 +1,6 @@
 import type { Express } from 'express'
 import { sql, type Kysely } from 'kysely'
+import { missingKeysCheck } from '@sluice/database'
 import { authenticator, door, problems, publishedKeys, tokenVerifier } from '@sluice/http'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
@@ -10,6 +11,7 @@ import { info } from './info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation.ts'
 import { translate } from './problems.ts'
+import { durableSealedColumns } from './secrets.ts'
 
 interface Parts extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
   db: Kysely<DB>
@@ -53,6 +55,8 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       { name: 'queue', check: () => context.queue.check() },
       // Without it there are no uploads; everything else goes on.
       { ...filesPart(context.files.directory), spare: true },
+      // Without a key, what it sealed cannot be used; everything else goes on.
+      { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
       ...context.warehouses.others.map((part) => ({ ...part, spare: true })),
       { name: 'identity', spare: true, check: () => answers(`${config.IDENTITY_URL}/health/live`) },

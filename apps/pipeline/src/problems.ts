@@ -1,5 +1,5 @@
 import { RemoteProblem, ServiceUnavailable } from '@sluice/contracts'
-import { brokenConstraint, isUnavailable } from '@sluice/database'
+import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
 import { Problem, problems } from '@sluice/http'
 import { SourceProblem } from './engine/sources/source.ts'
 import { VariableProblem } from './engine/variables/variable-problem.ts'
@@ -50,6 +50,7 @@ export function translate(error: unknown): Problem | undefined {
           cause: error,
         })
   }
+  if (error instanceof SealProblem) return missingKey(error)
   if (isUnavailable(error)) return problems.unavailable('database', error)
   return undefined
 }
@@ -62,4 +63,12 @@ const unreadableIdentity = (cause: Error): Problem => {
     headers: unavailable.headers,
     cause,
   })
+}
+
+/** The log has the id of the key. */
+const missingKey = (cause: SealProblem): Problem => {
+  const { status, code, title, headers } = problems.unavailable('key', cause)
+  const detail =
+    'A stored password or token cannot be opened: the service lacks the key. Whoever runs it adds that key to SECRET_KEYS.'
+  return new Problem(status, code, title, { detail, headers, cause })
 }

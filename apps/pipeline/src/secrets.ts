@@ -9,3 +9,6 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'variables', key: 'uid', column: 'sealed_value' },
   { table: 'destinations', key: 'uid', column: 'target_secrets' },
 ]
+
+/** Whether every key is there is asked of these: `runs` is large, and its secrets live as long as a run. */
+export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')

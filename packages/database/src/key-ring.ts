@@ -12,6 +12,8 @@ export class SealProblem extends Error {
 export interface KeyRing {
   /** The id of the key that seals. */
   newest: string
+  /** The ids of all keys. */
+  ids: readonly string[]
   seal(plain: string, purpose: string): string
   open(sealed: string, purpose: string): string
 }
@@ -27,6 +29,7 @@ export function keyRing(text: string): KeyRing {
 
   return {
     newest,
+    ids: [...keys.keys()],
     seal(plain, purpose) {
       const nonce = randomBytes(12)
       const cipher = createCipheriv('aes-256-gcm', keys.get(newest)!, nonce).setAAD(Buffer.from(purpose))

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { keyRing } from '@sluice/database'
 import { until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
 import { brokenOpenapiRules } from './openapi-rules.ts'
@@ -17,7 +18,7 @@ afterAll(() => service?.stop())
 
 describe('health', () => {
   it('says which part is down while the database is, and that all is well once it is back', async () => {
-    const parts = { database: 'UP', queue: 'UP', files: 'UP', warehouse: 'UP', identity: 'UP' }
+    const parts = { database: 'UP', queue: 'UP', files: 'UP', secrets: 'UP', warehouse: 'UP', identity: 'UP' }
     await service.http.get('/health/ready').expect(200, { status: 'UP', parts })
     await service.databaseGate.shut()
     const { body, headers } = await service.http.get('/health/ready').expect(503)
@@ -38,6 +39,28 @@ describe('health', () => {
     const { body } = await service.http.get('/health/ready').expect(200)
     expect(body).toMatchObject({ status: 'UP', parts: { identity: 'DOWN' } })
     await service.identityGate.open()
+  })
+})
+
+describe('a stored secret whose key is not in SECRET_KEYS', () => {
+  it('is said by the answer, by the log with the key, and by the health of a service that starts', async () => {
+    const { id: client } = await service.identity.client()
+    const other = keyRing(`lost:${Buffer.alloc(32, 9).toString('base64')}`)
+    const sealed = (role: string) => other.seal('x', `warehouses.${role}_password:${client}`)
+    const passwords = { load_password: sealed('load'), read_password: sealed('read') }
+    const row = { client, key: 'k'.repeat(20), ...passwords, provisioned_at: new Date() }
+    await service.stack.db.insertInto('warehouses').values(row).execute()
+    const asking = service.as(await service.identity.person(client, ['ROLE_MANAGE_SCHEMA']))
+    const { id } = (await asking.post('/schemas').send(schemaBody()).expect(201)).body
+    const { body } = await asking.get(`/schemas/${id}/tables`).expect(503)
+    expect(body).toMatchObject({ code: 'unavailable', detail: expect.stringContaining('SECRET_KEYS') })
+    expect(JSON.stringify(body)).not.toContain('lost')
+    expect(service.log()).toContain('sealed with key \\"lost\\"')
+    const { http, close } = await service.serve()
+    const { body: health } = await http.get('/health/ready').expect(200)
+    expect(health).toMatchObject({ status: 'UP', parts: { secrets: 'DOWN', warehouse: 'UP' } })
+    await close()
+    await service.stack.db.deleteFrom('warehouses').where('client', '=', client).execute()
   })
 })
 

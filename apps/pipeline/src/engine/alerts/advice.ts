@@ -23,6 +23,8 @@ const byCode: Readonly<Record<string, string>> = {
   CLIENT_DISABLED:
     'Ask the administrator of the service whether your organisation and its pipelines are to be switched on.',
   SPOOL_NOT_WRITABLE: 'Ask whoever runs this service to make room on the disk for files, then run it again.',
+  SECRET_KEY_MISSING:
+    'Ask whoever runs this service to add the key that the message names to SECRET_KEYS, then run it again.',
   INTERNAL_ERROR: `Send the run id below to whoever runs this service. ${oldRows}`,
   TOO_MANY_ATTEMPTS: `Send the run id below to whoever runs this service. ${oldRows}`,
   RATE_LIMITED: wait,

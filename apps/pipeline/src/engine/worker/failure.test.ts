@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { keyRing } from '@sluice/database'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
 import { backoff, failureOf, firstError } from './failure.ts'
 
@@ -21,6 +22,21 @@ describe('a failure', () => {
     const busy = new WarehouseProblem('TABLE_BUSY', 'Busy.', { retryable: true })
     expect(failureOf(busy, 'run')).toMatchObject({ retryable: true, away: false })
     expect(failureOf(new Error('?'), 'run')).toMatchObject({ code: 'INTERNAL_ERROR', retryable: false, away: false })
+  })
+
+  it('says which key of stored secrets is missing', () => {
+    const sealed = keyRing(`new:${Buffer.alloc(32, 1).toString('base64')}`).seal('x', 'purpose')
+    const ring = keyRing(`old:${Buffer.alloc(32, 2).toString('base64')}`)
+    const thrown = (() => {
+      try {
+        return ring.open(sealed, 'purpose')
+      } catch (error) {
+        return error
+      }
+    })()
+    const { code, message, expected } = failureOf(thrown, 'run')
+    expect({ code, expected }).toEqual({ code: 'SECRET_KEY_MISSING', expected: true })
+    expect(message).toContain('sealed with key "new", which the key ring does not hold: add it to SECRET_KEYS.')
   })
 
   it('is tried again after seconds, then minutes, never more than five, give or take a fifth', () => {

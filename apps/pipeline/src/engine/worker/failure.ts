@@ -1,4 +1,4 @@
-import { isUnavailable } from '@sluice/database'
+import { isUnavailable, SealProblem } from '@sluice/database'
 import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import { SourceProblem } from '../sources/source.ts'
@@ -35,6 +35,14 @@ export function failureOf(thrown: unknown, run: string): Failure {
   }
   if (error instanceof SourceProblem || error instanceof LoadProblem || error instanceof VariableProblem)
     return { code: error.code, message: error.message, retryable: false, expected: true, away: false }
+  if (error instanceof SealProblem)
+    return {
+      code: 'SECRET_KEY_MISSING',
+      message: `${error.message} Whoever runs the service does so, and restarts it; then run it again. The old data stays.`,
+      retryable: false,
+      expected: true,
+      away: false,
+    }
   if (isUnavailable(error))
     return {
       code: 'DATABASE_UNAVAILABLE',
