@@ -31,6 +31,10 @@ export const prepareDatabases = async (cluster: Cluster, secrets: Secrets): Prom
   } finally {
     await client.end()
   }
-  const url = (name: (typeof NAMES)[number]): string => connectionString(cluster.port, name, secrets[name], name)
+  return databaseUrls(cluster.port, secrets)
+}
+
+export const databaseUrls = (port: number, secrets: Secrets): Databases => {
+  const url = (name: (typeof NAMES)[number]): string => connectionString(port, name, secrets[name], name)
   return { identity: url('identity'), pipeline: url('pipeline'), warehouse: url('warehouse') }
 }

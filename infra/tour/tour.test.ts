@@ -1,13 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Column } from '@sluice/contracts'
+import { itUnless } from '@sluice/testing/skip'
 import { writeHealthData } from '../demo/health-data.ts'
 import { loadCsv, type CsvLoad, type LoadedCsv } from '../demo/load-csv.ts'
 import { signIn, type Session } from '../demo/session.ts'
 import { root } from '../paths.ts'
-import { tourScript } from './read-tour.ts'
+import { type Block, blocksOf, marked, outputsOf, type Placement, scriptOf } from './read-blocks.ts'
 import { pathOfTerminal, runProgram } from './run-program.ts'
 import { startStack, type RunningStack } from './running-stack.ts'
 
@@ -27,16 +28,48 @@ const load = (file: string, more: Partial<CsvLoad> = {}): Promise<LoadedCsv> =>
   loadCsv({ pipelineUrl: stack.pipelineUrl, token: session.token, file, ...more })
 const typesOf = (columns: readonly Column[]) => columns.map(({ name, dataType }) => `${name} ${dataType}`)
 
-describe('the tour of the README', () => {
-  const bash = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash'].some((file) => existsSync(file)) ? ['bash'] : []
+/** Pages with shell blocks that go on from the tour, in an order in which no page takes away what a later one needs. */
+const pages = [
+  'README.md',
+  'docs/search.md',
+  'docs/checks.md',
+  'docs/sharing.md',
+  'docs/sso-for-applications.md',
+  'docs/sso-for-providers.md',
+  'docs/people.md',
+]
+/** Pages whose blocks are for the folder of the checkout. */
+const pagesOfOperators = ['docs/operating.md', 'docs/object-stores.md']
+const blocks = new Map(
+  globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((page) => [
+    page,
+    blocksOf(page, readFileSync(join(root, page), 'utf8')),
+  ]),
+)
+const blocksToRun = (of: readonly string[]): Block[] =>
+  of.flatMap((page) => blocks.get(page) ?? []).filter(({ notRun }) => notRun === undefined)
 
-  it.each(['sh', ...bash])('works when pasted into %s, every line of it', async (shell) => {
-    const script = join(stack.folder, 'tour.sh')
-    await writeFile(script, tourScript(readFileSync(join(root, 'README.md'), 'utf8'), stack))
-    const { FORCE_COLOR: _, ...ours } = process.env
-    const env = { ...ours, NODE_OPTIONS: '', NO_COLOR: '1', PATH: pathOfTerminal(process.env['PATH']) }
-    const { code, stdout, stderr } = await runProgram(shell, ['-e', script], { cwd: stack.folder, env })
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+async function paste(shell: string, text: string, cwd: string): Promise<string> {
+  const script = join(stack.folder, 'pasted.sh')
+  await writeFile(script, text)
+  const { FORCE_COLOR: _, ...ours } = stack.env
+  const env = { ...ours, NODE_OPTIONS: '', NO_COLOR: '1', PATH: pathOfTerminal(process.env['PATH']) }
+  const { code, stdout, stderr } = await runProgram(shell, ['-e', script], { cwd, env })
+  // curl's progress, of the commands that are not told to be silent.
+  const said = stderr.replaceAll(/^.*\r.*$|^ +% Total .*$|^ +Dload .*$|^ *[\d:\sk-]+$/gm, '').trim()
+  expect({ code, said, stdout: code === 0 ? '' : stdout }).toEqual({ code: 0, said: '', stdout: '' })
+  return stdout
+}
+
+const placement = (): Placement => {
+  const program = join(import.meta.dirname, 'one-time-code.mjs')
+  const code = (steps: number) => `$(node '${program}' "$(echo "$SETUP" | field .secret)" ${steps})`
+  return { ...stack, code: code(0), nextCode: code(1) }
+}
+
+describe('the shell blocks of the docs', () => {
+  const bash = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash'].some((file) => existsSync(file)) ? ['bash'] : []
+  const expectTour = (stdout: string) => {
     expect(stdout).toMatch(/^Loaded 2 rows into tour\w*\.stock\w*\. 1 row did not fit/m)
     expect(stdout).toMatch(/line: 4,\s+reason: '.+',\s+raw: '009,East'/)
     expect(stdout).toContain('facility TEXT, name TEXT, visits SMALLINT, rate DECIMAL, on DATE\n')
@@ -50,7 +83,53 @@ describe('the tour of the README', () => {
     for (const pointer of ['/permanent', '/colour', '/name', '/providerSchema'])
       expect(stdout).toContain(`pointer: '${pointer}'`)
     expect(stdout).not.toMatch(/undefined|urn:problem/)
+  }
+
+  it('are on pages that are run here', () => {
+    const withBlocks = [...blocks].filter(([, { length }]) => length > 0).map(([page]) => page)
+    expect(withBlocks.toSorted()).toEqual([...pages, ...pagesOfOperators].toSorted())
   })
+
+  it.each(bash)('of the README work when pasted into %s', async (shell) => {
+    const readme = scriptOf(blocksToRun(['README.md']), placement())
+    expectTour(await paste(shell, readme, stack.folder))
+  })
+
+  it('work when pasted into sh, page after page', async () => {
+    const stdout = await paste('sh', scriptOf(blocksToRun(pages), placement()), stack.folder)
+    const outputs = [...outputsOf(stdout)]
+    const of = (page: string) =>
+      outputs
+        .filter(([mark]) => mark.startsWith(`${page}:`))
+        .map(([, text]) => text)
+        .join('\n')
+    expectTour(of('README.md'))
+    const others = outputs.filter(([mark]) => !mark.startsWith('README.md'))
+    for (const [, text] of others) expect(text).not.toMatch(/undefined|urn:problem/)
+    // A command that prints an empty line was answered something else than its page expects.
+    expect(others.filter(([, text]) => text !== '' && text.trim() === '')).toEqual([])
+    expect(of('docs/search.md')).toContain('"name":"Ada"')
+    expect(of('docs/checks.md')).toMatch(/message: '1 row violates the check\.'[^]*^OK$/m)
+    expect(of('docs/sharing.md')).toMatch(
+      /access: 'READ' }[^]*access: 'READ_WRITE'[^]*'SHARED'[^]*^PUBLIC$[^]*{ metadata: true, data: true }[^]*'007'/m,
+    )
+    expect(of('docs/sso-for-applications.md')).toMatch(/"ssoClientId":"reports"[^]*"access_token":"/)
+    expect(of('docs/sso-for-providers.md')).toContain('"provider":"GENERIC"')
+    const people = of('docs/people.md')
+    expect(people).toMatch(/\[ 'ida-\d+' \]/)
+    expect(people).toMatch(
+      /ROLE_SEE_SCHEMA[^]*^INACTIVE\nACTIVE$[^]*\/account\/password[^]*enrolled: true[^]*'nightly /m,
+    )
+    expect(people).toMatch(/'ida-\d+', 'jon-\d+', 'ola-\d+'/)
+  })
+
+  it('of operators work in the checkout', async () => {
+    const stdout = await paste('sh', marked(blocksToRun(pagesOfOperators)), root)
+    expect(stdout.match(/Everything is sealed with "k1"/g)).toHaveLength(2)
+  })
+
+  for (const { page, line, notRun } of [...blocks.values()].flat())
+    if (notRun !== undefined) itUnless(notRun)(`${page}:${line} works when pasted`, () => {})
 })
 
 describe('the demo', () => {
