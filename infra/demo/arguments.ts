@@ -14,11 +14,11 @@ export interface DemoArguments {
 /** The command was written wrong: exit code 2. */
 export class Misuse extends Refusal {}
 
-export const usage = `npm run demo -- [file.csv] [--rows N] [--name "Name of the pipeline"]
+export const usage = `npm run demo -- [file] [--rows N] [--name "Name of the pipeline"]
 
-Loads a CSV file, or a health data set made for the occasion, into the Sluice that is running, and shows what became of it.
+Loads a file (CSV, JSON or Excel), or a health data set made for the occasion, into the Sluice that is running, and shows what became of it.
 
-  file.csv   the file to load, of any size
+  file       the file to load, of any size
   --rows N   rows to make where no file is given (200000)
   --name     what the pipeline is called; one of that name is used again
 

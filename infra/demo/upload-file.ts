@@ -15,14 +15,14 @@ export async function csvFile(path: string, name: string): Promise<CsvFile> {
   try {
     await using handle = await open(path)
     const found = await handle.stat()
-    if (!found.isFile()) throw new Refusal(`${path} is not a file: give the path of a CSV file.`)
+    if (!found.isFile()) throw new Refusal(`${path} is not a file: give the path of a file (CSV, JSON or Excel).`)
     if (found.size === 0) throw new Refusal(`${path} is empty: there is nothing to load.`)
     return { path, name, size: found.size }
   } catch (error) {
     if (error instanceof Refusal) throw error
     const { code } = error as NodeJS.ErrnoException
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
-    throw new Refusal(`${path} ${why}: give the path of a CSV file.`)
+    throw new Refusal(`${path} ${why}: give the path of a file (CSV, JSON or Excel).`)
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Stop, root, runQuietly } from './ground.mjs'
@@ -18,11 +18,13 @@ export const installWhatIsMissing = async () => {
   if (lock === undefined)
     throw new Stop('package-lock.json is missing: restore it with "git checkout package-lock.json".')
   const stamp = `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`
-  if (read(stampFile) === stamp) return
+  const { packages } = JSON.parse(lock)
+  const isDone = () => read(stampFile) === stamp && hasNested(packages)
+  if (isDone()) return
   await claim()
   try {
-    if (read(stampFile) === stamp) return
-    if (!isInstalled(JSON.parse(lock), read(stampFile))) await install()
+    if (isDone()) return
+    if (!hasNested(packages) || !isInstalled({ packages }, read(stampFile))) await install()
     writeFileSync(stampFile, stamp)
   } finally {
     rmSync(claimFile, { force: true })
@@ -47,6 +49,13 @@ export const isInstalled = (lock, stamp, record = read(join(root, 'node_modules/
     return installed[path] !== undefined && installed[path].version === wanted.version
   })
 }
+
+/** Packages in the folders of workspaces are there too: who copies the root's node_modules leaves them behind, with its stamp. */
+export const hasNested = (packages, folder = root) =>
+  Object.entries(packages).every(
+    ([path, { optional }]) =>
+      !/^(apps|packages)\/.*\/node_modules\//.test(path) || optional || existsSync(join(folder, path)),
+  )
 
 const install = async () => {
   const started = Date.now()

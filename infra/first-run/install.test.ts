@@ -1,5 +1,8 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { isInstalled } from './install.mjs'
+import { hasNested, isInstalled } from './install.mjs'
 
 const lock = {
   packages: {
@@ -35,6 +38,19 @@ describe('a node_modules', () => {
       ),
     ).toBe(false)
     expect(isInstalled(lock, undefined, '{"packages":{}}')).toBe(false)
+  })
+
+  it('is not, when only that of the root was copied from another checkout', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-nested-'))
+    const packages = {
+      'node_modules/pg': {},
+      'packages/http/node_modules/ipaddr.js': {},
+      'apps/a/node_modules/b': { optional: true },
+    }
+    expect(hasNested(packages, folder)).toBe(false)
+    mkdirSync(join(folder, 'packages/http/node_modules/ipaddr.js'), { recursive: true })
+    expect(hasNested(packages, folder)).toBe(true)
+    rmSync(folder, { recursive: true })
   })
 
   it('is not, when it was installed on another kind of machine', () => {

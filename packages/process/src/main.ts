@@ -7,6 +7,10 @@ export class StartProblem extends Error {
 
 /** Runs a process's main function. What a person can mend ends as a sentence on standard error, anything else with its stack. */
 export async function main(work: () => Promise<void>): Promise<void> {
+  // Whoever reads the output may have seen enough, as `head` has: the work is still done to its end.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
   try {
     await work()
   } catch (error) {

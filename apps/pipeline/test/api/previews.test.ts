@@ -108,6 +108,9 @@ describe('a preview of a file', () => {
       [1, 'Ä', null],
       [2, null, [1]],
     ])
+    expect(body.notes.join()).not.toContain('delimiter')
+    const { body: nameless } = await send('[{"id": 1}]').expect(200)
+    expect(nameless.notes[0]).toMatch(/^The file is a JSON array/)
   })
 
   it('shows what a load stores', async () => {

@@ -44,8 +44,8 @@ export const Column = contract(
         description: 'An estimate, mostly within 7 %; never more than the rows that have a value.',
       }),
       nullValues: Type.Optional(Count),
-      minValue: Type.Optional(AnyNumber),
-      maxValue: Type.Optional(AnyNumber),
+      minValue: Type.Optional({ ...AnyNumber, description: 'Of dates and times, milliseconds since 1970 in UTC.' }),
+      maxValue: Type.Optional({ ...AnyNumber, description: 'As `minValue`.' }),
       valueExpression: Type.Optional({
         ...Line,
         description: 'The column in a query of the table, quoted for the warehouse. Absent in results of queries.',

@@ -18,7 +18,7 @@ const longest = 30_000
 /** The first rows of a file of which nothing is kept. */
 export async function previewFile(input: Asking): Promise<SourcePreview> {
   const { query, files, request, caller } = input
-  const { type = 'CSV_UPLOAD', name = kindOf(type).upload!.name, rows, ...csvOptions } = query
+  const { type = 'CSV_UPLOAD', name = 'The file', rows, ...csvOptions } = query
   const body = { type, csvOptions }
   const kind = kindOf(type)
   kind.check(body as never)

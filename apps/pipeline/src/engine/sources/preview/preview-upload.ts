@@ -36,7 +36,7 @@ export async function previewUpload(
     notes: [
       ...(opened.unread === undefined ? [] : [opened.unread]),
       opened.how,
-      // The dialect of text that was written here says nothing of the upload.
+      // Of text that was made of a workbook or of JSON, the delimiter and the line of the header say nothing about the file.
       ...(opened.dialect ? [] : [`It is read with ${description}.`]),
       ...notes,
     ],

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, it } from '@jest/globals'
+
+it('a program whose reader leaves early does its work to the end, and says nothing of it', async () => {
+  const main = new URL('../src/main.ts', import.meta.url).href
+  const program = `
+    import { main } from ${JSON.stringify(main)}
+    await main(async () => {
+      process.stdout.write('first\\n')
+      await new Promise((resolve) => process.once('message', resolve))
+      for (let line = 0; line < 3; line += 1) {
+        process.stdout.write('more\\n')
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+      process.send('done', () => process.disconnect())
+    })`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    env: { ...process.env, NODE_OPTIONS: '' },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let said = ''
+  child.stderr!.on('data', (piece) => (said += piece))
+  await once(child.stdout!, 'data')
+  child.stdout!.destroy()
+  child.send('go on')
+  const [[message], [code]] = await Promise.all([once(child, 'message'), once(child, 'close')])
+  expect([message, code, said]).toEqual(['done', 0, ''])
+})
