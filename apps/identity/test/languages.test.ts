@@ -24,6 +24,7 @@ describe('a name in several languages', () => {
     const one = await admin.get(`/clients/${id}`).set('accept-language', wanted).expect(200)
     expect(one.body).toMatchObject({ displayName: expected ?? name, name, translations })
     expect(one.headers['vary']).toContain('Accept-Language')
+    expect(one.headers['content-language']).toBe(Object.entries(names).find(([, value]) => value === expected)?.[0])
     const [listed] = (await admin.get(`/clients?filter=id:eq:${id}`).set('accept-language', wanted).expect(200)).body
     expect(listed.displayName).toBe(expected ?? name)
   })

@@ -27,3 +27,10 @@ it('the reference has an example wherever a pattern would make one that nobody c
   // The other half of a pattern that is written in two.
   expect(bare.filter((path) => !path.includes('/allOf/'))).toEqual([])
 })
+
+it('the reference says where a user without single sign-on is made, beside the operation that refuses one', () => {
+  const { description } = document.paths['/users'].post
+  expect(description).toMatch(/POST \/users\/invite.*ADMIN_SETS_PASSWORDS/)
+  const { password } = document.components.schemas.UserBody.properties
+  expect(JSON.stringify(password)).toContain('Refused with 422 unless the installation allows it')
+})

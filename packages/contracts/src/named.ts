@@ -1,4 +1,4 @@
-import { Type, type TProperties, type TSchema } from 'typebox'
+import { Type, type TProperties, type TSchema, type TString, type TUnsafe } from 'typebox'
 
 export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 
@@ -40,6 +40,13 @@ export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100, patte
 
 /** Texts of an object in other languages. A property is written as in the object (`name`) or as DHIS2 does (`NAME`). */
 const translationsOf = (...properties: string[]) =>
+  translationsWith(
+    Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
+    properties.length > 1 ? 'Translation' : 'NameTranslation',
+  )
+
+/** The same with a schema of its own for the properties. */
+export const translationsWith = (property: TString | TUnsafe<string>, title: string) =>
   Type.Optional(
     Type.Array(
       Type.Object(
@@ -48,16 +55,13 @@ const translationsOf = (...properties: string[]) =>
             Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
             'a translation is found by its language',
           ),
-          property: needed(
-            Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
-            'it names the text that is translated',
-          ),
+          property: needed(property, 'it names the text that is translated'),
           value: needed(
             Type.String({ minLength: 1, maxLength: 10_000, examples: ['Qualité de l’air'] }),
             'it is the text that is shown',
           ),
         },
-        { additionalProperties: false, title: properties.length > 1 ? 'Translation' : 'NameTranslation' },
+        { additionalProperties: false, title },
       ),
       { uniqueItems: true, uniqueBy: ['locale', 'property'], maxItems: 500 },
     ),

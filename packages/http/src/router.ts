@@ -1,6 +1,6 @@
 import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
-import { checker, holds, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
+import { checker, holds, languagesFound, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
 import { assertAcceptable } from './acceptable.ts'
 import { Answer, Redirect, versionOf } from './answer.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
@@ -82,6 +82,8 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
     if (result instanceof EventStream) return sendEvents(response, result, surroundings)
     const { body, headers } = result instanceof Answer ? result : new Answer(result)
     response.status(signature.status).set(headers)
+    const languages = languagesFound(facts.locales)
+    if (languages.length > 0) response.set('Content-Language', languages.join(', '))
     if (signature.response) response.json(body)
     else response.end()
   }

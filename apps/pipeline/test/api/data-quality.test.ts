@@ -54,6 +54,7 @@ describe('a data quality check', () => {
     ]
     const { id } = await check('select 1', { shortName: 'Future dates', labels, translations, description: 'None.' })
     const french = await owner.get(`/data-quality-checks/${id}`).set('accept-language', 'fr').expect(200)
+    expect(french.headers['content-language']).toBe('fr')
     expect(french.body).toMatchObject({
       shortName: 'Future dates',
       displayShortName: 'Dates futures',
@@ -69,6 +70,17 @@ describe('a data quality check', () => {
       displayShortName: 'Future dates',
       lastUpdated: '',
     })
+  })
+
+  it('says why each field of a translation is needed, and takes one value for each text', async () => {
+    const post = async (translations: object[]) =>
+      (await owner.post('/data-quality-checks').send(checkBody({ translations })).expect(400)).body.errors
+    const details = (await post([{}])).map(({ detail }: { detail: string }) => detail)
+    for (const why of ['found by its language', 'names the text that is translated', 'the text that is shown'])
+      expect(details.join()).toContain(why)
+    const one = { locale: 'fr', property: 'shortName', value: 'Dates' }
+    expect((await post([one, { ...one, value: 'Autres' }]))[0].detail).toContain('the same locale and property')
+    expect((await post([{ ...one, value: '' }]))[0].pointer).toBe('/translations/0/value')
   })
 
   it('has a code of its own among those of its client, unless it has none', async () => {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, named, needed, recorded, Text, Uid } from '../named.ts'
+import { authored, body, Line, named, needed, recorded, Text, translationsWith, Uid } from '../named.ts'
 
 const short = { maxLength: 50, pattern: '^\\P{Cc}*$' }
 
@@ -31,22 +31,13 @@ const LabelsBody = Type.Array(
 const Labels = Type.Array(Label, { uniqueItems: true, maxItems: 50 })
 
 /** Checks and groups are translated in more than their names: a label's value goes by `labels.` and its key. */
-const translations = Type.Optional(
-  Type.Array(
-    Type.Object(
-      {
-        locale: Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
-        property: Type.String({
-          maxLength: 120,
-          pattern: '^(name|NAME|description|DESCRIPTION|shortName|SHORT_NAME|labels\\.\\P{Cc}{1,100})$',
-          examples: ['shortName', 'labels.severity'],
-        }),
-        value: Type.String({ maxLength: 10_000, examples: ['Qualité de l’air'] }),
-      },
-      { ...closed, title: 'LabelledTranslation' },
-    ),
-    { uniqueItems: true, maxItems: 500 },
-  ),
+const translations = translationsWith(
+  Type.String({
+    maxLength: 120,
+    pattern: '^(name|NAME|description|DESCRIPTION|shortName|SHORT_NAME|labels\\.\\P{Cc}{1,100})$',
+    examples: ['shortName', 'labels.severity'],
+  }),
+  'LabelledTranslation',
 )
 
 /** What checks and groups of them have alike. */

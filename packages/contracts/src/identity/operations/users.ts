@@ -29,6 +29,11 @@ export const users = {
   ...records,
   list: signature({ ...records.list, query: UserListQuery }),
   search: signature({ ...records.search, body: UserSearchRequest }),
+  create: signature({
+    ...records.create,
+    description:
+      'Takes users with `ssoAuth`, who sign in at a provider. A user without it chooses their own password: POST /users/invite. Where the operator sets `ADMIN_SETS_PASSWORDS`, users with and without a `password` are taken too.',
+  }),
   setStatus: signature({
     id: 'users.setStatus',
     summary: 'Let a user in, or shut them out',
