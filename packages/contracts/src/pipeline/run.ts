@@ -73,6 +73,7 @@ export const tableChanges = [
   'TYPE_CHANGED',
   'SHAPE_REPLACED',
   'ROWS_FELL',
+  'PART_NOT_READ',
 ] as const
 
 /** A table as a dry run would have left it. */
@@ -90,7 +91,10 @@ export const PlannedTable = contract(
             kind: Type.Enum([...tableChanges]),
             column: Type.Optional({ ...Line, description: 'Absent where the change is one of the whole table.' }),
             from: Type.Optional({ ...Line, description: "A type, by the warehouse's own name, or a number of rows." }),
-            to: Type.Optional(Line),
+            to: Type.Optional({
+              ...Text,
+              description: 'Like `from`; of PART_NOT_READ, the sentence that says which part.',
+            }),
             warning: Type.Boolean({ description: 'Whether a run that makes this change is a WARNING.' }),
           },
           closed,

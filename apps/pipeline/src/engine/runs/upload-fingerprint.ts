@@ -22,7 +22,7 @@ export async function readUploadState(trx: Transaction<DB>, pipeline: number): P
          where v.client = p.client and strpos(p.transformation::text, '\${' || v.name) > 0)
       )::text) end as fingerprint,
       (select r.input ->> 'fingerprint' from runs r
-       where r.runnable_id = p.id and r.state in ('OK', 'WARNING') order by r.finished_at desc limit 1) as loaded
+       where r.runnable_id = p.id and r.action = 'RUN' and r.state in ('OK', 'WARNING') order by r.finished_at desc limit 1) as loaded
     from data_pipelines p left join uploaded_files f on f.pipeline_id = p.id
     where p.id = ${pipeline} and p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD')`.execute(trx)
   const [row] = rows

@@ -35,7 +35,7 @@ interface Overdue extends Selectable<Runnables> {
 
 /**
  * Writes a mail about each scheduled thing without a successful run for the hours that ALERT_EMAIL of its client names; one until
- * the next success. Schedules may be slower than that: a run has to have been due for an hour besides. A run that was asked for
+ * the next success. The schedule of an uploaded file that is loaded starts no run until something changes. Schedules may be slower than that: a run has to have been due for an hour besides. A run that was asked for
  * within the last hour is waited for.
  */
 export function alertNoSuccess({ db, identity, every = 300_000 }: Parts): Duty {
@@ -83,17 +83,19 @@ async function overdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
       unsuccessful.uid as last_run, unsuccessful.error_code as last_code, unsuccessful.message as last_message
     from watched w
     join runnables r on r.client = w.client
+    left join data_pipelines p on p.id = r.id
     left join lateral (
-      select finished_at from runs where runnable_id = r.id and state = any(${[...successful]}::text[])
+      select finished_at from runs where runnable_id = r.id and action <> 'DRY_RUN' and state = any(${[...successful]}::text[])
       order by id desc limit 1) success on true
     left join lateral (
-      select uid, error_code, message, state, created_at from runs where runnable_id = r.id
+      select uid, error_code, message, state, created_at from runs where runnable_id = r.id and action <> 'DRY_RUN'
       order by id desc limit 1) newest on true
     left join lateral (select newest.* where newest.state <> all(${[...successful]}::text[])) unsuccessful on true
     cross join lateral (select greatest(success.finished_at, r.scheduled_since) as since) t
     where r.id > ${after} and r.planned and not r.disabled and r.next_run_at is not null
       and t.since < now() - make_interval(hours => w.hours)
       and not coalesce(newest.state = any(${[...underWay]}::text[]) and newest.created_at > now() - interval '1 hour', false)
+      and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successful]}::text[]), false)
       and ${isUntold(sql.ref('r.id'), sql.ref('t.since'))}
     order by r.id limit ${batch}`.execute(db)
   return rows
