@@ -268,6 +268,8 @@ describe('no success for too long', () => {
     const pipeline = await scheduled(100)
     await finishedAgo(await ended(pipeline, 'OK', 'Loaded 1 row.'), 30)
     await finishedAgo(await ended(pipeline, 'FAILED', 'The file is too old.'), 29)
+    const dryRun = await ended(pipeline, 'OK', 'It would load 1 row.')
+    await stack.db.updateTable('runs').set({ action: 'DRY_RUN' }).where('id', '=', dryRun.id).execute()
     await stack.db.deleteFrom('alerts').execute()
     expect(await Promise.all([look(), look(), look()]).then((all) => all.reduce((sum, one) => sum + one))).toBe(1)
     expect(await look()).toBe(0)
@@ -303,6 +305,13 @@ describe('no success for too long', () => {
       async () => {
         const pipeline = await scheduled(100)
         await stack.run(pipeline)
+      },
+    ],
+    [
+      'an uploaded file that is loaded',
+      async () => {
+        const pipeline = await scheduled(100)
+        await finishedAgo(await ended(pipeline, 'OK'), 30)
       },
     ],
     [

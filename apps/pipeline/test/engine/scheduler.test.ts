@@ -144,9 +144,11 @@ describe('the scheduler', () => {
     await stack.db.updateTable('variables').set({ value: '2026', version: 2 }).where('client', '=', client).execute()
     expect(await tick()).toHaveLength(5)
     expect(await tick()).toHaveLength(5)
-    // What failed is tried again.
-    await stack.db.updateTable('runs').set({ state: 'FAILED' }).where('runnable_id', '=', id).execute()
+    // A dry run has loaded nothing, and what failed is tried again.
+    await stack.db.updateTable('runs').set({ action: 'DRY_RUN' }).where('runnable_id', '=', id).execute()
     expect(await tick()).toHaveLength(6)
+    await stack.db.updateTable('runs').set({ state: 'FAILED' }).where('runnable_id', '=', id).execute()
+    expect(await tick()).toHaveLength(7)
   })
 
   it('updates continuously, and lets a full replacement wait for the end of an update instead of losing it', async () => {
