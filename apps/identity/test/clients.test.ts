@@ -200,13 +200,13 @@ describe('a client', () => {
         .send({ ...body, timeZone })
         .expect(200)
         .expect(({ body: put }) => expect(put.timeZone).toBe(timeZone))
-    for (const timeZone of ['Mars/Olympus', 'Europe/Oslo2', 'oslo'])
+    for (const timeZone of ['Mars/Olympus', 'Europe/Oslo2', 'oslo', 'x'.repeat(65)])
       await manager
         .put(profile)
         .send({ ...body, timeZone })
         .expect(422)
         .expect(({ body: problem }) => expect(problem.errors).toMatchObject([{ pointer: '/timeZone' }]))
-    for (const timeZone of ['+02:00', '', 'Europe/Oslo; drop table clients', 'x'.repeat(65)])
+    for (const timeZone of ['+02:00', '', 'Europe/Oslo; drop table clients'])
       await manager
         .put(profile)
         .send({ ...body, timeZone })

@@ -20,6 +20,13 @@ export const warehouseNames: Record<Kind, string> = {
   NA: 'none',
 }
 
+/** The warehouses that keep what a load replaces, and can say what a load would change. */
+export const undoable: ReadonlySet<Kind> = new Set(['SQL_DATABASE_D', 'WAREHOUSE_B'])
+
+/** Said where a schema is in another one. */
+export const cannotUndoIn = (kind: Kind): string =>
+  `Dry runs and restoring are for schemas in PostgreSQL and ClickHouse. This one is in ${warehouseNames[kind]}.`
+
 /** For whoever chose one that is not set up. */
 export const describedWarehouse = (kind: Exclude<Kind, 'NA'>): string =>
   `${kind} (${warehouseNames[kind]}, ${warehouseSettings[kind]})`

@@ -60,7 +60,9 @@ function failuresOf({ testFilePath, testExecError, testResults }: FileResult): s
   if (testExecError) return [`${file}: could not be loaded, or failed outside of its tests`]
   return testResults
     .filter(({ status }) => status === 'failed')
-    .map(({ fullName, failureMessages }) => `${file} › ${fullName}: ${messageOf(failureMessages[0] ?? '')}`)
+    .map(
+      ({ fullName, failureMessages }) => `${file} › ${fullName.slice(0, 300)}: ${messageOf(failureMessages[0] ?? '')}`,
+    )
 }
 
 /** Skipped tests of one file, by the outermost title that says why, or else by the test's own title. */

@@ -283,12 +283,12 @@ describe('data pipelines', () => {
     }
   })
 
-  it('are refused a schedule where they load files', async () => {
+  it('take a schedule also where they load files', async () => {
     const { body } = await owner
       .post('/data-pipelines')
       .send(pipelineBody(schema, { runTrigger: 'EVERY_HOUR' }))
-      .expect(422)
-    expect(pointers(body)).toEqual(['/runTrigger'])
+      .expect(201)
+    expect(body).toMatchObject({ runTrigger: 'EVERY_HOUR' })
   })
 
   it('can be changed by whoever may write to them, also where the schema is not theirs', async () => {

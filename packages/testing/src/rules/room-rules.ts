@@ -57,7 +57,7 @@ const rooms: Record<string, string[]> = {
   'apps/pipeline/src/engine/queue': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],
   // What follows from the end of a run is said by the rooms that it follows in.
   'apps/pipeline/src/engine/runs': ['apps/pipeline/src'].concat(
-    ['queue', 'alerts', 'workflows'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['queue', 'alerts', 'views', 'workflows'].map((room) => `apps/pipeline/src/engine/${room}`),
     'apps/pipeline/src/files',
   ),
   'apps/pipeline/src/engine/alerts': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],

@@ -1,7 +1,7 @@
 import type { RunBody } from '@sluice/contracts'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { assertUndo } from '../../engine/warehouses/kinds.ts'
+import { assertUndo } from './assert-undo.ts'
 import { demandFile } from './file-to-load.ts'
 import { placeOfPipeline } from './place-of-pipeline.ts'
 import type { DataPipelineRow } from './row.ts'

@@ -1,10 +1,10 @@
 import type { ResultEnvelope } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
 import { startRun } from '../../engine/runs/start-run.ts'
-import { assertUndo } from '../../engine/warehouses/kinds.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
+import { assertUndo } from './assert-undo.ts'
 import { placeOfPipeline } from './place-of-pipeline.ts'
 import { dataPipelines } from './records.ts'
 

@@ -239,6 +239,12 @@ describe('loading feeds', () => {
       '5 FROM 2',
     ])
     expect([await rowsOf(), await scratch.warehouse.findCursor('health', table)]).toEqual([5, { at: 2 }])
-    expect(await profileOf()).toEqual({ name: 'id', label: 'id', dataType: 'INTEGER', primaryKey: true })
+    expect(await profileOf()).toEqual({
+      name: 'id',
+      label: 'id',
+      dataType: 'INTEGER',
+      primaryKey: true,
+      created: expect.stringMatching(/^\d{4}-/),
+    })
   })
 })

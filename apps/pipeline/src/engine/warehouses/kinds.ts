@@ -1,5 +1,5 @@
 import type { providerSchemas } from '@sluice/contracts'
-import { warehouseNames, warehouseSettings } from '../../warehouse-products.ts'
+import { cannotUndoIn, undoable, warehouseNames, warehouseSettings } from '../../warehouse-products.ts'
 import { WarehouseProblem } from './warehouse.ts'
 
 /** Which warehouse a schema is in, as the wire has it. */
@@ -26,16 +26,11 @@ export function notSetUp(schema: string, kind: Kind): WarehouseProblem {
   )
 }
 
-/** The kinds that keep what a load replaces, and can say what a load would change. */
-const undoable: ReadonlySet<Kind> = new Set([postgresKind, clickhouseKind])
-
 /** Throws `WarehouseProblem` NOT_SUPPORTED_HERE for a kind that has neither dry runs nor a previous publication. */
 export function assertUndo(kind: Kind): void {
-  if (!undoable.has(kind)) throw cannotUndo(` This one is in ${nameOf(kind)}.`)
+  if (!undoable.has(kind)) throw new WarehouseProblem('NOT_SUPPORTED_HERE', cannotUndoIn(kind))
 }
 
-export const cannotUndo = (where = ''): WarehouseProblem =>
-  new WarehouseProblem(
-    'NOT_SUPPORTED_HERE',
-    `Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.${where}`,
-  )
+/** For a warehouse that was asked although its kind has neither. */
+export const cannotUndo = (): WarehouseProblem =>
+  new WarehouseProblem('NOT_SUPPORTED_HERE', 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.')
