@@ -3,7 +3,7 @@ import { startGate } from '../api/gate.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
 import { until } from '../engine/worker-process.ts'
-import { ask, loadedPipelines, numbered, seen, sprung, takenBy, trapped } from './scene.ts'
+import { ask, heardNow, loadedPipelines, neverSilent, numbered, seen, sprung, takenBy, trapped } from './scene.ts'
 
 /** Where a worker is when the service's own database goes away. The API's side of it is in test/api/operating. */
 const points = ['in-copy', 'before-swap', 'in-publication', 'before-status'] as const
@@ -30,7 +30,14 @@ beforeAll(async () => {
   const asked = await Promise.all(
     scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
   )
-  await Promise.all(points.map((point, index) => sprung(first[index]!, point)))
+  // Whoever waits for the last may stand still for longer than a heartbeat; no other worker is to take its run.
+  await Promise.all(
+    points.map(async (point, index) => {
+      await sprung(first[index]!, point)
+      await neverSilent(stack, takenBy(first[index]!)[0]!)
+    }),
+  )
+  for (const worker of first) await heardNow(stack, takenBy(worker)[0]!)
   await gate.shut()
   for (const worker of first) worker.signal('SIGCONT')
   const runs = first.map((worker) => asked.find(({ run }) => run.uid === takenBy(worker)[0])!)

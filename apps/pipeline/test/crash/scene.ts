@@ -86,6 +86,11 @@ export async function silentForLong(stack: Stack, { uid }: { uid: string }): Pro
   await lastHeartbeat(stack, uid, '-5 minutes')
 }
 
+/** To the queue, the worker of this run was heard of just now. */
+export async function heardNow(stack: Stack, uid: string): Promise<void> {
+  await lastHeartbeat(stack, uid, '0 seconds')
+}
+
 /** To the queue, the worker of this run is alive for the next hour, also when it stands still. */
 export async function neverSilent(stack: Stack, uid: string): Promise<void> {
   await lastHeartbeat(stack, uid, '1 hour')
