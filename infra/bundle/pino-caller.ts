@@ -1,7 +1,7 @@
 import type { Plugin } from 'esbuild'
 
 /**
- * pino asks who created a logger, to find transports relative to that file, which nobody uses here. With
+ * pino asks who created a logger, to find transports relative to that file. Sluice uses none. With
  * --enable-source-maps Node answers by reading the whole source map of the caller: 0.2 s of processor time at each start.
  */
 export const pinoCaller: Plugin = {

@@ -127,7 +127,7 @@ export interface NewUser {
   status?: 'INVITATION' | 'ACTIVE' | 'INACTIVE'
   ssoAuth?: boolean
   hasPassword?: boolean
-  /** Of goodPassword. */
+  /** The stored hash of `goodPassword`; by default a cheap one. */
   passwordHash?: string
   username?: string
   startPage?: string

@@ -13,7 +13,7 @@ const byCode: Readonly<Record<string, string>> = {
   AUTHENTICATION_FAILED: 'Enter the current user name and password or token in its settings, then run it again.',
   CREDENTIALS_MISSING: 'Enter the user name and password or token in its settings, then run it again.',
   PERMISSION_DENIED: 'Ask the administrator of the source for the missing right, then run it again.',
-  ADDRESS_NOT_ALLOWED: 'Ask whoever runs this service to add the address to OUTGOING_ALLOWED, then run it again.',
+  ADDRESS_NOT_ALLOWED: 'Ask the operator of this service to add the address to OUTGOING_ALLOWED, then run it again.',
   FILE_MISSING: 'Upload the file, then run it again.',
   EMPTY_FILE: `Upload a file with rows, then run it again. ${oldRows}`,
   TOO_MANY_REJECTED_ROWS: `Look at the rejected rows, correct them in the source, then run it again. ${oldRows}`,
@@ -22,11 +22,11 @@ const byCode: Readonly<Record<string, string>> = {
   TRANSFORMATION_FAILED: `Correct the statement that the message names, then run it again. ${oldRows}`,
   CLIENT_DISABLED:
     'Ask the administrator of the service whether your organisation and its pipelines are to be switched on.',
-  SPOOL_NOT_WRITABLE: 'Ask whoever runs this service to make room on the disk for files, then run it again.',
+  SPOOL_NOT_WRITABLE: 'Ask the operator of this service to make room on the disk for files, then run it again.',
   SECRET_KEY_MISSING:
-    'Ask whoever runs this service to add the key that the message names to SECRET_KEYS, then run it again.',
-  INTERNAL_ERROR: `Send the run id below to whoever runs this service. ${oldRows}`,
-  TOO_MANY_ATTEMPTS: `Send the run id below to whoever runs this service. ${oldRows}`,
+    'Ask the operator of this service to add the key that the message names to SECRET_KEYS, then run it again.',
+  INTERNAL_ERROR: `Send the run id below to the operator of this service. ${oldRows}`,
+  TOO_MANY_ATTEMPTS: `Send the run id below to the operator of this service. ${oldRows}`,
   RATE_LIMITED: wait,
   SOURCE_FAILED: wait,
   SOURCE_SILENT: wait,
@@ -49,7 +49,7 @@ const byChapter: Readonly<Record<string, string>> = {
 
 const anyFailure = 'Correct what the message says, then run it again.'
 
-/** One or two sentences for somebody who knows what the thing is for, but not how it works. */
+/** One or two sentences for a reader who knows the purpose of the pipeline, but not how it works. */
 export function adviceFor({ event, kind, errorCode }: Pick<AlertContent, 'event' | 'kind' | 'errorCode'>): string {
   switch (event) {
     case 'RECOVERED':
@@ -59,7 +59,7 @@ export function adviceFor({ event, kind, errorCode }: Pick<AlertContent, 'event'
         ? 'The rows were loaded. Look at the log and the rejected rows of the run, and correct what they name at its source.'
         : 'Look at the run, and correct what the message says.'
     case 'NO_SUCCESS':
-      return 'Look at its last runs and correct what they say. If no run was started, check that its schedule is right and ask whoever runs this service whether a worker is running.'
+      return 'Look at its last runs and correct what they say. If no run was started, check that its schedule is right and ask the operator of this service whether a worker is running.'
     default:
       return failureAdvice(kind, errorCode)
   }

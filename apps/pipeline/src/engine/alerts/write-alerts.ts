@@ -10,7 +10,7 @@ export const mostRecipients = 50
 
 /**
  * Writes what is to be sent about a run, in the transaction of its end: mails to the addresses of its client, and of failures a call
- * to the operator's webhook. The failed job of a workflow is told of by the workflow, and whoever asked for a dry run looks at it.
+ * to the operator's webhook. A workflow reports its failed jobs itself, and the caller of a dry run reads its result.
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
   if (run.action === 'DRY_RUN') return
@@ -69,8 +69,8 @@ interface Mails {
 }
 
 /**
- * The mail that a run is worth. Of each kind there is one an hour, but a failure after better news is told at once, so that nobody
- * believes for long what is no longer so.
+ * The mail that a run is worth. Of each kind there is one an hour, but a failure after better news is
+ * mailed at once, so that the last mail is true.
  */
 function eventToMail(
   { state }: EndedRun,
