@@ -22,6 +22,19 @@ describe('the closing lines of npm test', () => {
       '      3    a.test.ts: MariaDB as a source (no MariaDB server)',
     ])
   })
+
+  it('say in one line what only long runs have', () => {
+    const reason = 'goes on (runs with npm run test:long)'
+    const skips = [
+      { file: 'a.test.ts', reason, tests: 3 },
+      { file: 'b.test.ts', reason: 'is there (no server)', tests: 1 },
+      { file: 'c.test.ts', reason, tests: 2 },
+    ]
+    expect(skippedTests({ ...noResults, skips })).toEqual([
+      '      1    b.test.ts: is there (no server)',
+      '      5    in 2 files: run with npm run test:long',
+    ])
+  })
 })
 
 describe('the durations of test files', () => {

@@ -21,9 +21,17 @@ export const slowestFiles = ({ seconds }: Results): string[] =>
     .slice(0, slowestShown)
     .map(([file, taken]) => `${taken.toFixed(1).padStart(7)} s  ${file}`)
 
-/** What was skipped and why, one line for each reason and file. */
-export const skippedTests = ({ skips }: Results): string[] =>
-  skips.map(({ file, reason, tests }) => `${String(tests).padStart(7)}    ${file}: ${reason}`)
+/** What was skipped and why: a line for each reason and file, and one for all that `npm run test:long` runs. */
+export const skippedTests = ({ skips }: Results): string[] => {
+  const [long, others] = [true, false].map((wanted) => skips.filter(({ reason }) => isOfLongRuns(reason) === wanted))
+  const lines = others!.map(({ file, reason, tests }) => line(tests, `${file}: ${reason}`))
+  if (long!.length === 0) return lines
+  const [tests, files] = [long!.reduce((sum, { tests }) => sum + tests, 0), new Set(long!.map(({ file }) => file)).size]
+  return [...lines, line(tests, `in ${files} ${files === 1 ? 'file' : 'files'}: run with npm run test:long`)]
+}
+
+const line = (tests: number, text: string): string => `${String(tests).padStart(7)}    ${text}`
+const isOfLongRuns = (reason: string): boolean => reason.endsWith('(runs with npm run test:long)')
 
 /** What failed, and the closing line that people and CI look for. */
 export const closingLines = ({ passed, failed, skipped, failures }: Results): string[] => [

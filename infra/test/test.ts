@@ -33,7 +33,7 @@ const test = async (): Promise<void> => {
   {
     await using postgres = await throwAwayPostgres()
     await using testRun = await startTestRun()
-    const selection = jestArguments(long && !selectsFiles(args) ? [...filesThatDraw(), ...args] : args, workspaces())
+    const selection = jestArguments(long && !selectsFiles(args) ? [...filesOfLongRuns(), ...args] : args, workspaces())
     passed = await run(
       process.execPath,
       [...(inspect ? debugged : []), ...jestCommand, ...selection, ...(inspect ? inOneProcess : [])],
@@ -72,11 +72,12 @@ const ownOptions = ['--write-durations', '--long', '--inspect']
 const debugged = ['--inspect-wait=9230']
 const inOneProcess = ['--runInBand', '--testTimeout=86400000']
 
-/** The test files that draw cases at random: few in every run, many with --long (packages/testing/src/draw-count.ts). */
-const filesThatDraw = (): string[] =>
-  globSync(['apps/**/*.test.ts', 'packages/**/*.test.ts'], { cwd: root, exclude: ['**/node_modules'] }).filter((file) =>
-    readFileSync(join(root, file), 'utf8').includes('drawCount('),
-  )
+/** The test files that do less in `npm test` than with --long (packages/testing/src/draw-count.ts and long-run.ts). */
+const filesOfLongRuns = (): string[] =>
+  globSync(['apps/**/*.test.ts', 'infra/**/*.test.ts', 'packages/**/*.test.ts'], {
+    cwd: root,
+    exclude: ['**/node_modules'],
+  }).filter((file) => /drawCount\(|isLongRun|longRunOnly/.test(readFileSync(join(root, file), 'utf8')))
 
 let interrupted = false
 

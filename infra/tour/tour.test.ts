@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Column } from '@sluice/contracts'
+import { longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip'
 import { writeHealthData } from '../demo/health-data.ts'
 import { loadCsv, type CsvLoad, type LoadedCsv } from '../demo/load-csv.ts'
@@ -68,7 +69,7 @@ const placement = (): Placement => {
 }
 
 describe('the shell blocks of the docs', () => {
-  const bash = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash'].some((file) => existsSync(file)) ? ['bash'] : []
+  const isBash = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash'].some((file) => existsSync(file))
   const expectTour = (stdout: string) => {
     expect(stdout).toMatch(/^Loaded 2 rows into tour\w*\.stock\w*\. 1 row did not fit/m)
     expect(stdout).toMatch(/line: 4,\s+reason: '.+',\s+raw: '009,East'/)
@@ -90,10 +91,13 @@ describe('the shell blocks of the docs', () => {
     expect(withBlocks.toSorted()).toEqual([...pages, ...pagesOfOperators].toSorted())
   })
 
-  it.each(bash)('of the README work when pasted into %s', async (shell) => {
-    const readme = scriptOf(blocksToRun(['README.md']), placement())
-    expectTour(await paste(shell, readme, stack.folder))
-  })
+  itUnless(longRunOnly ?? (isBash ? undefined : 'install bash'))(
+    'of the README work when pasted into bash',
+    async () => {
+      const readme = scriptOf(blocksToRun(['README.md']), placement())
+      expectTour(await paste('bash', readme, stack.folder))
+    },
+  )
 
   it('work when pasted into sh, page after page', async () => {
     const stdout = await paste('sh', scriptOf(blocksToRun(pages), placement()), stack.folder)

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
+import { itUnless } from '@sluice/testing/skip'
 import { sql } from 'kysely'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
@@ -8,7 +10,7 @@ import { spawnWorker, until } from '../engine/worker-process.ts'
 import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, takenBy, trapped } from './scene.ts'
 
 /** Where a worker is killed, and what happens to its run before another one takes it over. */
-const cases: [point: Failpoint, meanwhile?: 'is cancelled' | 'was tried often'][] = [
+const everyCase: [point: Failpoint, meanwhile?: 'is cancelled' | 'was tried often'][] = [
   ['staging-made'],
   ['in-copy'],
   ['copied'],
@@ -21,7 +23,13 @@ const cases: [point: Failpoint, meanwhile?: 'is cancelled' | 'was tried often'][
   ['copied', 'was tried often'],
   ['published', 'was tried often'],
 ]
-const nameOf = ([point, meanwhile]: (typeof cases)[number]) => (meanwhile ? `${point}, run ${meanwhile}` : point)
+const nameOf = ([point, meanwhile]: (typeof everyCase)[number]) => (meanwhile ? `${point}, run ${meanwhile}` : point)
+
+const always = ['in-copy', 'in-publication', 'published', 'published, run is cancelled', 'copied, run was tried often']
+const isTested = (name: string) => isLongRun || always.includes(name)
+const cases = everyCase.filter((one) => isTested(nameOf(one)))
+/** A test of one case. */
+const itOf = (name: string) => itUnless(isTested(name) ? undefined : longRunOnly)
 
 interface Killed {
   scene: Loaded
@@ -91,7 +99,7 @@ const before = { holds: [1], rows: 2, publications: 0 }
 const afterwards = { holds: [2], rows: 20_000, publications: 1 }
 
 describe('a run whose worker is killed', () => {
-  it.each(['staging-made', 'in-copy', 'copied', 'in-publication'])(
+  it.each(['staging-made', 'in-copy', 'copied', 'in-publication'].filter(isTested))(
     'before its publication (%s) leaves the table alone, and another worker publishes it once',
     (name) => {
       const { after, atLast } = killed.get(name)!
@@ -107,7 +115,7 @@ describe('a run whose worker is killed', () => {
     },
   )
 
-  it.each(['published', 'before-status'])(
+  it.each(['published', 'before-status'].filter(isTested))(
     'between the commit and its status (%s) is found in the ledger, and nothing is loaded again',
     (name) => {
       const { after, atLast, log } = killed.get(name)!
@@ -124,17 +132,20 @@ describe('a run whose worker is killed', () => {
     },
   )
 
-  it('after its status was written needs nothing any more but to leave the queue', () => {
+  itOf('status-written')('after its status was written needs nothing any more but to leave the queue', () => {
     const { after, atLast } = killed.get('status-written')!
     expect(after).toMatchObject({ ...afterwards, state: 'OK', attempt: 1 })
     expect(atLast).toMatchObject({ ...afterwards, state: 'OK', attempt: 1, rows_written: 20_000, staging: 0, jobs: 0 })
   })
 
-  it('and that is cancelled before anybody takes it over changes nothing, and its staging table goes', () => {
-    const { after, atLast } = killed.get('in-copy, run is cancelled')!
-    expect(after).toMatchObject({ ...before, staging: 1 })
-    expect(atLast).toMatchObject({ ...before, state: 'CANCELLED', attempt: 1, staging: 0, jobs: 0 })
-  })
+  itOf('in-copy, run is cancelled')(
+    'and that is cancelled before anybody takes it over changes nothing, and its staging table goes',
+    () => {
+      const { after, atLast } = killed.get('in-copy, run is cancelled')!
+      expect(after).toMatchObject({ ...before, staging: 1 })
+      expect(atLast).toMatchObject({ ...before, state: 'CANCELLED', attempt: 1, staging: 0, jobs: 0 })
+    },
+  )
 
   it('and that is cancelled only after its commit is what its table says: OK', () => {
     const { atLast } = killed.get('published, run is cancelled')!
@@ -146,7 +157,7 @@ describe('a run whose worker is killed', () => {
     expect(atLast).toMatchObject({ ...before, state: 'FAILED', error_code: 'TOO_MANY_ATTEMPTS', staging: 0, jobs: 0 })
   })
 
-  it('for the fifth time is OK when that was after its commit', () => {
+  itOf('published, run was tried often')('for the fifth time is OK when that was after its commit', () => {
     const { atLast } = killed.get('published, run was tried often')!
     expect(atLast).toMatchObject({ ...afterwards, state: 'OK', error_code: null, rows_written: 20_000, jobs: 0 })
   })

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { isLongRun } from '@sluice/testing/long-run'
 import { describeUnless } from '@sluice/testing/skip'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
@@ -27,34 +28,36 @@ describeUnless(missing)('a worker whose clock is wrong', () => {
     await stack?.[Symbol.asyncDispose]()
   })
 
-  it.each([
-    ['forward', '+2h', '+4h'],
-    ['back', '-2h', '-4h'],
-  ])('and jumps two hours %s in the middle of a load, loses no run and loads none twice', async (_, first, then) => {
-    const [scene] = await loadedPipelines(stack, 1)
-    const clock = join(folder, `clock${first}`)
-    await writeFile(clock, first)
-    const faked = {
-      LD_PRELOAD: library!,
-      FAKETIME_TIMESTAMP_FILE: clock,
-      FAKETIME_NO_CACHE: '1',
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    }
-    await using wrong = await trapped(stack, 'in-copy:sleep:700', faked)
-    const run = await ask(stack, scene!.pipeline, numbered(2))
-    await until(async () => (await seen(stack, scene!, run)).staging === 1)
-    const said = new Date(/"time":"([^"]+)"/.exec(wrong.output())![1]!)
-    expect(Math.abs(said.getTime() - Date.now())).toBeGreaterThan(3_600_000)
-    await using _right = await trapped(stack, 'in-copy:sleep:100')
-    await writeFile(clock, then)
-    await finished(stack, run)
-    expect(takenBy(wrong)).toEqual([run.uid])
-    await until(async () => (await seen(stack, scene!, run)).jobs === 0)
-    await until(async () => (await stagingTables(scene!.client, run)) === 0)
-    expect(await seen(stack, scene!, run)).toMatchObject({ state: 'OK', attempt: 1, holds: [2], publications: 1 })
-    const later = await ask(stack, scene!.pipeline, numbered(3))
-    await finished(stack, later)
-    expect(await seen(stack, scene!, later)).toMatchObject({ state: 'OK', attempt: 1, holds: [3], publications: 1 })
-    await scene!.client.end()
-  })
+  const forward = ['forward', '+2h', '+4h'] as const
+  const back = ['back', '-2h', '-4h'] as const
+  it.each(isLongRun ? [forward, back] : [back])(
+    'and jumps two hours %s in the middle of a load, loses no run and loads none twice',
+    async (_, first, then) => {
+      const [scene] = await loadedPipelines(stack, 1)
+      const clock = join(folder, `clock${first}`)
+      await writeFile(clock, first)
+      const faked = {
+        LD_PRELOAD: library!,
+        FAKETIME_TIMESTAMP_FILE: clock,
+        FAKETIME_NO_CACHE: '1',
+        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      }
+      await using wrong = await trapped(stack, 'in-copy:sleep:700', faked)
+      const run = await ask(stack, scene!.pipeline, numbered(2))
+      await until(async () => (await seen(stack, scene!, run)).staging === 1)
+      const said = new Date(/"time":"([^"]+)"/.exec(wrong.output())![1]!)
+      expect(Math.abs(said.getTime() - Date.now())).toBeGreaterThan(3_600_000)
+      await using _right = await trapped(stack, 'in-copy:sleep:100')
+      await writeFile(clock, then)
+      await finished(stack, run)
+      expect(takenBy(wrong)).toEqual([run.uid])
+      await until(async () => (await seen(stack, scene!, run)).jobs === 0)
+      await until(async () => (await stagingTables(scene!.client, run)) === 0)
+      expect(await seen(stack, scene!, run)).toMatchObject({ state: 'OK', attempt: 1, holds: [2], publications: 1 })
+      const later = await ask(stack, scene!.pipeline, numbered(3))
+      await finished(stack, later)
+      expect(await seen(stack, scene!, later)).toMatchObject({ state: 'OK', attempt: 1, holds: [3], publications: 1 })
+      await scene!.client.end()
+    },
+  )
 })

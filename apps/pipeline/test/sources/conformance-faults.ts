@@ -114,11 +114,16 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
     row('large', async () => {
       const open = opened()
       open.people.clear()
-      const { heap, crowd } = scene.large ?? largeSource
+      const { heap, crowd } = { ...largeSource, ...scene.large }
       Object.assign(open.people, { crowd, crowdName })
       const program = new URL('./read-all.ts', import.meta.url).pathname
       const asked = JSON.stringify({ ...open.reading(), filesDirectory: open.filesDirectory, module: scene.module })
-      const { stdout } = await promisify(execFile)(process.execPath, [`--max-old-space-size=${heap}`, program, asked])
+      const { stdout } = await promisify(execFile)(process.execPath, [
+        `--max-old-space-size=${heap}`,
+        '--single-threaded-gc',
+        program,
+        asked,
+      ])
       expect(JSON.parse(stdout).rows).toBeGreaterThanOrEqual(crowd)
     })
 

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
+import { longRunOnly } from '@sluice/testing/long-run'
+import { itUnless } from '@sluice/testing/skip'
 import { scratchWarehouseForAll } from '../scratch-warehouse.ts'
 import { faultsOf } from './conformance-faults.ts'
 import { openScene, type OpenScene } from './reading-scene.ts'
@@ -22,9 +24,10 @@ export function conforms(scene: Scene): void {
   afterAll(() => open?.[Symbol.asyncDispose]())
 
   const row = (name: Row, test: () => Promise<void>) => {
-    const reason = scene.without[name]
-    if (reason) it.skip(`${rows[name]} (${reason})`, test)
-    else it(rows[name], test)
+    itUnless(scene.without[name] ?? (name === 'large' && !scene.large?.inEveryRun ? longRunOnly : undefined))(
+      rows[name],
+      test,
+    )
   }
   const { id, name } = scene.columns
   const rowsOf = async (table = open.table, order = id) =>

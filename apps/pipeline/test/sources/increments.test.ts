@@ -77,7 +77,7 @@ const newRecords = (steps: readonly Step[]): Step[] => {
 
 const epoch = Date.UTC(2026, 0, 1)
 /** How many histories each source is held to. */
-const histories = drawCount({ short: 3, long: 60 })
+const histories = drawCount({ short: 1, long: 60 })
 type Cells = Record<string, string>
 
 function lawOf(scene: Scene): void {

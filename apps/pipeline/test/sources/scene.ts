@@ -21,7 +21,7 @@ export interface Scene {
   /** The column of records that says which of them were deleted, where increments bring those. */
   marked?: string
   /** How many records a heap of how many megabytes cannot hold, where a page alone needs more than the usual heap. */
-  large?: { heap: number; crowd: number }
+  large?: { heap?: number; crowd?: number /** Not only in long runs. */; inEveryRun?: boolean }
   /** What there is to choose from, by kind, and the ids that are found. */
   lookups: Record<string, string[]>
   start(): Promise<StandIn>

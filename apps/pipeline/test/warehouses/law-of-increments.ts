@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import { columns, never, stage } from '../rows.ts'
 import { type Given, rowsIn } from './subject.ts'
@@ -60,7 +61,7 @@ export function lawOfIncrements(subject: Given): void {
         expect(inOrder(rows)).toEqual(inOrder(all.map(({ id, a, b }) => [id, a, b])))
         expect(inOrder(await rowsIn(warehouse, parts))).toEqual(inOrder(all.flatMap(partsOf)))
       }),
-      { numRuns: 6 },
+      { numRuns: drawCount({ short: 3, long: 60 }) },
     )
   })
 }

@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
+import { longRunOnly } from '@sluice/testing/long-run'
+import { describeUnless } from '@sluice/testing/skip'
 import { openDialectWarehouse } from '../../src/engine/warehouses/dialects/open-warehouse.ts'
 import type { ClientAccess } from '../../src/engine/warehouses/redshift/access.ts'
 import { bucketOf } from '../../src/engine/warehouses/redshift/bucket.ts'
@@ -24,13 +26,11 @@ const newRows = [['5000000000', 'new']]
 const cutStatements = drawCount({ short: 6, long: 100 })
 const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 const missing =
-  redshiftMissing ?? (process.env['REDSHIFT_TEST_URL'] ? 'connections are cut at the stand-in only' : undefined)
+  longRunOnly ??
+  redshiftMissing ??
+  (process.env['REDSHIFT_TEST_URL'] ? 'connections are cut at the stand-in only' : undefined)
 
-describe('a publication in Redshift that is cut off', () => {
-  if (missing !== undefined) {
-    it.skip(missing, () => {})
-    return
-  }
+describeUnless(missing)('a publication in Redshift that is cut off', () => {
   let server: RedshiftServer
   let standIn: RedshiftStandIn
   let access: ClientAccess

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import type { ShapeRequest, TargetColumn } from '../../src/engine/warehouses/warehouse.ts'
 import { never, stage } from '../rows.ts'
@@ -7,7 +8,7 @@ import { word } from '../scratch-warehouse.ts'
 import { type Fed, step, type Step, tell, type Told } from '../shape-model.ts'
 import { type Given, rowsIn } from './subject.ts'
 
-const sequences = Number(process.env['SLUICE_SHAPE_SEQUENCES'] ?? 6)
+const sequences = drawCount({ short: 4, long: 200 })
 const values: Record<string, string> = { SMALLINT: '7', BIGINT: '5000000000', DATE: '2026-01-31', TEXT: 'x' }
 
 /** A value of a column that is fed, as its source has it. */

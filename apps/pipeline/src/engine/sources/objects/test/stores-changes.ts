@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
 import type { Loading } from './loading.ts'
 import type { TestStore } from './stores.ts'
@@ -93,7 +94,10 @@ export function changesSuite(given: () => { store: TestStore; loading: Loading }
       expect(await rowsOf(increments)).toEqual(await rowsOf(whole))
     }
     const histories = fc.array(fc.array(change, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })
-    await fc.assert(fc.asyncProperty(histories, law), { numRuns: 5, endOnFailure: true })
+    await fc.assert(fc.asyncProperty(histories, law), {
+      numRuns: drawCount({ short: 3, long: 60 }),
+      endOnFailure: true,
+    })
   })
 
   it('takes the type of a column from the objects that have values in it', async () => {
