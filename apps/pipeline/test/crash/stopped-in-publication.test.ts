@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { longRunOnly } from '@sluice/testing/long-run'
+import { describeUnless } from '@sluice/testing/skip'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
 import { runTransaction } from '../../src/engine/runs/run-transaction.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
@@ -17,7 +19,7 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]()
 })
 
-describe('a worker that is stopped between the fence and its commit, and woken', () => {
+describeUnless(longRunOnly)('a worker that is stopped between the fence and its commit, and woken', () => {
   it('has published, when another one gives the run up meanwhile', async () => {
     const scene = scenes[0]!
     const run = await ask(stack, scene.pipeline, numbered(2, 20))

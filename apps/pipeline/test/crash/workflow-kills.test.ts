@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it } from '@jest/globals'
+import { expect } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
+import { longRunOnly } from '@sluice/testing/long-run'
+import { itUnless } from '@sluice/testing/skip'
 import { startStack, type Stack } from '../engine/stack.ts'
 import { until } from '../engine/worker-process.ts'
 import { begin, cancel, underWay } from '../engine/workflow-scene.ts'
@@ -11,11 +13,11 @@ import { watchOver } from './random/kill-at-random.ts'
 import { wrongWith } from './workflows/judge.ts'
 import { randomWorkflow, type RandomWorkflow } from './workflows/random-workflow.ts'
 
-const kills = drawCount({ short: 4, long: 200, variable: 'SLUICE_KILLS' })
+const kills = drawCount({ short: 12, long: 200, variable: 'SLUICE_KILLS' })
 /** SLUICE_SEED repeats the draws: the same workflows, and workers that live equally long. */
 const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 
-it(
+itUnless(longRunOnly)(
   `${kills} workers are killed at any moment, and every job of every workflow ran once and in its turn`,
   async () => {
     process.stdout.write(`workflow kills: SLUICE_SEED=${seed}\n`)

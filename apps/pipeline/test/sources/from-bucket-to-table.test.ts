@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { longRunOnly } from '@sluice/testing/long-run'
 import { describeUnless } from '@sluice/testing/skip'
 import { kindsOfStores, type TestStore } from '../../src/engine/sources/objects/test/stores.ts'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
@@ -31,8 +32,8 @@ async function run(id: string) {
   })
 }
 
-for (const { name, missing, start, type } of kindsOfStores)
-  describeUnless(missing)(name, () => {
+for (const { name, missing, start, type, isSlow } of kindsOfStores)
+  describeUnless(missing ?? (isSlow ? longRunOnly : undefined))(name, () => {
     let store: TestStore
     beforeAll(async () => {
       store = await start()

@@ -1,11 +1,15 @@
 import { expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
+import type { itUnless } from '@sluice/testing/skip'
 import fc from 'fast-check'
 import type { Loading } from './loading.ts'
 import type { TestStore } from './stores.ts'
 
 /** What every store does where its objects change between two loads. `given` answers what runs for all of its tests. */
-export function changesSuite(given: () => { store: TestStore; loading: Loading }): void {
+export function changesSuite(
+  given: () => { store: TestStore; loading: Loading },
+  itOfAnyStore: ReturnType<typeof itUnless>,
+): void {
   it('reads only what is new, as long as what was there is as it was', async () => {
     const { store, loading } = given()
     const reading = store.reading('daily/')
@@ -100,7 +104,7 @@ export function changesSuite(given: () => { store: TestStore; loading: Loading }
     })
   })
 
-  it('takes the type of a column from the objects that have values in it', async () => {
+  itOfAnyStore('takes the type of a column from the objects that have values in it', async () => {
     const { store, loading } = given()
     const reading = store.reading('sparse/')
     await store.put('sparse/a.csv', 'id,v,d\n1,,\n')
@@ -112,7 +116,7 @@ export function changesSuite(given: () => { store: TestStore; loading: Loading }
     expect((await loading.columns('sparse')).slice(0, 3)).toEqual(['id SMALLINT', 'v SMALLINT', 'd DATE'])
   })
 
-  it('ends where samples of one of several objects lead to wrong types', async () => {
+  itOfAnyStore('ends where samples of one of several objects lead to wrong types', async () => {
     const { store, loading } = given()
     const reading = store.reading('late/')
     await store.put('late/a.csv', 'id,v\n1,1\n')

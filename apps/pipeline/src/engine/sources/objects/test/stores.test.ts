@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { describeUnless } from '@sluice/testing/skip'
+import { longRunOnly } from '@sluice/testing/long-run'
+import { describeUnless, itUnless } from '@sluice/testing/skip'
 import { written } from '../../files/parquet/test/files.ts'
 import { makeZip } from '../../files/test/make-zip.ts'
 import { makeWorkbook } from '../../files/test/make-workbook.ts'
@@ -21,10 +22,11 @@ const parquet = (ids: number[], names: string[]): Uint8Array =>
     name: { element: { type: 'BYTE_ARRAY', converted_type: 'UTF8' }, data: names },
   })
 
-for (const { name, missing, start, refused, expired, type } of kindsOfStores)
+for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfStores)
   describeUnless(missing)(name, () => {
     let store: TestStore
     let loading: Loading
+    const itOfAnyStore = itUnless(isSlow ? longRunOnly : undefined)
 
     beforeAll(async () => {
       store = await start()
@@ -81,7 +83,7 @@ for (const { name, missing, start, refused, expired, type } of kindsOfStores)
       ])
     })
 
-    it('makes one table of several objects, wide enough for all, and says how they differ', async () => {
+    itOfAnyStore('makes one table of several objects, wide enough for all, and says how they differ', async () => {
       await store.put('years/2024/a.csv', 'id,name\n1,Oslo\n2,Bergen\n')
       await store.put('years/2025/b.csv.gz', gzipSync('name,id,share\nVoss,3.5,0.25\n'))
       await store.put('years/2025/_SUCCESS', '')
@@ -109,7 +111,7 @@ for (const { name, missing, start, refused, expired, type } of kindsOfStores)
       expect(heard.totals).toMatchObject({ rowsRead: 4 })
     })
 
-    it('says which sheets of workbooks it did not read', async () => {
+    itOfAnyStore('says which sheets of workbooks it did not read', async () => {
       const sheets = { Notes: '', One: workbookRows, '2026': workbookRows }
       for (const name of ['a', 'b', 'c', 'd']) await store.put(`books/${name}.xlsx`, makeWorkbook({ sheets }))
       const unread = async (key: string, settings = {}) => {
@@ -253,7 +255,7 @@ for (const { name, missing, start, refused, expired, type } of kindsOfStores)
       await expect(tried).rejects.toMatchObject({ code: 'ADDRESS_NOT_ALLOWED' })
     })
 
-    changesSuite(() => ({ store, loading }))
+    changesSuite(() => ({ store, loading }), itOfAnyStore)
 
     it('shows its first rows, and of a large one no more than its beginning', async () => {
       await store.put('large.csv', large() + large().slice('id,name\n'.length).repeat(6))

@@ -23,6 +23,8 @@ export interface KindOfStore {
   name: string
   type: 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
   missing: string | undefined
+  /** What does not depend on the kind of store is tested with this one in long runs only. */
+  isSlow: boolean
   start(): Promise<TestStore>
   /** What it answers once a key is taken no more. */
   expired: string
@@ -39,6 +41,7 @@ const swiftKind: KindOfStore = {
   name: 'a bucket of OpenStack Swift',
   type: 'OBJECT_STORAGE_BUCKET',
   missing: swiftMissing(),
+  isSlow: true,
   async start() {
     const swift: Swift = await startSwift()
     await swift.put('cases')
@@ -68,6 +71,7 @@ const azuriteKind: KindOfStore = {
   name: 'a container of Azurite',
   type: 'CLOUD_BLOB_STORAGE',
   missing: azuriteMissing(),
+  isSlow: false,
   async start() {
     const azurite: Azurite = await startAzurite()
     await azurite.put('cases')
