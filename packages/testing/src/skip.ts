@@ -1,7 +1,7 @@
 import { describe, it } from '@jest/globals'
 
 type Define = (title: string, body: () => void) => void
-type DefineTest = (title: string, body: () => void | Promise<unknown>) => void
+type DefineTest = (title: string, body: () => void | Promise<unknown>, timeout?: number) => void
 
 /**
  * Returns `describe`, or `describe.skip` if `reason` is given. `reason` says what is missing on this machine and how to get
