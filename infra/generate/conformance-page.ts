@@ -75,7 +75,8 @@ const short = (name: Row): string => rows[name].split(/[:,]/)[0]!
 
 const introduction = `# What every source is held to
 
-One suite asks every source the same. ✓ is a test that passes in every \`npm test\`; – does not apply, for the reason below. A stand-in speaks over
+One suite asks every source the same. ✓ is a test that passes in every \`npm test\` (row 22 of most
+sources in \`npm run test:long\`); – does not apply, for the reason below. A stand-in speaks over
 a socket as the documentation of the system says ([systems](systems.md)); the others are the programs themselves. Written by
 \`npm run generate\` from the tests: [rows](../apps/pipeline/test/sources/rows.ts), [systems](../apps/pipeline/test/sources/conformance.ts),
 [stores](../apps/pipeline/test/sources/stores.test.ts), [databases](../apps/pipeline/test/sources/databases.test.ts).

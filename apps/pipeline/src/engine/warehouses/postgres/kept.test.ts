@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { columns, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
+import { columns, given, loadAll, never, numbered, stage } from '../../../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
@@ -104,6 +104,27 @@ describe('what a load replaced', () => {
     expect(await keptTables(table)).toEqual([])
     expect(await rowsOf(table)).toBe(3)
   }, 60_000)
+
+  it('is given up when the disk is full, and the load is tried again', async () => {
+    const table = word('cases_')
+    await using warehouse = opened()
+    await loadAll(warehouse, { table, columns: two }, numbered(1))
+    await loadAll(warehouse, { table, columns: two }, numbered(2))
+    await scratch.superuser.query(`create or replace function full_disk() returns trigger language plpgsql as
+      $$ begin raise 'could not extend file' using errcode = '53100'; end $$`)
+    const failing = async (run: string) => {
+      await using load = await warehouse.beginLoad({ schema: 'health', table, columns: two, run, attempt: 1 }, never)
+      await scratch.superuser.query(
+        `create trigger full_disk before insert on sluice."${load.stagingTable}" for each row execute function full_disk()`,
+      )
+      await load.write(given(numbered(1)), never)
+    }
+    await expect(failing(word('run'))).rejects.toMatchObject({ code: 'DISK_FULL', retryable: true })
+    expect(await keptTables(table)).toEqual([])
+    // Nothing is left that would make room.
+    await expect(failing(word('run'))).rejects.toMatchObject({ code: 'DISK_FULL', retryable: false })
+    expect(await rowsOf(table)).toBe(2)
+  })
 
   it('cannot be named by SQL of users in the ledger, and where they drop it, nothing is restored', async () => {
     const table = word('cases_')
