@@ -32,7 +32,10 @@ export async function startSheets(sheets: Sheet[] = []) {
     if (path !== `/v4/spreadsheets/${spreadsheet}`) return refuse(404, 'NOT_FOUND', 'Requested entity was not found.')
     const fields = query.get('fields')
     if (fields === 'sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))') return tabs()
-    if (fields === 'sheets.data.rowData.values(effectiveValue,effectiveFormat.numberFormat.type)') return grid(query)
+    if (fields === 'sheets.data.rowData.values(effectiveValue,effectiveFormat.numberFormat.type)')
+      return grid(query.get('ranges')!)
+    if (fields === 'sheets(properties.title,data.rowData.values.effectiveValue)')
+      return { body: { sheets: query.getAll('ranges').map(titled) } }
     return refuse(400, 'INVALID_ARGUMENT', 'Invalid field selection')
   }
 
@@ -62,12 +65,18 @@ export async function startSheets(sheets: Sheet[] = []) {
     return { body: { sheets: [{ properties: { sheetId: 99, title: 'A chart', sheetType: 'OBJECT' } }, ...all] } }
   }
 
-  function grid(query: URLSearchParams): Answer {
-    const [, title, left, top, right, bottom] = /^'(.*)'!([A-Z])(\d+):([A-Z])(\d+)$/.exec(query.get('ranges')!) ?? []
+  /** The sheet of a range, with its name and the values of its cells. */
+  function titled(range: string) {
+    const title = /^'(.*)'!/.exec(range)![1]!.replaceAll("''", "'")
+    const { sheets } = grid(range).body as { sheets: object[] }
+    return { properties: { title }, ...sheets[0] }
+  }
+
+  function grid(range: string): Answer {
+    const [, title, left, top, right, bottom] = /^'(.*)'!([A-Z])(\d+):([A-Z])(\d+)$/.exec(range) ?? []
     const named = title?.replaceAll("''", "'")
     const sheet = sheets.find((one) => one.title === named)
-    if (!sheet && named !== "People's list")
-      return refuse(400, 'INVALID_ARGUMENT', `Unable to parse range: ${query.get('ranges')}`)
+    if (!sheet && named !== "People's list") return refuse(400, 'INVALID_ARGUMENT', `Unable to parse range: ${range}`)
     const [from, to] = [Number(top), Number(bottom)]
     const rows = sheet?.rows.slice(from - 1, to) ?? listOf(from, to)
     const cut = rows.map((row) => row.slice(left!.charCodeAt(0) - 65, right!.charCodeAt(0) - 64))

@@ -69,6 +69,17 @@ describe('A sheet', () => {
     })
   })
 
+  it('that was not chosen and has rows is named, unless another one was chosen', async () => {
+    const unread = async (more: object) => {
+      for await (const feed of open.sources.read(open.reading({ settings: settings(more) }), open.report, open.never))
+        return feed.unread
+    }
+    expect(await unread({})).toBe(
+      `Only the sheet "People's list" was read. Sheets with rows that were not read: "Cases of '26". Choose the sheet with the setting sheet.`,
+    )
+    expect(await unread({ sheet: 'Empty' })).toBeUndefined()
+  })
+
   it('that is not there is named, with those that are', async () => {
     expect(await tried({ sheet: 'Nothing' })).toMatchObject({
       code: 'NOT_FOUND',

@@ -102,7 +102,11 @@ export async function* readSystem(given: SystemToRead): AsyncGenerator<Feed, voi
     const feeds = tableFeed(feed(table, stream))
     const partOf = from && partsOf(table.name, read, target)
     for await (const one of table.name === target ? withCursor(feeds, kept) : feeds)
-      yield { ...one, ...(partOf && { partOf }) }
+      yield {
+        ...one,
+        ...(partOf && { partOf }),
+        ...(table === read[0]!.tables.root && stream.unread !== undefined && { unread: stream.unread }),
+      }
     table[Symbol.dispose]()
   }
   for (const name of gone) {

@@ -13,6 +13,8 @@ type Settings = SettingsOf<'ONLINE_SPREADSHEET'>
 const name = 'Google Sheets'
 /** At once: a cell takes some hundred bytes on the way, and sixty requests a minute are what Google allows. */
 const [mostCells, mostRows] = [40_000, 4_000]
+/** Of other tabs: what shows whether they have rows. */
+const [firstRows, firstColumns, mostTabs] = [20, 26, 20]
 /** The column that says which row of the sheet it is, counted as the sheet counts. */
 const place = '_row'
 
@@ -42,7 +44,9 @@ export const googleSheets: System<Settings> = {
 
   async streams(asking) {
     const { sheet, range, headerRow = true } = asking.settings
-    const tab = tabIn(await tabsOf(asking), sheet)
+    const tabs = await tabsOf(asking)
+    const tab = tabIn(tabs, sheet)
+    const unread = sheet === undefined ? await unreadTabs(asking, tabs, tab) : undefined
     const cells = cellsOf(tab, range)
     const windows = windowsOf(asking, tab, cells)
     // The names are in the first rows, and have to be known before anything else.
@@ -61,6 +65,7 @@ export const googleSheets: System<Settings> = {
       ],
       // Days are written as texts here.
       textsMayBeAnything: true,
+      unread,
       async *pages() {
         yield { records: records(first, named + 1) }
         for await (const window of windows) yield { records: records(window, 0) }
@@ -128,6 +133,26 @@ async function tabsOf(asking: Asking<Settings>): Promise<Tab[]> {
 
 const choicesOf = async (asking: Asking<Settings>): Promise<Choice[]> =>
   (await tabsOf(asking)).map(({ id, title }) => ({ id, code: title, name: title }))
+
+/** A sentence about the tabs that have rows in their first cells and are not read; undefined if there are none. */
+async function unreadTabs(asking: Asking<Settings>, tabs: readonly Tab[], read: Tab): Promise<string | undefined> {
+  const others = tabs.filter((tab) => tab !== read && tab.rows > 0 && tab.columns > 0).slice(0, mostTabs)
+  if (others.length === 0) return undefined
+  const ranges = others.map((tab) => {
+    const [toRow, toColumn] = [Math.min(firstRows, tab.rows), Math.min(firstColumns, tab.columns)]
+    return addressOf(tab, { fromRow: 1, toRow, fromColumn: 1, toColumn })
+  })
+  const fields = 'sheets(properties.title,data.rowData.values.effectiveValue)'
+  const answer = await spreadsheet(asking, { ranges, fields })
+  const unread = memberOf(answer, 'sheets').filter((sheet) =>
+    memberOf(sheet, 'data')
+      .flatMap((data) => memberOf(data, 'rowData'))
+      .some((row) => memberOf(row, 'values').some((cell) => fieldsOf(cell, name)['effectiveValue'] !== undefined)),
+  )
+  if (unread.length === 0) return undefined
+  const named = unread.map((sheet) => `"${textOf(fieldsOf(fieldsOf(sheet, name)['properties'], name)['title'])}"`)
+  return `Only the sheet "${read.title}" was read. Sheets with rows that were not read: ${named.join(', ')}. Choose the sheet with the setting sheet.`
+}
 
 /** The tab of that name, or the first. Throws `SourceProblem`. */
 function tabIn(tabs: readonly Tab[], sheet: string | undefined): Tab {
