@@ -31,7 +31,7 @@ describe('a schedule', () => {
     [{ runTrigger: 'NEVER', continuouslyUpdated: true, continuousUpdateInterval: 15 }, /^every 15 minutes$/],
     [
       { runTrigger: 'EVERY_SATURDAY', continuouslyUpdated: true, continuousUpdateInterval: 1, fullRefreshInterval: 24 },
-      /^every minute; in full 0 0 \* \* 6 \(Europe\/Oslo\), every 24 hours$/,
+      /^every minute; full load at 0 0 \* \* 6 \(Europe\/Oslo\) and every 24 hours$/,
     ],
   ])('like %j says when it comes, in the zone of the client', async (changes, expression) => {
     const made = await create(changes)

@@ -10,8 +10,8 @@ export async function zoneOfClient({ identity, caller }: Asked): Promise<string 
 }
 
 /**
- * When something runs, for people: `17 3 * * * (Europe/Oslo)`, and with continuous updates `every 15 minutes; in full 17 3 * * *
- * (Europe/Oslo), every 24 hours`. Undefined where it runs only when it is asked to. `zone` is that of its client.
+ * When something runs, for people: `17 3 * * * (Europe/Oslo)`, and with continuous updates
+ * `every 15 minutes; full load at 17 3 * * * (Europe/Oslo) and every 24 hours`. Undefined where it runs only when it is asked to. `zone` is that of its client.
  */
 export function triggerExpressionOf(row: ScheduleRow, zone: string | undefined): string | undefined {
   const schedule = scheduleOf(row)
@@ -19,8 +19,8 @@ export function triggerExpressionOf(row: ScheduleRow, zone: string | undefined):
   const triggered = expression && (zone ? `${expression} (${zone})` : expression)
   if (!schedule.continuouslyUpdated) return triggered
   const { continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const full = [triggered, hours && every(hours, 'hour')].filter(Boolean).join(', ')
-  return [minutes && every(minutes, 'minute'), full && `in full ${full}`].filter(Boolean).join('; ') || undefined
+  const full = [triggered && `at ${triggered}`, hours && every(hours, 'hour')].filter(Boolean).join(' and ')
+  return [minutes && every(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
 }
 
 const every = (count: number, unit: string) => `every ${count === 1 ? unit : `${count} ${unit}s`}`
