@@ -1,6 +1,6 @@
 import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
-import { checker, holds, languagesFound, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
+import { checker, holds, languagesFound, NoFields, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
 import { assertAcceptable } from './acceptable.ts'
 import { Answer, Redirect, versionOf } from './answer.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
@@ -50,6 +50,9 @@ export function router<Context>(
 /** Of operations without a query: a parameter that nobody reads would be left out without a word, as `?mode=INCREMENTAL` of a run. */
 const checkPlainQuery = checker(PlainQuery, 'query')
 
+/** Of operations without a body, for the same reason: `dryRun` of a restore would be a restore. */
+const checkNoFields = checker(NoFields)
+
 function answerer<Context>(operation: Operation<Context>, surroundings: Surroundings<Context>) {
   const { authenticate, run } = surroundings
   const { signature } = operation
@@ -68,6 +71,7 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
     const query = demand(checkQuery, withoutNul(request.query))
     // Only now: nobody's body costs anything before they are known and allowed.
     if (!signature.upload) await readJsonBody(request, response, signature.guard === 'anyone' ? 'anonymous' : 'known')
+    if (!checkBody && !signature.upload && isObject(request.body)) demand(checkNoFields, request.body)
     const facts = factsOf(request, response)
     const input = {
       caller,
@@ -94,6 +98,8 @@ function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
   if ('violations' in checked) throw problems.violated(checked)
   return checked.value
 }
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** PostgreSQL keeps no NUL. Bodies are looked at before they are parsed. */
 function withoutNul(query: Request['query']): Request['query'] {

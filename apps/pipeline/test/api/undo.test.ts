@@ -198,6 +198,8 @@ describe('restoring', () => {
       .put(path)
       .send({ ...found, disabled: true })
       .expect(200)
+    const refused = await owner.post(`${path}/restore`).send({ dryRun: true }).expect(400)
+    expect(refused.body.errors).toMatchObject([{ pointer: '/dryRun' }])
     const restored = await restore(path)
     expect(restored).toMatchObject({ status: 'OK', action: 'RESTORE', trigger: 'MANUAL', rowsWritten: 2, attempt: 1 })
     expect(restored.message).toMatch(

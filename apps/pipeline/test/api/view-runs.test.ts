@@ -110,6 +110,16 @@ describe('a view whose tables are not there yet', () => {
     expect(await rowsOf(first.id)).toEqual([[1], [2]])
     expect(await rowsOf(second.id)).toEqual([[2]])
 
+    // A mistake in the query is shown as what it is once the table is there.
+    const wrong = await create(`select nothing from later_${table}`)
+    expect(wrong.status).toMatchObject({ lastRunStatus: 'PENDING' })
+    await run(wrong.id)
+    expect(await statusOf(wrong.id)).not.toHaveProperty('lastRunSuccess')
+    await create('select 1 as id', { dataWarehouseViewName: `later_${table}` })
+    expect(await run(wrong.id)).toMatchObject({ status: 'FAILED', message: expect.stringContaining('"nothing"') })
+    expect(await statusOf(wrong.id)).toMatchObject({ lastRunStatus: 'FAILED' })
+    expect(await statusOf(wrong.id)).not.toHaveProperty('pendingReason')
+
     // A change that cannot be made is refused, and the view stays.
     const { body: saved } = await scene.owner.get(`/views/${first.id}`).expect(200)
     const changed = { ...saved, query: 'select * from nowhere' }

@@ -48,5 +48,10 @@ export async function presentViews(rows: ViewRow[], context: Asked): Promise<Vie
 function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   if (pending === null) return {}
   const isUnderWay = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'
-  return { ...(!isUnderWay && { lastRunStatus: 'PENDING' as const }), pendingReason: pending.slice(0, 10_000) }
+  return {
+    ...(!isUnderWay && { lastRunStatus: 'PENDING' as const }),
+    // Its runs end as WARNING, and have built nothing.
+    lastRunSuccess: undefined,
+    pendingReason: pending.slice(0, 10_000),
+  }
 }

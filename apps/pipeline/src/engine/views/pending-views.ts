@@ -7,7 +7,7 @@ import { WarehouseProblem } from '../warehouses/warehouse.ts'
 /** The reason why a view waits for a table that it reads; undefined for any other error. */
 export function pendingReason(error: unknown): string | undefined {
   if (!(error instanceof WarehouseProblem && error.relationMissing)) return undefined
-  return `The view is pending: a table or view that it reads is not there yet. It is built when a load or another view makes it. ${error.message}`
+  return `The view is pending: a table or view that it reads is not there yet. It is built when a load or another view makes it. ${error.message.replace(/\.+$/, '.')}`
 }
 
 /** Keeps why a view waits, or that it does not. */

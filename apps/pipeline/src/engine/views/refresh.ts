@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import { failpoint } from '../failpoints.ts'
 import { LostRun } from '../lost-run.ts'
 import { definitionHash, type Place } from '../warehouses/views.ts'
-import type { Warehouse } from '../warehouses/warehouse.ts'
+import { type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { staleInputs } from './inputs.ts'
 import { isLeftOver } from './make-view.ts'
 import { keepPending, pendingReason } from './pending-views.ts'
@@ -63,6 +63,8 @@ export async function refreshView(
     made = await makeAsSaved(db, warehouse, view, { signal, say })
   } catch (error) {
     const pending = pendingReason(error)
+    // A later load does not mend what is wrong with the query itself.
+    if (pending === undefined && error instanceof WarehouseProblem && !error.retryable) await keepPending(db, id, null)
     if (pending === undefined || (await warehouse.isManaged(view.uid))) throw error
     await keepPending(db, id, pending)
     return { message: pending, pending: true, rows: 0, bytes: 0 }
