@@ -14,6 +14,7 @@ import { webhook } from '../../src/engine/alerts/webhook.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
 import { claimRun } from '../../src/engine/runs/claim-run.ts'
 import { finishRun } from '../../src/engine/runs/finish-run.ts'
+import type { RunAction } from '../../src/engine/runs/runnable.ts'
 import { alertNoSuccess } from '../../src/engine/worker/duties/alert-no-success.ts'
 import { type Pipeline, type Stack, startStack } from './stack.ts'
 import { until } from './worker-process.ts'
@@ -73,8 +74,10 @@ async function ended(
   pipeline: Pipeline,
   state: 'FAILED' | 'WARNING' | 'OK' = 'FAILED',
   message = 'The file is <b>empty</b>.',
+  action: RunAction = 'RUN',
 ) {
   const run = await stack.run(pipeline)
+  await stack.db.updateTable('runs').set({ action }).where('id', '=', run.id).execute()
   const claim = (await claimRun(stack.db, run.uid))!
   const success = { message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0 }
   const outcome = state === 'FAILED' ? { state, code: 'EMPTY_FILE', message } : { state, ...success }
@@ -224,6 +227,17 @@ describe('mails beyond failures', () => {
     expect(await events()).toEqual(['WARNING', 'FAILED', 'RECOVERED'])
   })
 
+  it('tell nothing of restores: they load nothing', async () => {
+    const pipeline = await alerted('ada@example.org,WARNING')
+    for (const state of ['FAILED', 'WARNING', 'OK'] as const) await ended(pipeline, state, 'Restored.', 'RESTORE')
+    expect(await alerts()).toEqual([])
+    await ended(pipeline)
+    await ended(pipeline, 'OK', 'Restored.', 'RESTORE')
+    expect(await events()).toEqual(['FAILED'])
+    await ended(pipeline, 'OK')
+    expect(await events()).toEqual(['FAILED', 'RECOVERED'])
+  })
+
   it('tell that a pipeline is OK again after it ran well in a workflow', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
@@ -268,8 +282,8 @@ describe('no success for too long', () => {
     const pipeline = await scheduled(100)
     await finishedAgo(await ended(pipeline, 'OK', 'Loaded 1 row.'), 30)
     await finishedAgo(await ended(pipeline, 'FAILED', 'The file is too old.'), 29)
-    const dryRun = await ended(pipeline, 'OK', 'It would load 1 row.')
-    await stack.db.updateTable('runs').set({ action: 'DRY_RUN' }).where('id', '=', dryRun.id).execute()
+    await ended(pipeline, 'OK', 'It would load 1 row.', 'DRY_RUN')
+    await ended(pipeline, 'OK', 'Restored.', 'RESTORE')
     await stack.db.deleteFrom('alerts').execute()
     expect(await Promise.all([look(), look(), look()]).then((all) => all.reduce((sum, one) => sum + one))).toBe(1)
     expect(await look()).toBe(0)

@@ -10,10 +10,11 @@ export const mostRecipients = 50
 
 /**
  * Writes what is to be sent about a run, in the transaction of its end: mails to the addresses of its client, and of failures a call
- * to the operator's webhook. A workflow reports its failed jobs itself, and the caller of a dry run reads its result.
+ * to the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores load nothing, and their caller
+ * reads the result, so neither is reported.
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
-  if (run.action === 'DRY_RUN') return
+  if (run.action !== 'RUN') return
   const isJob = run.workflow_run_id !== null
   const failed = run.state === 'FAILED' && !isJob
   const { addresses, warnings } = await alertSetting(trx, run.client)
@@ -92,7 +93,7 @@ async function mailsAbout(trx: Transaction<DB>, { id, runnable_id, state }: Ende
     select (select event from mails order by created_at desc, id desc limit 1) as last,
       array(select distinct event from mails where created_at > now() - interval '1 hour') as "withinHour",
       (select count(*) from runs
-       where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action <> 'DRY_RUN'
+       where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action = 'RUN'
          and id > coalesce((select max(run_id) from mails), ${id} - 1))::int as alike`.execute(trx)
   return rows[0]!
 }

@@ -27,7 +27,7 @@ interface Overdue extends Selectable<Runnables> {
   /** The end of the last successful run, or the last change of the schedule, whichever is later. */
   since: Date
   last_success: Date | null
-  /** The newest run, where it is not a success. */
+  /** The newest run, if it is not a success. Dry runs and restores load nothing, so they do not count. */
   last_run: string | null
   last_code: string | null
   last_message: string | null
@@ -85,10 +85,10 @@ async function overdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
     join runnables r on r.client = w.client
     left join data_pipelines p on p.id = r.id
     left join lateral (
-      select finished_at from runs where runnable_id = r.id and action <> 'DRY_RUN' and state = any(${[...successful]}::text[])
+      select finished_at from runs where runnable_id = r.id and action = 'RUN' and state = any(${[...successful]}::text[])
       order by id desc limit 1) success on true
     left join lateral (
-      select uid, error_code, message, state, created_at from runs where runnable_id = r.id and action <> 'DRY_RUN'
+      select uid, error_code, message, state, created_at from runs where runnable_id = r.id and action = 'RUN'
       order by id desc limit 1) newest on true
     left join lateral (select newest.* where newest.state <> all(${[...successful]}::text[])) unsuccessful on true
     cross join lateral (select greatest(success.finished_at, r.scheduled_since) as since) t
