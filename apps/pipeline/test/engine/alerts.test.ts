@@ -348,6 +348,15 @@ describe('no success for too long', () => {
 })
 
 describe('an alert', () => {
+  it('is mailed to an international domain', async () => {
+    await ended(await alerted('ada@müller.example'))
+    await using _posting = posting()
+    await until(async () => (await alerts()).every(({ sent_at, given_up_at }) => sent_at ?? given_up_at))
+    // The test server decodes the ASCII form.
+    expect(server.received.map(({ to }) => to)).toEqual([['ada@müller.example']])
+    expect(server.received[0]!.headers['to']).toBe('ada@xn--mller-kva.example')
+  })
+
   it('that is not taken is tried again under the same id, and says why', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
