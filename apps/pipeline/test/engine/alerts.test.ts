@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { type SendMail, smtp } from '@sluice/mail'
 import { createLogger, Redaction } from '@sluice/process'
+import fc from 'fast-check'
 import { sql } from 'kysely'
 import type { ClientSummary } from '@sluice/contracts'
 import { no, startSmtp } from '@sluice/testing/smtp'
@@ -180,7 +181,10 @@ describe('mails beyond failures', () => {
   const age = (seconds: number) =>
     stack.db
       .updateTable('alerts')
-      .set({ created_at: sql<Date>`created_at - make_interval(secs => ${seconds})` })
+      .set({
+        created_at: sql<Date>`created_at - make_interval(secs => ${seconds})`,
+        try_after: sql<Date>`try_after - make_interval(secs => ${seconds})`,
+      })
       .execute()
   const events = async () => (await alerts()).filter(({ channel }) => channel === 'MAIL').map(({ event }) => event)
 
@@ -200,15 +204,18 @@ describe('mails beyond failures', () => {
     expect(calls).toEqual([])
   })
 
-  it('tell once that it is OK again, and of the next failure at once', async () => {
+  it('tell once that it is OK again, and of the next failure within the hour only at its end', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline, 'OK', 'Loaded 1 row.')
     await ended(pipeline)
     for (let times = 0; times < 2; times += 1) await ended(pipeline, 'OK', 'Loaded 7 rows.')
     await ended(pipeline)
     expect(await events()).toEqual(['FAILED', 'RECOVERED', 'FAILED'])
+    const [first, , waiting] = (await alerts()).filter(({ channel }) => channel === 'MAIL')
+    expect(waiting!.try_after.getTime()).toBe(first!.created_at.getTime() + 3_600_000)
     await ended(pipeline, 'WARNING')
-    expect(await events()).toHaveLength(3)
+    expect(await events()).toEqual(['FAILED', 'RECOVERED'])
+    await ended(pipeline)
     await age(3_700)
     await ended(pipeline, 'WARNING', 'Loaded 6 rows, 1 did not fit.')
     expect((await events()).slice(3)).toEqual(['RECOVERED'])
@@ -218,13 +225,41 @@ describe('mails beyond failures', () => {
     expect(mail.headers['subject']).toMatch(/^OK again: pipeline /)
     expect(mail.text).toMatch(/^The pipeline ".*" is OK again: it ran successfully on /)
     expect(mail.text).toContain('What to do: There is nothing to do.')
-    expect(calls.map(({ body }) => JSON.parse(body).type)).toEqual(['run.failed', 'run.failed'])
+    expect(new Set(calls.map(({ body }) => JSON.parse(body).type))).toEqual(new Set(['run.failed']))
   })
 
   it('tell of a failure after a warning, and of the warning after the failure, but do not go on about both', async () => {
     const pipeline = await alerted('ada@example.org,WARNING')
     for (const state of ['WARNING', 'FAILED', 'WARNING', 'FAILED', 'OK'] as const) await ended(pipeline, state)
     expect(await events()).toEqual(['WARNING', 'FAILED', 'RECOVERED'])
+  })
+
+  it('are true at the end of the hour and bounded, whatever the runs do', async () => {
+    const step = fc.record({ state: fc.constantFrom('FAILED', 'WARNING', 'OK'), minutes: fc.nat({ max: 40 }) })
+    const truth = { FAILED: 'FAILED', WARNING: 'WARNING', OK: 'RECOVERED' } as const
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 9 }), async (steps) => {
+        await stack.db.deleteFrom('alerts').execute()
+        const pipeline = await alerted('ada@example.org,WARNING')
+        for (const { state, minutes } of steps) {
+          await ended(pipeline, state)
+          await age(minutes * 60)
+        }
+        await age(3_600)
+        const mails = (await alerts())
+          .filter(({ channel }) => channel === 'MAIL')
+          .toSorted((one, other) => one.created_at.getTime() - other.created_at.getTime() || one.id - other.id)
+        expect(mails.at(-1)?.event ?? 'RECOVERED').toBe(truth[steps.at(-1)!.state])
+        for (const bad of ['FAILED', 'WARNING'] as const) {
+          const moments = mails.filter(({ event }) => event === bad).map(({ created_at }) => created_at.getTime())
+          for (const [index, moment] of moments.slice(1).entries())
+            expect(moment - moments[index]!).toBeGreaterThanOrEqual(3_600_000)
+        }
+        for (const [index, { event }] of mails.entries())
+          if (event === 'RECOVERED') expect(['FAILED', 'WARNING']).toContain(mails[index - 1]?.event)
+      }),
+      { numRuns: 25 },
+    )
   })
 
   it('tell nothing of restores: they load nothing', async () => {

@@ -8,19 +8,23 @@ import { type AlertContent, type AlertEvent, type Channel, toOperator } from './
 /** A client's own list is bounded; this is so that no other way to write it makes a thousand letters of one failure. */
 export const mostRecipients = 50
 
+const hour = 3_600_000
+
 /**
  * Writes what is to be sent about a run, in the transaction of its end: mails to the addresses of its client, and of failures a call
  * to the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores load nothing, and their caller
  * reads the result, so neither is reported.
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
-  if (run.action !== 'RUN') return
-  const isJob = run.workflow_run_id !== null
-  const failed = run.state === 'FAILED' && !isJob
+  if (run.action !== 'RUN' || run.state === 'CANCELLED') return
   const { addresses, warnings } = await alertSetting(trx, run.client)
+  const bad = badEvent(run, warnings)
+  if (bad && run.workflow_run_id !== null) return
+  await deleteWaitingAlerts(trx, run.runnable_id)
   const recipients = [...new Set(addresses.slice(0, mostRecipients))]
   const mails = await mailsAbout(trx, run)
-  const event = recipients.length === 0 ? undefined : eventToMail(run, { isJob, warnings, mails })
+  const event = recipients.length === 0 ? undefined : eventToMail(run, bad, mails)
+  const failed = run.state === 'FAILED'
   if (!event && !failed) return
   const subject = await trx
     .selectFrom('runnables')
@@ -41,7 +45,7 @@ export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<v
     finished: (run.finished_at ?? new Date()).toISOString(),
     failures: mails.alike,
   }
-  const row = (channel: Channel, recipient: string) => ({
+  const row = (channel: Channel, recipient: string, waitsUntil?: Date) => ({
     run_id: run.id,
     runnable_id: run.runnable_id,
     client: run.client,
@@ -49,49 +53,66 @@ export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<v
     recipient,
     event: content.event!,
     content: JSON.stringify(content),
+    ...(waitsUntil && { created_at: waitsUntil, try_after: waitsUntil }),
   })
+  const waitsUntil = event && hourAfter(mails.withinHour[event])
   await trx
     .insertInto('alerts')
     .values([
       ...(failed ? [row('WEBHOOK', toOperator)] : []),
-      ...(event ? recipients.map((address) => row('MAIL', address)) : []),
+      ...(event ? recipients.map((address) => row('MAIL', address, waitsUntil)) : []),
     ])
     .onConflict((conflict) => conflict.columns(['run_id', 'channel', 'recipient']).doNothing())
     .execute()
 }
 
+type BadEvent = 'FAILED' | 'WARNING'
+
+const badEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
+  state === 'FAILED' || (state === 'WARNING' && warnings) ? state : undefined
+
+/** A newer run replaces what waits for the end of an hour: that alert would no longer be true. */
+async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Promise<void> {
+  // An alert with a try may have been sent, even if this transaction is older than the try.
+  await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
+}
+
 interface Mails {
   /** What the last mail about the thing said. */
   last: AlertEvent | null
-  /** What mails of the last hour said. */
-  withinHour: readonly AlertEvent[]
+  /** When the last bad mail of each kind was written, ISO 8601; only mails of the last hour. */
+  withinHour: Readonly<Partial<Record<AlertEvent, string>>>
   /** Runs that ended like this one since the last mail, with this one. */
   alike: number
 }
 
 /**
- * The mail that a run is worth. Of each kind there is one an hour, but a failure after better news is
- * mailed at once, so that the last mail is true.
+ * The mail that makes the last mail about the thing true again. Of each kind of bad news there is one an hour: a second one waits
+ * until the hour is over, and is deleted if a later run makes it untrue. Each mail of better news follows one of bad news.
  */
 function eventToMail(
   { state }: EndedRun,
-  { isJob, warnings, mails }: { isJob: boolean; warnings: boolean; mails: Mails },
+  bad: BadEvent | undefined,
+  { last, withinHour }: Mails,
 ): AlertEvent | undefined {
-  const { last, withinHour } = mails
-  if (state === 'FAILED') return isJob || (last === 'FAILED' && withinHour.includes('FAILED')) ? undefined : 'FAILED'
-  if (state === 'WARNING' && warnings) return isJob || withinHour.includes('WARNING') ? undefined : 'WARNING'
+  if (bad) return last === bad && withinHour[bad] ? undefined : bad
   // Without mails about warnings, a run with one is a success, except after a mail about a warning.
-  const isWell = state === 'OK' || (state === 'WARNING' && last !== 'WARNING')
+  const isWell = state === 'OK' || last !== 'WARNING'
   const isKnownBad = last !== null && last !== 'RECOVERED'
-  return isWell && isKnownBad && !withinHour.includes('RECOVERED') ? 'RECOVERED' : undefined
+  return isWell && isKnownBad ? 'RECOVERED' : undefined
 }
+
+const hourAfter = (moment: string | undefined): Date | undefined =>
+  moment === undefined ? undefined : new Date(Date.parse(moment) + hour)
 
 async function mailsAbout(trx: Transaction<DB>, { id, runnable_id, state }: EndedRun): Promise<Mails> {
   const { rows } = await sql<Mails>`
     with mails as (
       select event, run_id, created_at, id from alerts where runnable_id = ${runnable_id} and channel = 'MAIL')
     select (select event from mails order by created_at desc, id desc limit 1) as last,
-      array(select distinct event from mails where created_at > now() - interval '1 hour') as "withinHour",
+      (select coalesce(jsonb_object_agg(event, at), '{}') from (
+        select event, max(created_at) as at from mails
+        where created_at > now() - interval '1 hour' and event <> 'RECOVERED' group by event) m) as "withinHour",
       (select count(*) from runs
        where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action = 'RUN'
          and id > coalesce((select max(run_id) from mails), ${id} - 1))::int as alike`.execute(trx)
