@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -105,6 +105,15 @@ function posting(changes: { url?: string; mail?: SendMail | undefined } = {}) {
 }
 const due = () => stack.db.updateTable('alerts').set({ try_after: new Date() }).execute()
 
+const age = (seconds: number) =>
+  stack.db
+    .updateTable('alerts')
+    .set({
+      created_at: sql<Date>`created_at - make_interval(secs => ${seconds})`,
+      try_after: sql<Date>`try_after - make_interval(secs => ${seconds})`,
+    })
+    .execute()
+
 describe('a run that fails', () => {
   it('is told to all addresses of its client, once, with what failed, why, when and where to look', async () => {
     const pipeline = await alerted('ada@example.org,grace@example.org')
@@ -150,17 +159,23 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
     expect(id).toBe((await alerts())[0]!.uid)
   })
 
-  it('again within the hour is told to the operator alone, and counted in the next letter', async () => {
+  it('again within the hour is told to the operator at its end, and counted in the next letter', async () => {
     const pipeline = await alerted('ada@example.org')
     for (let failure = 0; failure < 3; failure += 1) await ended(pipeline)
-    expect(await kinds()).toEqual(['WEBHOOK operator', 'MAIL ada@example.org', 'WEBHOOK operator', 'WEBHOOK operator'])
-    await stack.db
-      .updateTable('alerts')
-      .set({ created_at: new Date(Date.now() - 3_700_000) })
-      .execute()
+    expect(await kinds()).toEqual(['WEBHOOK operator', 'MAIL ada@example.org', 'WEBHOOK operator'])
+    const [first, , waiting] = await alerts()
+    expect(waiting!.try_after.getTime()).toBe(first!.created_at.getTime() + 3_600_000)
+    expect((waiting!.content as { failures: number }).failures).toBe(2)
+    await age(3_700)
     await ended(pipeline)
-    const [last] = (await alerts()).slice(-1)
-    expect([last!.channel, (last!.content as { failures: number }).failures]).toEqual(['MAIL', 3])
+    const last = (await alerts()).at(-1)!
+    expect([last.channel, (last.content as { failures: number }).failures]).toEqual(['MAIL', 3])
+  })
+
+  it('is not told to the operator at the end of the hour if a later run was a success', async () => {
+    const pipeline = await alerted('')
+    for (const state of ['FAILED', 'FAILED', 'OK'] as const) await ended(pipeline, state)
+    expect(await kinds()).toEqual(['WEBHOOK operator'])
   })
 
   it('is the only one: neither a warning nor a cancelled run is told, nor a job of a workflow', async () => {
@@ -178,14 +193,6 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
 })
 
 describe('mails beyond failures', () => {
-  const age = (seconds: number) =>
-    stack.db
-      .updateTable('alerts')
-      .set({
-        created_at: sql<Date>`created_at - make_interval(secs => ${seconds})`,
-        try_after: sql<Date>`try_after - make_interval(secs => ${seconds})`,
-      })
-      .execute()
   const events = async () => (await alerts()).filter(({ channel }) => channel === 'MAIL').map(({ event }) => event)
 
   it('tell of a warning where the setting says so, at most once an hour', async () => {
@@ -375,6 +382,15 @@ describe('no success for too long', () => {
     expect(await look()).toBe(0)
   })
 
+  it('is told in a later hour where the organisation has had its mails of this one', async () => {
+    const { client } = await scheduled(100)
+    const pipelines = await Promise.all(Array.from({ length: 20 }, () => stack.pipeline(client)))
+    for (const pipeline of pipelines) await ended(pipeline)
+    expect(await look()).toBe(0)
+    await age(3_700)
+    expect(await look()).toBe(1)
+  })
+
   it('is not told of an organisation that is disabled', async () => {
     await scheduled(100)
     expect(await look({ disabled: true })).toBe(0)
@@ -469,5 +485,104 @@ describe('an alert', () => {
     await using _posting = posting({ url: 'http://169.254.169.254/alerts' })
     await until(async () => (await alerts()).find(({ channel, last_problem }) => channel === 'WEBHOOK' && last_problem))
     expect((await alerts())[0]!.last_problem).toContain('link-local')
+  })
+})
+
+describe('alerts of many organisations', () => {
+  /** So many alerts of a client, written so many seconds ago. */
+  async function backlog(client: string, channel: 'MAIL' | 'WEBHOOK', count: number, seconds: number) {
+    const { uid: id } = await stack.db.selectFrom('runnables').select('uid').executeTakeFirstOrThrow()
+    const written = new Date(Date.now() - seconds * 1_000)
+    const finished = written.toISOString()
+    const about = { kind: 'DATA_PIPELINE', id, name: 'p', run: null, trigger: 'MANUAL', errorCode: null, message: '' }
+    const content = JSON.stringify({ ...about, client, finished, failures: 1 })
+    const row = { client, channel, recipient: client, content, created_at: written, try_after: written }
+    await stack.db
+      .insertInto('alerts')
+      .values(Array.from({ length: count }, () => row))
+      .execute()
+  }
+  const clients = (count: number) => Array.from({ length: count }, () => randomUUID())
+
+  it('take turns: that of one is tried within the next round, however many the others have', async () => {
+    const tried: string[] = []
+    const floods = clients(7)
+    for (const [index, client] of floods.entries()) await backlog(client, 'MAIL', 30, 900 - index)
+    const mail: SendMail = async ({ recipient }) => {
+      tried.push(recipient)
+      if (tried.length === 20) await backlog(late, 'MAIL', 1, 0)
+    }
+    const [late] = clients(1) as [string]
+    await using _posting = posting({ mail, url: '' })
+    await until(() => tried.includes(late))
+    // Each of the others once, and what the slots of this process had claimed by then.
+    const before = tried.slice(0, tried.indexOf(late))
+    expect(before.length).toBeLessThan(20 + floods.length + 5)
+    for (const client of floods) expect(before.filter((one) => one === client).length).toBeLessThan(7)
+  })
+
+  it('leave slots to others while those of one hang', async () => {
+    const [hanging, other] = clients(2) as [string, string]
+    await backlog(hanging, 'MAIL', 20, 900)
+    const open = Promise.withResolvers<void>()
+    const sent: string[] = []
+    let started = 0
+    const mail: SendMail = async ({ recipient }) => {
+      if (recipient === hanging) {
+        started += 1
+        await open.promise
+      }
+      sent.push(recipient)
+    }
+    await using _posting = posting({ mail, url: '' })
+    await until(() => started === 3)
+    await backlog(other, 'MAIL', 20, 0)
+    await until(() => sent.length === 20)
+    expect([started, new Set(sent)]).toEqual([3, new Set([other])])
+    open.resolve()
+    await until(() => sent.length === 40)
+  })
+
+  it('go by mail while the webhook hangs', async () => {
+    const client = randomUUID()
+    await backlog(client, 'WEBHOOK', 10, 900)
+    await backlog(client, 'MAIL', 10, 800)
+    const held: (() => void)[] = []
+    const slow = createServer((_request, response) => void held.push(() => response.end()))
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve))
+    let sent = 0
+    const mail: SendMail = async () => void (sent += 1)
+    {
+      await using _posting = posting({ mail, url: `http://127.0.0.1:${(slow.address() as AddressInfo).port}/` })
+      await until(() => sent === 10)
+      const calls = (await alerts()).filter(({ channel }) => channel === 'WEBHOOK')
+      expect(calls.some(({ sent_at, last_problem }) => sent_at ?? last_problem)).toBe(false)
+      await stack.db.deleteFrom('alerts').where('tries', '=', 0).execute()
+      for (const release of held) release()
+    }
+    slow.close()
+  })
+
+  it('are mailed about at most twenty failures an hour, the last of which says so', async () => {
+    const { client } = await alerted('ada@example.org,grace@example.org')
+    const pipelines = await Promise.all(Array.from({ length: 22 }, () => stack.pipeline(client)))
+    for (const pipeline of pipelines) await ended(pipeline)
+    const mails = async () => (await alerts()).filter(({ channel }) => channel === 'MAIL')
+    expect([(await mails()).length, (await alerts()).length]).toEqual([40, 62])
+    await ended(pipelines[0]!, 'OK')
+    expect((await mails()).map(({ event }) => event).slice(40)).toEqual(['RECOVERED', 'RECOVERED'])
+    const other = await alerted('linus@example.org')
+    await ended(other)
+    expect((await mails()).at(-1)!.recipient).toBe('linus@example.org')
+    const sent: Parameters<SendMail>[0][] = []
+    await using _posting = posting({ mail: async (one) => void sent.push(one), url: '' })
+    await until(async () => (await mails()).every(({ sent_at }) => sent_at))
+    const last = sent.filter(({ text }) => text.includes('at most 20 such mails an hour'))
+    expect(last.map(({ recipient }) => recipient).toSorted()).toEqual(['ada@example.org', 'grace@example.org'])
+    expect(last[0]!.text).toMatch(/Others are left out until \d+ \w+ \d{4}, \d\d:\d\d UTC: look at the status/)
+    await age(3_700)
+    await ended(pipelines[21]!)
+    expect((await mails()).at(-1)!.content).toMatchObject({ event: 'FAILED' })
+    expect(await mails()).toHaveLength(40 + 2 + 1 + 2)
   })
 })

@@ -3,6 +3,7 @@ import { alertSetting } from '../../../settings.ts'
 import type { DB, Runnables } from '../../../database.ts'
 import type { IdentityLookups } from '../../../identity/lookups.ts'
 import type { AlertContent } from '../../alerts/alert.ts'
+import { mailLimit } from '../../alerts/mail-limit.ts'
 import { mostRecipients } from '../../alerts/write-alerts.ts'
 import type { RunnableKind } from '../../runs/runnable.ts'
 import { successful, underWay } from '../../runs/states.ts'
@@ -114,6 +115,9 @@ async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
     )
     const recipients = [...new Set((await alertSetting(trx, row.client)).addresses.slice(0, mostRecipients))]
     if (rows.length === 0 || recipients.length === 0) return 0
+    // What is left out is found again by the next look.
+    const { reached, ...limit } = await mailLimit(trx, row.client)
+    if (reached) return 0
     const content: AlertContent = {
       event: 'NO_SUCCESS',
       client: row.client,
@@ -128,6 +132,7 @@ async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
       failures: 0,
       hours: row.hours,
       lastSuccess: row.last_success?.toISOString() ?? null,
+      ...limit,
     }
     const { id: runnable_id, client } = row
     const mail = { runnable_id, client, channel: 'MAIL', event: 'NO_SUCCESS', content: JSON.stringify(content) }
