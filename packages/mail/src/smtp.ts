@@ -1,6 +1,6 @@
 import { isLoopback } from '@sluice/process'
 import type { Transporter } from 'nodemailer'
-import { isMailable, type Sender, type SmtpServer } from './settings.ts'
+import { mailableAddress, type Sender, type SmtpServer } from './settings.ts'
 
 /** A mail as it goes out. */
 export interface Outgoing {
@@ -70,12 +70,13 @@ export function smtp({ server, from, ca, patience = longestSilence }: Options): 
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
 
   return async ({ uid, recipient, subject, created, text, html }, signal) => {
-    if (!isMailable(recipient)) throw new MailRefused('The address is not one that mail can be sent to.', true)
+    const address = mailableAddress(recipient)
+    if (address === undefined) throw new MailRefused('The address is not one that mail can be sent to.', true)
     try {
       await (await opened()).sendMail({
         from,
-        to: { name: '', address: recipient },
-        envelope: { from: from.address, to: [recipient] },
+        to: { name: '', address },
+        envelope: { from: from.address, to: [address] },
         // The same at every try, so that a mail that arrives twice can be seen to be one.
         messageId: `<${uid}@${domain}>`,
         date: created,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { mentionable } from './mentionable.ts'
-import { isMailable, render, sender, smtpUrl } from '@sluice/mail'
+import { isMailable, mailableAddress, render, sender, smtpUrl } from '@sluice/mail'
 
 describe('a letter', () => {
   it('shows as text whatever looks like markup, and leads where it says', () => {
@@ -91,5 +91,20 @@ describe('the settings of mail', () => {
       `${'a'.repeat(65)}@b`,
     ])
       expect([not, isMailable(not)]).toEqual([not, false])
+  })
+
+  it('turn an international domain into ASCII', () => {
+    for (const [written, sent] of [
+      ['a@Example.org', 'a@Example.org'],
+      ['a@127.1', 'a@127.1'],
+      ['a@müller.example', 'a@xn--mller-kva.example'],
+      ['a@हिन्दी.भारत', 'a@xn--j2bd4cyah0f.xn--h2brj9c'],
+      ['jürgen@example.org', undefined],
+      ['a@müller.example/x', undefined],
+      ['a@müller.example\r\n', undefined],
+      ['a@xn--ü.example', undefined],
+      ['müller.example', undefined],
+    ] as const)
+      expect([written, mailableAddress(written)]).toEqual([written, sent])
   })
 })

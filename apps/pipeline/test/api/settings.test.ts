@@ -73,6 +73,19 @@ describe('settings', () => {
     expect(await alertSetting(service.stack.db, person.client)).toEqual({ addresses: [], warnings: false })
   })
 
+  it('take an address with an international domain as it is written', async () => {
+    const { body } = await put('ALERT_EMAIL', 'a@müller.example,b@हिन्दी.example').expect(200)
+    expect(body.value).toBe('a@müller.example,b@हिन्दी.example')
+  })
+
+  it.each(['jürgen@example.org', 'a@xn--ü.example', 'a@example.org-', `${'a'.repeat(65)}@example.org`])(
+    'refuse %s, to which no mail can be sent, and say so in a sentence',
+    async (address) => {
+      const { body } = await put('ALERT_EMAIL', `a@example.org,${address}`).expect(422)
+      expect(body.errors[0].detail).toMatch(/^Mail cannot be sent to "[^"]+": use up to 64 [^.]*\.$/)
+    },
+  )
+
   it('say with the addresses which other mails they get', async () => {
     const { body } = await put('ALERT_EMAIL', 'no_success_026_hours, a@example.org, warning').expect(200)
     expect(body.value).toBe('a@example.org,WARNING,NO_SUCCESS_26_HOURS')

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { outgoingAllowed } from '@sluice/http/outgoing'
 import { type SendMail, smtp } from '@sluice/mail'
 import { createLogger, Redaction } from '@sluice/process'
+import fc from 'fast-check'
 import { sql } from 'kysely'
 import type { ClientSummary } from '@sluice/contracts'
 import { no, startSmtp } from '@sluice/testing/smtp'
@@ -14,6 +15,7 @@ import { webhook } from '../../src/engine/alerts/webhook.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
 import { claimRun } from '../../src/engine/runs/claim-run.ts'
 import { finishRun } from '../../src/engine/runs/finish-run.ts'
+import type { RunAction } from '../../src/engine/runs/runnable.ts'
 import { alertNoSuccess } from '../../src/engine/worker/duties/alert-no-success.ts'
 import { type Pipeline, type Stack, startStack } from './stack.ts'
 import { until } from './worker-process.ts'
@@ -73,8 +75,10 @@ async function ended(
   pipeline: Pipeline,
   state: 'FAILED' | 'WARNING' | 'OK' = 'FAILED',
   message = 'The file is <b>empty</b>.',
+  action: RunAction = 'RUN',
 ) {
   const run = await stack.run(pipeline)
+  await stack.db.updateTable('runs').set({ action }).where('id', '=', run.id).execute()
   const claim = (await claimRun(stack.db, run.uid))!
   const success = { message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0 }
   const outcome = state === 'FAILED' ? { state, code: 'EMPTY_FILE', message } : { state, ...success }
@@ -100,6 +104,15 @@ function posting(changes: { url?: string; mail?: SendMail | undefined } = {}) {
   return { [Symbol.asyncDispose]: () => poster.stop() }
 }
 const due = () => stack.db.updateTable('alerts').set({ try_after: new Date() }).execute()
+
+const age = (seconds: number) =>
+  stack.db
+    .updateTable('alerts')
+    .set({
+      created_at: sql<Date>`created_at - make_interval(secs => ${seconds})`,
+      try_after: sql<Date>`try_after - make_interval(secs => ${seconds})`,
+    })
+    .execute()
 
 describe('a run that fails', () => {
   it('is told to all addresses of its client, once, with what failed, why, when and where to look', async () => {
@@ -146,17 +159,23 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
     expect(id).toBe((await alerts())[0]!.uid)
   })
 
-  it('again within the hour is told to the operator alone, and counted in the next letter', async () => {
+  it('again within the hour is told to the operator at its end, and counted in the next letter', async () => {
     const pipeline = await alerted('ada@example.org')
     for (let failure = 0; failure < 3; failure += 1) await ended(pipeline)
-    expect(await kinds()).toEqual(['WEBHOOK operator', 'MAIL ada@example.org', 'WEBHOOK operator', 'WEBHOOK operator'])
-    await stack.db
-      .updateTable('alerts')
-      .set({ created_at: new Date(Date.now() - 3_700_000) })
-      .execute()
+    expect(await kinds()).toEqual(['WEBHOOK operator', 'MAIL ada@example.org', 'WEBHOOK operator'])
+    const [first, , waiting] = await alerts()
+    expect(waiting!.try_after.getTime()).toBe(first!.created_at.getTime() + 3_600_000)
+    expect((waiting!.content as { failures: number }).failures).toBe(2)
+    await age(3_700)
     await ended(pipeline)
-    const [last] = (await alerts()).slice(-1)
-    expect([last!.channel, (last!.content as { failures: number }).failures]).toEqual(['MAIL', 3])
+    const last = (await alerts()).at(-1)!
+    expect([last.channel, (last.content as { failures: number }).failures]).toEqual(['MAIL', 3])
+  })
+
+  it('is not told to the operator at the end of the hour if a later run was a success', async () => {
+    const pipeline = await alerted('')
+    for (const state of ['FAILED', 'FAILED', 'OK'] as const) await ended(pipeline, state)
+    expect(await kinds()).toEqual(['WEBHOOK operator'])
   })
 
   it('is the only one: neither a warning nor a cancelled run is told, nor a job of a workflow', async () => {
@@ -174,11 +193,6 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
 })
 
 describe('mails beyond failures', () => {
-  const age = (seconds: number) =>
-    stack.db
-      .updateTable('alerts')
-      .set({ created_at: sql<Date>`created_at - make_interval(secs => ${seconds})` })
-      .execute()
   const events = async () => (await alerts()).filter(({ channel }) => channel === 'MAIL').map(({ event }) => event)
 
   it('tell of a warning where the setting says so, at most once an hour', async () => {
@@ -197,15 +211,18 @@ describe('mails beyond failures', () => {
     expect(calls).toEqual([])
   })
 
-  it('tell once that it is OK again, and of the next failure at once', async () => {
+  it('tell once that it is OK again, and of the next failure within the hour only at its end', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline, 'OK', 'Loaded 1 row.')
     await ended(pipeline)
     for (let times = 0; times < 2; times += 1) await ended(pipeline, 'OK', 'Loaded 7 rows.')
     await ended(pipeline)
     expect(await events()).toEqual(['FAILED', 'RECOVERED', 'FAILED'])
+    const [first, , waiting] = (await alerts()).filter(({ channel }) => channel === 'MAIL')
+    expect(waiting!.try_after.getTime()).toBe(first!.created_at.getTime() + 3_600_000)
     await ended(pipeline, 'WARNING')
-    expect(await events()).toHaveLength(3)
+    expect(await events()).toEqual(['FAILED', 'RECOVERED'])
+    await ended(pipeline)
     await age(3_700)
     await ended(pipeline, 'WARNING', 'Loaded 6 rows, 1 did not fit.')
     expect((await events()).slice(3)).toEqual(['RECOVERED'])
@@ -215,13 +232,52 @@ describe('mails beyond failures', () => {
     expect(mail.headers['subject']).toMatch(/^OK again: pipeline /)
     expect(mail.text).toMatch(/^The pipeline ".*" is OK again: it ran successfully on /)
     expect(mail.text).toContain('What to do: There is nothing to do.')
-    expect(calls.map(({ body }) => JSON.parse(body).type)).toEqual(['run.failed', 'run.failed'])
+    expect(new Set(calls.map(({ body }) => JSON.parse(body).type))).toEqual(new Set(['run.failed']))
   })
 
   it('tell of a failure after a warning, and of the warning after the failure, but do not go on about both', async () => {
     const pipeline = await alerted('ada@example.org,WARNING')
     for (const state of ['WARNING', 'FAILED', 'WARNING', 'FAILED', 'OK'] as const) await ended(pipeline, state)
     expect(await events()).toEqual(['WARNING', 'FAILED', 'RECOVERED'])
+  })
+
+  it('are true at the end of the hour and bounded, whatever the runs do', async () => {
+    const step = fc.record({ state: fc.constantFrom('FAILED', 'WARNING', 'OK'), minutes: fc.nat({ max: 40 }) })
+    const truth = { FAILED: 'FAILED', WARNING: 'WARNING', OK: 'RECOVERED' } as const
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 9 }), async (steps) => {
+        await stack.db.deleteFrom('alerts').execute()
+        const pipeline = await alerted('ada@example.org,WARNING')
+        for (const { state, minutes } of steps) {
+          await ended(pipeline, state)
+          await age(minutes * 60)
+        }
+        await age(3_600)
+        const mails = (await alerts())
+          .filter(({ channel }) => channel === 'MAIL')
+          .toSorted((one, other) => one.created_at.getTime() - other.created_at.getTime() || one.id - other.id)
+        expect(mails.at(-1)?.event ?? 'RECOVERED').toBe(truth[steps.at(-1)!.state])
+        for (const bad of ['FAILED', 'WARNING'] as const) {
+          const moments = mails.filter(({ event }) => event === bad).map(({ created_at }) => created_at.getTime())
+          for (const [index, moment] of moments.slice(1).entries())
+            expect(moment - moments[index]!).toBeGreaterThanOrEqual(3_600_000)
+        }
+        for (const [index, { event }] of mails.entries())
+          if (event === 'RECOVERED') expect(['FAILED', 'WARNING']).toContain(mails[index - 1]?.event)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  it('tell nothing of restores: they load nothing', async () => {
+    const pipeline = await alerted('ada@example.org,WARNING')
+    for (const state of ['FAILED', 'WARNING', 'OK'] as const) await ended(pipeline, state, 'Restored.', 'RESTORE')
+    expect(await alerts()).toEqual([])
+    await ended(pipeline)
+    await ended(pipeline, 'OK', 'Restored.', 'RESTORE')
+    expect(await events()).toEqual(['FAILED'])
+    await ended(pipeline, 'OK')
+    expect(await events()).toEqual(['FAILED', 'RECOVERED'])
   })
 
   it('tell that a pipeline is OK again after it ran well in a workflow', async () => {
@@ -268,8 +324,8 @@ describe('no success for too long', () => {
     const pipeline = await scheduled(100)
     await finishedAgo(await ended(pipeline, 'OK', 'Loaded 1 row.'), 30)
     await finishedAgo(await ended(pipeline, 'FAILED', 'The file is too old.'), 29)
-    const dryRun = await ended(pipeline, 'OK', 'It would load 1 row.')
-    await stack.db.updateTable('runs').set({ action: 'DRY_RUN' }).where('id', '=', dryRun.id).execute()
+    await ended(pipeline, 'OK', 'It would load 1 row.', 'DRY_RUN')
+    await ended(pipeline, 'OK', 'Restored.', 'RESTORE')
     await stack.db.deleteFrom('alerts').execute()
     expect(await Promise.all([look(), look(), look()]).then((all) => all.reduce((sum, one) => sum + one))).toBe(1)
     expect(await look()).toBe(0)
@@ -326,6 +382,15 @@ describe('no success for too long', () => {
     expect(await look()).toBe(0)
   })
 
+  it('is told in a later hour where the organisation has had its mails of this one', async () => {
+    const { client } = await scheduled(100)
+    const pipelines = await Promise.all(Array.from({ length: 20 }, () => stack.pipeline(client)))
+    for (const pipeline of pipelines) await ended(pipeline)
+    expect(await look()).toBe(0)
+    await age(3_700)
+    expect(await look()).toBe(1)
+  })
+
   it('is not told of an organisation that is disabled', async () => {
     await scheduled(100)
     expect(await look({ disabled: true })).toBe(0)
@@ -334,6 +399,15 @@ describe('no success for too long', () => {
 })
 
 describe('an alert', () => {
+  it('is mailed to an international domain', async () => {
+    await ended(await alerted('ada@müller.example'))
+    await using _posting = posting()
+    await until(async () => (await alerts()).every(({ sent_at, given_up_at }) => sent_at ?? given_up_at))
+    // The test server decodes the ASCII form.
+    expect(server.received.map(({ to }) => to)).toEqual([['ada@müller.example']])
+    expect(server.received[0]!.headers['to']).toBe('ada@xn--mller-kva.example')
+  })
+
   it('that is not taken is tried again under the same id, and says why', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
@@ -411,5 +485,104 @@ describe('an alert', () => {
     await using _posting = posting({ url: 'http://169.254.169.254/alerts' })
     await until(async () => (await alerts()).find(({ channel, last_problem }) => channel === 'WEBHOOK' && last_problem))
     expect((await alerts())[0]!.last_problem).toContain('link-local')
+  })
+})
+
+describe('alerts of many organisations', () => {
+  /** So many alerts of a client, written so many seconds ago. */
+  async function backlog(client: string, channel: 'MAIL' | 'WEBHOOK', count: number, seconds: number) {
+    const { uid: id } = await stack.db.selectFrom('runnables').select('uid').executeTakeFirstOrThrow()
+    const written = new Date(Date.now() - seconds * 1_000)
+    const finished = written.toISOString()
+    const about = { kind: 'DATA_PIPELINE', id, name: 'p', run: null, trigger: 'MANUAL', errorCode: null, message: '' }
+    const content = JSON.stringify({ ...about, client, finished, failures: 1 })
+    const row = { client, channel, recipient: client, content, created_at: written, try_after: written }
+    await stack.db
+      .insertInto('alerts')
+      .values(Array.from({ length: count }, () => row))
+      .execute()
+  }
+  const clients = (count: number) => Array.from({ length: count }, () => randomUUID())
+
+  it('take turns: that of one is tried within the next round, however many the others have', async () => {
+    const tried: string[] = []
+    const floods = clients(7)
+    for (const [index, client] of floods.entries()) await backlog(client, 'MAIL', 30, 900 - index)
+    const mail: SendMail = async ({ recipient }) => {
+      tried.push(recipient)
+      if (tried.length === 20) await backlog(late, 'MAIL', 1, 0)
+    }
+    const [late] = clients(1) as [string]
+    await using _posting = posting({ mail, url: '' })
+    await until(() => tried.includes(late))
+    // Each of the others once, and what the slots of this process had claimed by then.
+    const before = tried.slice(0, tried.indexOf(late))
+    expect(before.length).toBeLessThan(20 + floods.length + 5)
+    for (const client of floods) expect(before.filter((one) => one === client).length).toBeLessThan(7)
+  })
+
+  it('leave slots to others while those of one hang', async () => {
+    const [hanging, other] = clients(2) as [string, string]
+    await backlog(hanging, 'MAIL', 20, 900)
+    const open = Promise.withResolvers<void>()
+    const sent: string[] = []
+    let started = 0
+    const mail: SendMail = async ({ recipient }) => {
+      if (recipient === hanging) {
+        started += 1
+        await open.promise
+      }
+      sent.push(recipient)
+    }
+    await using _posting = posting({ mail, url: '' })
+    await until(() => started === 3)
+    await backlog(other, 'MAIL', 20, 0)
+    await until(() => sent.length === 20)
+    expect([started, new Set(sent)]).toEqual([3, new Set([other])])
+    open.resolve()
+    await until(() => sent.length === 40)
+  })
+
+  it('go by mail while the webhook hangs', async () => {
+    const client = randomUUID()
+    await backlog(client, 'WEBHOOK', 10, 900)
+    await backlog(client, 'MAIL', 10, 800)
+    const held: (() => void)[] = []
+    const slow = createServer((_request, response) => void held.push(() => response.end()))
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve))
+    let sent = 0
+    const mail: SendMail = async () => void (sent += 1)
+    {
+      await using _posting = posting({ mail, url: `http://127.0.0.1:${(slow.address() as AddressInfo).port}/` })
+      await until(() => sent === 10)
+      const calls = (await alerts()).filter(({ channel }) => channel === 'WEBHOOK')
+      expect(calls.some(({ sent_at, last_problem }) => sent_at ?? last_problem)).toBe(false)
+      await stack.db.deleteFrom('alerts').where('tries', '=', 0).execute()
+      for (const release of held) release()
+    }
+    slow.close()
+  })
+
+  it('are mailed about at most twenty failures an hour, the last of which says so', async () => {
+    const { client } = await alerted('ada@example.org,grace@example.org')
+    const pipelines = await Promise.all(Array.from({ length: 22 }, () => stack.pipeline(client)))
+    for (const pipeline of pipelines) await ended(pipeline)
+    const mails = async () => (await alerts()).filter(({ channel }) => channel === 'MAIL')
+    expect([(await mails()).length, (await alerts()).length]).toEqual([40, 62])
+    await ended(pipelines[0]!, 'OK')
+    expect((await mails()).map(({ event }) => event).slice(40)).toEqual(['RECOVERED', 'RECOVERED'])
+    const other = await alerted('linus@example.org')
+    await ended(other)
+    expect((await mails()).at(-1)!.recipient).toBe('linus@example.org')
+    const sent: Parameters<SendMail>[0][] = []
+    await using _posting = posting({ mail: async (one) => void sent.push(one), url: '' })
+    await until(async () => (await mails()).every(({ sent_at }) => sent_at))
+    const last = sent.filter(({ text }) => text.includes('at most 20 such mails an hour'))
+    expect(last.map(({ recipient }) => recipient).toSorted()).toEqual(['ada@example.org', 'grace@example.org'])
+    expect(last[0]!.text).toMatch(/Others are left out until \d+ \w+ \d{4}, \d\d:\d\d UTC: look at the status/)
+    await age(3_700)
+    await ended(pipelines[21]!)
+    expect((await mails()).at(-1)!.content).toMatchObject({ event: 'FAILED' })
+    expect(await mails()).toHaveLength(40 + 2 + 1 + 2)
   })
 })

@@ -7,6 +7,7 @@ import { sql } from 'kysely'
 import { claimRun } from '../../src/engine/runs/claim-run.ts'
 import { finishRun } from '../../src/engine/runs/finish-run.ts'
 import { openRunLog } from '../../src/engine/runs/log.ts'
+import type { RunAction } from '../../src/engine/runs/runnable.ts'
 import { forgetRuns } from '../../src/engine/worker/duties/forget-runs.ts'
 import { keepMonths } from '../../src/engine/worker/duties/keep-months.ts'
 import { queueMissingRuns } from '../../src/engine/worker/duties/queue-missing-runs.ts'
@@ -28,8 +29,9 @@ afterAll(() => stack?.[Symbol.asyncDispose]())
 
 const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
 
-async function ended(pipeline: Pipeline, state: 'OK' | 'FAILED', daysAgo: number) {
+async function ended(pipeline: Pipeline, state: 'OK' | 'FAILED', daysAgo: number, action: RunAction = 'RUN') {
   const run = await stack.run(pipeline)
+  await stack.db.updateTable('runs').set({ action }).where('id', '=', run.id).execute()
   const claim = (await claimRun(stack.db, run.uid))!
   await using log = await openRunLog(stack.db, claim, new Redaction())
   log.write('INFO', 'LOW', 'a line')
@@ -124,6 +126,17 @@ describe('the janitor', () => {
       .where('run_id', 'in', [success, last, ...recent])
       .execute()
     expect(logs.map(({ run_id }) => run_id).toSorted()).toEqual(recent.toSorted())
+  })
+
+  it('keeps the last successful load beside a newer restore', async () => {
+    const pipeline = await stack.pipeline()
+    await ended(pipeline, 'OK', 110)
+    const load = await ended(pipeline, 'OK', 100)
+    await ended(pipeline, 'OK', 99, 'RESTORE')
+    const restore = await ended(pipeline, 'OK', 98, 'RESTORE')
+    await forgetRuns({ db: stack.db, days: 90 }).run(never)
+    const kept = await stack.db.selectFrom('runs').select('id').where('runnable_id', '=', pipeline.id).execute()
+    expect(kept.map(({ id }) => id).toSorted()).toEqual([load, restore])
   })
 
   it('sweeps the staging tables of runs that are over', async () => {

@@ -1,9 +1,10 @@
 import type { SettingKey } from '@sluice/contracts'
 import { problems } from '@sluice/http'
+import { mailableAddress } from '@sluice/mail/settings'
 import { formatAlertSetting, mostNoSuccessHours, parseAlertSetting } from '../../alert-setting.ts'
 
 const mostAddresses = 50
-const address = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{N}.-]{0,251}[\p{L}\p{N}])?$/u
+const isAddressLike = (entry: string) => /^[^\s@,;:<>"()[\]\\\p{Cc}]+@[\p{L}\p{M}\p{N}.-]+$/u.test(entry)
 
 const oneOf =
   (...values: string[]) =>
@@ -26,10 +27,15 @@ function alertEmail(value: string): string {
   const empty = value.split(',').some((part) => part.trim() === '')
   if (empty) throw refused('There is an empty entry between two commas, or before or after one. Remove the comma.')
   const setting = parseAlertSetting(value)
-  const wrong = setting.addresses.find((part) => !address.test(part))
+  const wrong = setting.addresses.find((part) => !isAddressLike(part))
   if (wrong !== undefined)
     throw refused(
       `${shown(wrong)} is not an e-mail address. Put commas between several; besides addresses there are WARNING and NO_SUCCESS_24_HOURS (any number of hours).`,
+    )
+  const unmailable = setting.addresses.find((part) => mailableAddress(part) === undefined)
+  if (unmailable !== undefined)
+    throw refused(
+      `Mail cannot be sent to ${shown(unmailable)}: use up to 64 unaccented letters, digits and signs before the @, and a valid domain after it.`,
     )
   const { noSuccessHours: hours } = setting
   if (hours !== undefined && (hours < 1 || hours > mostNoSuccessHours))

@@ -21,8 +21,10 @@ export interface AlertContent {
   message: string
   /** When the run ended, or when it was found that there was no success for too long; ISO 8601. */
   finished: string
-  /** Runs of it that ended so since the last letter about it, with this one. */
+  /** Runs of it that ended so since the last alert about it by the same channel, with this one. */
   failures: number
+  /** Until when mails about other things are left out, ISO 8601: the mail with it is the last one before the limit of its client. */
+  leftOutUntil?: string
   /** Of NO_SUCCESS: the hours that were asked for, and the end of the last successful run, ISO 8601. */
   hours?: number
   lastSuccess?: string | null

@@ -6,6 +6,7 @@ import { type AlertContent, type Channel } from './alert.ts'
 export interface Claimed {
   id: number
   uid: string
+  client: string
   channel: Channel
   recipient: string
   content: AlertContent
@@ -18,20 +19,29 @@ export interface Claimed {
 /** Seconds after which an alert that another process took is taken for lost with it. Longer than any try. */
 const lease = 75
 
+const isDue = (channel: Channel) =>
+  sql<boolean>`sent_at is null and given_up_at is null and try_after <= now() and channel = ${channel}`
+
+/** The clients with alerts that are due by a channel. */
+export async function listDueClients(db: Kysely<DB>, channel: Channel): Promise<string[]> {
+  const { rows } = await sql<{ client: string }>`select distinct client from alerts where ${isDue(channel)}`.execute(db)
+  return rows.map(({ client }) => client)
+}
+
 /**
- * Takes up to `most` alerts that are due and go out by one of the channels, for nobody else to take meanwhile. Workers may differ in
- * the channels that they have: an alert waits for one that has its channel. Where the process ends before it says how it
- * went, they come up again: an alert may be sent twice, under the same id, and is never forgotten.
+ * Takes the client's alert that is due longest, for no other process to take meanwhile. Workers may differ in the channels that they
+ * have: an alert waits for one that has its channel. Where the process ends before it says how it went, the alert comes up again: it
+ * may be sent twice, under the same id, and is never forgotten.
  */
-export async function claimAlerts(db: Kysely<DB>, channels: readonly Channel[], most: number): Promise<Claimed[]> {
+export async function claimAlert(db: Kysely<DB>, channel: Channel, client: string): Promise<Claimed | undefined> {
   const { rows } = await sql<Claimed>`
     update alerts set tries = tries + 1, try_after = now() + make_interval(secs => ${lease})
-    where id in (
-      select id from alerts where sent_at is null and given_up_at is null and try_after <= now() and channel = any(${[...channels]}::text[])
-      order by try_after, id limit ${most} for update skip locked)
-    returning id, uid, channel, recipient, content, created_at, tries,
+    where id = (
+      select id from alerts where ${isDue(channel)} and client = ${client}
+      order by try_after, id limit 1 for update skip locked)
+    returning id, uid, client, channel, recipient, content, created_at, tries,
       created_at < now() - interval '1 day' as last`.execute(db)
-  return rows
+  return rows[0]
 }
 
 export async function markSent(db: Kysely<DB>, { id }: Claimed): Promise<void> {

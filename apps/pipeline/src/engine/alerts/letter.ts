@@ -3,10 +3,11 @@ import { nounOf } from '../runs/runnable.ts'
 import { adviceFor } from './advice.ts'
 import type { AlertContent } from './alert.ts'
 import { commandFor } from './link.ts'
+import { mostMailsPerHour } from './mail-limit.ts'
 
 /** What a mail about a run says, or about the lack of one. `publicUrl` is what people call the pipeline service. */
 export function letterAbout(alert: AlertContent, publicUrl: string): Letter {
-  const { event = 'FAILED', kind, run, errorCode } = alert
+  const { event = 'FAILED', kind, run, errorCode, leftOutUntil } = alert
   const noun = nounOf[kind]
   const subject = `${noun} ${oneLine(alert.name, 80)}`
   const called = `The ${noun} "${oneLine(alert.name, 120)}"`
@@ -20,6 +21,11 @@ export function letterAbout(alert: AlertContent, publicUrl: string): Letter {
       ...(message === '' ? [] : [message]),
       `What to do: ${adviceFor({ event, kind, errorCode })}`,
       ...(run === null ? [] : [`Run id: ${run}.${code}`]),
+      ...(leftOutUntil === undefined
+        ? []
+        : [
+            `Your organisation gets at most ${mostMailsPerHour} such mails an hour, and this is the last one. Others are left out until ${moment(leftOutUntil)}: look at the status of your other objects.`,
+          ]),
     ],
     command: {
       label: 'This command shows more. TOKEN is an API token of yours, or an access token:',

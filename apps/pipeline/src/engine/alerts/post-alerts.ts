@@ -1,9 +1,10 @@
 import { MailRefused, render, type SendMail } from '@sluice/mail'
-import { Counter, eachToItsEnd, keepRounds, type Logger, type Registry } from '@sluice/process'
+import { Counter, keepRounds, type Logger, type Registry } from '@sluice/process'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { Channel } from './alert.ts'
-import { type Claimed, claimAlerts, giveBack, giveUpUnsendable, markFailed, markSent, noteWaiting } from './claims.ts'
+import { type Claimed, giveBack, giveUpUnsendable, markFailed, markSent, noteWaiting } from './claims.ts'
+import { type FairClaim, fairClaims } from './fair-claims.ts'
 import { letterAbout } from './letter.ts'
 import { Refused } from './refused.ts'
 import type { Webhook } from './webhook.ts'
@@ -22,24 +23,38 @@ interface Parts {
   every?: number
 }
 
-const atOnce = 5
+/** Of each channel. */
+const slots = { total: 5, perClient: 3 }
 /** A whole try may take this long, in milliseconds: less than the lease. */
 const longestTry = 60_000
 /** What is under way when the process stops may take this long. */
 const farewell = 5_000
 
-/** Sends what is to be told of failed runs, until it is stopped. Several processes may. */
+/**
+ * Sends what is to be told of failed runs, until it is stopped. Several processes may. Each slot of a channel sends one alert after the
+ * other, so that neither a slow webhook nor a slow mail holds up the rest.
+ */
 export function keepPostingAlerts(parts: Parts): { stop(): Promise<void> } {
+  const { db, sendMail, webhook, logger, every = 3_000 } = parts
   const tries = counterOf(parts.registry)
-  const posting = keepRounds((signal) => postOnce(parts, signal, tries), {
-    rest: parts.every ?? 3_000,
-    farewell,
-    failed: (err) => parts.logger.warn({ err }, 'alerts could not be looked after; it is tried again'),
-  })
+  const keep = (round: (signal: AbortSignal) => Promise<boolean>) =>
+    keepRounds(round, {
+      rest: every,
+      farewell,
+      failed: (err) => logger.warn({ err }, 'alerts could not be looked after; it is tried again'),
+    })
+  const keepSlots = (channel: Channel) => {
+    const claim = fairClaims(db, channel, slots)
+    return Array.from({ length: slots.total }, () => keep((signal) => postNext(parts, claim, signal, tries)))
+  }
+  const kept = [
+    ...(sendMail ? keepSlots('MAIL') : [keep(() => leaveMails(db))]),
+    ...(webhook ? keepSlots('WEBHOOK') : [keep(() => leaveCalls(db))]),
+  ]
   return {
     async stop() {
-      await posting.stop()
-      await parts.webhook?.close()
+      await Promise.all(kept.map((one) => one.stop()))
+      await webhook?.close()
     },
   }
 }
@@ -49,20 +64,29 @@ const noWebhook = 'No worker has ALERT_WEBHOOK_URL.'
 
 type Told = (channel: string, outcome: string) => void
 
-/** One look at what is due. Answers whether there may be more. */
-async function postOnce(parts: Parts, signal: AbortSignal, told: Told): Promise<boolean> {
-  const channels: Channel[] = [
-    ...(parts.sendMail ? (['MAIL'] as const) : []),
-    ...(parts.webhook ? (['WEBHOOK'] as const) : []),
-  ]
-  if (!parts.webhook) await giveUpUnsendable(parts.db, 'WEBHOOK', noWebhook)
-  if (!parts.sendMail) {
-    await giveUpUnsendable(parts.db, 'MAIL', noMail)
-    await noteWaiting(parts.db, 'MAIL', noMail)
-  }
-  const claimed = await claimAlerts(parts.db, channels, atOnce)
-  await eachToItsEnd(claimed.map((alert) => post(parts, alert, signal, told)))
-  return claimed.length === atOnce
+/** What becomes of mails in a process without a mail server. */
+async function leaveMails(db: Kysely<DB>): Promise<boolean> {
+  await giveUpUnsendable(db, 'MAIL', noMail)
+  await noteWaiting(db, 'MAIL', noMail)
+  return false
+}
+
+async function leaveCalls(db: Kysely<DB>): Promise<boolean> {
+  await giveUpUnsendable(db, 'WEBHOOK', noWebhook)
+  return false
+}
+
+/** Tries one alert that is due. Answers whether there may be more. */
+async function postNext(
+  parts: Parts,
+  claim: () => Promise<FairClaim | undefined>,
+  signal: AbortSignal,
+  told: Told,
+): Promise<boolean> {
+  using claimed = await claim()
+  if (!claimed) return false
+  await post(parts, claimed.alert, signal, told)
+  return true
 }
 
 async function post(parts: Parts, alert: Claimed, stop: AbortSignal, told: Told): Promise<void> {

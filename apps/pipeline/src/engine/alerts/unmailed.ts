@@ -11,7 +11,7 @@ export async function unmailed(
   { id, client }: { id: number; client: string },
 ): Promise<string | undefined> {
   const run = await db.selectFrom('runs').select(['workflow_run_id', 'action']).where('id', '=', id).executeTakeFirst()
-  if (!run || run.workflow_run_id !== null || run.action === 'DRY_RUN') return undefined
+  if (!run || run.workflow_run_id !== null || run.action !== 'RUN') return undefined
   const { length } = (await alertSetting(db, client)).addresses
   if (length === 0) return undefined
   return `ALERT_EMAIL names ${length === 1 ? 'an address' : `${length} addresses`}. ${noMailServer}`

@@ -4,31 +4,35 @@ import { alertSetting } from '../../settings.ts'
 import type { EndedRun } from '../runs/consequences.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
 import { type AlertContent, type AlertEvent, type Channel, toOperator } from './alert.ts'
+import { mailLimit } from './mail-limit.ts'
 
 /** A client's own list is bounded; this is so that no other way to write it makes a thousand letters of one failure. */
 export const mostRecipients = 50
 
+const hour = 3_600_000
+
 /**
  * Writes what is to be sent about a run, in the transaction of its end: mails to the addresses of its client, and of failures a call
- * to the operator's webhook. A workflow reports its failed jobs itself, and the caller of a dry run reads its result.
+ * to the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores load nothing, and their caller
+ * reads the result, so neither is reported.
  */
 export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
-  if (run.action === 'DRY_RUN') return
-  const isJob = run.workflow_run_id !== null
-  const failed = run.state === 'FAILED' && !isJob
+  if (run.action !== 'RUN' || run.state === 'CANCELLED') return
   const { addresses, warnings } = await alertSetting(trx, run.client)
-  const recipients = [...new Set(addresses.slice(0, mostRecipients))]
-  const mails = await mailsAbout(trx, run)
-  const event = recipients.length === 0 ? undefined : eventToMail(run, { isJob, warnings, mails })
-  if (!event && !failed) return
+  const bad = badEvent(run, warnings)
+  if (bad && run.workflow_run_id !== null) return
+  await deleteWaitingAlerts(trx, run.runnable_id)
+  const drafts = [await draftCall(trx, run), await draftMail(trx, run, bad, addresses)].filter(
+    (draft) => draft !== undefined,
+  )
+  if (drafts.length === 0) return
   const subject = await trx
     .selectFrom('runnables')
     .select(['uid', 'kind', 'name'])
     .where('id', '=', run.runnable_id)
     .executeTakeFirst()
   if (!subject) return
-  const content: AlertContent = {
-    event: event ?? 'FAILED',
+  const content = {
     client: run.client,
     kind: subject.kind as RunnableKind,
     id: subject.uid,
@@ -38,61 +42,115 @@ export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<v
     errorCode: run.error_code,
     message: run.message ?? '',
     finished: (run.finished_at ?? new Date()).toISOString(),
-    failures: mails.alike,
   }
-  const row = (channel: Channel, recipient: string) => ({
-    run_id: run.id,
-    runnable_id: run.runnable_id,
-    client: run.client,
-    channel,
-    recipient,
-    event: content.event!,
-    content: JSON.stringify(content),
-  })
+  const rows = drafts.flatMap(({ channel, recipients, waitsUntil, ...about }) =>
+    recipients.map((recipient) => ({
+      run_id: run.id,
+      runnable_id: run.runnable_id,
+      client: run.client,
+      channel,
+      recipient,
+      event: about.event,
+      content: JSON.stringify({ ...content, ...about } satisfies AlertContent),
+      ...(waitsUntil && { created_at: waitsUntil, try_after: waitsUntil }),
+    })),
+  )
   await trx
     .insertInto('alerts')
-    .values([
-      ...(failed ? [row('WEBHOOK', toOperator)] : []),
-      ...(event ? recipients.map((address) => row('MAIL', address)) : []),
-    ])
+    .values(rows)
     .onConflict((conflict) => conflict.columns(['run_id', 'channel', 'recipient']).doNothing())
     .execute()
 }
 
-interface Mails {
-  /** What the last mail about the thing said. */
+interface Draft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
+  channel: Channel
+  recipients: readonly string[]
+  event: AlertEvent
+  /** It is sent then at the earliest; at once if absent. */
+  waitsUntil: Date | undefined
+}
+
+/** One call an hour for each thing that fails. A failure within the hour is reported at its end, unless a later run is a success. */
+async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<Draft | undefined> {
+  if (run.state !== 'FAILED') return undefined
+  const { alike, withinHour } = await pastAlerts(trx, run, 'WEBHOOK')
+  const waitsUntil = hourAfter(withinHour.FAILED)
+  return { channel: 'WEBHOOK', recipients: [toOperator], event: 'FAILED', failures: alike, waitsUntil }
+}
+
+async function draftMail(
+  trx: Transaction<DB>,
+  run: EndedRun,
+  bad: BadEvent | undefined,
+  addresses: readonly string[],
+): Promise<Draft | undefined> {
+  const recipients = [...new Set(addresses.slice(0, mostRecipients))]
+  if (recipients.length === 0) return undefined
+  const past = await pastAlerts(trx, run, 'MAIL')
+  const event = eventToMail(run, bad, past)
+  if (!event) return undefined
+  const draft = { channel: 'MAIL', recipients, event, failures: past.alike } as const
+  const waitsUntil = hourAfter(past.withinHour[event])
+  // A mail that waits, or that all is well again, follows one that was counted.
+  if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
+  const { reached, ...limit } = await mailLimit(trx, run.client)
+  return reached ? undefined : { ...draft, ...limit, waitsUntil }
+}
+
+type BadEvent = 'FAILED' | 'WARNING'
+
+const badEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
+  state === 'FAILED' || (state === 'WARNING' && warnings) ? state : undefined
+
+/** A newer run replaces what waits for the end of an hour: that alert would no longer be true. */
+async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Promise<void> {
+  // An alert with a try may have been sent, even if this transaction is older than the try.
+  await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
+}
+
+/** Alerts about the thing that went out by one channel, or are about to. */
+interface PastAlerts {
+  /** What the last one said. */
   last: AlertEvent | null
-  /** What mails of the last hour said. */
-  withinHour: readonly AlertEvent[]
-  /** Runs that ended like this one since the last mail, with this one. */
+  /** When the last one of each kind of bad news was written, ISO 8601; only within the last hour. */
+  withinHour: Readonly<Partial<Record<AlertEvent, string>>>
+  /** Runs that ended like this one since the last one, with this one. */
   alike: number
 }
 
 /**
- * The mail that a run is worth. Of each kind there is one an hour, but a failure after better news is
- * mailed at once, so that the last mail is true.
+ * The mail that makes the last mail about the thing true again. Of each kind of bad news there is one an hour: a second one waits
+ * until the hour is over, and is deleted if a later run makes it untrue. Each mail of better news follows one of bad news.
  */
 function eventToMail(
   { state }: EndedRun,
-  { isJob, warnings, mails }: { isJob: boolean; warnings: boolean; mails: Mails },
+  bad: BadEvent | undefined,
+  { last, withinHour }: PastAlerts,
 ): AlertEvent | undefined {
-  const { last, withinHour } = mails
-  if (state === 'FAILED') return isJob || (last === 'FAILED' && withinHour.includes('FAILED')) ? undefined : 'FAILED'
-  if (state === 'WARNING' && warnings) return isJob || withinHour.includes('WARNING') ? undefined : 'WARNING'
+  if (bad) return last === bad && withinHour[bad] ? undefined : bad
   // Without mails about warnings, a run with one is a success, except after a mail about a warning.
-  const isWell = state === 'OK' || (state === 'WARNING' && last !== 'WARNING')
+  const isWell = state === 'OK' || last !== 'WARNING'
   const isKnownBad = last !== null && last !== 'RECOVERED'
-  return isWell && isKnownBad && !withinHour.includes('RECOVERED') ? 'RECOVERED' : undefined
+  return isWell && isKnownBad ? 'RECOVERED' : undefined
 }
 
-async function mailsAbout(trx: Transaction<DB>, { id, runnable_id, state }: EndedRun): Promise<Mails> {
-  const { rows } = await sql<Mails>`
-    with mails as (
-      select event, run_id, created_at, id from alerts where runnable_id = ${runnable_id} and channel = 'MAIL')
-    select (select event from mails order by created_at desc, id desc limit 1) as last,
-      array(select distinct event from mails where created_at > now() - interval '1 hour') as "withinHour",
+const hourAfter = (moment: string | undefined): Date | undefined =>
+  moment === undefined ? undefined : new Date(Date.parse(moment) + hour)
+
+async function pastAlerts(
+  trx: Transaction<DB>,
+  { id, runnable_id, state }: EndedRun,
+  channel: Channel,
+): Promise<PastAlerts> {
+  const { rows } = await sql<PastAlerts>`
+    with past as (
+      select event, run_id, created_at, id from alerts where runnable_id = ${runnable_id} and channel = ${channel})
+    select (select event from past order by created_at desc, id desc limit 1) as last,
+      (select coalesce(jsonb_object_agg(event, at), '{}') from (
+        select event, max(created_at) as at from past
+        where created_at > now() - interval '1 hour' and event <> 'RECOVERED' group by event) m) as "withinHour",
       (select count(*) from runs
-       where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action <> 'DRY_RUN'
-         and id > coalesce((select max(run_id) from mails), ${id} - 1))::int as alike`.execute(trx)
+       where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action = 'RUN'
+         and id > coalesce((select max(run_id) from past), ${id} - 1))::int as alike`.execute(trx)
   return rows[0]!
 }

@@ -3,6 +3,7 @@ import { alertSetting } from '../../../settings.ts'
 import type { DB, Runnables } from '../../../database.ts'
 import type { IdentityLookups } from '../../../identity/lookups.ts'
 import type { AlertContent } from '../../alerts/alert.ts'
+import { mailLimit } from '../../alerts/mail-limit.ts'
 import { mostRecipients } from '../../alerts/write-alerts.ts'
 import type { RunnableKind } from '../../runs/runnable.ts'
 import { successful, underWay } from '../../runs/states.ts'
@@ -27,7 +28,7 @@ interface Overdue extends Selectable<Runnables> {
   /** The end of the last successful run, or the last change of the schedule, whichever is later. */
   since: Date
   last_success: Date | null
-  /** The newest run, where it is not a success. */
+  /** The newest run, if it is not a success. Dry runs and restores load nothing, so they do not count. */
   last_run: string | null
   last_code: string | null
   last_message: string | null
@@ -85,10 +86,10 @@ async function overdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
     join runnables r on r.client = w.client
     left join data_pipelines p on p.id = r.id
     left join lateral (
-      select finished_at from runs where runnable_id = r.id and action <> 'DRY_RUN' and state = any(${[...successful]}::text[])
+      select finished_at from runs where runnable_id = r.id and action = 'RUN' and state = any(${[...successful]}::text[])
       order by id desc limit 1) success on true
     left join lateral (
-      select uid, error_code, message, state, created_at from runs where runnable_id = r.id and action <> 'DRY_RUN'
+      select uid, error_code, message, state, created_at from runs where runnable_id = r.id and action = 'RUN'
       order by id desc limit 1) newest on true
     left join lateral (select newest.* where newest.state <> all(${[...successful]}::text[])) unsuccessful on true
     cross join lateral (select greatest(success.finished_at, r.scheduled_since) as since) t
@@ -114,6 +115,9 @@ async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
     )
     const recipients = [...new Set((await alertSetting(trx, row.client)).addresses.slice(0, mostRecipients))]
     if (rows.length === 0 || recipients.length === 0) return 0
+    // What is left out is found again by the next look.
+    const { reached, ...limit } = await mailLimit(trx, row.client)
+    if (reached) return 0
     const content: AlertContent = {
       event: 'NO_SUCCESS',
       client: row.client,
@@ -128,6 +132,7 @@ async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
       failures: 0,
       hours: row.hours,
       lastSuccess: row.last_success?.toISOString() ?? null,
+      ...limit,
     }
     const { id: runnable_id, client } = row
     const mail = { runnable_id, client, channel: 'MAIL', event: 'NO_SUCCESS', content: JSON.stringify(content) }

@@ -11,6 +11,7 @@ const budget = 10_000
 /**
  * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Of each thing that is run the newest run
  * and the newest successful one stay, because its status speaks of them; their logs and rejected rows go. No status speaks of dry runs.
+ * The newest successful run stays beside a newer restore, because alerts count the time without a success from it.
  */
 export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty {
   return {
@@ -43,8 +44,8 @@ async function forgetWholeRuns(db: Kysely<DB>, days: number): Promise<number> {
             where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.action <> 'DRY_RUN')
           and (r.state <> all(${success}::text[]) or exists (
             select from runs newer
-            where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.action <> 'DRY_RUN'
-              and newer.state = any(${success}::text[])))))
+            where newer.runnable_id = r.runnable_id and newer.id > r.id
+              and newer.action in ('RUN', r.action) and newer.state = any(${success}::text[])))))
       order by r.finished_at limit ${batch})
   `.execute(db)
   return Number(numAffectedRows ?? 0)
