@@ -126,6 +126,21 @@ describe('the janitor', () => {
     expect(logs.map(({ run_id }) => run_id).toSorted()).toEqual(recent.toSorted())
   })
 
+  it('keeps the last load beside a restore, so that no schedule loads the uploaded file over what was restored', async () => {
+    const pipeline = await stack.pipeline()
+    const loadedAndRestored = async (daysAgo: number) => {
+      const load = await ended(pipeline, 'OK', daysAgo)
+      const restore = await ended(pipeline, 'OK', daysAgo - 1)
+      await stack.db.updateTable('runs').set({ action: 'RESTORE' }).where('id', '=', restore).execute()
+      return [load, restore]
+    }
+    await loadedAndRestored(120)
+    const last = await loadedAndRestored(100)
+    await forgetRuns({ db: stack.db, days: 90 }).run(never)
+    const kept = await stack.db.selectFrom('runs').select('id').where('runnable_id', '=', pipeline.id).execute()
+    expect(kept.map(({ id }) => id).toSorted()).toEqual(last.toSorted())
+  })
+
   it('sweeps the staging tables of runs that are over', async () => {
     const pipeline = await stack.pipeline()
     const run = await stack.run(pipeline)

@@ -11,6 +11,7 @@ const budget = 10_000
 /**
  * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Of each thing that is run the newest run
  * and the newest successful one stay, because its status speaks of them; their logs and rejected rows go. No status speaks of dry runs.
+ * The newest successful load stays beside a newer restore: its fingerprint tells schedules that the uploaded file was loaded.
  */
 export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty {
   return {
@@ -44,7 +45,8 @@ async function forgetWholeRuns(db: Kysely<DB>, days: number): Promise<number> {
           and (r.state <> all(${success}::text[]) or exists (
             select from runs newer
             where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.action <> 'DRY_RUN'
-              and newer.state = any(${success}::text[])))))
+              and newer.state = any(${success}::text[])
+              and (r.action <> 'RUN' or newer.action = 'RUN')))))
       order by r.finished_at limit ${batch})
   `.execute(db)
   return Number(numAffectedRows ?? 0)
