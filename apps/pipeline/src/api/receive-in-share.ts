@@ -2,9 +2,16 @@ import type { Readable } from 'node:stream'
 import { Problem, problems } from '@sluice/http'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
+import { removeUnneededFiles } from '../engine/runs/remove-unneeded-files.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
 import type { Asked } from './operation.ts'
 import { shares } from './shares.ts'
+
+/** A received file that no row names yet. */
+export interface Upload extends Omit<ReceivedFile, 'discard'> {
+  /** Removes the file after the request failed with `error`, unless a row names it. */
+  discard(error: unknown): Promise<void>
+}
 
 /**
  * Writes an upload to disk in the share of its organisation; `stream` is its file where the body is a form. A body that waits for its slot
@@ -14,7 +21,7 @@ export async function receiveInShare(
   { db, caller, request, files }: Pick<Asked, 'db' | 'caller' | 'request' | 'files'>,
   uid: string,
   stream: Readable = request.stream,
-): Promise<ReceivedFile> {
+): Promise<Upload> {
   const { socket } = request.stream
   const left = new AbortController()
   const leave = () => left.abort(problems.unreadableBody('The caller has gone.'))
@@ -26,7 +33,15 @@ export async function receiveInShare(
     return receiveFile(stream, { ...files, uploadLimit: Math.min(files.uploadLimit, room) }, uid)
   }
   try {
-    return await shares.uploads.run(caller.client, receive, { signal: left.signal })
+    const { size, sha256 } = await shares.uploads.run(caller.client, receive, { signal: left.signal })
+    return {
+      size,
+      sha256,
+      async discard(error) {
+        // Any other error may have broken the connection during the COMMIT: maintenance removes the file later if there is no row.
+        if (error instanceof Problem) await removeUnneededFiles({ db, directory: files.directory }, [uid])
+      },
+    }
   } finally {
     socket.off('close', leave)
   }
