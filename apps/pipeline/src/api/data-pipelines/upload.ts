@@ -27,7 +27,7 @@ export async function uploadFile(
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, discard } = await receiveInShare(input, uid)
+  const { size, sha256, release, discard } = await receiveInShare(input, uid)
   let replaced: string[] = []
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
@@ -42,6 +42,7 @@ export async function uploadFile(
         .returningAll()
         .executeTakeFirstOrThrow()
     })
+    release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
     const mismatch = await compareUpload(input, pipeline, file)
     return { ...presentFile(file, caller.username), ...(mismatch && { mismatch }) }

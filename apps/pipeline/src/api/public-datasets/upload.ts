@@ -20,7 +20,7 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, discard } = await receiveInShare(input, uid)
+  const { size, sha256, release, discard } = await receiveInShare(input, uid)
   const name = query.name ?? key
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
@@ -32,6 +32,7 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
       return { row: after, run: await load(trx, before.pipeline_id, input), replaced }
     })
+    release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
     await waitForLoad(input, run, query.wait)
     return await answerDataset(row, input)
