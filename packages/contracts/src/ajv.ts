@@ -26,6 +26,9 @@ export function ajvWith(options: Options): Ajv2020 {
   })
   // Read where a required field is missing: why it is required.
   ajv.addKeyword({ keyword: 'whyRequired', schemaType: 'string' })
+  const dateTime = addFormats.default.get('date-time') as { validate(text: string): boolean }
+  // The format of ajv-formats accepts leap seconds and zones such as +01, which `Date` cannot parse.
+  ajv.addFormat('date-time', (text: string) => dateTime.validate(text) && !Number.isNaN(Date.parse(text)))
   ajv.addFormat('idn-email', isEmail)
   ajv.addFormat(
     'email-list',

@@ -71,6 +71,18 @@ describe('checking a body', () => {
     ])
   })
 
+  it.each(['2016-12-31T23:59:60Z', '2026-02-30T10:00:00Z', '2026-11-24T10:00:00'])(
+    'takes %j for no date-time',
+    (created) =>
+      expect(violations({ name: 'a', size: 'S', created })).toEqual([
+        { pointer: '/created', detail: 'must be a date-time' },
+      ]),
+  )
+
+  it.each(['2016-12-31T23:59:59.999Z', '2028-02-29T10:00:00+05:30'])('takes %j for a date-time', (created) =>
+    expect(violations({ name: 'a', size: 'S', created })).toEqual([]),
+  )
+
   it('takes null for the absence of an optional field, at every depth, and an empty text for clearing a stored secret', () => {
     const Source = Type.Object(
       {

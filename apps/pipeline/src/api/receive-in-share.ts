@@ -1,10 +1,18 @@
 import type { Readable } from 'node:stream'
 import { Problem, problems } from '@sluice/http'
-import { type Kysely, sql } from 'kysely'
-import type { DB } from '../database.ts'
+import { removeUnneededFiles } from '../engine/runs/remove-unneeded-files.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
+import { QuotaReservation } from './files-quota.ts'
 import type { Asked } from './operation.ts'
 import { shares } from './shares.ts'
+
+/** A received file that no row names yet. */
+export interface Upload extends Omit<ReceivedFile, 'discard'> {
+  /** Releases what the upload reserved in the quota, once a row counts the file. */
+  release(): void
+  /** Removes the file after the request failed with `error`, unless a row names it. Releases the quota too. */
+  discard(error: unknown): Promise<void>
+}
 
 /**
  * Writes an upload to disk in the share of its organisation; `stream` is its file where the body is a form. A body that waits for its slot
@@ -14,33 +22,55 @@ export async function receiveInShare(
   { db, caller, request, files }: Pick<Asked, 'db' | 'caller' | 'request' | 'files'>,
   uid: string,
   stream: Readable = request.stream,
-): Promise<ReceivedFile> {
+): Promise<Upload> {
   const { socket } = request.stream
   const left = new AbortController()
   const leave = () => left.abort(problems.unreadableBody('The caller has gone.'))
   socket.once('close', leave)
   if (socket.destroyed) leave()
+  const quota = new QuotaReservation(db, caller.client, files.clientLimit)
   const receive = async () => {
-    const room = files.clientLimit - (await storedBytes(db, caller.client))
-    if (room <= 0 || Number(request.stream.headers['content-length'] ?? 0) > room) throw quotaReached(files.clientLimit)
-    return receiveFile(stream, { ...files, uploadLimit: Math.min(files.uploadLimit, room) }, uid)
+    const announced = Number(request.stream.headers['content-length'] ?? 0)
+    quota.reserve(announced)
+    await quota.check()
+    // Ended early, the stream must live on: with it would go the connection, and the answer that says why.
+    const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
+    return receiveFile(announced > 0 ? chunks : reserving(chunks, quota), files, uid)
   }
   try {
-    return await shares.uploads.run(caller.client, receive, { signal: left.signal })
+    const { size, sha256 } = await shares.uploads.run(caller.client, receive, { signal: left.signal })
+    return {
+      size,
+      sha256,
+      release: () => quota.release(),
+      async discard(error) {
+        quota.release()
+        // Any other error may have broken the connection during the COMMIT: maintenance removes the file later if there is no row.
+        if (error instanceof Problem) await removeUnneededFiles({ db, directory: files.directory }, [uid])
+      },
+    }
+  } catch (error) {
+    quota.release()
+    throw error
   } finally {
     socket.off('close', leave)
   }
 }
 
-/** Bytes of the files that the client's pipelines have. */
-async function storedBytes(db: Kysely<DB>, client: string): Promise<number> {
-  const { rows } = await sql<{ bytes: number }>`
-    select coalesce(sum(f.size), 0)::float8 as bytes from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
-    where p.client = ${client}`.execute(db)
-  return rows[0]!.bytes
-}
+/** Bytes between two checks of the quota. */
+const checkedBytes = 16 * 1024 * 1024
 
-const quotaReached = (limit: number) =>
-  new Problem(422, 'files-limit-reached', 'The files of your organisation have reached their limit.', {
-    detail: `All uploaded files of your organisation together may have ${limit} bytes. Delete pipelines with uploads that nobody needs, or ask the operator for more (CLIENT_FILES_LIMIT).`,
-  })
+/** The chunks of a body whose length was not announced: each reserves its bytes as it arrives. */
+async function* reserving(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
+  let unchecked = 0
+  for await (const chunk of chunks) {
+    quota.reserve(chunk.length)
+    unchecked += chunk.length
+    if (unchecked >= checkedBytes) {
+      await quota.check()
+      unchecked = 0
+    }
+    yield chunk
+  }
+  await quota.check()
+}

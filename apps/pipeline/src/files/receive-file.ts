@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
 import { Problem, problems } from '@sluice/http'
 import { uploadPath, uploadsDirectory } from './upload-path.ts'
 
@@ -13,11 +12,11 @@ export interface ReceivedFile {
 }
 
 /**
- * Writes a stream to the uploads folder, at constant memory, and answers once the bytes are safely on disk. Until then
+ * Writes the chunks of a body to the uploads folder, at constant memory, and answers once the bytes are safely on disk. Until then
  * the file goes by another name, so nobody takes half of it for the whole. A peer that goes away leaves nothing.
  */
 export async function receiveFile(
-  stream: Readable,
+  chunks: AsyncIterable<Buffer>,
   { directory, uploadLimit }: { directory: string; uploadLimit: number },
   uid: string,
 ): Promise<ReceivedFile> {
@@ -29,8 +28,7 @@ export async function receiveFile(
     await mkdir(uploadsDirectory(directory), { recursive: true })
     const file = await open(partial, 'wx', 0o600)
     try {
-      // Ended early, the stream must live on: with it would go the connection, and the answer that says why.
-      for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
         size += chunk.length
         if (size > uploadLimit) throw problems.tooLarge(uploadLimit)
         hash.update(chunk)

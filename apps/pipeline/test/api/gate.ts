@@ -6,13 +6,23 @@ export interface Gate {
   port: number
   shut(): Promise<void>
   open(): Promise<void>
+  /** Breaks the next connection that sends `first` and later `last`, once the server has answered `last`. The answer is lost. */
+  loseAnswer(request: { first: string; last: string }): void
 }
 
 /** Leads to a port of this machine. */
 export async function startGate(target: number): Promise<Gate> {
   const sockets = new Set<Socket>()
+  let lost: { first: string; last: string } | undefined
   const server = createServer((coming) => {
     const going = connect(target, '127.0.0.1')
+    let matched: typeof lost
+    coming.on('data', (data) => {
+      if (lost && data.includes(lost.first)) [matched, lost] = [lost, undefined]
+      if (!matched || !data.includes(matched.last)) return
+      going.unpipe(coming)
+      going.once('data', () => coming.destroy()).resume()
+    })
     for (const socket of [coming, going]) {
       sockets.add(socket)
       socket.on('error', () => {})
@@ -38,6 +48,7 @@ export async function startGate(target: number): Promise<Gate> {
       for (const socket of sockets) socket.destroy()
       await once(server, 'close')
     },
+    loseAnswer: (request) => void (lost = request),
     open: async () => void (server.listening || (await open(port))),
   }
 }

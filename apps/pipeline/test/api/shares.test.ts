@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises'
+import { once } from 'node:events'
+import { readdir, stat } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -21,16 +22,17 @@ let greedy: Organisation
 let other: Organisation
 beforeAll(async () => {
   service = await startService({ clientLimit: 2_000 })
-  const organisation = async (): Promise<Organisation> => {
-    const { id: client } = await service.identity.client()
-    const person = await service.identity.person(client, [...roles])
-    const ask = service.as(person)
-    return { client, person, ask, place: await loadedPlace(service, ask, client) }
-  }
   greedy = await organisation()
   other = await organisation()
 })
 afterAll(() => service?.stop())
+
+async function organisation(): Promise<Organisation> {
+  const { id: client } = await service.identity.client()
+  const person = await service.identity.person(client, [...roles])
+  const ask = service.as(person)
+  return { client, person, ask, place: await loadedPlace(service, ask, client) }
+}
 
 /** A plain view whose every page takes so many seconds. */
 const slowView = async ({ ask, place }: Organisation, seconds: number, changes: object = {}): Promise<string> => {
@@ -185,5 +187,69 @@ describe('uploads', () => {
     const { body } = await upload(other, `a\n${'x'.repeat(1_500)}\n`).expect(422)
     expect(body.code).toBe('files-limit-reached')
     await upload(greedy, 'a\n3\n').expect(200)
+  })
+  it('of one organisation have a limit with the files that it retains and that its runs read', async () => {
+    const { db } = service.stack
+    const retaining = await organisation()
+    const { client, ask, place } = retaining
+    await db.insertInto('settings').values({ client, key: 'RETAIN_TEMP_FILES', value: 'true' }).execute()
+    await upload(retaining, 'x'.repeat(900)).expect(200)
+    for (const _twice of [1, 2]) {
+      await ask.post(`/data-pipelines/${place.pipeline}/run`).expect(202)
+      await db
+        .updateTable('runs')
+        .set({ state: 'OK', finished_at: new Date() })
+        .where('client', '=', client)
+        .where('state', '=', 'QUEUED')
+        .execute()
+    }
+    // One file, though the pipeline and two runs name it.
+    await upload(retaining, 'x'.repeat(800)).expect(200)
+    expect((await upload(retaining, 'x'.repeat(400)).expect(422)).body.code).toBe('files-limit-reached')
+    await db.updateTable('settings').set({ value: 'false' }).where('client', '=', client).execute()
+    await upload(retaining, 'x'.repeat(400)).expect(200)
+    // The run that is to begin reads its file, also once it is replaced.
+    await upload(retaining, 'x'.repeat(1_200)).expect(200)
+    await ask.post(`/data-pipelines/${place.pipeline}/run`).expect(202)
+    await upload(retaining, 'x'.repeat(400)).expect(200)
+    await upload(retaining, 'x'.repeat(500)).expect(422)
+  })
+
+  it.each([
+    ['has announced', { 'content-length': 1_500 }],
+    ['has sent', {}],
+  ])('of one organisation have a limit with what an upload under way %s', async (_what, headers) => {
+    const busy = await organisation()
+    const first = request(`${service.url}/api/v1/data-pipelines/${busy.place.pipeline}/file`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${busy.person.token}`, 'content-type': 'text/csv', ...headers },
+    })
+    const answered = once(first, 'response')
+    first.write('x'.repeat(1_499))
+    const folder = join(service.stack.filesDirectory, 'uploads')
+    await until(async () => {
+      const partial = (await files()).find((name) => name.endsWith('.partial'))
+      return partial !== undefined && (await stat(join(folder, partial))).size === 1_499
+    })
+    expect((await upload(busy, 'x'.repeat(502)).expect(422)).body.code).toBe('files-limit-reached')
+    first.end('x')
+    expect((await answered)[0].statusCode).toBe(200)
+    await upload(busy, 'x'.repeat(500)).expect(200)
+    await upload(busy, 'x'.repeat(1_500)).expect(200)
+  })
+
+  it('whose length was not announced are refused where they exceed the limit', async () => {
+    const busy = await organisation()
+    const before = await files()
+    const sent = request(`${service.url}/api/v1/data-pipelines/${busy.place.pipeline}/file`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${busy.person.token}`, 'content-type': 'text/csv' },
+    })
+    const answered = once(sent, 'response')
+    sent.write('x'.repeat(1_000))
+    sent.end('x'.repeat(1_001))
+    expect((await answered)[0].statusCode).toBe(422)
+    expect(await files()).toEqual(before)
+    await upload(busy, 'x'.repeat(2_000)).expect(200)
   })
 })

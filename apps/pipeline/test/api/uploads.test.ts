@@ -91,6 +91,23 @@ describe('an upload', () => {
     expect(contents.map((content) => content.length)).toContain(file.size)
   })
 
+  it('keeps its file where the connection breaks before the COMMIT is answered', async () => {
+    const uid = await newPipeline()
+    await csv(owner, uid, 'a\n1\n').expect(200)
+    service.databaseGate.loseAnswer({ first: 'insert into "uploaded_files"', last: 'commit' })
+    const content = 'a\n2\n3\n'
+    const { status } = await csv(owner, uid, content)
+    expect(status).toBe(503)
+    const { uid: stored, size } = await service.stack.db
+      .selectFrom('uploaded_files as f')
+      .innerJoin('data_pipelines as p', 'p.id', 'f.pipeline_id')
+      .select(['f.uid', 'f.size'])
+      .where('p.uid', '=', uid)
+      .executeTakeFirstOrThrow()
+    expect(size).toBe(content.length)
+    expect(await readFile(join(service.stack.filesDirectory, 'uploads', stored), 'utf8')).toBe(content)
+  })
+
   it('takes part in versions', async () => {
     const uid = await newPipeline()
     const { headers } = await owner.get(`/data-pipelines/${uid}`).expect(200)

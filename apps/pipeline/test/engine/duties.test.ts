@@ -136,7 +136,7 @@ describe('the janitor', () => {
     const restore = await ended(pipeline, 'OK', 98, 'RESTORE')
     await forgetRuns({ db: stack.db, days: 90 }).run(never)
     const kept = await stack.db.selectFrom('runs').select('id').where('runnable_id', '=', pipeline.id).execute()
-    expect(kept.map(({ id }) => id).toSorted()).toEqual([load, restore])
+    expect(new Set(kept.map(({ id }) => id))).toEqual(new Set([load, restore]))
   })
 
   it('sweeps the staging tables of runs that are over', async () => {

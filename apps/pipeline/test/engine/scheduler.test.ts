@@ -18,6 +18,33 @@ const jobs = async () => {
   return rows.length
 }
 
+const statement = (sql: string) => ({ transformation: JSON.stringify({ sqlStatements: [{ statement: sql }] }) })
+
+/** Ticks of an hourly schedule, each of whose runs ends well at once, and uploads to its pipeline. */
+function hourly(id: number) {
+  let hour = 10
+  return {
+    /** Answers the runs so far. */
+    async tick() {
+      scheduler.set(`2026-11-22T${hour++}:00:00Z`)
+      await scheduler.start()
+      const runs = await runsOf(stack, { id })
+      await stack.db
+        .updateTable('runs')
+        .set({ state: 'OK', finished_at: new Date() })
+        .where('runnable_id', '=', id)
+        .where('state', '=', 'QUEUED')
+        .execute()
+      return runs
+    },
+    async upload(sha256: string) {
+      await stack.db.deleteFrom('uploaded_files').where('pipeline_id', '=', id).execute()
+      const file = { uid: randomUUID(), pipeline_id: id, name: 'a.csv', size: 1, sha256 }
+      await stack.db.insertInto('uploaded_files').values(file).execute()
+    },
+  }
+}
+
 describe('the scheduler', () => {
   it('plans what is new in the zone of its client, and starts it when that time has come', async () => {
     const pipeline = await scheduled(stack, { run_trigger: 'EVERY_DAY_2AM' })
@@ -101,24 +128,7 @@ describe('the scheduler', () => {
   it('loads an uploaded file once, and again only when file, options or variables have changed', async () => {
     const { id, client } = await scheduled(stack, { type: 'CSV_UPLOAD' })
     await scheduler.plan()
-    let hour = 10
-    const tick = async () => {
-      scheduler.set(`2026-11-22T${hour++}:00:00Z`)
-      await scheduler.start()
-      const runs = await runsOf(stack, { id })
-      await stack.db
-        .updateTable('runs')
-        .set({ state: 'OK', finished_at: new Date() })
-        .where('runnable_id', '=', id)
-        .where('state', '=', 'QUEUED')
-        .execute()
-      return runs
-    }
-    const upload = async (sha256: string) => {
-      await stack.db.deleteFrom('uploaded_files').where('pipeline_id', '=', id).execute()
-      const file = { uid: randomUUID(), pipeline_id: id, name: 'a.csv', size: 1, sha256 }
-      await stack.db.insertInto('uploaded_files').values(file).execute()
-    }
+    const { tick, upload } = hourly(id)
     const change = (columns: object) =>
       stack.db.updateTable('data_pipelines').set(columns).where('id', '=', id).execute()
     expect(await tick()).toEqual([])
@@ -149,6 +159,24 @@ describe('the scheduler', () => {
     expect(await tick()).toHaveLength(6)
     await stack.db.updateTable('runs').set({ state: 'FAILED' }).where('runnable_id', '=', id).execute()
     expect(await tick()).toHaveLength(7)
+  })
+
+  it.each([
+    ['in the options', 'YEAR', { settings: JSON.stringify({ csvOptions: { nullValues: ['${YEAR}'] } }) }],
+    ['between spaces', 'YEAR', statement('delete from t where y = ${ YEAR }')],
+    ['by a name that JSON escapes', 'the "year" \\', statement('delete from t where y = ${the "year" \\}')],
+  ])('loads an uploaded file again when a variable has changed that is used %s', async (_where, name, columns) => {
+    const { id, client } = await scheduled(stack, { type: 'CSV_UPLOAD' })
+    await stack.db.updateTable('data_pipelines').set(columns).where('id', '=', id).execute()
+    await stack.db.insertInto('variables').values({ client, name, secured: false, value: '2025' }).execute()
+    await scheduler.plan()
+    const { tick, upload } = hourly(id)
+    await upload('one')
+    expect(await tick()).toHaveLength(1)
+    expect(await tick()).toHaveLength(1)
+    await stack.db.updateTable('variables').set({ value: '2026', version: 2 }).where('client', '=', client).execute()
+    expect(await tick()).toHaveLength(2)
+    expect(await tick()).toHaveLength(2)
   })
 
   it('updates continuously, and lets a full replacement wait for the end of an update instead of losing it', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { systems, type PipelineType, type UploadedFile, type UploadQuery } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
-import { removeReplaced } from '../../engine/runs/remove-replaced.ts'
+import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
 import { receiveInShare } from '../receive-in-share.ts'
 import type { PipelineContext } from '../operation.ts'
 import { compareUpload } from './compare-upload.ts'
@@ -27,7 +27,7 @@ export async function uploadFile(
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, discard } = await receiveInShare(input, uid)
+  const { size, sha256, release, discard } = await receiveInShare(input, uid)
   let replaced: string[] = []
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
@@ -42,11 +42,12 @@ export async function uploadFile(
         .returningAll()
         .executeTakeFirstOrThrow()
     })
-    await removeReplaced({ db, directory: files.directory }, replaced)
+    release()
+    await removeUnneededFiles({ db, directory: files.directory }, replaced)
     const mismatch = await compareUpload(input, pipeline, file)
     return { ...presentFile(file, caller.username), ...(mismatch && { mismatch }) }
   } catch (error) {
-    await discard()
+    await discard(error)
     throw error
   }
 }

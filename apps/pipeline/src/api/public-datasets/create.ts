@@ -5,8 +5,7 @@ import { Answer, Problem, problems, readForm, type Input } from '@sluice/http'
 import { withoutSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import type { ReceivedFile } from '../../files/receive-file.ts'
-import { receiveInShare } from '../receive-in-share.ts'
+import { receiveInShare, type Upload } from '../receive-in-share.ts'
 import type { PipelineContext } from '../operation.ts'
 import { insertPipeline, load, lockKey, replaceFile } from './catalogue-pipeline.ts'
 import { removeDataset } from './delete.ts'
@@ -24,7 +23,7 @@ export async function createDataset(input: Asking): Promise<Answer<PublicDataset
   const { db, caller, write, request, query } = input
   const { fields, file, ended, leave } = await readForm<PublicDatasetForm>(request.stream, form!)
   const uid = randomUUID()
-  let received: ReceivedFile | undefined
+  let received: Upload | undefined
   let made: { row: PublicDatasetRow; run: string }
   try {
     // Refused now what would be refused once the file is here: it may be gigabytes.
@@ -40,9 +39,10 @@ export async function createDataset(input: Asking): Promise<Answer<PublicDataset
       request.audit(row.uid, { after: withoutSecrets(row), file: { uid, name: file.name, size, sha256 } })
       return { row, run: await load(trx, row.pipeline_id, input) }
     })
+    received.release()
   } catch (error) {
     leave()
-    await received?.discard()
+    await received?.discard(error)
     throw error
   }
   await loadedOrGone(input, made, query.wait)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PublicDataset, PublicDatasetFileQuery } from '@sluice/contracts'
 import { problems, type Answer, type Input } from '@sluice/http'
-import { removeReplaced } from '../../engine/runs/remove-replaced.ts'
+import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
 import { receiveInShare } from '../receive-in-share.ts'
 import { demandFile } from '../data-pipelines/upload.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -20,7 +20,7 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
-  const { size, sha256, discard } = await receiveInShare(input, uid)
+  const { size, sha256, release, discard } = await receiveInShare(input, uid)
   const name = query.name ?? key
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
@@ -32,17 +32,12 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
       return { row: after, run: await load(trx, before.pipeline_id, input), replaced }
     })
-    await removeReplaced({ db, directory: files.directory }, replaced)
+    release()
+    await removeUnneededFiles({ db, directory: files.directory }, replaced)
     await waitForLoad(input, run, query.wait)
     return await answerDataset(row, input)
   } catch (error) {
-    // Rows name the file once they were written; a janitor removes what none names.
-    if (!(await isNamed())) await discard()
+    await discard(error)
     throw error
-  }
-
-  async function isNamed(): Promise<boolean> {
-    const file = await db.selectFrom('uploaded_files').select('id').where('uid', '=', uid).executeTakeFirst()
-    return file !== undefined
   }
 }

@@ -3,15 +3,28 @@ import type { DB } from '../../database.ts'
 import { keptDays } from './runs-to-keep.ts'
 import { underWay } from './states.ts'
 
-/** Those of the uploaded files that somebody needs: pipelines, runs under way, and clients that keep what their runs read. */
+/** The uploaded files that somebody needs: pipelines, runs under way, and clients that keep what their runs read. */
+const needed = sql`(
+  select f.uid, p.client, f.size from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
+  union
+  select (input -> 'file' ->> 'uid')::uuid, client, (input -> 'file' ->> 'size')::bigint
+  from runs where state = any(${[...underWay]}::text[])
+  union
+  select (r.input -> 'file' ->> 'uid')::uuid, r.client, (r.input -> 'file' ->> 'size')::bigint
+  from settings s join runs r on r.client = s.client
+  where s.key = 'RETAIN_TEMP_FILES' and s.value = 'true' and r.finished_at > now() - make_interval(days => ${keptDays}::int)
+) as needed`
+
+/** Those of the uploaded files that somebody needs. */
 export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ uid: string }>`
-    select uid::text from uploaded_files where uid = any(${uids}::uuid[])
-    union
-    select input -> 'file' ->> 'uid' from runs where state = any(${[...underWay]}::text[])
-    union
-    select r.input -> 'file' ->> 'uid' from settings s join runs r on r.client = s.client
-    where s.key = 'RETAIN_TEMP_FILES' and s.value = 'true' and r.finished_at > now() - make_interval(days => ${keptDays}::int)
-  `.execute(db)
+    select uid from ${needed} where uid = any(${uids}::uuid[])`.execute(db)
   return new Set(rows.map(({ uid }) => uid))
+}
+
+/** Bytes of the uploaded files of a client that somebody needs: these stay on disk. */
+export async function neededBytes(db: Kysely<DB>, client: string): Promise<number> {
+  const { rows } = await sql<{ bytes: number }>`
+    select coalesce(sum(size), 0)::float8 as bytes from ${needed} where client = ${client}`.execute(db)
+  return rows[0]!.bytes
 }

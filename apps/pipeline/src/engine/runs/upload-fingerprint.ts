@@ -10,8 +10,8 @@ export interface UploadState {
 }
 
 /**
- * A digest of the file, the settings, the transformation and the variables that it uses, of a pipeline that loads an uploaded file;
- * undefined for any other pipeline.
+ * A digest of what a pipeline with an uploaded file loads: the file, the settings, the transformation and, if these use variables, all
+ * variables of the client, because a name can be written in several ways (`${ name }`, JSON escapes). Undefined for any other pipeline.
  */
 export async function readUploadState(trx: Transaction<DB>, pipeline: number): Promise<UploadState | undefined> {
   const { rows } = await sql<{ fingerprint: string | null; loaded: string | null }>`
@@ -19,7 +19,7 @@ export async function readUploadState(trx: Transaction<DB>, pipeline: number): P
       case when f.id is not null then md5(jsonb_build_array(
         f.sha256, p.type, p.settings, p.transformation, p.schema_changes, p.schema_id, p.table_name, p.quality_group_id,
         (select jsonb_agg(jsonb_build_array(v.id, v.version) order by v.id) from variables v
-         where v.client = p.client and strpos(p.transformation::text, '\${' || v.name) > 0)
+         where v.client = p.client and strpos(p.settings::text || p.transformation::text, '\${') > 0)
       )::text) end as fingerprint,
       (select r.input ->> 'fingerprint' from runs r
        where r.runnable_id = p.id and r.action = 'RUN' and r.state in ('OK', 'WARNING') order by r.finished_at desc limit 1) as loaded

@@ -5,10 +5,10 @@ import { neededFiles } from './needed-files.ts'
 import { uploadPath } from '../../files/upload-path.ts'
 
 /**
- * Removes files that others have replaced, once their rows are gone: not those that a run under way reads, or that a client keeps. What
- * cannot be removed now is removed by the maintenance job of workers. Never throws.
+ * Removes those of the uploaded files that nobody needs, such as files that were replaced. The maintenance job of workers removes later
+ * what cannot be removed now. Never throws.
  */
-export async function removeReplaced(
+export async function removeUnneededFiles(
   { db, directory }: { db: Kysely<DB>; directory: string },
   uids: readonly string[],
 ): Promise<void> {
