@@ -491,10 +491,17 @@ describe('an alert', () => {
 describe('alerts of many organisations', () => {
   /** So many alerts of a client, written so many seconds ago. */
   async function backlog(client: string, channel: 'MAIL' | 'WEBHOOK', count: number, seconds: number) {
-    const { uid: id } = await stack.db.selectFrom('runnables').select('uid').executeTakeFirstOrThrow()
     const written = new Date(Date.now() - seconds * 1_000)
     const finished = written.toISOString()
-    const about = { kind: 'DATA_PIPELINE', id, name: 'p', run: null, trigger: 'MANUAL', errorCode: null, message: '' }
+    const about = {
+      kind: 'DATA_PIPELINE',
+      id: randomUUID(),
+      name: 'p',
+      run: null,
+      trigger: 'MANUAL',
+      errorCode: null,
+      message: '',
+    }
     const content = JSON.stringify({ ...about, client, finished, failures: 1 })
     const row = { client, channel, recipient: client, content, created_at: written, try_after: written }
     await stack.db
