@@ -90,6 +90,10 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
 
 export const rulesOf = (language: SqlLanguage): Rules => rules[language]
 
+/** A text as literals of all servers, with their quotes and without: servers say back what they do not understand. */
+export const literalsOf = (value: string): string[] =>
+  Object.values(rules).flatMap(({ text }) => [text(value), text(value).replace(/^[EN]?'([^]*)'$/, '$1')])
+
 interface Manner {
   /** Whether a backslash escapes what follows it in a literal. */
   backslashes?: boolean

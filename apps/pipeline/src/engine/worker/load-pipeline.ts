@@ -227,7 +227,7 @@ async function transformationOf(
   if (!namesVariables(sqlStatements)) return sqlStatements
   const language = warehouseLanguage(provider)
   const variables = await variablesOf(db, client, keyRing)
-  redaction.add(...variables.secured)
+  redaction.add(...variables.spellings)
   return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
 }
 
