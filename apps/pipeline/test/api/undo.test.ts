@@ -275,6 +275,29 @@ describe('restoring', () => {
     await until(async () => (await kept()) === 0)
   })
 
+  it('brings back no rows of a deleted pipeline whose table waits to be dropped', async () => {
+    const path = await made()
+    await load(path, 'a\n1\n')
+    await load(path, 'a\n2\n')
+    const { tableName } = (await owner.get(path).expect(200)).body.dataWarehouseTarget
+    await worker[Symbol.asyncDispose]()
+    const queued = (await owner.post(`${path}/restore`).expect(202)).body.data.taskId
+    await service.stack.db
+      .insertInto('warehouse_drops')
+      .values({
+        client,
+        schema_name: schema.schemaName,
+        table_name: tableName,
+        try_after: new Date(Date.now() + 600_000),
+      })
+      .execute()
+    worker = await spawnWorker(service.environment)
+    expect(await ended(path, queued)).toMatchObject({ status: 'FAILED', errorCode: 'NOTHING_TO_RESTORE', attempt: 1 })
+    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^Nothing is kept that could be/)
+    expect(await load(path, 'a\n3\n')).toMatchObject({ status: 'OK' })
+    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^Nothing is kept that could be/)
+  })
+
   it.each(['in-publication', 'published'] as const)('happens once where its worker is killed: %s', async (point) => {
     const path = await made()
     await load(path, 'a\n1\n')
