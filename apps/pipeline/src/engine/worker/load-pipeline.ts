@@ -92,7 +92,6 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const warehouse = await parts.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
-  await warehouse.ensureSchema(pipeline.schema)
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
     tables = plan
