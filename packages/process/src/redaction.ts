@@ -9,7 +9,7 @@ const shapes =
 
 /**
  * Hides secrets by value: whatever stands in a line, wherever it came from. Registered values are hidden in their plain,
- * JSON-escaped and percent-encoded spellings.
+ * JSON-escaped, percent-encoded and hexadecimal spellings.
  */
 export class Redaction {
   #values = new Set<string>()
@@ -18,7 +18,14 @@ export class Redaction {
   add(...values: string[]): void {
     for (const value of values) {
       if (value.length < 6) continue
-      for (const spelling of [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])
+      const hex = Buffer.from(value).toString('hex')
+      for (const spelling of [
+        value,
+        JSON.stringify(value).slice(1, -1),
+        encodeURIComponent(value),
+        hex,
+        hex.toUpperCase(),
+      ])
         this.#values.add(spelling)
       const password = passwordOf(value)
       if (password) this.add(password)

@@ -10,7 +10,14 @@ const redacted = (secrets: string[], line: string) => {
 describe('redaction', () => {
   it('hides a value wherever it stands, however it is spelled', () => {
     const secret = 'p"a/ss\\wörd?'
-    for (const spelling of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+    const hex = Buffer.from(secret).toString('hex')
+    for (const spelling of [
+      secret,
+      JSON.stringify(secret).slice(1, -1),
+      encodeURIComponent(secret),
+      hex,
+      hex.toUpperCase(),
+    ])
       expect(redacted([secret], `before ${spelling} after ${spelling}`)).toBe('before [redacted] after [redacted]')
   })
 

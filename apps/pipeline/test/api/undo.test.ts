@@ -131,6 +131,30 @@ describe('a dry run', () => {
     expect((await statusOf(path)).lastRunStatus).toBe('NEVER_RUN')
     await owner.get(`${path}/data`).expect(404)
   })
+
+  it('makes no schema, and writes to no other table', async () => {
+    const other = (await owner.post('/schemas').send(schemaBody()).expect(201)).body
+    const history = await made({ dataWarehouseTarget: { schema: { id: schema.id }, tableName: 'history' } })
+    await load(history, 'a\n1\n')
+    const dryRun = async (statement: string) => {
+      const target = { dataWarehouseTarget: { schema: { id: other.id }, tableName: 'fresh' } }
+      const query = 'select a from fresh where a < 0'
+      const check = await make('data-quality-checks', checkBody({ query }))
+      const dataQualityCheckGroup = await make('data-quality-check-groups', groupBody({ dataQualityChecks: [check] }))
+      const path = await made({ ...target, dataQualityCheckGroup, transformation: { sqlStatements: [{ statement }] } })
+      const ended = await load(path, 'a\n7\n8\n', { dryRun: true })
+      await owner.delete(path).expect(204)
+      return ended
+    }
+    const logging = `insert into ${schema.schemaName}.history select a from fresh`
+    expect(await dryRun(logging)).toMatchObject({ status: 'FAILED', errorCode: 'TRANSFORMATION_FAILED' })
+    expect(await rowsOf(history)).toEqual([[1]])
+    const fine = await dryRun(`delete from fresh where a in (select a + 6 from ${schema.schemaName}.history)`)
+    expect(fine).toMatchObject({ status: 'OK', plannedTables: [{ rowsAfter: 1 }] })
+    expect(await hidden()).toEqual([])
+    const schemas = await inside.query('select from pg_namespace where nspname = $1', [other.schemaName])
+    expect(schemas.rowCount).toBe(0)
+  })
 })
 
 describe('a run that begins while', () => {
@@ -275,6 +299,29 @@ describe('restoring', () => {
     expect(await kept()).toBe(1)
     await owner.delete(path).expect(204)
     await until(async () => (await kept()) === 0)
+  })
+
+  it('brings back no rows of a deleted pipeline whose table waits to be dropped', async () => {
+    const path = await made()
+    await load(path, 'a\n1\n')
+    await load(path, 'a\n2\n')
+    const { tableName } = (await owner.get(path).expect(200)).body.dataWarehouseTarget
+    await worker[Symbol.asyncDispose]()
+    const queued = (await owner.post(`${path}/restore`).expect(202)).body.data.taskId
+    await service.stack.db
+      .insertInto('warehouse_drops')
+      .values({
+        client,
+        schema_name: schema.schemaName,
+        table_name: tableName,
+        try_after: new Date(Date.now() + 600_000),
+      })
+      .execute()
+    worker = await spawnWorker(service.environment)
+    expect(await ended(path, queued)).toMatchObject({ status: 'FAILED', errorCode: 'NOTHING_TO_RESTORE', attempt: 1 })
+    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^Nothing is kept that could be/)
+    expect(await load(path, 'a\n3\n')).toMatchObject({ status: 'OK' })
+    expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^Nothing is kept that could be/)
   })
 
   it.each(['in-publication', 'published'] as const)('happens once where its worker is killed: %s', async (point) => {

@@ -5,7 +5,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type ClientAccess, provision } from '../../src/engine/warehouses/clickhouse/access.ts'
 import { openClickHouseWarehouse } from '../../src/engine/warehouses/clickhouse/clickhouse-warehouse.ts'
-import { rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
+import { execute, rowsOf } from '../../src/engine/warehouses/clickhouse/http.ts'
+import { keptPrefix } from '../../src/engine/warehouses/clickhouse/names.ts'
 import { columns, loadAll, never, numbered, stage } from '../rows.ts'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from './clickhouse-under-test.ts'
 import { type Cut, cuttingProxy } from './cutting-proxy.ts'
@@ -178,6 +179,37 @@ describe('a publication in ClickHouse that is cut off', () => {
     expect(requests).toBeGreaterThan(15)
     for (let request = 1; request <= requests; request += 1) await restoreWith({ request, heard: true })
   }, 900_000)
+
+  it.each([false, true])(
+    'that restores is tried again while what it takes is moved, and its database dropped: %j',
+    async (last) => {
+      const access = through(await newClient(), server.url)
+      const warehouse = openClickHouseWarehouse(access, { keepDays: 3 })
+      await loadAll(warehouse, { table: 'cases', columns: narrow }, oldRows)
+      await loadAll(warehouse, { table: 'cases', columns: wide }, newRows)
+      let moved = 0
+      await using moving = await cuttingProxy(
+        () => server.url,
+        async (_user, sql) => {
+          const [, from, database] = /^rename table ((`[^`]+`)\.`[^`]+`) to \S*restored_/.exec(sql) ?? []
+          if (!from || !database || moved > 0) return
+          moved += 1
+          const other = `\`${keptPrefix(access.key)}${randomUUID().slice(0, 8)}\``
+          await execute(access.service, `create database ${other}`)
+          await execute(access.service, `rename table ${from} to ${other}.kept`)
+          if (last) await execute(access.service, `drop database ${database}`)
+        },
+      )
+      const slower = openClickHouseWarehouse(through(access, moving.url), { keepDays: 3 })
+      const target = { schema: 'health', table: 'cases', run: randomUUID() }
+      const restore = (attempt: number) => slower.restore({ ...target, attempt }, async () => true, never)
+      await expect(restore(1)).rejects.toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
+      expect([moved, await rowsIn(warehouse, 'cases')]).toEqual([1, newRows])
+      expect((await restore(2)).attempt).toBe(2)
+      expect(await rowsIn(warehouse, 'cases')).toEqual(oldRows)
+    },
+    60_000,
+  )
 
   it('is published or not, whenever the server is killed', async () => {
     if (process.env['CLICKHOUSE_TEST_URL']) return

@@ -11,8 +11,11 @@ export interface Cut {
   also?(): Promise<void>
 }
 
-/** Stands before a server and hands requests on, until it is told to cut: then nothing gets through any more. `hear` is told who asks what. */
-export async function cuttingProxy(target: () => string, hear: (user: string, sql: string) => void = () => {}) {
+/** Stands before a server and hands requests on, until it is told to cut: then nothing gets through any more. `hear` is told who asks what, and is waited for. */
+export async function cuttingProxy(
+  target: () => string,
+  hear: (user: string, sql: string) => void | Promise<void> = () => {},
+) {
   let cut: Cut | undefined
   let seen = 0
   const server = createServer((request, response) => {
@@ -22,7 +25,7 @@ export async function cuttingProxy(target: () => string, hear: (user: string, sq
       const [user = ''] = Buffer.from((request.headers.authorization ?? '').slice('Basic '.length), 'base64')
         .toString()
         .split(':')
-      hear(user, new URL(request.url ?? '/', target()).searchParams.get('query') ?? body.toString())
+      await hear(user, new URL(request.url ?? '/', target()).searchParams.get('query') ?? body.toString())
       const [now, over] = [cut?.request === seen, cut !== undefined && seen > cut.request]
       if (over || (now && !cut!.heard)) {
         if (now) await cut!.also?.()

@@ -46,6 +46,22 @@ export function undoSuite(subject: Given): void {
       expect(await warehouse.findTable('health', 'unplanned')).toBeUndefined()
     })
 
+    it('makes no schema where there is none', async () => {
+      const { warehouse } = subject
+      await using load = await stage(
+        warehouse,
+        { schema: 'unmade', table: 'planned', columns: keyed, dry: true },
+        numbered(2),
+      )
+      await warehouse.transform([load], [{ statement: 'alter table planned rename column name to title' }], never, {
+        dry: true,
+      })
+      expect(await warehouse.plan([load], never)).toEqual([
+        { schema: 'unmade', table: 'planned', rowsAfter: 2, changes: [] },
+      ])
+      expect(await warehouse.schemas()).not.toContain('unmade')
+    })
+
     it('counts the rows of a merge, and asks the gate and the keys', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'merging', columns: keyed }, numbered(3, 'old'))

@@ -1,5 +1,6 @@
 import type { ResultEnvelope } from '@sluice/contracts'
 import { problems, type Input } from '@sluice/http'
+import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
@@ -18,7 +19,9 @@ export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
   const { schema, provider } = await placeOfPipeline(db, row)
   assertUndo(provider)
   const warehouse = await warehouses.find(row.client)
-  const previous = await warehouse?.findPrevious(schema, row.table_name)
+  // The rows of a deleted pipeline of this table, whose drop waits, are not restored.
+  const left = await isToBeDropped(db, { client: row.client, schema, table: row.table_name })
+  const previous = left ? undefined : await warehouse?.findPrevious(schema, row.table_name)
   if (!previous)
     throw problems.refused(
       '/',

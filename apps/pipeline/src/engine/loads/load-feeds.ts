@@ -82,7 +82,17 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
     const { load, written } = await stage(feed, job, (columns, staging) =>
       warehouse.beginLoad(
-        { schema: target.schema, table, columns, run, attempt, staging, shape, ...(partOf && { partOf }) },
+        {
+          schema: target.schema,
+          table,
+          columns,
+          run,
+          attempt,
+          staging,
+          shape,
+          ...(job.planned && { dry: true }),
+          ...(partOf && { partOf }),
+        },
         signal,
       ),
     )
@@ -99,7 +109,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const mode = whole ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.replacing?.()
   const all = [...loads.values()]
-  await warehouse.transform(all, transformation, signal, { retain: job.retain === true })
+  await warehouse.transform(all, transformation, signal, { retain: job.retain === true, dry: planned !== undefined })
   if (planned) {
     await warehouse.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
     return []

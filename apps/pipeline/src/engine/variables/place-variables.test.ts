@@ -35,6 +35,16 @@ const pieces = [
   '\n',
   '$$',
   '$q$',
+  '$1q$',
+  '$',
+  'a$q$',
+  '\r',
+  '//',
+  '# ',
+  '‘',
+  '’',
+  '“',
+  '”',
   '[',
   ']',
   `q'[`,
@@ -96,6 +106,13 @@ describe('a variable in SQL', () => {
     ],
     ['select 1 -- ${y}\n, ${x}', '7', 'postgres', 'select 1 -- ${y}\n, 7'],
     ['select 1 # ${y}\n, ${x}', '7', 'mysql', 'select 1 # ${y}\n, 7'],
+    ['select 1 // ${y}\n, ${x}', '7', 'clickhouse', 'select 1 // ${y}\n, 7'],
+    ['select 1 #! ${y}\n, ${x}', '7', 'clickhouse', 'select 1 #! ${y}\n, 7'],
+    ['select 1 -- ${y}\r${y}\n, ${x}', '7', 'clickhouse', 'select 1 -- ${y}\r${y}\n, 7'],
+    ['select a# ${y}\n, ${x}', '7', 'mysql', 'select a# ${y}\n, 7'],
+    ["select $1q$ it's $1q$, ${x}", '7', 'clickhouse', "select $1q$ it's $1q$, 7"],
+    ["select ‘it's’, a$b$, ${x}", '7', 'clickhouse', "select ‘it's’, a$b$, 7"],
+    ['select ${x}', 'a\r\nb', 'clickhouse', "select 'a\\r\\nb'"],
     [`select q'[it's \${]', \${x} from dual`, '7', 'oracle', `select q'[it's \${]', 7 from dual`],
   ])('%s with %j is for %s: %s', (sql, value, language, expected) => {
     expect(placed(sql, value, language)).toBe(expected)
@@ -109,6 +126,16 @@ describe('a variable in SQL', () => {
     ['select "${x}"', 'postgres', /quoted name.*\$\{x\}:identifier|quoted name.*\$\{x:identifier\}/],
     ['select * from `${x}`', 'mysql', /quoted name/],
     ['select * from [${x}]', 'sql-server', /quoted name/],
+    ['insert into t select $q$ year ${x} $q$', 'clickhouse', /inside of quotes/],
+    ['insert into t select $1q$ year ${x} $1q$', 'clickhouse', /inside of quotes/],
+    ['insert into t select $a b$ year ${x} $a b$', 'clickhouse', /inside of quotes/],
+    ['select $a = ${x} or $a = ${x}', 'clickhouse', /inside of quotes/],
+    ["select a$b$, '$b$ ${x}'", 'clickhouse', /inside of quotes/],
+    ["select a$b$, '$b$ ${x}'", 'redshift', /inside of quotes/],
+    ['select ‘ ${x}’', 'clickhouse', /inside of quotes/],
+    ['select 1 as “ ${x}”', 'clickhouse', /quoted name/],
+    ['select 1 as "a\\" ${x} "', 'clickhouse', /quoted name/],
+    ['select 1 as `a\\` ${x} `', 'clickhouse', /quoted name/],
     ['select * from ${x}', 'postgres', /where a table is named.*\$\{x:identifier\}/],
     ['select * from t\njoin /* here */ ${x} on true', 'postgres', /where a table is named/],
     ['select a${x}', 'postgres', /right behind a word/],
@@ -206,6 +233,18 @@ describe('hostile values', () => {
     )
   })
 
+  it('never change what a statement of ClickHouse is, whatever it has around them', () => {
+    fc.assert(
+      fc.property(hostile, hostile, hostile, (before, behind, value) => {
+        const template = `${before} \${x} ${behind}`
+        // Neither of the two is a number, which would be no literal.
+        const [one, other] = ['v', `v${value}`].map((some) => refusalOr(template, some))
+        expect(other).toEqual(one)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
   it.each<SqlLanguage>(['postgres', 'redshift', 'mysql', 'sql-server', 'oracle', 'clickhouse'])(
     'a query of %s is taken apart without losing any of it',
     (language) => {
@@ -231,11 +270,47 @@ function doubledQuotes(sql: string): [string, string] {
   throw new Error('not closed')
 }
 
+/** A statement of ClickHouse without its texts in single quotes, or why it does not run. */
+function refusalOr(template: string, value: string): string | string[] {
+  try {
+    const tokens = clickhouseTokens(placeVariables(template, new Map([['x', value]]), 'clickhouse'))
+    if (tokens.includes('#')) return 'Unrecognized token: #'
+    return tokens.map((token) => (token.startsWith("'") && token.endsWith("'") ? "''" : token))
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** By the server's `Lexer.cpp`, in the order in which it looks. */
+function clickhouseTokens(sql: string): string[] {
+  const token =
+    /\s+|--[^\n]*|\/\/[^\n]*|#[ !][^\n]*|'(?:[^'\\]|''|\\[^])*'?|"(?:[^"\\]|""|\\[^])*"?|`(?:[^`\\]|``|\\[^])*`?|‘[^’]*’?|“[^”]*”?|(\$\w*\$)[^]*?\1|\$?[A-Za-z_][\w$]*|\d\w*|[^]/y
+  const tokens: string[] = []
+  for (token.lastIndex = 0; token.lastIndex < sql.length; ) {
+    const at = token.lastIndex
+    if (sql.startsWith('/*', at)) token.lastIndex = commentEnd(sql, at)
+    else token.exec(sql)
+    tokens.push(sql.slice(at, token.lastIndex))
+  }
+  return tokens
+}
+
+/** Comments nest, and one that is not closed reaches to the end. */
+function commentEnd(sql: string, start: number): number {
+  let depth = 0
+  for (let at = start; at < sql.length; at += 1) {
+    if (sql.startsWith('/*', at)) [depth, at] = [depth + 1, at + 1]
+    else if (sql.startsWith('*/', at)) [depth, at] = [depth - 1, at + 1]
+    if (depth === 0) return at + 1
+  }
+  return sql.length
+}
+
 function escaped(sql: string): [string, string] {
   expect(sql[0]).toBe("'")
   let text = ''
   for (let at = 1; at < sql.length; at += 1) {
-    if (sql[at] === '\\') text += sql[(at += 1)]
+    if (sql[at] === '\\') text += { n: '\n', r: '\r' }[sql[(at += 1)]!] ?? sql[at]
     else if (sql[at] === "'") return [text, sql.slice(at + 1)]
     else text += sql[at]
   }

@@ -1,5 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { namesVariables, replaceVariables } from './replace.ts'
+import { placeVariables } from './place-variables.ts'
+import type { SqlLanguage } from './sql-language.ts'
 import { Variables } from './variables.ts'
 
 const variables = new Variables([
@@ -34,4 +36,16 @@ it('knows where there is nothing to do', () => {
 it('hides what is secured, and only that', () => {
   expect(variables.hideIn('db.example refuses "hush ${host} $& now"')).toBe('db.example refuses "[redacted]"')
   expect(variables.secured).toEqual(['hush ${host} $& now'])
+})
+
+it.each(["to'ken", 'to\\ken', "to\\'k\ne\\n", 'token-1'])('hides %j as the literal of any server', (value) => {
+  const secured = new Variables([{ name: 'token', value, secured: true }])
+  const languages: SqlLanguage[] = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle', 'clickhouse']
+  for (const language of languages) {
+    const literal = placeVariables('${token}', secured, language).trim()
+    expect(secured.hideIn(`near ${literal} at line 1`)).toBe('near [redacted] at line 1')
+    if (/^[EN]?'/.test(literal))
+      expect(secured.hideIn(`near ${literal.slice(literal.indexOf("'") + 1, -1)} .`)).toBe('near [redacted] .')
+  }
+  expect(secured.hideIn(`near X'${Buffer.from(value).toString('hex')}'`)).toBe("near X'[redacted]'")
 })

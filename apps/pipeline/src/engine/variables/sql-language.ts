@@ -30,14 +30,21 @@ function redshiftText(value: string): string {
 const mysqlText = (value: string): string =>
   /^\d+([-:. T]\d+)*Z?$/.test(value) ? `'${value}'` : `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
 
-const clickhouseText = (value: string): string => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+/** Without line ends, which end a comment: a second guard, should this file ever take a comment of a newer server for code. */
+const clickhouseText = (value: string): string =>
+  `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n').replaceAll('\r', '\\r')}'`
 
 const inDoubleQuotes = (name: string): string => `"${name}"`
 
 const rules: Readonly<Record<SqlLanguage, Rules>> = {
   postgres: { pieces: sqlPieces, text: postgresText, identifier: inDoubleQuotes },
   redshift: {
-    pieces: splitter({ backslashes: true, dollarQuotes: true, nested: true }),
+    pieces: splitter({
+      backslashes: true,
+      dollarQuotes: /^\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$$/,
+      nested: true,
+      word: /[A-Za-z0-9_\u0080-\uffff](?:[A-Za-z0-9_#@\u0080-\uffff]|\$(?!\{))*/y,
+    }),
     text: redshiftText,
     identifier: inDoubleQuotes,
   },
@@ -46,8 +53,8 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
       backslashes: true,
       backticks: true,
       doubleQuotedTexts: true,
-      hashComments: true,
-      dashesNeedSpace: true,
+      lineComment: /(?:--(?=\s|$)|#)[^\n]*/y,
+      word: /[A-Za-z0-9_\u0080-\uffff]+/y,
     }),
     text: mysqlText,
     identifier: (name) => `\`${name}\``,
@@ -63,7 +70,19 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
     identifier: inDoubleQuotes,
   },
   clickhouse: {
-    pieces: splitter({ backslashes: true, backticks: true, hashComments: true, nested: true }),
+    pieces: splitter({
+      backslashes: true,
+      backslashesInNames: true,
+      backticks: true,
+      curlyQuotes: true,
+      // Tags are word characters; older servers take anything.
+      dollarQuotes: /^\$\w*\$$/,
+      // `#` begins one before a space, and a value is written with spaces around it.
+      lineComment: /(?:--|\/\/|#(?=[ !]|\$\{))[^\n]*/y,
+      nested: true,
+      // Outside of ASCII there are only quotes, spaces and errors. Dollar signs are a part of names, but not of numbers.
+      word: /[A-Za-z_](?:\w|\$(?!\{))*|\d\w*/y,
+    }),
     text: clickhouseText,
     identifier: inDoubleQuotes,
   },
@@ -71,26 +90,33 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
 
 export const rulesOf = (language: SqlLanguage): Rules => rules[language]
 
+/** A text as literals of all servers, with their quotes and without: servers say back what they do not understand. */
+export const literalsOf = (value: string): string[] =>
+  Object.values(rules).flatMap(({ text }) => [text(value), text(value).replace(/^[EN]?'([^]*)'$/, '$1')])
+
 interface Manner {
   /** Whether a backslash escapes what follows it in a literal. */
   backslashes?: boolean
+  backslashesInNames?: boolean
   /** Names in backticks, and in brackets. */
   backticks?: boolean
   brackets?: boolean
   /** Whether double quotes hold texts rather than names. */
   doubleQuotedTexts?: boolean
-  hashComments?: boolean
-  /** `--` begins a comment only before a space. */
-  dashesNeedSpace?: boolean
+  /** ‘texts’ and “names”, which have no escapes. */
+  curlyQuotes?: boolean
+  /** A comment to the end of its line. `--` if nothing is said. */
+  lineComment?: RegExp
   /** Comments in comments. */
   nested?: boolean
-  /** `$tag$ … $tag$`. */
-  dollarQuotes?: boolean
+  /** What may stand for the `$tag$` of `$tag$ … $tag$`. */
+  dollarQuotes?: RegExp
   /** `q'[ … ]'`. */
   otherQuotes?: boolean
+  /** A name, keyword or number. */
+  word?: RegExp
 }
 
-const word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_#@\u0080-\uffff]*/y
 const variable = /\$\{[^{}\n]*\}/y
 const space = /\s+/y
 
@@ -103,8 +129,8 @@ function splitter(manner: Manner): (sql: string) => Generator<Piece> {
   const plain = manner.backslashes
     ? /(['"`])(?:(?!\1)[^\\]|\1\1|\\[^])*(?:\1|\\?$)/y
     : /(['"`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
-  const name = /(["`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
-  const line = manner.dashesNeedSpace ? /--(?=\s|$)[^\n\r]*/y : /--[^\n\r]*/y
+  const name = manner.backslashesInNames ? plain : /(["`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
+  const { lineComment = /--[^\n\r]*/y, word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_#@\u0080-\uffff]*/y } = manner
 
   function pieceAt(sql: string, at: number): Piece {
     const one = sql[at]!
@@ -113,16 +139,18 @@ function splitter(manner: Manner): (sql: string) => Generator<Piece> {
     if (one === '"' || (one === '`' && manner.backticks)) return { kind: 'quoted name', text: taken(name, sql, at)! }
     if (one === '[' && manner.brackets)
       return { kind: 'quoted name', text: taken(/\[(?:[^\]]|\]\])*(?:\]|$)/y, sql, at)! }
+    if (one === '‘' && manner.curlyQuotes) return { kind: 'literal', text: taken(/‘[^’]*’?/y, sql, at)! }
+    if (one === '“' && manner.curlyQuotes) return { kind: 'quoted name', text: taken(/“[^”]*”?/y, sql, at)! }
     const comment =
-      taken(line, sql, at) ??
-      (manner.hashComments ? taken(/#[^\n\r]*/y, sql, at) : undefined) ??
+      taken(lineComment, sql, at) ??
       (sql.startsWith('/*', at) ? sql.slice(at, commentEnd(sql, at, manner.nested ?? false)) : undefined)
     if (comment !== undefined) return { kind: 'comment', text: comment }
     const found = taken(variable, sql, at)
     if (found) return { kind: 'variable', text: found }
     if (manner.dollarQuotes && one === '$') {
-      const tag = taken(/\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$/y, sql, at)
-      const end = tag === undefined ? -1 : sql.indexOf(tag, at + tag.length)
+      const tag = taken(/\$[^$]*\$/y, sql, at)
+      const end = tag !== undefined && manner.dollarQuotes.test(tag) ? sql.indexOf(tag, at + tag.length) : -1
+      // Where it ends depends on the server's version, so that no variable may stand behind any other dollar sign.
       if (tag !== undefined) return { kind: 'literal', text: sql.slice(at, end < 0 ? sql.length : end + tag.length) }
     }
     const other = manner.otherQuotes ? otherQuote(sql, at) : undefined

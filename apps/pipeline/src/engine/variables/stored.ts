@@ -12,7 +12,7 @@ export interface VariableOverride {
 }
 
 /**
- * The variables of a client, secured ones opened: a process that logs adds `secured` to its redaction. Throws `SealProblem`
+ * The variables of a client, secured ones opened: a process that logs adds `spellings` to its redaction. Throws `SealProblem`
  * when a key is not in the ring.
  */
 export async function variablesOf(

@@ -1,4 +1,5 @@
 import { Redaction } from '@sluice/process'
+import { literalsOf } from './sql-language.ts'
 
 /** A variable with its value in the open. */
 export interface OpenVariable {
@@ -19,16 +20,21 @@ export class Variables extends Map<string, string> {
       if (secured) this.#secured.add(name)
       else this.#secured.delete(name)
     }
-    this.#redaction.add(...this.secured)
+    this.#redaction.add(...this.spellings)
   }
 
   isSecured(name: string): boolean {
     return this.#secured.has(name)
   }
 
-  /** The values of secured ones, for whoever has to keep them out of a log. */
+  /** The values of secured ones. */
   get secured(): string[] {
     return [...this.#secured].map((name) => this.get(name)!)
+  }
+
+  /** The values of secured ones and their literals in SQL: what a redaction has to know. Values of less than six characters are left out. */
+  get spellings(): string[] {
+    return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...literalsOf(value)])
   }
 
   /** A sentence without the values of secured variables, those of less than six characters excepted. */

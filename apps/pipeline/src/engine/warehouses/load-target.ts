@@ -49,6 +49,8 @@ export interface LoadTarget {
   shape?: ShapeRequest
   /** Set where each row is a part of a record in another table of the same run. */
   partOf?: PartOf
+  /** It is planned, and never published: its schema need not be there. */
+  dry?: boolean
 }
 
 /**

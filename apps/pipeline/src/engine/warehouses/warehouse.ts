@@ -224,13 +224,13 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    * Runs the statements over the written loads of one run, before they are published. In them the name of a load's
    * table, without a schema, is the rows that were loaded; with its schema it is what is published now. The first
    * statement that fails ends it with TRANSFORMATION_FAILED, and the loads cannot be published any more; `retain` keeps
-   * their rows as they were then.
+   * their rows as they were then. With `dry`, statements that change anything but the loads are rolled back and fail as well.
    */
   transform(
     loads: readonly Load[],
     statements: readonly TransformationStatement[],
     signal: AbortSignal,
-    options?: { retain?: boolean },
+    options?: { retain?: boolean; dry?: boolean },
   ): Promise<void>
   /**
    * Shows the rows of loads that are ready to role `read`, for whoever has to pass them: for the time of a `gate`. Readers

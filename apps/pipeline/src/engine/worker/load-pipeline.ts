@@ -92,7 +92,6 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const warehouse = await parts.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
-  await warehouse.ensureSchema(pipeline.schema)
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
     tables = plan
@@ -227,7 +226,7 @@ async function transformationOf(
   if (!namesVariables(sqlStatements)) return sqlStatements
   const language = warehouseLanguage(provider)
   const variables = await variablesOf(db, client, keyRing)
-  redaction.add(...variables.secured)
+  redaction.add(...variables.spellings)
   return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
 }
 

@@ -36,7 +36,7 @@ export function qualityGate(
       return
     }
     const variables = await valuesFor(db, claim.client, keyRing)
-    redaction.add(...variables.secured)
+    redaction.add(...variables.spellings)
     const others = (await warehouse.schemas()).filter((name) => name !== schema)
     const outcomes: CheckOutcome[] = []
     {

@@ -1,11 +1,12 @@
+import { isToBeDropped } from '../drops/drops.ts'
 import { type Kind, assertUndo } from '../warehouses/kinds.ts'
-import type { Publication, Warehouse } from '../warehouses/warehouse.ts'
+import { type Publication, type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { readPipeline } from './pipeline-to-load.ts'
 import { whatChanged, whatWasRestored } from './sentences.ts'
 import { tablesThere } from './tables-there.ts'
 import type { Attempt, Success, WorkParts } from './work.ts'
 
-/** Publishes what the last publication of a pipeline's table replaced. Throws what `Warehouse.restore` throws. */
+/** Publishes what the last publication of a pipeline's table replaced. Throws what `Warehouse.restore` throws, also for a table that is to be dropped. */
 export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { claim, log, signal, stillOurs, behind } = attempt
   const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
@@ -14,6 +15,11 @@ export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promi
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) return restored(warehouse, earlier)
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to restore ${schema}.${table}.`)
+  if (await isToBeDropped(parts.db, { client: claim.client, schema, table }))
+    throw new WarehouseProblem(
+      'NOTHING_TO_RESTORE',
+      `A deleted pipeline left ${schema}.${table}, and its rows are not restored. Run this pipeline first.`,
+    )
   const previous = await warehouse.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
   const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)

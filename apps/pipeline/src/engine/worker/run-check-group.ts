@@ -25,7 +25,7 @@ async function runCheckGroup(
   await forgetResults(db, claim)
   const checks = await checksOfGroup(db, subject.id)
   const variables = await valuesFor(db, client, keyRing, await openInput(db, claim, keyRing))
-  redaction.add(...variables.secured)
+  redaction.add(...variables.spellings)
   const warehouse = await warehouses.find(client)
   const schemas = (await warehouse?.schemas()) ?? []
   const outcomes: CheckOutcome[] = []

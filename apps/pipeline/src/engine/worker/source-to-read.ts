@@ -23,6 +23,6 @@ export async function sourceToRead(
   }
   const variables = await variablesOf(db, client, keyRing)
   const ready = withValuesOf({ type, settings, secrets, givenFor }, variables)
-  redaction.add(...variables.secured, ...Object.values(ready.secrets))
+  redaction.add(...variables.spellings, ...Object.values(ready.secrets))
   return { type, ...ready }
 }

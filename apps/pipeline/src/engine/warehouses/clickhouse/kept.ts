@@ -83,10 +83,11 @@ async function move(access: ClientAccess, tables: readonly Replaced[], publicati
   for (const table of tables) await moveTo(access, table, qualified(database, `kept_${table.uuid}`))
 }
 
+/** Moves a table that may have been moved or dropped since it was found: then nothing happens. */
 export async function moveTo(access: ClientAccess, { database, name }: Replaced, place: string): Promise<void> {
   await execute(access.service, `rename table ${qualified(database, name)} to ${place}`).catch((error: unknown) => {
-    // Somebody else moved it just now.
-    if (!isCode(error, codes.unknownTable)) throw error
+    // Somebody else moved it just now, perhaps as the last one of its database.
+    if (!isCode(error, codes.unknownTable) && !isCode(error, codes.unknownDatabase)) throw error
   })
 }
 

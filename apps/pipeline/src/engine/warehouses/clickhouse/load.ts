@@ -193,7 +193,7 @@ export async function beginLoad(access: ClientAccess, target: LoadTarget): Promi
   const place = shownAs(schema, table)
   try {
     const database = databaseOf({ key: access.key, schema })
-    if (!(await hasDatabase(access, database)))
+    if (!target.dry && !(await hasDatabase(access, database)))
       throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
     const existing = await readShape(access.service, database, table)
     demandOurs(existing, place)

@@ -98,6 +98,8 @@ async function decisionOn(
   else await makeEmpty(access, place, live, { run, attempt, schema, table })
   const readers = await plainReaders(access, { schema, name: table })
   const kept = await readShape(access.service, database, name)
+  // The run that replaced it was moving it to where it is kept. The next attempt finds it there.
+  if (replaced && !kept) throw changedMeanwhile({ schema, table })
   if (!kept?.mark?.load) throw nothingKept(shown)
   const names = new Set(kept.columns.map((column) => column.name))
   // Views that name a column which has come since go on, over a column without values.

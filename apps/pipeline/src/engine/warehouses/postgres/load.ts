@@ -129,7 +129,8 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
-      if (!rowCount) throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
+      if (!rowCount && !target.dry)
+        throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       await assertRoom(client, pools)
       const existing = await readShape(client, schema, table)
       if (existing && !existing.ours) throw notOurs(scene)

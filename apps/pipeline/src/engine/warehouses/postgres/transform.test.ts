@@ -293,6 +293,62 @@ describe('transforming rows before they are published', () => {
     expect(await rowsOf()).toEqual(numberedWith(4, 'x'))
   })
 
+  describe('in a dry run', () => {
+    let history: string
+    beforeEach(async () => {
+      history = word('history_')
+      await scratch.warehouse.ensureSchema(history)
+      await loadAll(scratch.warehouse, { schema: history, table: 'log', columns: two }, numbered(2, 'old'))
+    })
+
+    const dry = async (...statements: string[]) => {
+      await using load = await stage(scratch.warehouse, { table, columns: two, run: word('run') }, numbered(4, 'new'))
+      await scratch.warehouse.transform(
+        [load],
+        statements.map((statement) => ({ statement })),
+        never,
+        { dry: true },
+      )
+      return (await scratch.warehouse.plan([load], never))[0]
+    }
+    const logged = async () => (await scratch.warehouse.readTable(history, 'log', { limit: 100, offset: 0 })).rows
+
+    it.each([
+      ['a row that is inserted', (to: string) => `insert into ${to}.log select id, name from ${table}`, 'log'],
+      ['rows that are deleted', (to: string) => `delete from ${to}.log`, 'log'],
+      ['a table that is emptied', (to: string) => `truncate ${to}.log`, 'log'],
+      ['a table that is dropped', (to: string) => `drop table ${to}.log`, 'log'],
+      ['a table that is made', (to: string) => `create table ${to}.fresh as select 1 as n`, 'fresh'],
+      ['a function that is made', (to: string) => `create function ${to}.f() returns int return 1`, 'f'],
+    ])('refuses %s elsewhere, and rolls it back', async (_what, statement, name) => {
+      await expect(dry(`update ${table} set name = 'x'`, statement(history), 'commit')).rejects.toMatchObject({
+        code: 'TRANSFORMATION_FAILED',
+        message: expect.stringMatching(new RegExp(`also changes .*${history}\\.${name}.*rolled back`)),
+      })
+      expect(await logged()).toEqual(numberedWith(2, 'old'))
+      const { rows } = await scratch.superuser.query(
+        `select from pg_class where relname = 'fresh' and relnamespace = $1::regnamespace
+         union all select from pg_proc where proname = 'f' and pronamespace = $1::regnamespace`,
+        [history],
+      )
+      expect([rows, await leftovers(scratch.superuser)]).toEqual([[], []])
+    })
+
+    it('works on the rows that are loaded as a load does, and reads other tables', async () => {
+      const planned = await dry(
+        'commit',
+        `create temporary table kept as select id from ${history}.log`,
+        `delete from ${table} where id in (select id from kept)`,
+        `create table fresh as select * from ${table}`,
+        `drop table ${table}`,
+        `alter table fresh rename to ${table}`,
+        `create index on ${table} (id)`,
+      )
+      expect(planned).toMatchObject({ table, rowsBefore: 3, rowsAfter: 2 })
+      expect([await rowsOf(), await leftovers(scratch.superuser)]).toEqual([numberedWith(3, 'old'), []])
+    })
+  })
+
   it('cannot change what later loads begin with', async () => {
     await transformed([
       'alter role current_user set default_transaction_read_only = on',

@@ -1,10 +1,12 @@
 import { Query, type PoolClient } from 'pg'
+import { sqlPieces } from '../../variables/sql-pieces.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
 import { borrow } from './access.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { olderReaders } from './older-readers.ts'
 import { warehouseProblem } from './problems.ts'
 import { stoppable } from './stoppable.ts'
+import { assertNothingWrittenElsewhere } from './written-elsewhere.ts'
 import { dropWorkshop, failed, type Workshop, workshopFor } from './workshop.ts'
 
 /** Seconds for all statements together; role `load` may not wait longer than 30 for a lock. */
@@ -16,7 +18,7 @@ export async function transform(
   loads: readonly PostgresLoad[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
-  { retain = false } = {},
+  { retain = false, dry = false } = {},
 ): Promise<void> {
   if (statements.length === 0 || loads.length === 0) return
   const workshop = workshopFor(loads)
@@ -26,11 +28,16 @@ export async function transform(
   try {
     await workshop.open(client)
     const begun = performance.now()
+    if (dry) await client.query('begin')
     for (const [index, statement] of statements.entries()) {
       const seconds = Math.max(1, Math.round(longest - (performance.now() - begun) / 1_000))
-      await runOne(client, workshop, statement, { number: index + 1, seconds }, (limits, work) =>
+      await runOne(client, workshop, statement, { number: index + 1, seconds, dry }, (limits, work) =>
         stoppable(moments, client, { ...limits, signal }, work),
       )
+    }
+    if (dry) {
+      await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: workshop.schema })
+      await client.query('commit')
     }
     const counted = await workshop.close(client)
     const older = await olderReaders(client)
@@ -52,17 +59,26 @@ async function runOne(
   client: PoolClient,
   { path }: Workshop,
   { statement, description }: TransformationStatement,
-  { number, seconds }: { number: number; seconds: number },
+  { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
   stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
+  // In a load it does nothing, since each statement has its own transaction. Here it would commit what the others wrote.
+  if (dry && endsTransaction(statement)) return
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Once more for each: a statement before may have changed them for the session.
   await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
   await stopping({ seconds, what: named }, () => execute(client, statement)).catch((error: unknown) => {
     throw explained(error, named, statement)
   })
-  if (client.getTransactionStatus() !== 'I')
+  if (dry && client.getTransactionStatus() !== 'T')
+    throw failed(`${named} ends the transaction of the dry run. Leave COMMIT and ROLLBACK out.`)
+  if (!dry && client.getTransactionStatus() !== 'I')
     throw failed(`${named} begins a transaction and does not end it. Each statement has its own; leave BEGIN out.`)
+}
+
+function endsTransaction(statement: string): boolean {
+  const first = sqlPieces(statement).find(({ kind }) => kind !== 'comment' && kind !== 'code')
+  return first?.kind === 'word' && /^(commit|end|rollback|abort)$/i.test(first.text)
 }
 
 /** By the extended protocol, which takes one statement and no more. Rows that it gives are let go as they come. */

@@ -51,13 +51,19 @@ export function explainMysql(error: unknown, { username }: DatabaseConfig): Expl
     codes(error)
       .map((each) => byCode[each])
       .find((each) => each !== undefined) ?? wordsOnly.find(([pattern]) => pattern.test(message))?.[1]
-  if (code === undefined && isDrivers(error)) return { code: 'STATEMENT_FAILED', detail: message }
+  if (code === undefined && isDrivers(error)) return { code: 'STATEMENT_FAILED', detail: withoutHex(message) }
   // MariaDB tells a user of another database that they have none of this name: the same words for both.
   if (code === undefined || !/^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION|TABLE)/.test(code))
     return code && { code }
   const user = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
-  return { code, detail: message.replace(user, 'this user') }
+  return { code, detail: withoutHex(message).replace(user, 'this user') }
 }
+
+/**
+ * Texts of variables are hexadecimal literals in the query. The server says 80 characters of what it does not understand, so that
+ * a secured value, cut there, would not be found.
+ */
+const withoutHex = (message: string): string => message.replaceAll(/\bX'[0-9a-f]*'?/gi, "X'…'")
 
 /** The server's errors have a number, whether the driver has a name for it or not; most of the driver's own have a name. */
 function isDrivers(error: unknown): boolean {

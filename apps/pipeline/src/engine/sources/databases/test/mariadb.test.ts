@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { describeUnless } from '@sluice/testing/skip'
 import type { Client } from 'pg'
 import { until } from '../../../../../test/engine/worker-process.ts'
+import { placeVariables } from '../../../variables/place-variables.ts'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { databaseSource, tryDatabase } from '../database-source.ts'
 import { type Mariadb, mariadbMissing, startMariadb } from './mariadb.ts'
@@ -191,6 +192,23 @@ describeUnless(missing)('MariaDB as a source', () => {
     expect(problem).toMatchObject({ name: 'SourceProblem', code, message: expect.stringMatching(sentence) })
     expect((problem as Error).message).not.toMatch(/not-the-password|reads-only|sees-nothing/)
   })
+
+  it.each(['s3cret-token', 's3cret-token-'.repeat(6), "it's"])(
+    'does not say %j, which a variable has',
+    async (value) => {
+      const query = placeVariables(
+        'select 1 where 1 = = ${token} or 2 in (${token:list})',
+        new Map([['token', value]]),
+        'mysql',
+      )
+      const problem = await tryDatabase(config({ query }), here, never).catch((error: Error) => error)
+      expect(problem).toMatchObject({
+        code: 'STATEMENT_INVALID',
+        message: expect.stringMatching(/near '= {1,2}_utf8mb4 X'…'/),
+      })
+      expect((problem as Error).message).not.toContain(Buffer.from(value).toString('hex').slice(0, 8))
+    },
+  )
 
   it('fails when the database goes away in the middle', async () => {
     const { feeds } = read({ query: 'select seq, repeat(md5(seq), 30) from seq_1_to_3000000' })

@@ -1,0 +1,45 @@
+import type { ClientBase, Pool } from 'pg'
+import { withClient } from './access.ts'
+import { failed } from './workshop.ts'
+
+/** Schemas, relations and functions of the client. */
+const objects = `
+  select oid::text, name from (
+    select oid, nspname, quote_ident(nspname) as name from pg_namespace
+    union all
+    select c.oid, nspname, format('%I.%I', nspname, relname) from pg_class c join pg_namespace n on n.oid = relnamespace
+    where relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+    union all
+    select p.oid, nspname, format('%I.%I', nspname, proname) from pg_proc p join pg_namespace n on n.oid = pronamespace
+  ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
+
+/** Committed relations outside of a schema on which a session has a lock that only a change takes. A transaction keeps these to its end. */
+const changed = `
+  select distinct format('%I.%I', nspname, relname) as name
+  from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = relnamespace
+  where l.pid = $1 and l.locktype = 'relation' and relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+    and l.database = (select oid from pg_database where datname = current_database())
+    and l.mode <> all ('{AccessShareLock,RowShareLock}') and nspname <> $2 and nspname !~ '^pg_'`
+
+/**
+ * Throws TRANSFORMATION_FAILED where the open transaction of `client` changed, made or dropped anything outside of `schema`. What it made
+ * another connection does not see, and what it dropped only another connection still sees.
+ */
+export async function assertNothingWrittenElsewhere(
+  client: ClientBase,
+  others: Pool,
+  { process, schema }: { process: number; schema: string },
+): Promise<void> {
+  const seen = (await client.query<{ oid: string; name: string }>(objects)).rows
+  const names = await withClient(others, undefined, async (other) => {
+    const committed = new Set((await other.query<{ oid: string }>(objects)).rows.map(({ oid }) => oid))
+    const { rows } = await other.query<{ name: string }>(changed, [process, schema])
+    return [...rows, ...seen.filter(({ oid }) => !committed.has(oid))].map(({ name }) => name)
+  })
+  if (names.length === 0) return
+  const shown = [...new Set(names)].toSorted()
+  const more = shown.length > 5 ? ` and ${shown.length - 5} more` : ''
+  throw failed(
+    `A dry run changes only the rows that are being loaded, and the transformation also changes ${shown.slice(0, 5).join(', ')}${more}. It was rolled back.`,
+  )
+}
