@@ -114,6 +114,17 @@ describe('a public dataset', () => {
     expect(again.body).toMatchObject({ headerRow: false, table: { rowCount: 1 } })
   })
 
+  it('refuses a file with other columns until its upload says rebuild=true', async () => {
+    const { key } = await create()
+    const replace = (query = '') =>
+      scene.owner.post(`/public-datasets/${key}/file${query}`).type('text/csv').send('Year,Rain\n2026,7\n')
+    const refused = await replace().expect(422)
+    expect(refused.body.detail).toMatch(/ If the new columns are meant, send the file again with \?rebuild=true\.$/)
+    const { body } = await replace('?rebuild=true').expect(200)
+    expect(body.table.columns.map(({ label }: { label: string }) => label)).toEqual(['Year', 'Rain'])
+    expect(body).toMatchObject({ status: { lastRunStatus: 'OK' }, table: { rowCount: 1 } })
+  })
+
   it('of one key is there once, and leaves nothing where its file cannot be loaded', async () => {
     const { key } = await create()
     expect(pointers((await uploaded(key).expect(409)).body)).toEqual(['/key'])

@@ -101,6 +101,12 @@ export const PublicDatasetFileQuery = contract(
     {
       ...PublicDatasetUploadQuery.properties,
       name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "The file's name." })),
+      rebuild: Type.Optional(
+        Type.Boolean({
+          description:
+            'The table takes its columns and types from this file alone, whatever it had before. Set it where a file with other columns was refused and the new columns are meant.',
+        }),
+      ),
     },
     closed,
   ),
