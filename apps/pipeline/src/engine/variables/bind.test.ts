@@ -42,7 +42,10 @@ describe('variables in SQL', () => {
   })
 
   it.each([
-    ['select ${y}', 'The variable ${y} does not exist. Create it, correct its name, or pass its value in `variables` of the run.'],
+    [
+      'select ${y}',
+      'The variable ${y} does not exist. Create it, correct its name, or pass its value in `variables` of the run.',
+    ],
     ["select ${y}, '%${x}%'", /stands inside of quotes/],
     [
       "select '%${x}'",

@@ -30,7 +30,8 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
   const names = new Set<string>()
   let text = ''
   // All parts are read first: a misplaced variable is reported before one that does not exist.
-  for (const part of [...partsOf(withoutParameters(sqlPieces(sql)))]) {
+  const parts = [...partsOf(withoutParameters(sqlPieces(sql)))]
+  for (const part of parts) {
     if (!('name' in part)) {
       text += part.text
       continue
