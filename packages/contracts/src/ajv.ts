@@ -101,7 +101,7 @@ function tellApart(ajv: Ajv2020): void {
         }
         const variant = variants.get(tag)
         if (variant === undefined) {
-          const params = { tag: propertyName, tagValue: tag }
+          const params = { tag: propertyName, tagValue: tag, allowedValues: [...variants.keys()] }
           validate.errors = [{ keyword: 'discriminator', instancePath, params, message: 'is none of the variants' }]
           return false
         }

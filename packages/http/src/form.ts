@@ -85,7 +85,7 @@ export async function readForm<Fields>(request: IncomingMessage, contract: Contr
   try {
     const found = await begun.promise
     const checked = checker(contract)(Object.fromEntries(given))
-    if ('violations' in checked) wrong.push(...checked.violations)
+    if ('violations' in checked) wrong.push(...checked.violations.map((one) => (found ? askedBeforeFile(one) : one)))
     if (found && 'violations' in checked && checked.onlyTooLarge && wrong.length === checked.violations.length)
       throw problems.violated(checked)
     if (!found)
@@ -104,6 +104,12 @@ export async function readForm<Fields>(request: IncomingMessage, contract: Contr
     request.pause()
   }
 }
+
+/** A field that seems missing may be behind the file, which is not read yet. */
+const askedBeforeFile = ({ pointer, detail }: Violation): Violation => ({
+  pointer,
+  detail: detail === 'is required' ? 'is required before the file: send all fields before it' : detail,
+})
 
 function parserOf(request: IncomingMessage) {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers

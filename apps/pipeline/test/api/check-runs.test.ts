@@ -95,7 +95,7 @@ describe('what the server says of a query', () => {
     expect(own.results[0]!.message).toContain('canary-cell')
     const theirs = await runGroup(id, other)
     expect(theirs.message).toBe(
-      `2 of 2 checks are not OK. “${secret.name}”: The check could not be run. Whoever may read it sees why. “${slow.name}”: The variable \${unknown_here} does not exist. Create it, or correct its name.`,
+      `2 of 2 checks are not OK. “${secret.name}”: The check could not be run. Whoever may read it sees why. “${slow.name}”: The variable \${unknown_here} does not exist. Create it, correct its name, or pass its value in \`variables\` of the run.`,
     )
     const runs = await other.get(`/data-quality-check-groups/${id}/runs`).expect(200)
     expect(runs.body).toHaveLength(2)
@@ -130,6 +130,16 @@ describe('values for a run', () => {
       { pointer: '/variables/2/name', detail: unknown('commented') },
       { pointer: '/variables/3/name', detail: '${least} is given two values.' },
     ])
+  })
+
+  it('are not called unused where the query has the variable inside quotes: its place is wrong', async () => {
+    const { id } = await check("select 1 where 'a' like '%${F}%' or ${missing} = 1")
+    const { body } = await owner.post(`/data-quality-checks/${id}/run`).send(given('F')).expect(200)
+    expect(body).toMatchObject({
+      status: 'ERROR',
+      message:
+        "The variable ${F} stands inside of quotes beside other text. Write '${F}' for the value alone, and join it with other text by || or concat().",
+    })
   })
 
   it('of a group are looked at likewise, also before it is queued', async () => {

@@ -24,7 +24,7 @@ export function goodPublicDatasets(given: () => { datasets: { kept: string; doom
     'publicDatasets.read': async () => kept(),
     'publicDatasets.update': async () => ({ ...kept(), body: { ...kept(), name: 'Another name', tags: ['a'] } }),
     'publicDatasets.delete': async () => ({ key: given().datasets.doomed }),
-    'publicDatasets.upload': async () => ({ ...kept(), query: '?wait=0&name=b.csv' }),
+    'publicDatasets.upload': async () => ({ ...kept(), query: '?wait=0&name=b.csv&rebuild=true' }),
     'publicDatasets.data': async () => ({ ...kept(), query: '?page=1&pageSize=10' }),
   }
 }

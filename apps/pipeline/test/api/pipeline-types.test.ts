@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { systems } from '@sluice/contracts'
+import { pipelineTypes, systems } from '@sluice/contracts'
 import { openSourceSecrets } from '../../src/source-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { samples, withSecrets } from './type-samples.ts'
@@ -67,7 +67,7 @@ describe('a pipeline', () => {
       .post('/data-pipelines')
       .send(pipelineBody(schema, { type: 'FAX' }))
       .expect(400)
-    expect(body.errors).toEqual([{ pointer: '/type', detail: 'is none that this version has: "FAX"' }])
+    expect(body.errors).toEqual([{ pointer: '/type', detail: `must be one of: ${pipelineTypes.join(', ')}` }])
     const { body: empty } = await owner.post('/data-pipelines').send({ name: 'a' }).expect(400)
     expect(pointers(empty).toSorted()).toEqual(['/dataWarehouseTarget', '/disabled', '/runTrigger'])
     const none = pipelineBody(schema, { type: undefined, survey: 'a', facilities: ['HC01'] })

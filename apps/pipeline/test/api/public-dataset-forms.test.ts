@@ -53,6 +53,17 @@ describe('a form', () => {
     expect(await filesOnDisk()).toEqual(before)
   })
 
+  it('with its fields behind the file is told to send them before it', async () => {
+    const { body } = await sent(part('file', rows, 'a.csv') + head(newKey()) + end).expect(400)
+    const detail = 'is required before the file: send all fields before it'
+    expect(body.errors).toEqual([
+      { pointer: '/key', detail },
+      { pointer: '/name', detail },
+    ])
+    const without = await sent(part('name', 'a') + end).expect(400)
+    expect(without.body.errors).toContainEqual({ pointer: '/key', detail: 'is required' })
+  })
+
   it('that ends before its end is refused, and leaves nothing', async () => {
     const before = await filesOnDisk()
     for (const cut of [head(newKey()), head(newKey()) + part('file', rows, 'a.csv').slice(0, -10), '--x\r\n', '']) {

@@ -114,6 +114,38 @@ describe('a public dataset', () => {
     expect(again.body).toMatchObject({ headerRow: false, table: { rowCount: 1 } })
   })
 
+  it('refuses a file with other columns until its upload says rebuild=true', async () => {
+    const { key } = await create()
+    const replace = (query = '') =>
+      scene.owner.post(`/public-datasets/${key}/file${query}`).type('text/csv').send('Year,Rain\n2026,7\n')
+    const refused = await replace().expect(422)
+    expect(refused.body.detail).toMatch(/ If the new columns are meant, send the file again with \?rebuild=true\.$/)
+    const { body } = await replace('?rebuild=true').expect(200)
+    expect(body.table.columns.map(({ label }: { label: string }) => label)).toEqual(['Year', 'Rain'])
+    expect(body).toMatchObject({ status: { lastRunStatus: 'OK' }, table: { rowCount: 1 } })
+  })
+
+  it('tells its own organisation, and no other, why it was loaded with a warning', async () => {
+    const numbers = Array.from({ length: 2_000 }, (_, row) => `${row},${row}`).join('\n')
+    const { key, body } = await create(`id,amount\n${numbers}\n1,2,3,4\n`)
+    expect(body.status).toMatchObject({
+      lastRunStatus: 'WARNING',
+      message: expect.stringContaining('1 row did not fit'),
+      rowsRejected: 1,
+      rejectedRows: [{ line: 2002, reason: expect.any(String), raw: '1,2,3,4' }],
+    })
+    const [listed] = (await scene.owner.get(`/public-datasets?filter=key:eq:${key}`).expect(200)).body
+    const { rejectedRows, ...counts } = body.status
+    expect(rejectedRows).toHaveLength(1)
+    expect(listed.status).toEqual(counts)
+    const { status } = (await scene.stranger.get(`/public-datasets/${key}`).expect(200)).body
+    expect(status.lastRunStatus).toBe('WARNING')
+    expect(status).not.toHaveProperty('message')
+    expect(status).not.toHaveProperty('rowsRejected')
+    expect(status).not.toHaveProperty('rejectedRows')
+    await scene.owner.put(`/public-datasets/${key}`).send(body).expect(200)
+  })
+
   it('of one key is there once, and leaves nothing where its file cannot be loaded', async () => {
     const { key } = await create()
     expect(pointers((await uploaded(key).expect(409)).body)).toEqual(['/key'])

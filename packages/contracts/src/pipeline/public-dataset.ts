@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { body, Line, named, Tags, Text, Timestamp } from '../named.ts'
-import { RunStatus } from './run.ts'
+import { Count } from '../numbers.ts'
+import { RejectedRow, RunStatus } from './run.ts'
 import { Table } from './table.ts'
 
 /** Names a public dataset, for everybody and for ever; its table is called so. */
@@ -57,6 +58,31 @@ export const PublicDatasetBody = contract(
 )
 export type PublicDatasetBody = TypeOf<typeof PublicDatasetBody>
 
+export const PublicDatasetStatus = contract(
+  'PublicDatasetStatus',
+  Type.Object(
+    {
+      ...RunStatus.properties,
+      message: Type.Optional({
+        ...Text,
+        description: 'Why the last load ended as it did, and what to do. Only the organisation of the dataset sees it.',
+      }),
+      rowsRejected: Type.Optional({
+        ...Count,
+        description: 'How many rows the last load left out. Only the organisation of the dataset sees it.',
+      }),
+      rejectedRows: Type.Optional(
+        Type.Array(RejectedRow, {
+          maxItems: 20,
+          description: 'The first of these rows, with the reasons. Absent in lists.',
+        }),
+      ),
+    },
+    closed,
+  ),
+)
+export type PublicDatasetStatus = TypeOf<typeof PublicDatasetStatus>
+
 /** A table that was uploaded once, for every PUBLIC_DATASET pipeline of every organisation. */
 export const PublicDataset = contract(
   'PublicDataset',
@@ -71,7 +97,7 @@ export const PublicDataset = contract(
       /** Absent in lists of them, and until the file is loaded. */
       table: Type.Optional(Table),
       /** How loading the file went. */
-      status: RunStatus,
+      status: PublicDatasetStatus,
     },
     closed,
   ),
@@ -101,6 +127,12 @@ export const PublicDatasetFileQuery = contract(
     {
       ...PublicDatasetUploadQuery.properties,
       name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "The file's name." })),
+      rebuild: Type.Optional(
+        Type.Boolean({
+          description:
+            'The table takes its columns and types from this file alone, whatever it had before. Set it where a file with other columns was refused and the new columns are meant.',
+        }),
+      ),
     },
     closed,
   ),

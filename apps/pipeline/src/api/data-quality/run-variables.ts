@@ -2,7 +2,7 @@ import type { RunInput, Violation } from '@sluice/contracts'
 import { Problem } from '@sluice/http'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { variablesInSql } from '../../engine/variables/bind.ts'
+import { variablesIn } from '../../engine/variables/place-variables.ts'
 
 type Given = NonNullable<RunInput['variables']>
 
@@ -25,7 +25,8 @@ export async function demandKnownVariables(
     .where('name', 'in', names)
     .execute()
   const known = new Set(stored.map(({ name }) => name))
-  for (const { query } of checks) for (const name of variablesInSql(query)) known.add(name)
+  // A name inside quotes counts as well: the result of its check says that it is misplaced.
+  for (const { query } of checks) for (const name of variablesIn(query, 'postgres')) known.add(name)
   const errors = names.flatMap((name, index): Violation[] => {
     const wrong = names.indexOf(name) < index ? twice(name) : known.has(name) ? undefined : unknown(name, checks.length)
     return wrong ? [{ pointer: `/variables/${index}/name`, detail: wrong }] : []

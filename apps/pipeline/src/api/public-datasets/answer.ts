@@ -1,8 +1,10 @@
 import type { PublicDataset } from '@sluice/contracts'
 import { Answer } from '@sluice/http'
+import { listRejectedRows } from '../../engine/runs/read-runs.ts'
 import { catalogueClient, catalogueSchema } from '../../catalogue-client.ts'
 import { presentTable } from '../catalogue/present-table.ts'
 import type { Asked, PipelineContext } from '../operation.ts'
+import { presentRejectedRow } from '../runs/rejected-rows.ts'
 import { publicDatasets } from './records.ts'
 import type { PublicDatasetRow } from './row.ts'
 
@@ -11,7 +13,21 @@ export async function answerDataset(row: PublicDatasetRow, context: Asked): Prom
   const { body, headers } = await publicDatasets.answer(row, context)
   const found = await findTable(context, row)
   const table = found && presentTable(found.table, shownAs(row))
-  return new Answer({ ...body, ...(table && { table }) }, headers)
+  const status = await withRejectedRows(body.status, row, context)
+  return new Answer({ ...body, status, ...(table && { table }) }, headers)
+}
+
+const mostRejectedRows = 20
+
+/** The first rows that the last load left out are added for those who see their number. */
+async function withRejectedRows(
+  status: PublicDataset['status'],
+  row: PublicDatasetRow,
+  { db }: Asked,
+): Promise<PublicDataset['status']> {
+  if (!status.rowsRejected || !status.jobId) return status
+  const found = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: mostRejectedRows })
+  return { ...status, rejectedRows: found?.rows.map(presentRejectedRow) }
 }
 
 /** What was loaded of it; undefined while nothing was. */

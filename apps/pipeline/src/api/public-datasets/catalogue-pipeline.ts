@@ -80,12 +80,14 @@ export async function load(
   trx: Transaction<DB>,
   pipeline: number,
   { queue, caller }: Pick<Asked, 'queue' | 'caller'>,
+  { rebuild = false } = {},
 ): Promise<string> {
   const runnable = { id: pipeline, client: catalogueClient, kind: 'DATA_PIPELINE' } as const
   const { run, existing } = await startRun(trx, queue, runnable, {
     trigger: 'MANUAL',
     mode: 'FULL',
     createdBy: caller.uid,
+    rebuild,
   })
   // That one reads the file that it was started with.
   if (existing) throw problems.conflict('/', 'The public dataset is being loaded just now: wait for the end of that.')

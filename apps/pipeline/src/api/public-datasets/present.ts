@@ -1,10 +1,11 @@
-import type { PublicDataset } from '@sluice/contracts'
+import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
 import type { Asked } from '../operation.ts'
-import { runStatusesOf } from '../runs/run-status.ts'
+import { type LastRuns, runStatusesOf } from '../runs/run-status.ts'
+import { loadMessage } from './load-message.ts'
 import type { PublicDatasetRow } from './row.ts'
 
 /** Without their tables: the warehouse is asked for those one at a time. */
-export async function presentPublicDatasets(rows: PublicDatasetRow[], { db }: Asked): Promise<PublicDataset[]> {
+export async function presentPublicDatasets(rows: PublicDatasetRow[], { db, caller }: Asked): Promise<PublicDataset[]> {
   const statusOf = await runStatusesOf(
     db,
     rows.map(({ pipeline_id: id }) => ({ id })),
@@ -21,6 +22,11 @@ export async function presentPublicDatasets(rows: PublicDatasetRow[], { db }: As
     tagString: row.tags.join(', '),
     headerRow: row.header_row,
     lastUpdated: row.updated_at.toISOString(),
-    status: statusOf(row.pipeline_id).status,
+    status: presentStatus(statusOf(row.pipeline_id), row.client === caller.client),
   }))
+}
+
+function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatasetStatus {
+  if (!isOwn || !last) return status
+  return { ...status, message: last.message ? loadMessage(last.message) : undefined, rowsRejected: last.rows_rejected }
 }

@@ -30,7 +30,7 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
       const replaced = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, by: caller.uid })
       const after = await publicDatasets.update(trx, caller, before, {})
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
-      return { row: after, run: await load(trx, before.pipeline_id, input), replaced }
+      return { row: after, run: await load(trx, before.pipeline_id, input, query), replaced }
     })
     release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)

@@ -1,8 +1,17 @@
 import type { PageQuery, RejectedRow, rejectedRowsSignature } from '@sluice/contracts'
 import { Answer, problems, type Input } from '@sluice/http'
 import { isUid, pageHeaders, type Records } from '@sluice/records'
+import type { Selectable } from 'kysely'
+import type { RejectedRows } from '../../database.ts'
 import { listRejectedRows } from '../../engine/runs/read-runs.ts'
 import { type Asked, operation, type PipelineContext } from '../operation.ts'
+
+export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<RejectedRows>): RejectedRow => ({
+  line,
+  column: column ?? undefined,
+  reason,
+  raw,
+})
 
 type Asking = Input<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
 
@@ -17,9 +26,6 @@ export const rejectedRowsOperation = <Row extends { id: number; uid: string; ver
     const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
     const found = isUid(params.taskId) && (await listRejectedRows(db, row.id, params.taskId, page))
     if (!found) throw problems.notFound('run')
-    const answer = found.rows.map(
-      ({ line, column, reason, raw }): RejectedRow => ({ line, column: column ?? undefined, reason, raw }),
-    )
-    return new Answer(answer, pageHeaders({ ...page, total: found.total }, request.url))
+    return new Answer(found.rows.map(presentRejectedRow), pageHeaders({ ...page, total: found.total }, request.url))
   }),
 })

@@ -4,7 +4,7 @@ import type { DB, Runs } from '../../database.ts'
 import { lastRuns } from '../../engine/runs/read-runs.ts'
 import { duration } from './duration.ts'
 
-interface LastRuns {
+export interface LastRuns {
   status: RunStatus
   last?: Selectable<Runs>
   lastSuccess?: Selectable<Runs>

@@ -42,7 +42,11 @@ describe('variables in SQL', () => {
   })
 
   it.each([
-    ['select ${y}', 'The variable ${y} does not exist. Create it, or correct its name.'],
+    [
+      'select ${y}',
+      'The variable ${y} does not exist. Create it, correct its name, or pass its value in `variables` of the run.',
+    ],
+    ["select ${y}, '%${x}%'", /stands inside of quotes/],
     [
       "select '%${x}'",
       "The variable ${x} stands inside of quotes beside other text. Write '${x}' for the value alone, and join it with other text by || or concat().",

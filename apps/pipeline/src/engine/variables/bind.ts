@@ -5,6 +5,9 @@ import { VariableProblem } from './variable-problem.ts'
 /** More than anybody needs, and few enough for `$99` to be shorter than any `${name}`. */
 const most = 99
 
+/** Only checks bind variables, and a request that runs checks may have values for them. */
+const advice = 'Create it, correct its name, or pass its value in `variables` of the run.'
+
 /** SQL whose variables are bind parameters. */
 export interface Bound {
   text: string
@@ -26,13 +29,15 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
   const texts = new Set<number>()
   const names = new Set<string>()
   let text = ''
-  for (const part of partsOf(withoutParameters(sqlPieces(sql)))) {
+  // All parts are read first: a misplaced variable is reported before one that does not exist.
+  const parts = [...partsOf(withoutParameters(sqlPieces(sql)))]
+  for (const part of parts) {
     if (!('name' in part)) {
       text += part.text
       continue
     }
     names.add(part.name)
-    const value = valueOf(part.name, variables)
+    const value = valueOf(part.name, variables, advice)
     if (part.use === 'TEXT') texts.add(values.length)
     const written =
       part.use === 'IDENTIFIER'

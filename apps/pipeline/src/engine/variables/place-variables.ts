@@ -125,9 +125,9 @@ export function assertVariablesPlaced(sql: string, language: SqlLanguage): void 
   for (const _ of partsOf(rulesOf(language).pieces(sql)));
 }
 
-export function valueOf(name: string, variables: ReadonlyMap<string, string>): string {
+export function valueOf(name: string, variables: ReadonlyMap<string, string>, advice?: string): string {
   const value = variables.get(name)
-  if (value === undefined) throw unknownVariable(name)
+  if (value === undefined) throw unknownVariable(name, advice)
   if (value.includes('\0')) throw misplacedVariable(name, 'has a NUL character in its value, which SQL cannot hold.')
   return value
 }

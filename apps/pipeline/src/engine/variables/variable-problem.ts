@@ -9,11 +9,8 @@ export class VariableProblem extends Error {
   }
 }
 
-export function unknownVariable(name: string): VariableProblem {
-  return new VariableProblem(
-    'VARIABLE_UNKNOWN',
-    `The variable ${shown(name)} does not exist. Create it, or correct its name.`,
-  )
+export function unknownVariable(name: string, advice = 'Create it, or correct its name.'): VariableProblem {
+  return new VariableProblem('VARIABLE_UNKNOWN', `The variable ${shown(name)} does not exist. ${advice}`)
 }
 
 export function misplacedVariable(name: string, why: string): VariableProblem {

@@ -72,7 +72,8 @@ export const publicDatasetSignatures = {
   upload: signature({
     id: 'publicDatasets.upload',
     summary: 'Replace the rows of a public dataset',
-    description: 'The body is the file itself, streamed. Until it is loaded the old rows stay, and where it cannot be.',
+    description:
+      'The body is the file itself, streamed. Until it is loaded the old rows stay, and where it cannot be. A file that hardly has a column of the last one is refused, unless the query has rebuild=true.',
     method: 'post',
     path: '/public-datasets/:key/file',
     guard: manage,

@@ -1,6 +1,6 @@
 import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
 import type { FeedMemory, RememberedColumn } from './feed-memory.ts'
-import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
+import { isRefusal, planShape, rebuildAdvice, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'
 
 /** The load, and the contents of its columns, known after all rows were read. */
@@ -69,7 +69,7 @@ export function fallOfRows({ shape }: LoadTarget, before: number | undefined, no
   if (fall && shape?.schemaChanges === 'FAIL')
     throw new WarehouseProblem(
       'SCHEMA_MISMATCH',
-      `The source has ${now} rows where the table has ${before}, and schemaChanges is FAIL. The old data stays. Correct the source, or run once with "rebuild": true.`,
+      `The source has ${now} rows where the table has ${before}, and schemaChanges is FAIL. The old data stays. Correct the source, or ${rebuildAdvice}.`,
     )
   return fall ? [fall] : []
 }

@@ -175,7 +175,7 @@ function refusedChange(
   const more = changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''
   return {
     code: 'SCHEMA_MISMATCH',
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${changes.slice(0, mostNamed).join(', ')}${more}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source, or run once with "rebuild": true to take the new columns.`,
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${changes.slice(0, mostNamed).join(', ')}${more}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source, or ${rebuildAdvice} to take the new columns.`,
   }
 }
 
@@ -203,7 +203,7 @@ function mismatch(
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
-        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${lists(fedBefore, columns)} If the new columns are meant, run once with "rebuild": true.`,
+        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${lists(fedBefore, columns)} If the new columns are meant, ${rebuildAdvice}.`,
       }
 }
 
@@ -222,6 +222,9 @@ function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns 
 }
 
 const isText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
+
+/** Part of the sentences of refusals. */
+export const rebuildAdvice = 'run once with "rebuild": true'
 
 const mostNamed = 20
 
