@@ -1,5 +1,5 @@
 import type { ResultEnvelope } from '@sluice/contracts'
-import { problems, type Input } from '@sluice/http'
+import { Problem, type Input } from '@sluice/http'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -23,10 +23,10 @@ export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
   const left = await isToBeDropped(db, { client: row.client, schema, table: row.table_name })
   const previous = left ? undefined : await warehouse?.findPrevious(schema, row.table_name)
   if (!previous)
-    throw problems.refused(
-      '/',
-      'Nothing is kept that could be restored. What a load replaces is kept for some days, unless the warehouse needs its room; increments replace nothing.',
-    )
+    throw new Problem(422, 'nothing-to-restore', 'The warehouse refused.', {
+      detail:
+        'Nothing is kept that could be restored: only one load has published so far, the time for which old tables are kept is over, or their room was needed. Increments replace no table.',
+    })
   const { run, existing } = await write(async (trx) => {
     const { id, client } = await dataPipelines.lock(trx, caller, params.uid, undefined)
     const started = await startRun(
