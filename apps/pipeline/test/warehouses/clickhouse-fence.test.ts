@@ -30,7 +30,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
     server = await clickhouseServer()
     proxy = await cuttingProxy(
       () => server.url,
-      (user, sql) => heard.push({ user, sql }),
+      (user, sql) => void heard.push({ user, sql }),
     )
   })
   afterAll(async () => {
