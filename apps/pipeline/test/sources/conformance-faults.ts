@@ -9,8 +9,8 @@ import type { Fault } from './stand-in.ts'
 type AddRow = (name: Row, test: () => Promise<void>) => void
 
 const crowdName = 2_500
-/** A heap of so many megabytes cannot hold the names of such a crowd, 25 MB, beside the program. */
-const largeSource = { heap: 32, crowd: 10_000 }
+/** Megabytes of a heap that cannot hold the names of so many records: 65 MB. */
+const largeSource = { heap: 64, crowd: 26_000 }
 
 /** What every source has to do when something is wrong. */
 export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, names: () => Promise<unknown[]>): void {
@@ -114,7 +114,7 @@ export function faultsOf(scene: Scene, row: AddRow, opened: () => OpenScene, nam
     row('large', async () => {
       const open = opened()
       open.people.clear()
-      const { heap, crowd } = { ...largeSource, ...scene.large }
+      const { heap, crowd } = largeSource
       Object.assign(open.people, { crowd, crowdName })
       const program = new URL('./read-all.ts', import.meta.url).pathname
       const asked = JSON.stringify({ ...open.reading(), filesDirectory: open.filesDirectory, module: scene.module })

@@ -24,7 +24,7 @@ export function conforms(scene: Scene): void {
   afterAll(() => open?.[Symbol.asyncDispose]())
 
   const row = (name: Row, test: () => Promise<void>) => {
-    itUnless(scene.without[name] ?? (name === 'large' && !scene.large?.inEveryRun ? longRunOnly : undefined))(
+    itUnless(scene.without[name] ?? (name === 'large' && !scene.isLargeInEveryRun ? longRunOnly : undefined))(
       rows[name],
       test,
     )

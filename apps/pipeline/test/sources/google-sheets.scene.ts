@@ -19,8 +19,6 @@ export const googleSheets: Scene = {
   system: 'Google Sheets',
   without: { increment: whole, edit: whole, groups: 'A cell holds no list.' },
   columns: { id: 'id', name: 'name', extra: 'extra' },
-  // A page has 10,000 rows.
-  large: { heap: 64, crowd: 26_000 },
   lookups: { sheets: ['0'] },
   start: () => standIn(),
   account: {

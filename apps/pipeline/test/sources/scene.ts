@@ -20,8 +20,8 @@ export interface Scene {
   group?: { table: string; column: string }
   /** The column of records that says which of them were deleted, where increments bring those. */
   marked?: string
-  /** How many records a heap of how many megabytes cannot hold, where a page alone needs more than the usual heap. */
-  large?: { heap?: number; crowd?: number /** Not only in long runs. */; inEveryRun?: boolean }
+  /** Its bounded memory is not only tested in long runs. */
+  isLargeInEveryRun?: boolean
   /** What there is to choose from, by kind, and the ids that are found. */
   lookups: Record<string, string[]>
   start(): Promise<StandIn>

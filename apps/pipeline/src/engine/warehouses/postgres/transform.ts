@@ -1,5 +1,5 @@
 import { Query, type PoolClient } from 'pg'
-import { sqlPieces } from '../../variables/sql-pieces.ts'
+import { tokensOf } from '../sql-tokens.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
 import { borrow } from './access.ts'
 import type { Pools, PostgresLoad } from './load.ts'
@@ -77,7 +77,7 @@ async function runOne(
 }
 
 function endsTransaction(statement: string): boolean {
-  const first = sqlPieces(statement).find(({ kind }) => kind !== 'comment' && kind !== 'code')
+  const [first] = tokensOf(statement)
   return first?.kind === 'word' && /^(commit|end|rollback|abort)$/i.test(first.text)
 }
 

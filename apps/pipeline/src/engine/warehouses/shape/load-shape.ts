@@ -1,6 +1,7 @@
 import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
 import type { FeedMemory, RememberedColumn } from './feed-memory.ts'
-import { isRefusal, planShape, rebuildAdvice, type ShapePlan, type TypeRules } from './plan-shape.ts'
+import { rebuildAdvice } from '../../../rebuild-advice.ts'
+import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'
 
 /** The load, and the contents of its columns, known after all rows were read. */

@@ -1,5 +1,6 @@
 import type { SchemaChanges } from '@sluice/contracts'
 import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
+import { rebuildAdvice } from '../../../rebuild-advice.ts'
 import type { Evidence, FeedMemory, RememberedColumn, StoredAs } from './feed-memory.ts'
 
 /** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
@@ -222,9 +223,6 @@ function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns 
 }
 
 const isText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
-
-/** Part of the sentences of refusals. */
-export const rebuildAdvice = 'run once with "rebuild": true'
 
 const mostNamed = 20
 
