@@ -4,9 +4,11 @@ import { itUnless } from '@sluice/testing/skip'
 import { sql } from 'kysely'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
+import { sweepStaging } from '../../src/engine/worker/duties/sweep-staging.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
 import { spawnWorker, until } from '../engine/worker-process.ts'
+import { never } from '../rows.ts'
 import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, takenBy, trapped } from './scene.ts'
 
 /** Where a worker is killed, and what happens to its run before another one takes it over. */
@@ -50,6 +52,12 @@ async function shortenHeartbeats(): Promise<void> {
   await sql`update pgboss.job set heartbeat_seconds = 10, heartbeat_on = now() where state = 'active'`.execute(stack.db)
 }
 
+/** Does what the janitor of a worker does once a minute. */
+async function isSwept(scene: Loaded, run: Killed['run']): Promise<boolean> {
+  await sweepStaging(stack).run(never)
+  return (await stagingTables(scene.client, run)) === 0
+}
+
 /** Kills the workers of all cases at the same time, because each run waits ten seconds until it is requeued. */
 beforeAll(async () => {
   stack = await startStack({ heartbeatSeconds: heldHeartbeatSeconds })
@@ -78,8 +86,8 @@ beforeAll(async () => {
   await Promise.all(
     dead.map(async ({ name, scene, run, after }) => {
       await finished(stack, run)
-      await until(async () => (await seen(stack, scene, run)).jobs === 0)
-      await until(async () => (await stagingTables(scene.client, run)) === 0)
+      await until(async () => (await seen(stack, scene, run)).jobs === 0, { within: 60_000 })
+      await until(() => isSwept(scene, run), { within: 60_000 })
       killed.set(name, {
         scene,
         run,
