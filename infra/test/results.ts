@@ -21,7 +21,7 @@ export const slowestFiles = ({ seconds }: Results): string[] =>
     .slice(0, slowestShown)
     .map(([file, taken]) => `${taken.toFixed(1).padStart(7)} s  ${file}`)
 
-/** What was skipped and why: a line for each reason and file, and one for all that `npm run test:long` runs. */
+/** Returns a line for each reason and file of skipped tests, and one line for all tests of `npm run test:long`. */
 export const skippedTests = ({ skips }: Results): string[] => {
   const [long, others] = [true, false].map((wanted) => skips.filter(({ reason }) => isOfLongRuns(reason) === wanted))
   const lines = others!.map(({ file, reason, tests }) => line(tests, `${file}: ${reason}`))

@@ -72,7 +72,7 @@ const ownOptions = ['--write-durations', '--long', '--inspect']
 const debugged = ['--inspect-wait=9230']
 const inOneProcess = ['--runInBand', '--testTimeout=86400000']
 
-/** The test files that do less in `npm test` than with --long (packages/testing/src/draw-count.ts and long-run.ts). */
+/** Returns the test files that --long runs with more draws or more tests (packages/testing/src/draw-count.ts and long-run.ts). */
 const filesOfLongRuns = (): string[] =>
   globSync(['apps/**/*.test.ts', 'infra/**/*.test.ts', 'packages/**/*.test.ts'], {
     cwd: root,

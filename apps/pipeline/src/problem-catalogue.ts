@@ -60,7 +60,7 @@ export const pipelineProblems: readonly KnownProblem[] = [
     code: 'files-limit-reached',
     status: 422,
     title: 'The files of your organisation have reached their limit.',
-    when: 'The upload would exceed `CLIENT_FILES_LIMIT`, which covers the uploaded files of the organisation, uploads under way, and files that are kept for runs: delete what nobody needs, or ask the operator for more.',
+    when: 'The upload would exceed `CLIENT_FILES_LIMIT`, which covers the uploaded files of the organisation, uploads under way, and files that are kept for runs: delete unused pipelines, or ask the operator for more.',
   },
   {
     code: 'upload-disk-full',

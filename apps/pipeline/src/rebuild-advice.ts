@@ -1,2 +1,2 @@
-/** Part of the sentences that refuse the shape of a load. A public dataset has no run, so that its API says it otherwise. */
+/** Advice in messages that refuse the shape of a load. The API of public datasets, which have no run route, replaces it. */
 export const rebuildAdvice = 'run once with "rebuild": true'

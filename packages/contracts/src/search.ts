@@ -52,7 +52,7 @@ const Locale = Type.String({ maxLength: 35, examples: ['fr'] })
 /** What an operation without parameters of its own takes: the language of display names. */
 export const PlainQuery = contract('PlainQuery', Type.Object({ locale: Type.Optional(Locale) }, closed))
 
-/** The body of operations that take none: absent, or without fields. */
+/** The body of an operation that takes no fields. */
 export const NoFields = contract('NoFields', Type.Object({}, closed))
 
 /** The same search as query parameters. */

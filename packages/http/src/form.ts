@@ -105,7 +105,7 @@ export async function readForm<Fields>(request: IncomingMessage, contract: Contr
   }
 }
 
-/** A field that seems missing may be behind the file, which is not read yet. */
+/** A missing field may follow the file in the form, and the file has not been read yet. */
 const askedBeforeFile = ({ pointer, detail }: Violation): Violation => ({
   pointer,
   detail: detail === 'is required' ? 'is required before the file: send all fields before it' : detail,

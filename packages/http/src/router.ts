@@ -50,7 +50,7 @@ export function router<Context>(
 /** Of operations without a query: a parameter that nobody reads would be left out without a word, as `?mode=INCREMENTAL` of a run. */
 const checkPlainQuery = checker(PlainQuery, 'query')
 
-/** Of operations without a body, for the same reason: `dryRun` of a restore would be a restore. */
+/** Refuses fields in the body of operations that take none. A restore that ignored `dryRun` would restore. */
 const checkNoFields = checker(NoFields)
 
 function answerer<Context>(operation: Operation<Context>, surroundings: Surroundings<Context>) {

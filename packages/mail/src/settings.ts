@@ -65,11 +65,11 @@ export const sender = (): Setting<Sender | undefined> => ({
 export const isMailable = (address: string): boolean =>
   address.length <= 254 && /^[\w!#$%&'*+/=?^`{|}~.-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(address)
 
-/** The address as mail servers take it: an international domain in its ASCII form. Undefined if mail cannot be sent to it. */
+/** Returns the address with its domain in ASCII (punycode), or undefined if mail cannot be sent to it. */
 export function mailableAddress(address: string): string | undefined {
   const at = address.lastIndexOf('@')
   const domain = address.slice(at + 1)
-  // domainToASCII reads an ASCII domain as a URL does, so that 127.1 is 127.0.0.1, and stops at a slash.
+  // domainToASCII parses ASCII domains as URL hosts: it turns 127.1 into 127.0.0.1 and stops at a slash.
   const isInternational = /\P{ASCII}/u.test(domain) && /^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)
   const ascii = isInternational ? `${address.slice(0, at)}@${domainToASCII(domain)}` : address
   return isMailable(ascii) ? ascii : undefined

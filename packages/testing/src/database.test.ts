@@ -89,7 +89,7 @@ describe('a test database', () => {
     await ask(server, 'create database sluice_test_left_over')
     await using next = await testDatabase()
     expect(next.url).not.toBe(alive.url)
-    // Another test file that needs a database now may be the one that removes it.
+    // A concurrent test file may remove it instead of this one.
     for (const end = Date.now() + 10_000; Date.now() < end; await sleep(50))
       if ((await databases('sluice_test_left_over')).length === 0) break
     expect(await databases('sluice_test_left_over')).toEqual([])

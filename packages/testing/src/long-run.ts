@@ -1,8 +1,7 @@
-/** Whether `npm run test:long` runs, which sets SLUICE_LONG=1 and leaves nothing out. */
+/** True in `npm run test:long`, which sets SLUICE_LONG=1. */
 export const isLongRun = process.env['SLUICE_LONG'] === '1'
 
 /**
- * A reason for `describeUnless` and `itUnless`: `npm test` leaves out what is slow and has a quicker test of the same kind
- * beside it.
+ * A reason for `describeUnless` and `itUnless`. Use it for slow tests whose rule a quicker test checks in every `npm test`.
  */
 export const longRunOnly = isLongRun ? undefined : 'runs with npm run test:long'

@@ -3,10 +3,10 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { neededBytes } from '../engine/runs/needed-files.ts'
 
-/** Bytes that the uploads under way in this process have reserved, by client. */
+/** Bytes that running uploads of this process have reserved, by client. */
 const reserved = new Map<string, number>()
 
-/** The bytes that one upload reserves in the quota of its client, until they are released. */
+/** Bytes that one upload reserves in its client's quota until `release` is called. */
 export class QuotaReservation {
   readonly #db: Kysely<DB>
   readonly #client: string
@@ -28,7 +28,7 @@ export class QuotaReservation {
 
   /** Throws 422 if the files of the client and its uploads under way exceed the limit. */
   async check(): Promise<void> {
-    // Read before the files: an upload that is stored meanwhile may count twice, but is never missed.
+    // Reading reservations before files may count an upload that is being stored twice, but never misses it.
     const underWay = reserved.get(this.#client) ?? 0
     if (underWay + (await neededBytes(this.#db, this.#client)) > this.#limit) throw quotaReached(this.#limit)
   }
@@ -40,5 +40,5 @@ export class QuotaReservation {
 
 const quotaReached = (limit: number) =>
   new Problem(422, 'files-limit-reached', 'The files of your organisation have reached their limit.', {
-    detail: `The files of your organisation may have ${limit} bytes in all, with those that runs read and with uploads under way. Delete pipelines with uploads that nobody needs, or ask the operator for more (CLIENT_FILES_LIMIT).`,
+    detail: `The files of your organisation may have ${limit} bytes in all, with those that runs read and with uploads under way. Delete unused pipelines with uploads, or ask the operator for more (CLIENT_FILES_LIMIT).`,
   })

@@ -6,11 +6,11 @@ import { QuotaReservation } from './files-quota.ts'
 import type { Asked } from './operation.ts'
 import { shares } from './shares.ts'
 
-/** A received file that no row names yet. */
+/** A received file before the database references it. */
 export interface Upload extends Omit<ReceivedFile, 'discard'> {
-  /** Releases what the upload reserved in the quota, once a row counts the file. */
+  /** Releases the quota reservation. Call it when a row in `uploaded_files` counts the file. */
   release(): void
-  /** Removes the file after the request failed with `error`, unless a row names it. Releases the quota too. */
+  /** Removes the file after the request failed with `error`, unless a row references it, and releases the reservation. */
   discard(error: unknown): Promise<void>
 }
 
@@ -33,7 +33,7 @@ export async function receiveInShare(
     const announced = Number(request.stream.headers['content-length'] ?? 0)
     quota.reserve(announced)
     await quota.check()
-    // Ended early, the stream must live on: with it would go the connection, and the answer that says why.
+    // Destroying the stream would close the connection before the response with the reason is sent.
     const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
     return receiveFile(announced > 0 ? chunks : reserving(chunks, quota), files, uid)
   }
@@ -45,7 +45,7 @@ export async function receiveInShare(
       release: () => quota.release(),
       async discard(error) {
         quota.release()
-        // Any other error may have broken the connection during the COMMIT: maintenance removes the file later if there is no row.
+        // After any other error the COMMIT may have succeeded. A maintenance job removes the file later if no row references it.
         if (error instanceof Problem) await removeUnneededFiles({ db, directory: files.directory }, [uid])
       },
     }
@@ -57,10 +57,10 @@ export async function receiveInShare(
   }
 }
 
-/** Bytes between two checks of the quota. */
+/** Bytes to receive between two quota checks. */
 const checkedBytes = 16 * 1024 * 1024
 
-/** The chunks of a body whose length was not announced: each reserves its bytes as it arrives. */
+/** Yields the chunks of a body without Content-Length and reserves the bytes of each. */
 async function* reserving(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
   let unchecked = 0
   for await (const chunk of chunks) {

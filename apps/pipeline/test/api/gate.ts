@@ -6,7 +6,7 @@ export interface Gate {
   port: number
   shut(): Promise<void>
   open(): Promise<void>
-  /** Breaks the next connection that sends `first` and later `last`, once the server has answered `last`. The answer is lost. */
+  /** Breaks the next connection that sends `first` and later `last` after the server has answered `last`, and drops that answer. */
   loseAnswer(request: { first: string; last: string }): void
 }
 

@@ -53,7 +53,7 @@ describe('a form', () => {
     expect(await filesOnDisk()).toEqual(before)
   })
 
-  it('with its fields behind the file is told to send them before it', async () => {
+  it('is refused with its fields after the file, and says to send them first', async () => {
     const { body } = await sent(part('file', rows, 'a.csv') + head(newKey()) + end).expect(400)
     const detail = 'is required before the file: send all fields before it'
     expect(body.errors).toEqual([

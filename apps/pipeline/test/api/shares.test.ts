@@ -203,12 +203,12 @@ describe('uploads', () => {
         .where('state', '=', 'QUEUED')
         .execute()
     }
-    // One file, though the pipeline and two runs name it.
+    // The file counts once, although the pipeline and two runs reference it.
     await upload(retaining, 'x'.repeat(800)).expect(200)
     expect((await upload(retaining, 'x'.repeat(400)).expect(422)).body.code).toBe('files-limit-reached')
     await db.updateTable('settings').set({ value: 'false' }).where('client', '=', client).execute()
     await upload(retaining, 'x'.repeat(400)).expect(200)
-    // The run that is to begin reads its file, also once it is replaced.
+    // A queued run still reads its file after the file was replaced.
     await upload(retaining, 'x'.repeat(1_200)).expect(200)
     await ask.post(`/data-pipelines/${place.pipeline}/run`).expect(202)
     await upload(retaining, 'x'.repeat(400)).expect(200)

@@ -110,7 +110,7 @@ describe('a view whose tables are not there yet', () => {
     expect(await rowsOf(first.id)).toEqual([[1], [2]])
     expect(await rowsOf(second.id)).toEqual([[2]])
 
-    // A mistake in the query is shown as what it is once the table is there.
+    // Once the table exists, the status reports the error in the query.
     const wrong = await create(`select nothing from later_${table}`)
     expect(wrong.status).toMatchObject({ lastRunStatus: 'PENDING' })
     await run(wrong.id)

@@ -30,7 +30,6 @@ const nameOf = ([point, meanwhile]: (typeof everyCase)[number]) => (meanwhile ? 
 const always = ['in-copy', 'in-publication', 'published', 'published, run is cancelled', 'copied, run was tried often']
 const isTested = (name: string) => isLongRun || always.includes(name)
 const cases = everyCase.filter((one) => isTested(nameOf(one)))
-/** A test of one case. */
 const itOf = (name: string) => itUnless(isTested(name) ? undefined : longRunOnly)
 
 interface Killed {
@@ -52,7 +51,7 @@ async function shortenHeartbeats(): Promise<void> {
   await sql`update pgboss.job set heartbeat_seconds = 10, heartbeat_on = now() where state = 'active'`.execute(stack.db)
 }
 
-/** Does what the janitor of a worker does once a minute. */
+/** Sweeps staging tables as the maintenance job of a worker does once a minute. */
 async function isSwept(scene: Loaded, run: Killed['run']): Promise<boolean> {
   await sweepStaging(stack).run(never)
   return (await stagingTables(scene.client, run)) === 0

@@ -34,7 +34,7 @@ beforeAll(async () => {
   const asked = await Promise.all(
     scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
   )
-  // Whoever waits for the last may stand still for longer than a heartbeat; no other worker is to take its run.
+  // Workers may stay stopped for longer than a heartbeat until the last one has stopped. Their runs must not be requeued.
   await Promise.all(
     points.map(async (point, index) => {
       await sprung(first[index]!, point)
@@ -69,7 +69,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]())
 
 describe('a run whose worker cannot reach the service’s own database', () => {
   it.each(points.filter((point) => !allowed.includes(point)))(
-    'does not publish while nobody can say whether it may: %s',
+    'does not publish while its permission cannot be checked: %s',
     (point) => {
       expect(back.get(point)!.away).toMatchObject({ state: 'RUNNING', holds: [1], publications: 0 })
     },

@@ -86,7 +86,7 @@ export async function silentForLong(stack: Stack, { uid }: { uid: string }): Pro
   await lastHeartbeat(stack, uid, '-5 minutes')
 }
 
-/** To the queue, the worker of this run was heard of just now. */
+/** Sets the last heartbeat of the run's worker to now. */
 export async function heardNow(stack: Stack, uid: string): Promise<void> {
   await lastHeartbeat(stack, uid, '0 seconds')
 }

@@ -159,7 +159,7 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
     expect(id).toBe((await alerts())[0]!.uid)
   })
 
-  it('again within the hour is told to the operator at its end, and counted in the next letter', async () => {
+  it('again within the hour calls the webhook at its end, and counts in the next mail', async () => {
     const pipeline = await alerted('ada@example.org')
     for (let failure = 0; failure < 3; failure += 1) await ended(pipeline)
     expect(await kinds()).toEqual(['WEBHOOK operator', 'MAIL ada@example.org', 'WEBHOOK operator'])
@@ -172,7 +172,7 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
     expect([last.channel, (last.content as { failures: number }).failures]).toEqual(['MAIL', 3])
   })
 
-  it('is not told to the operator at the end of the hour if a later run was a success', async () => {
+  it('does not call the webhook at the end of the hour if a later run succeeded', async () => {
     const pipeline = await alerted('')
     for (const state of ['FAILED', 'FAILED', 'OK'] as const) await ended(pipeline, state)
     expect(await kinds()).toEqual(['WEBHOOK operator'])
@@ -382,7 +382,7 @@ describe('no success for too long', () => {
     expect(await look()).toBe(0)
   })
 
-  it('is told in a later hour where the organisation has had its mails of this one', async () => {
+  it('is mailed in a later hour if the organisation has reached its limit', async () => {
     const { client } = await scheduled(100)
     const pipelines = await Promise.all(Array.from({ length: 20 }, () => stack.pipeline(client)))
     for (const pipeline of pipelines) await ended(pipeline)
@@ -489,7 +489,7 @@ describe('an alert', () => {
 })
 
 describe('alerts of many organisations', () => {
-  /** So many alerts of a client, written so many seconds ago. */
+  /** Inserts alerts of a client with the given age in seconds. */
   async function backlog(client: string, channel: 'MAIL' | 'WEBHOOK', count: number, seconds: number) {
     const written = new Date(Date.now() - seconds * 1_000)
     const finished = written.toISOString()
@@ -522,7 +522,7 @@ describe('alerts of many organisations', () => {
     const [late] = clients(1) as [string]
     await using _posting = posting({ mail, url: '' })
     await until(() => tried.includes(late))
-    // Each of the others once, and what the slots of this process had claimed by then.
+    // One alert of each other client, and the alerts that this process had already claimed.
     const before = tried.slice(0, tried.indexOf(late))
     expect(before.length).toBeLessThan(20 + floods.length + 5)
     for (const client of floods) expect(before.filter((one) => one === client).length).toBeLessThan(7)

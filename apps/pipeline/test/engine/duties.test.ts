@@ -128,7 +128,7 @@ describe('the janitor', () => {
     expect(logs.map(({ run_id }) => run_id).toSorted()).toEqual(recent.toSorted())
   })
 
-  it('keeps the last successful load beside a newer restore', async () => {
+  it('keeps the last successful load when a restore is newer', async () => {
     const pipeline = await stack.pipeline()
     await ended(pipeline, 'OK', 110)
     const load = await ended(pipeline, 'OK', 100)

@@ -119,7 +119,9 @@ describe('a pipeline with a group of checks', () => {
     expect(first.message).toContain(
       `“${checks[0].name}”: It names ${schema.schemaName}.named with its schema, where nothing was published yet. Write “named” without a schema: `,
     )
-    expect(first.message).toContain(`“${checks[1].name}”: The check could not be run. Whoever may read it sees why.`)
+    expect(first.message).toContain(
+      `“${checks[1].name}”: The check could not be run. Users who may read the check see the reason.`,
+    )
     for (const check of checks)
       await owner
         .put(`/data-quality-checks/${check.id}`)
@@ -142,7 +144,7 @@ describe('a pipeline with a group of checks', () => {
     const alerts = await service.stack.db.selectFrom('alerts').select('content').execute()
     expect(alerts.length).toBeGreaterThan(0)
     expect(JSON.stringify([run, log, alerts])).not.toContain('canary-cell')
-    expect(JSON.stringify(log)).toContain('Whoever may read it sees why')
+    expect(JSON.stringify(log)).toContain('Users who may read the check see the reason')
   })
 
   it('finds other tables in its own schema first, and refuses a name that only others have, several of them', async () => {

@@ -20,11 +20,11 @@ const jobs = async () => {
 
 const statement = (sql: string) => ({ transformation: JSON.stringify({ sqlStatements: [{ statement: sql }] }) })
 
-/** Ticks of an hourly schedule, each of whose runs ends well at once, and uploads to its pipeline. */
+/** Runs ticks of an hourly schedule, whose runs succeed immediately, and uploads files to its pipeline. */
 function hourly(id: number) {
   let hour = 10
   return {
-    /** Answers the runs so far. */
+    /** Returns all runs so far. */
     async tick() {
       scheduler.set(`2026-11-22T${hour++}:00:00Z`)
       await scheduler.start()

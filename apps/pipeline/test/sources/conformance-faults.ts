@@ -9,7 +9,7 @@ import type { Fault } from './stand-in.ts'
 type AddRow = (name: Row, test: () => Promise<void>) => void
 
 const crowdName = 2_500
-/** Megabytes of a heap that cannot hold the names of so many records: 65 MB. */
+/** `heap` is in MB. It cannot hold the names of `crowd` records, which are 65 MB. */
 const largeSource = { heap: 64, crowd: 26_000 }
 
 /** What every source has to do when something is wrong. */

@@ -65,7 +65,7 @@ export async function startSheets(sheets: Sheet[] = []) {
     return { body: { sheets: [{ properties: { sheetId: 99, title: 'A chart', sheetType: 'OBJECT' } }, ...all] } }
   }
 
-  /** The sheet of a range, with its name and the values of its cells. */
+  /** Returns the sheet of a range with its title and cell values. */
   function titled(range: string) {
     const title = /^'(.*)'!/.exec(range)![1]!.replaceAll("''", "'")
     const { sheets } = grid(range).body as { sheets: object[] }

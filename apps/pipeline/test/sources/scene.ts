@@ -20,7 +20,7 @@ export interface Scene {
   group?: { table: string; column: string }
   /** The column of records that says which of them were deleted, where increments bring those. */
   marked?: string
-  /** Its bounded memory is not only tested in long runs. */
+  /** Tests bounded memory in every run, not only in `npm run test:long`. */
   isLargeInEveryRun?: boolean
   /** What there is to choose from, by kind, and the ids that are found. */
   lookups: Record<string, string[]>

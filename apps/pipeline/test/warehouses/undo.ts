@@ -46,7 +46,7 @@ export function undoSuite(subject: Given): void {
       expect(await warehouse.findTable('health', 'unplanned')).toBeUndefined()
     })
 
-    it('makes no schema where there is none', async () => {
+    it('creates no schema', async () => {
       const { warehouse } = subject
       await using load = await stage(
         warehouse,

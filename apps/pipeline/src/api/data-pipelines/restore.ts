@@ -19,7 +19,7 @@ export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
   const { schema, provider } = await placeOfPipeline(db, row)
   assertUndo(provider)
   const warehouse = await warehouses.find(row.client)
-  // The rows of a deleted pipeline of this table, whose drop waits, are not restored.
+  // A deleted pipeline may have left a table that is still to be dropped. Its rows are not restored.
   const left = await isToBeDropped(db, { client: row.client, schema, table: row.table_name })
   const previous = left ? undefined : await warehouse?.findPrevious(schema, row.table_name)
   if (!previous)

@@ -25,7 +25,7 @@ export async function demandKnownVariables(
     .where('name', 'in', names)
     .execute()
   const known = new Set(stored.map(({ name }) => name))
-  // A name inside quotes counts as well: the result of its check says that it is misplaced.
+  // A variable inside quotes counts as used. The result of its check reports that it is misplaced.
   for (const { query } of checks) for (const name of variablesIn(query, 'postgres')) known.add(name)
   const errors = names.flatMap((name, index): Violation[] => {
     const wrong = names.indexOf(name) < index ? twice(name) : known.has(name) ? undefined : unknown(name, checks.length)

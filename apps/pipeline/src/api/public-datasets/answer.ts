@@ -19,7 +19,7 @@ export async function answerDataset(row: PublicDatasetRow, context: Asked): Prom
 
 const mostRejectedRows = 20
 
-/** The first rows that the last load left out are added for those who see their number. */
+/** Adds the first rejected rows of the last load if the caller may see their number. */
 async function withRejectedRows(
   status: PublicDataset['status'],
   row: PublicDatasetRow,

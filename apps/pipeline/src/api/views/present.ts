@@ -50,7 +50,7 @@ function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   const isUnderWay = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'
   return {
     ...(!isUnderWay && { lastRunStatus: 'PENDING' as const }),
-    // Its runs end as WARNING, and have built nothing.
+    // Runs of a pending view end as WARNING without building it.
     lastRunSuccess: undefined,
     pendingReason: pending.slice(0, 10_000),
   }

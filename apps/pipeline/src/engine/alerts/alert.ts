@@ -21,9 +21,9 @@ export interface AlertContent {
   message: string
   /** When the run ended, or when it was found that there was no success for too long; ISO 8601. */
   finished: string
-  /** Runs of it that ended so since the last alert about it by the same channel, with this one. */
+  /** Number of runs with this outcome since the last alert about the object on the same channel, including this run. */
   failures: number
-  /** Until when mails about other things are left out, ISO 8601: the mail with it is the last one before the limit of its client. */
+  /** Set in the last mail before the client's limit: further mails are suppressed until this time, ISO 8601. */
   leftOutUntil?: string
   /** Of NO_SUCCESS: the hours that were asked for, and the end of the last successful run, ISO 8601. */
   hours?: number

@@ -22,16 +22,15 @@ const lease = 75
 const isDue = (channel: Channel) =>
   sql<boolean>`sent_at is null and given_up_at is null and try_after <= now() and channel = ${channel}`
 
-/** The clients with alerts that are due by a channel. */
+/** Lists the clients that have due alerts on a channel. */
 export async function listDueClients(db: Kysely<DB>, channel: Channel): Promise<string[]> {
   const { rows } = await sql<{ client: string }>`select distinct client from alerts where ${isDue(channel)}`.execute(db)
   return rows.map(({ client }) => client)
 }
 
 /**
- * Takes the client's alert that is due longest, for no other process to take meanwhile. Workers may differ in the channels that they
- * have: an alert waits for one that has its channel. Where the process ends before it says how it went, the alert comes up again: it
- * may be sent twice, under the same id, and is never forgotten.
+ * Leases the client's oldest due alert, so that no other process takes it. An alert waits for a worker that has its channel. If the
+ * process ends before it records the outcome, the lease expires and the alert is sent again with the same id: at-least-once delivery.
  */
 export async function claimAlert(db: Kysely<DB>, channel: Channel, client: string): Promise<Claimed | undefined> {
   const { rows } = await sql<Claimed>`

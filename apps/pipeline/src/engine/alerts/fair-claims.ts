@@ -5,21 +5,21 @@ import type { Channel } from './alert.ts'
 import { type Claimed, claimAlert, listDueClients } from './claims.ts'
 
 interface Slots {
-  /** Alerts that this process tries at the same time by the channel. */
+  /** Maximum number of alerts that this process sends concurrently on the channel. */
   total: number
-  /** How many of them may be of one client, so that a client whose alerts hang does not hold all slots. */
+  /** Maximum number for one client, so that a client with slow recipients does not occupy all slots. */
   perClient: number
 }
 
-/** A claim of an alert. Disposing of it says that its try is over. */
+/** A claimed alert. Dispose of it when the attempt to send has ended. */
 export type FairClaim = Disposable & { alert: Claimed }
 
-/** Claims alerts of one channel, round robin by client: the next one is of the client that was served longest ago. */
+/** Claims alerts of one channel, round robin by client, least recently served first. */
 export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient }: Slots) {
-  // One claim at a time: concurrent ones would count the same slots of a client.
+  // Claims run one at a time, because concurrent claims would count a client's slots wrongly.
   const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
   const held = new Map<string, number>()
-  /** The client that was served longest ago comes first. */
+  /** Clients, least recently served first. */
   const served = new Set<string>()
 
   async function claim(): Promise<FairClaim | undefined> {
@@ -46,6 +46,6 @@ export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient 
     else held.set(client, left)
   }
 
-  /** The next alert, or undefined if none is due that may start. */
+  /** Returns the next alert, or undefined if no due alert may start. */
   return () => claiming.run('', claim)
 }

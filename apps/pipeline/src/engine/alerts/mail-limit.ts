@@ -1,13 +1,13 @@
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 
-/** Mails of bad news that are written within an hour for one client. Each goes to all of its addresses. */
+/** Maximum number of failure and warning mails per client and hour. Each mail goes to all addresses of the client. */
 export const mostMailsPerHour = 20
 
 /**
- * What the limit says about one more mail of bad news. `reached`: it is left out. `leftOutUntil`: it is the last one, and has to say
- * until when others are left out, ISO 8601. Runs that end at the same moment do not wait for each other, so a few mails more than
- * the limit are possible; the one that announces the limit is always written.
+ * Applies the limit to one more failure or warning mail. `reached`: do not write the mail. `leftOutUntil`: it is the last mail before
+ * the limit, and must say until when further mails are suppressed, ISO 8601. Concurrent run ends take no lock, so a few more mails
+ * than the limit are possible. The mail that announces the limit is always written.
  */
 export async function mailLimit(
   trx: Transaction<DB>,

@@ -23,7 +23,7 @@ interface Parts {
   every?: number
 }
 
-/** Of each channel. */
+/** Concurrency limits of each channel. */
 const slots = { total: 5, perClient: 3 }
 /** A whole try may take this long, in milliseconds: less than the lease. */
 const longestTry = 60_000
@@ -31,8 +31,8 @@ const longestTry = 60_000
 const farewell = 5_000
 
 /**
- * Sends what is to be told of failed runs, until it is stopped. Several processes may. Each slot of a channel sends one alert after the
- * other, so that neither a slow webhook nor a slow mail holds up the rest.
+ * Sends alerts until it is stopped. Several processes may do so. Each slot of a channel sends one alert after another, so that a slow
+ * webhook or mail server does not delay the other slots.
  */
 export function keepPostingAlerts(parts: Parts): { stop(): Promise<void> } {
   const { db, sendMail, webhook, logger, every = 3_000 } = parts
@@ -64,7 +64,7 @@ const noWebhook = 'No worker has ALERT_WEBHOOK_URL.'
 
 type Told = (channel: string, outcome: string) => void
 
-/** What becomes of mails in a process without a mail server. */
+/** Marks mails as waiting, or gives them up, in a process without a mail server. */
 async function leaveMails(db: Kysely<DB>): Promise<boolean> {
   await giveUpUnsendable(db, 'MAIL', noMail)
   await noteWaiting(db, 'MAIL', noMail)
@@ -76,7 +76,7 @@ async function leaveCalls(db: Kysely<DB>): Promise<boolean> {
   return false
 }
 
-/** Tries one alert that is due. Answers whether there may be more. */
+/** Sends one due alert. Returns whether more may be due. */
 async function postNext(
   parts: Parts,
   claim: () => Promise<FairClaim | undefined>,

@@ -66,11 +66,11 @@ interface Draft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
   channel: Channel
   recipients: readonly string[]
   event: AlertEvent
-  /** It is sent then at the earliest; at once if absent. */
+  /** The earliest time to send it; undefined sends it immediately. */
   waitsUntil: Date | undefined
 }
 
-/** One call an hour for each thing that fails. A failure within the hour is reported at its end, unless a later run is a success. */
+/** Limits webhook calls to one per object and hour. A further failure is reported at the end of the hour, unless a later run succeeds. */
 async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<Draft | undefined> {
   if (run.state !== 'FAILED') return undefined
   const { alike, withinHour } = await pastAlerts(trx, run, 'WEBHOOK')
@@ -91,7 +91,7 @@ async function draftMail(
   if (!event) return undefined
   const draft = { channel: 'MAIL', recipients, event, failures: past.alike } as const
   const waitsUntil = hourAfter(past.withinHour[event])
-  // A mail that waits, or that all is well again, follows one that was counted.
+  // Delayed mails and recovery mails follow a mail that the limit has counted.
   if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
   const { reached, ...limit } = await mailLimit(trx, run.client)
   return reached ? undefined : { ...draft, ...limit, waitsUntil }
@@ -102,25 +102,25 @@ type BadEvent = 'FAILED' | 'WARNING'
 const badEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
   state === 'FAILED' || (state === 'WARNING' && warnings) ? state : undefined
 
-/** A newer run replaces what waits for the end of an hour: that alert would no longer be true. */
+/** Deletes alerts that wait for the end of their hour. A newer run makes them obsolete. */
 async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Promise<void> {
-  // An alert with a try may have been sent, even if this transaction is older than the try.
+  // An alert with an attempt may have been sent, even if this transaction began before the attempt.
   await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
 }
 
-/** Alerts about the thing that went out by one channel, or are about to. */
+/** Earlier alerts about the object on one channel, sent or pending. */
 interface PastAlerts {
-  /** What the last one said. */
+  /** Event of the most recent alert. */
   last: AlertEvent | null
-  /** When the last one of each kind of bad news was written, ISO 8601; only within the last hour. */
+  /** Creation time of the most recent alert of the last hour by event, ISO 8601. Excludes RECOVERED. */
   withinHour: Readonly<Partial<Record<AlertEvent, string>>>
-  /** Runs that ended like this one since the last one, with this one. */
+  /** Number of runs with the same outcome since the most recent alert, including this run. */
   alike: number
 }
 
 /**
- * The mail that makes the last mail about the thing true again. Of each kind of bad news there is one an hour: a second one waits
- * until the hour is over, and is deleted if a later run makes it untrue. Each mail of better news follows one of bad news.
+ * Returns the event to mail, so that the most recent mail about the object is true. There is one FAILED and one WARNING mail per hour.
+ * A second one waits until the hour has ended, and is deleted if a later run makes it obsolete. RECOVERED follows every bad mail.
  */
 function eventToMail(
   { state }: EndedRun,

@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import { keptDays } from './runs-to-keep.ts'
 import { underWay } from './states.ts'
 
-/** The uploaded files that somebody needs: pipelines, runs under way, and clients that keep what their runs read. */
+/** Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. */
 const needed = sql`(
   select f.uid, p.client, f.size from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
   union
@@ -15,14 +15,14 @@ const needed = sql`(
   where s.key = 'RETAIN_TEMP_FILES' and s.value = 'true' and r.finished_at > now() - make_interval(days => ${keptDays}::int)
 ) as needed`
 
-/** Those of the uploaded files that somebody needs. */
+/** Returns the uids that are in use. */
 export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ uid: string }>`
     select uid from ${needed} where uid = any(${uids}::uuid[])`.execute(db)
   return new Set(rows.map(({ uid }) => uid))
 }
 
-/** Bytes of the uploaded files of a client that somebody needs: these stay on disk. */
+/** Returns the total bytes of a client's uploaded files that are in use and stay on disk. */
 export async function neededBytes(db: Kysely<DB>, client: string): Promise<number> {
   const { rows } = await sql<{ bytes: number }>`
     select coalesce(sum(size), 0)::float8 as bytes from ${needed} where client = ${client}`.execute(db)

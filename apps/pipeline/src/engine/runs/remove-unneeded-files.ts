@@ -5,8 +5,8 @@ import { neededFiles } from './needed-files.ts'
 import { uploadPath } from '../../files/upload-path.ts'
 
 /**
- * Removes those of the uploaded files that nobody needs, such as files that were replaced. The maintenance job of workers removes later
- * what cannot be removed now. Never throws.
+ * Removes uploaded files that are not in use, such as replaced files. A maintenance job retries files that cannot be removed now.
+ * Never throws.
  */
 export async function removeUnneededFiles(
   { db, directory }: { db: Kysely<DB>; directory: string },

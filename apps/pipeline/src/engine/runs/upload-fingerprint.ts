@@ -10,7 +10,7 @@ export interface UploadState {
 }
 
 /**
- * A digest of what a pipeline with an uploaded file loads: the file, the settings, the transformation and, if these use variables, all
+ * Returns a digest of everything that determines the load of an uploaded file: the file, the settings, the transformation and, if these use variables, all
  * variables of the client, because a name can be written in several ways (`${ name }`, JSON escapes). Undefined for any other pipeline.
  */
 export async function readUploadState(trx: Transaction<DB>, pipeline: number): Promise<UploadState | undefined> {

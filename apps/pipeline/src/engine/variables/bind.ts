@@ -5,7 +5,7 @@ import { VariableProblem } from './variable-problem.ts'
 /** More than anybody needs, and few enough for `$99` to be shorter than any `${name}`. */
 const most = 99
 
-/** Only checks bind variables, and a request that runs checks may have values for them. */
+/** Only checks bind variables, and a request that runs a check can pass values. */
 const advice = 'Create it, correct its name, or pass its value in `variables` of the run.'
 
 /** SQL whose variables are bind parameters. */
@@ -29,7 +29,7 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
   const texts = new Set<number>()
   const names = new Set<string>()
   let text = ''
-  // All parts are read first: a misplaced variable is reported before one that does not exist.
+  // Parsing everything first reports a misplaced variable before an unknown one.
   const parts = [...partsOf(withoutParameters(sqlPieces(sql)))]
   for (const part of parts) {
     if (!('name' in part)) {

@@ -30,7 +30,7 @@ function redshiftText(value: string): string {
 const mysqlText = (value: string): string =>
   /^\d+([-:. T]\d+)*Z?$/.test(value) ? `'${value}'` : `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
 
-/** Without line ends, which end a comment: a second guard, should this file ever take a comment of a newer server for code. */
+/** Escapes line breaks too, so that a value cannot end a comment that this tokenizer does not recognise. */
 const clickhouseText = (value: string): string =>
   `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n').replaceAll('\r', '\\r')}'`
 
@@ -75,12 +75,12 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
       backslashesInNames: true,
       backticks: true,
       curlyQuotes: true,
-      // Tags are word characters; older servers take anything.
+      // Tags consist of word characters; older servers accept any character.
       dollarQuotes: /^\$\w*\$$/,
-      // `#` begins one before a space, and a value is written with spaces around it.
+      // `#` before a space begins a comment, and values are inserted with spaces around them.
       lineComment: /(?:--|\/\/|#(?=[ !]|\$\{))[^\n]*/y,
       nested: true,
-      // Outside of ASCII there are only quotes, spaces and errors. Dollar signs are a part of names, but not of numbers.
+      // Non-ASCII characters are quotes, spaces or errors. Names may contain dollar signs, numbers may not.
       word: /[A-Za-z_](?:\w|\$(?!\{))*|\d\w*/y,
     }),
     text: clickhouseText,
@@ -90,7 +90,7 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
 
 export const rulesOf = (language: SqlLanguage): Rules => rules[language]
 
-/** A text as literals of all servers, with their quotes and without: servers say back what they do not understand. */
+/** Returns the literals of a text for all servers, with and without quotes, because error messages quote parts of a query. */
 export const literalsOf = (value: string): string[] =>
   Object.values(rules).flatMap(({ text }) => [text(value), text(value).replace(/^[EN]?'([^]*)'$/, '$1')])
 
@@ -105,11 +105,11 @@ interface Manner {
   doubleQuotedTexts?: boolean
   /** ‘texts’ and “names”, which have no escapes. */
   curlyQuotes?: boolean
-  /** A comment to the end of its line. `--` if nothing is said. */
+  /** Pattern of line comments; `--` by default. */
   lineComment?: RegExp
   /** Comments in comments. */
   nested?: boolean
-  /** What may stand for the `$tag$` of `$tag$ … $tag$`. */
+  /** Pattern of the tag in `$tag$ … $tag$`. */
   dollarQuotes?: RegExp
   /** `q'[ … ]'`. */
   otherQuotes?: boolean
@@ -150,7 +150,7 @@ function splitter(manner: Manner): (sql: string) => Generator<Piece> {
     if (manner.dollarQuotes && one === '$') {
       const tag = taken(/\$[^$]*\$/y, sql, at)
       const end = tag !== undefined && manner.dollarQuotes.test(tag) ? sql.indexOf(tag, at + tag.length) : -1
-      // Where it ends depends on the server's version, so that no variable may stand behind any other dollar sign.
+      // The end of the heredoc depends on the server's version, so variables after any other dollar sign are refused.
       if (tag !== undefined) return { kind: 'literal', text: sql.slice(at, end < 0 ? sql.length : end + tag.length) }
     }
     const other = manner.otherQuotes ? otherQuote(sql, at) : undefined

@@ -27,12 +27,12 @@ export class Variables extends Map<string, string> {
     return this.#secured.has(name)
   }
 
-  /** The values of secured ones. */
+  /** Values of the secured variables. */
   get secured(): string[] {
     return [...this.#secured].map((name) => this.get(name)!)
   }
 
-  /** The values of secured ones and their literals in SQL: what a redaction has to know. Values of less than six characters are left out. */
+  /** Values of the secured variables and their SQL literals, for redaction. Excludes values of fewer than six characters. */
   get spellings(): string[] {
     return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...literalsOf(value)])
   }

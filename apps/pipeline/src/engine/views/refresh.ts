@@ -63,7 +63,7 @@ export async function refreshView(
     made = await makeAsSaved(db, warehouse, view, { signal, say })
   } catch (error) {
     const pending = pendingReason(error)
-    // A later load does not mend what is wrong with the query itself.
+    // A later load cannot fix an error in the query.
     if (pending === undefined && error instanceof WarehouseProblem && !error.retryable) await keepPending(db, id, null)
     if (pending === undefined || (await warehouse.isManaged(view.uid))) throw error
     await keepPending(db, id, pending)

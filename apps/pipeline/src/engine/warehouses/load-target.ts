@@ -49,7 +49,7 @@ export interface LoadTarget {
   shape?: ShapeRequest
   /** Set where each row is a part of a record in another table of the same run. */
   partOf?: PartOf
-  /** It is planned, and never published: its schema need not be there. */
+  /** A dry run: the load is planned and never published, so its schema need not exist. */
   dry?: boolean
 }
 

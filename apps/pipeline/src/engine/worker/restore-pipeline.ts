@@ -6,7 +6,10 @@ import { whatChanged, whatWasRestored } from './sentences.ts'
 import { tablesThere } from './tables-there.ts'
 import type { Attempt, Success, WorkParts } from './work.ts'
 
-/** Publishes what the last publication of a pipeline's table replaced. Throws what `Warehouse.restore` throws, also for a table that is to be dropped. */
+/**
+ * Publishes the table that the last publication replaced. Throws the errors of `Warehouse.restore`, and NOTHING_TO_RESTORE if the
+ * table is to be dropped.
+ */
 export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { claim, log, signal, stillOurs, behind } = attempt
   const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)

@@ -53,7 +53,7 @@ export interface Stream extends Flattening {
   columns?: readonly KnownColumn[]
   /** Whether texts may be numbers and dates that the system only writes as text. */
   textsMayBeAnything?: boolean
-  /** A sentence about other parts of the source that hold rows, where nobody chose to leave them out: the run ends as WARNING. */
+  /** A warning that names parts of the source with rows that the settings neither choose nor exclude. The run ends as WARNING. */
   unread?: string | undefined
   /**
    * All records, or from `cursor` on those that are new or were changed: one page after another, so that no more than a page is held. Not

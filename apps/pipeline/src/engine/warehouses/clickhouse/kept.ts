@@ -83,10 +83,10 @@ async function move(access: ClientAccess, tables: readonly Replaced[], publicati
   for (const table of tables) await moveTo(access, table, qualified(database, `kept_${table.uuid}`))
 }
 
-/** Moves a table that may have been moved or dropped since it was found: then nothing happens. */
+/** Moves a table. Does nothing if the table was moved or dropped since it was listed. */
 export async function moveTo(access: ClientAccess, { database, name }: Replaced, place: string): Promise<void> {
   await execute(access.service, `rename table ${qualified(database, name)} to ${place}`).catch((error: unknown) => {
-    // Somebody else moved it just now, perhaps as the last one of its database.
+    // Another process moved it, and may have dropped its empty database.
     if (!isCode(error, codes.unknownTable) && !isCode(error, codes.unknownDatabase)) throw error
   })
 }

@@ -98,7 +98,7 @@ async function decisionOn(
   else await makeEmpty(access, place, live, { run, attempt, schema, table })
   const readers = await plainReaders(access, { schema, name: table })
   const kept = await readShape(access.service, database, name)
-  // The run that replaced it was moving it to where it is kept. The next attempt finds it there.
+  // The run that replaced the table is moving it to the kept tables. The next attempt finds it there.
   if (replaced && !kept) throw changedMeanwhile({ schema, table })
   if (!kept?.mark?.load) throw nothingKept(shown)
   const names = new Set(kept.columns.map((column) => column.name))

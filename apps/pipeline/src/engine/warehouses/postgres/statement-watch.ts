@@ -152,5 +152,5 @@ const tooManyLocks = (locks: number) =>
 export const warehouseFull = (bytes: number) =>
   new WarehouseProblem(
     'WAREHOUSE_FULL',
-    `The warehouse of your organisation has more than ${bytes.toLocaleString('en')} bytes, its limit. Delete tables that nobody needs, or ask the operator for more (CLIENT_WAREHOUSE_LIMIT).`,
+    `The warehouse of your organisation has more than ${bytes.toLocaleString('en')} bytes, its limit. Delete unused tables, or ask the operator for more (CLIENT_WAREHOUSE_LIMIT).`,
   )

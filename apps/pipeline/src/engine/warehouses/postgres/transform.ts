@@ -62,7 +62,7 @@ async function runOne(
   { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
   stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  // In a load it does nothing, since each statement has its own transaction. Here it would commit what the others wrote.
+  // Skipped, because it would commit the dry run. In a load it has no effect: each statement has its own transaction.
   if (dry && endsTransaction(statement)) return
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Once more for each: a statement before may have changed them for the session.

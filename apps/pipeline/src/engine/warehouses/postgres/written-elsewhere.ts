@@ -13,7 +13,7 @@ const objects = `
     select p.oid, nspname, format('%I.%I', nspname, proname) from pg_proc p join pg_namespace n on n.oid = pronamespace
   ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
 
-/** Committed relations outside of a schema on which a session has a lock that only a change takes. A transaction keeps these to its end. */
+/** Lists committed relations outside a schema that a session has locked for a change. A transaction holds such locks until it ends. */
 const changed = `
   select distinct format('%I.%I', nspname, relname) as name
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = relnamespace
@@ -22,8 +22,8 @@ const changed = `
     and l.mode <> all ('{AccessShareLock,RowShareLock}') and nspname <> $2 and nspname !~ '^pg_'`
 
 /**
- * Throws TRANSFORMATION_FAILED where the open transaction of `client` changed, made or dropped anything outside of `schema`. What it made
- * another connection does not see, and what it dropped only another connection still sees.
+ * Throws TRANSFORMATION_FAILED if the open transaction of `client` changed, created or dropped anything outside `schema`. It compares
+ * with another connection, which does not see created objects and still sees dropped ones.
  */
 export async function assertNothingWrittenElsewhere(
   client: ClientBase,

@@ -115,7 +115,7 @@ async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
     )
     const recipients = [...new Set((await alertSetting(trx, row.client)).addresses.slice(0, mostRecipients))]
     if (rows.length === 0 || recipients.length === 0) return 0
-    // What is left out is found again by the next look.
+    // The next round finds a suppressed alert again.
     const { reached, ...limit } = await mailLimit(trx, row.client)
     if (reached) return 0
     const content: AlertContent = {

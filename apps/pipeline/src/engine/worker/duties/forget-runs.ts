@@ -11,8 +11,8 @@ const budget = 10_000
 /**
  * Deletes runs that ended more than so many days ago, with their logs and rejected rows. Of each thing that is run the newest run
  * and the newest successful one stay, because its status speaks of them; their logs and rejected rows go. No status speaks of dry runs.
- * The newest successful load stays beside a newer restore: alerts count the time without a success from it, and its fingerprint tells
- * schedules that the uploaded file was loaded.
+ * Also keeps the newest successful load if a restore is newer: alerts measure the time without a success from it, and schedules read
+ * its fingerprint to know that the uploaded file was loaded.
  */
 export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Duty {
   return {

@@ -60,8 +60,8 @@ export function explainMysql(error: unknown, { username }: DatabaseConfig): Expl
 }
 
 /**
- * Texts of variables are hexadecimal literals in the query. The server says 80 characters of what it does not understand, so that
- * a secured value, cut there, would not be found.
+ * Removes hexadecimal literals, which hold the values of variables. The server quotes only 80 characters of a query that it cannot
+ * parse, so redaction would not recognise a secured value that is cut off there.
  */
 const withoutHex = (message: string): string => message.replaceAll(/\bX'[0-9a-f]*'?/gi, "X'…'")
 

@@ -23,7 +23,7 @@ export interface KindOfStore {
   name: string
   type: 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'
   missing: string | undefined
-  /** What does not depend on the kind of store is tested with this one in long runs only. */
+  /** Tests that do not depend on the kind of store run with this one in `npm run test:long` only. */
   isSlow: boolean
   start(): Promise<TestStore>
   /** What it answers once a key is taken no more. */

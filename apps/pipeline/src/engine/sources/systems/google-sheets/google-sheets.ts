@@ -13,7 +13,7 @@ type Settings = SettingsOf<'ONLINE_SPREADSHEET'>
 const name = 'Google Sheets'
 /** At once: a cell takes some hundred bytes on the way, and sixty requests a minute are what Google allows. */
 const [mostCells, mostRows] = [40_000, 4_000]
-/** Of other tabs: what shows whether they have rows. */
+/** Limits for checking whether other tabs have rows: rows and columns of each tab, and number of tabs. */
 const [firstRows, firstColumns, mostTabs] = [20, 26, 20]
 /** The column that says which row of the sheet it is, counted as the sheet counts. */
 const place = '_row'
@@ -134,7 +134,7 @@ async function tabsOf(asking: Asking<Settings>): Promise<Tab[]> {
 const choicesOf = async (asking: Asking<Settings>): Promise<Choice[]> =>
   (await tabsOf(asking)).map(({ id, title }) => ({ id, code: title, name: title }))
 
-/** A sentence about the tabs that have rows in their first cells and are not read; undefined if there are none. */
+/** Returns a warning that names the other tabs with rows; undefined if no other tab has rows. */
 async function unreadTabs(asking: Asking<Settings>, tabs: readonly Tab[], read: Tab): Promise<string | undefined> {
   const others = tabs.filter((tab) => tab !== read && tab.rows > 0 && tab.columns > 0).slice(0, mostTabs)
   if (others.length === 0) return undefined
