@@ -2,26 +2,34 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** What this process was given already, and may not have bound yet. */
-const given = new Set<number>()
+/** Below 32768: outgoing connections borrow the ports above. */
+const first = 20_000
+const count = 6_000
 
 /**
- * A port that nobody listens at, to be bound by a program in a while. It is below those that the system gives to whoever wants any
- * (32768 and more), so nobody comes by it by chance meanwhile.
+ * A TCP port of the loopback address that nothing listens at, reserved until this process ends: a program may take seconds to start
+ * before it listens, and other test files, in other processes, choose ports at the same time. A reservation is a listener at a second
+ * port, `count` above, so the system drops it together with the process.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(20_000, 32_000)
-    if (given.has(port)) continue
-    given.add(port)
-    const server = createServer().listen(port, '127.0.0.1')
-    const free = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    )
-    if (!free) continue
-    server.close()
-    await once(server, 'close')
+    const port = first + randomInt(count)
+    const reservation = await listenAt(port + count)
+    if (!reservation) continue
+    const probe = await listenAt(port)
+    if (!probe) continue
+    probe.close()
+    await once(probe, 'close')
     return port
   }
+}
+
+/** A listener that keeps no process alive; undefined where the port is in use. */
+async function listenAt(port: number) {
+  const server = createServer().unref()
+  server.listen({ port, host: '127.0.0.1', exclusive: true })
+  return once(server, 'listening').then(
+    () => server,
+    () => undefined,
+  )
 }

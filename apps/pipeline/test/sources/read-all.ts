@@ -5,13 +5,18 @@ import { openSources } from '../../src/engine/sources/sources.ts'
 import { allowedHere } from './allowed-here.ts'
 import { systemIn } from './system-in.ts'
 
-/** Reads a source to its end in a process of its own, whose memory somebody else has bounded, and says how many rows it had. */
+/**
+ * Reads a source to its end, and prints how many rows and bytes it had and how much memory this process had at most (`peak`, bytes).
+ * With `--expose-gc` also what was reachable after the first megabyte of rows (`reachableFirst`, bytes) and at most after each
+ * further one (`reachableMost`): that does not depend on when the garbage collector runs.
+ */
 const { filesDirectory, module, ...reading } = JSON.parse(process.argv[2]!)
 const systems = module === undefined ? {} : systemIn(reading.type, module)
 const sources = openSources({ filesDirectory, allowed: allowedHere, systems })
 // As a worker does.
 keepReaderThreads()
 const counts = { rows: 0, bytes: 0 }
+const reachable: number[] = []
 const report: Report = {
   progress: ({ rowsRead }) => void (counts.rows = rowsRead ?? counts.rows),
   reject: (row) => void process.stderr.write(`${row.reason}\n`),
@@ -22,7 +27,15 @@ const report: Report = {
 for await (const { columns, content } of sources.read(reading, report, new AbortController().signal)) {
   for await (const { bytes, release } of content.rows(columns)) {
     counts.bytes += bytes.length
+    if (globalThis.gc && counts.bytes > reachable.length * 2 ** 20) {
+      globalThis.gc()
+      const { heapUsed, external } = process.memoryUsage()
+      reachable.push(heapUsed + external)
+    }
     release?.()
   }
 }
-process.stdout.write(JSON.stringify({ ...counts, peak: peakMemory() }))
+const [reachableFirst, ...reachableLater] = reachable
+process.stdout.write(
+  JSON.stringify({ ...counts, peak: peakMemory(), reachableFirst, reachableMost: Math.max(...reachableLater) }),
+)

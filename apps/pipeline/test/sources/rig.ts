@@ -15,6 +15,14 @@ import { hasty, silent } from './reading-scene.ts'
 
 export const never = new AbortController().signal
 
+/** All but `rows` in bytes. `read-all.ts` says when each is measured. */
+interface MeasuredReading {
+  rows: number
+  bytes: number
+  reachableFirst: number
+  reachableMost: number
+}
+
 /** Sources as a worker has them and a warehouse, with everything that is said between the two. */
 export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, 'warehouse' | 'superuser'>) {
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-rig-'))
@@ -74,12 +82,13 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
       const found = await warehouse.findTable('health', rig.table)
       return found?.columns.find(({ name }) => name === column)?.dataType
     },
-    /** Reads it in a process of its own whose objects have so many megabytes; answers rows and the most bytes that process had. */
+    /** Reads in a process of its own whose heap has at most so many megabytes; `peak` is in bytes. */
     async readWithin(heap: number, reading: Reading): Promise<{ rows: number; peak: number }> {
-      const program = new URL('./read-all.ts', import.meta.url).pathname
-      const asked = JSON.stringify({ ...reading, table: rig.table, filesDirectory })
-      const { stdout } = await promisify(execFile)(process.execPath, [`--max-old-space-size=${heap}`, program, asked])
-      return JSON.parse(stdout)
+      return readAll(`--max-old-space-size=${heap}`, { ...reading, table: rig.table, filesDirectory })
+    },
+    /** Reads in a process of its own that measures what is reachable while it reads. */
+    async readMeasured(reading: Reading) {
+      return readAll<MeasuredReading>('--expose-gc', { ...reading, table: rig.table, filesDirectory })
     },
     /** Ends a load once `begun` says that it is under way, and expects it to end within five seconds. */
     async expectCancelled(reading: Reading, begun: () => boolean | Promise<boolean>) {
@@ -113,3 +122,10 @@ export async function openRig({ warehouse, superuser }: Pick<ScratchWarehouse, '
 }
 
 export type Rig = Awaited<ReturnType<typeof openRig>>
+
+/** Runs `read-all.ts`; answers what it printed. */
+async function readAll<T>(flag: string, reading: object): Promise<T> {
+  const program = new URL('./read-all.ts', import.meta.url).pathname
+  const { stdout } = await promisify(execFile)(process.execPath, [flag, program, JSON.stringify(reading)])
+  return JSON.parse(stdout)
+}
