@@ -1,14 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import { identityOperations, pipelineOperations, serviceClient, type ServiceClient } from '@sluice/contracts'
+import { identityOperations, serviceClient } from '@sluice/contracts'
 import { signIn } from '../../infra/demo/session.ts'
 import type { Installation } from '../load/installation.ts'
 
 const { auth, clients, users } = identityOperations
 const password = 'a password that only measures'
 
+/** How another process signs in for an organisation. */
+export interface OrganisationAddress {
+  identityUrl: string
+  pipelineUrl: string
+  username: string
+  /** Id of its schema. */
+  schema: string
+}
+
 /** An organisation with one administrator, who is signed in, and a schema. */
 export interface Organisation extends AsyncDisposable {
-  pipeline: ServiceClient
+  address: OrganisationAddress
   schema: string
   /** Asks below /api/v1; answers the status once the body has arrived. */
   ask(method: string, path: string, init?: RequestInit): Promise<{ status: number; body: any }>
@@ -17,8 +26,8 @@ export interface Organisation extends AsyncDisposable {
 const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW', 'ROLE_MANAGE_WORKFLOW'] as const
 
 export async function makeOrganisation({ pipelineUrl, environment, token }: Installation): Promise<Organisation> {
-  const baseUrl = `http://127.0.0.1:${environment['IDENTITY_PORT']}`
-  const admin = serviceClient({ baseUrl, name: 'The identity service', token, timeout: 60_000 })
+  const identityUrl = `http://127.0.0.1:${environment['IDENTITY_PORT']}`
+  const admin = serviceClient({ baseUrl: identityUrl, name: 'The identity service', token, timeout: 60_000 })
   const code = randomBytes(6).toString('hex')
   const contact = { primaryContact: {}, technicalContact: {}, billingContact: {} }
   const switches = { managerEnabled: true, routesEnabled: true, pipelinesEnabled: true, enterpriseEnabled: false }
@@ -40,7 +49,16 @@ export async function makeOrganisation({ pipelineUrl, environment, token }: Inst
   // Without a mail server, the answer holds the link.
   const link = new URL(invited.invitationLink!).searchParams.get('token')!
   await admin.call(auth.acceptInvitation, { body: { token: link, password } })
-  const session = await signIn(baseUrl, username, password)
+  const organisation = await openOrganisation({ identityUrl, pipelineUrl, username, schema: '' })
+  const schema = { name: `s${code}`, permanent: false, providerSchema: 'SQL_DATABASE_D' }
+  const made = await organisation.ask('POST', '/schemas', json(schema))
+  if (made.status !== 201) throw new Error(JSON.stringify(made.body))
+  return { ...organisation, schema: made.body.id, address: { ...organisation.address, schema: made.body.id } }
+}
+
+export async function openOrganisation(address: OrganisationAddress): Promise<Organisation> {
+  const { identityUrl, pipelineUrl, username, schema } = address
+  const session = await signIn(identityUrl, username, password)
   const ask: Organisation['ask'] = async (method, path, init = {}) => {
     const headers = { authorization: `Bearer ${await session.token()}`, ...(init.headers as Record<string, string>) }
     const response = await fetch(`${pipelineUrl}/api/v1${path}`, { ...init, method, headers })
@@ -48,16 +66,7 @@ export async function makeOrganisation({ pipelineUrl, environment, token }: Inst
     const isJson = response.headers.get('content-type')?.includes('json')
     return { status: response.status, body: isJson && text ? JSON.parse(text) : text }
   }
-  const pipeline = serviceClient({
-    baseUrl: pipelineUrl,
-    name: 'The pipeline service',
-    token: () => session.token(),
-    timeout: 60_000,
-  })
-  const schema = await pipeline.call(pipelineOperations.schemas.create, {
-    body: { name: `s${code}`, permanent: false, providerSchema: 'SQL_DATABASE_D' },
-  })
-  return { pipeline, schema: schema.id, ask, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() }
+  return { address, schema, ask, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() }
 }
 
 export const json = (body: unknown): RequestInit => ({

@@ -30,7 +30,7 @@ export const programEnvironment = (settings: Settings, secrets: Secrets, databas
     PIPELINE_DATABASE_URL: databases.pipeline,
     WAREHOUSE_DATABASE_URL: databases.warehouse,
     // All of it is on one machine: people's requests come before rows.
-    COPY_NICENESS: inherited.COPY_NICENESS ?? '10',
+    WAREHOUSE_NICENESS: inherited.WAREHOUSE_NICENESS ?? '10',
     IDENTITY_URL: `http://${loopbackOf(settings)}:${IDENTITY_PORT}`,
     IDENTITY_PUBLIC_URL: settings.identityPublicUrl,
     PIPELINE_PUBLIC_URL: settings.pipelinePublicUrl,

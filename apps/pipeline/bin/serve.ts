@@ -31,12 +31,16 @@ await main(async () => {
   const keyRing = config.SECRET_KEYS
   const adminUrl = config.WAREHOUSE_DATABASE_URL
   const databaseBytes = config.databaseBytes ? { databaseBytes: config.databaseBytes } : {}
-  const warehouses = everyKind(clientWarehouses({ db, keyRing, adminUrl, logger, redaction, ...databaseBytes }), {
-    db,
-    keyRing,
-    redaction,
-    others: otherKinds(config),
-  })
+  const niceness = config.WAREHOUSE_NICENESS
+  const warehouses = everyKind(
+    clientWarehouses({ db, keyRing, adminUrl, logger, redaction, niceness, ...databaseBytes }),
+    {
+      db,
+      keyRing,
+      redaction,
+      others: otherKinds(config),
+    },
+  )
   const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
   let stopping = false
 

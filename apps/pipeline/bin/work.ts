@@ -77,10 +77,10 @@ await main(async () => {
   const databaseBytes = config.databaseBytes ? { databaseBytes: config.databaseBytes } : {}
   const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
   const keyRing = config.SECRET_KEYS
-  const copyNiceness = config.COPY_NICENESS
+  const niceness = config.WAREHOUSE_NICENESS
   const keepDays = config.KEEP_PREVIOUS_DAYS
   const warehouses = everyKind(
-    clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, copyNiceness, keepDays, ...databaseBytes }),
+    clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, niceness, keepDays, ...databaseBytes }),
     {
       db,
       keyRing,

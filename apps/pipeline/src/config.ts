@@ -98,13 +98,13 @@ const shape = {
   CLIENT_WAREHOUSE_LIMIT: integer({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
   /** Days that what a load replaces is kept, so that it can be restored; nothing is kept when 0. */
   KEEP_PREVIOUS_DAYS: integer({ min: 0, max: 365, fallback: 3 }),
+  /**
+   * Niceness of the PostgreSQL processes of the warehouse: for a warehouse on the service's own machine, by a service that is root or
+   * the server's user. 0 leaves them as they are.
+   */
+  WAREHOUSE_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
   /** Runs at once in one worker. Most of them wait for a source or a server, so there are more than cores. */
   WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: usualSlots() }),
-  /**
-   * How much the PostgreSQL processes that copy rows in give way to others (niceness): for a warehouse on the worker's own machine, by a
-   * worker that is root or the server's user. 0 leaves them as they are.
-   */
-  COPY_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
   /** Runs at once of one client, in all workers together; half of one worker's when 0. */
   CLIENT_CONCURRENCY: integer({ min: 0, max: 64, fallback: 0 }),
   /** A worker that is silent for so many seconds is taken for dead, and its runs go to others. */

@@ -52,8 +52,8 @@ interface Parts {
   loads?: number
   /** Bytes that a client's database may have; no limit when absent. */
   databaseBytes?: number
-  /** Of the server's processes that copy, where they are on this machine: 0 to 19. */
-  copyNiceness?: number
+  /** See `WarehouseAccess.niceness`. */
+  niceness?: number
   /** Days that what a load replaces is kept. */
   keepDays?: number
 }
@@ -80,9 +80,9 @@ export function clientWarehouses(parts: Parts): ClientWarehouses {
       one.usedAt = now
       return one.warehouse
     }
-    const access = warehouseAccess(adminUrl, credentialsOf(parts, row))
-    const { loads = 0, copyNiceness = 0, keepDays = 0, databaseBytes } = parts
-    const warehouse = openPostgresWarehouse(access, { loads, copyNiceness, keepDays, databaseBytes })
+    const { loads = 0, niceness = 0, keepDays = 0, databaseBytes } = parts
+    const access = { ...warehouseAccess(adminUrl, credentialsOf(parts, row)), niceness }
+    const warehouse = openPostgresWarehouse(access, { loads, keepDays, databaseBytes })
     known.set(row.client, { warehouse, usedAt: now })
     return warehouse
   }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { giveWay, isLoopback } from '@sluice/process'
-import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
+import { Client, Pool, type ClientBase, type ClientConfig, type PoolClient } from 'pg'
 import { loadOptions, readOptions } from './role-settings.ts'
 
 interface Login {
@@ -17,6 +17,12 @@ export interface WarehouseAccess {
   ssl?: boolean | { ca?: string; rejectUnauthorized?: boolean }
   load: Login
   read: Login
+  /**
+   * How much the server's processes for these sessions give way to others, 0 to 19, where they run on this machine and may be told.
+   * The requests of people come first then. All sessions of all warehouses have the same: queries of one organisation would
+   * otherwise starve the loads of another.
+   */
+  niceness?: number
 }
 
 const connectTimeout = 5_000
@@ -50,20 +56,15 @@ export function loadPool(access: WarehouseAccess, max: number): Pool {
   const pool = new Pool({ ...login, max, idleTimeoutMillis: 10_000, allowExitOnIdle: true })
   // A connection that dies while idle is replaced by the next caller; without a listener it would end the process.
   pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    giveWayAs(access, client)
+  })
   return pool
 }
 
-/**
- * The same, for connections that copy and do nothing else. Where the server is on this machine its processes behind them get so
- * much niceness, 0 to 19: two that copy fill two cores, and everybody else would wait for them. Only root takes it back, so
- * nothing else is done over them. A server whose processes are not ours to command keeps them as they are.
- */
-export function copyPool(access: WarehouseAccess, max: number, niceness: number): Pool {
-  const pool = loadPool(access, max)
-  if (niceness > 0 && isLoopback(access.host))
-    pool.on('connect', (client) => void giveWay(niceness, (client as PoolClient & { processID: number }).processID))
-  return pool
+function giveWayAs({ host, niceness = 0 }: WarehouseAccess, client: ClientBase): void {
+  if (niceness > 0 && isLoopback(host)) giveWay(niceness, (client as ClientBase & { processID: number }).processID)
 }
 
 /** How connections of role `read` are made. */
@@ -76,6 +77,7 @@ export const readPoolConfig = (access: WarehouseAccess): ClientConfig => ({
 export function readClient(access: WarehouseAccess): Client {
   const client = new Client(readPoolConfig(access))
   client.on('error', () => {})
+  client.once('connect', () => giveWayAs(access, client))
   return client
 }
 

@@ -1,6 +1,6 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import { type Load, type Publication, type Warehouse, WarehouseProblem } from '../warehouse.ts'
-import { copyPool, ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
+import { ledgerKey, loadPool, withClient, type WarehouseAccess } from './access.ts'
 import { ambiguousTable } from './ambiguous-table.ts'
 import { findCursor, findFeed, findPublication, findTable } from './catalogue.ts'
 import { defineView } from './define-view.ts'
@@ -38,7 +38,6 @@ interface PostgresLimits {
   /** Bytes of one materialised view, and of the client's database. */
   viewBytes?: number
   databaseBytes?: number | undefined
-  copyNiceness?: number
   /** Milliseconds that staged rows wait for readers of their table. */
   waitMs?: number
   /** Days that what a load replaces is kept. */
@@ -54,20 +53,13 @@ const longestWait = 7_200_000
  */
 export function openPostgresWarehouse(
   access: WarehouseAccess,
-  {
-    loads = 4,
-    viewBytes = mostViewBytes,
-    copyNiceness = 0,
-    databaseBytes,
-    waitMs = longestWait,
-    keepDays = 0,
-  }: PostgresLimits = {},
+  { loads = 4, viewBytes = mostViewBytes, databaseBytes, waitMs = longestWait, keepDays = 0 }: PostgresLimits = {},
 ): Warehouse {
   const key = ledgerKey(access.load.password)
   const keeping = { days: keepDays, ledgerKey: key }
   // The two more are for a load that was cut off and is not quite gone.
   const pools: Pools = {
-    lanes: copyPool(access, 2 * loads + 2, copyNiceness),
+    lanes: loadPool(access, 2 * loads + 2),
     transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 5),
     databaseBytes,
