@@ -1,7 +1,7 @@
-import { Problem, type Input } from '@sluice/http'
+import { Problem } from '@sluice/http'
 import type { SourcePreview } from '@sluice/contracts'
 import { sourceCodeOf } from '../../problems.ts'
-import type { PipelineContext } from '../operation.ts'
+import type { Asked } from '../operation.ts'
 import { compareColumns } from './compare-columns.ts'
 import { schemaOf } from './loaded-table.ts'
 import { preview } from './preview.ts'
@@ -25,7 +25,7 @@ const unreadable: ReadonlySet<string> = new Set([
   'ARCHIVE_NESTED',
 ])
 
-type Asking = Pick<Input<PipelineContext>, 'sources' | 'warehouses' | 'caller' | 'request' | 'db' | 'keyRing'>
+type Asking = Pick<Asked, 'sources' | 'warehouses' | 'caller' | 'request' | 'db' | 'keyRing'>
 
 interface ReceivedUpload {
   uid: string
