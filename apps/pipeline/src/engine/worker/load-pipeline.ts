@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
+import { catalogueClient } from '../../catalogue-client.ts'
+import type { Advice } from '../../advice.ts'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
 import { clearTheWay } from '../drops/drops.ts'
@@ -23,7 +25,7 @@ import { warehouseLanguage } from '../variables/warehouse-language.ts'
 import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
-import { whatChanged, whatWasLoaded, whatWouldChange } from './sentences.ts'
+import { fromFile, type Hints, whatChanged, whatIsHinted, whatWasLoaded, whatWouldChange } from './sentences.ts'
 import { restored, restorePipeline } from './restore-pipeline.ts'
 import { patience } from './silent-source.ts'
 import { sourceToRead } from './source-to-read.ts'
@@ -63,13 +65,17 @@ function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoa
 async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
-  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}.`)
+  log.write(
+    'INFO',
+    'LOW',
+    `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}${fromFile(claim)}.`,
+  )
   const warehouse = await parts.warehouses.open(claim.client)
 
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
-    return successOf(warehouse, earlier.tables, claim.rowsRejected)
+    return successOf(warehouse, earlier.tables, claim.rowsRejected, readerOf(claim))
   }
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
@@ -78,7 +84,7 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   await forgetReset(parts.db, pipeline)
   for (const table of tables)
     for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
-  return successOf(warehouse, tables, outcome.rejected, { ...outcome, own: pipeline })
+  return successOf(warehouse, tables, outcome.rejected, { ...outcome, own: pipeline, ...readerOf(claim) })
 }
 
 const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
@@ -88,7 +94,11 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
   assertUndo(pipeline.provider as Kind)
-  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}.`)
+  log.write(
+    'INFO',
+    'LOW',
+    `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${fromFile(claim)}.`,
+  )
   const warehouse = await parts.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
@@ -132,7 +142,7 @@ async function load(
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   planned?: PlanOptions['planned'],
-): Promise<{ tables: LoadedTable[]; rejected: number; fed: number; merged: boolean; whole?: string }> {
+): Promise<{ tables: LoadedTable[]; rejected: number; fed: number; merged: boolean; whole?: string; hints: Hints }> {
   const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, count, stillOurs } = attempt
   const { uid: run, input } = claim
@@ -145,6 +155,7 @@ async function load(
   const silence = patience(sourceSilence, (reason) => silent.abort(reason))
   let firstRejected: string | undefined
   let whole: string | undefined
+  const hints = new Map<string, Advice>()
   const report: Report = {
     progress(counts) {
       silence.sign()
@@ -163,10 +174,15 @@ async function load(
       silence.sign()
       meter.startOver()
       firstRejected = undefined
+      hints.clear()
       await rejected.startOver()
     },
     log: (level, importance, message) => log.write(level, importance, message),
     readsEverything: (why) => void (whole = why),
+    hint(sentence, advice) {
+      log.write('WARN', 'HIGH', sentence)
+      hints.set(sentence, advice)
+    },
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const cursor = await warehouse.findCursor(target.schema, target.table)
@@ -214,7 +230,7 @@ async function load(
     behind: attempt.behind,
     waiting: (why) => log.write('WARN', 'MEDIUM', why),
   })
-  return { tables, rejected: rejected.count, fed, merged, ...(whole !== undefined && { whole }) }
+  return { tables, rejected: rejected.count, fed, merged, hints, ...(whole !== undefined && { whole }) }
 }
 
 /** The statements with the values of variables. Throws `VariableProblem`. */
@@ -241,6 +257,9 @@ async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<R
   return runs
 }
 
+/** Public datasets are pipelines of a client of their own. */
+const readerOf = ({ client }: Pick<Claim, 'client'>) => ({ isDataset: client === catalogueClient })
+
 /** Empty is what the source said, so it is loaded, but hardly what anybody meant, unless it was asked for what is new. */
 async function successOf(
   warehouse: Warehouse,
@@ -251,17 +270,23 @@ async function successOf(
     merged,
     own,
     whole,
+    hints = new Map(),
+    isDataset = false,
   }: {
     fed?: number
     merged?: boolean
     own?: Pick<PipelineToLoad, 'schema' | 'table'>
     whole?: string | undefined
+    hints?: Hints
+    isDataset?: boolean
   } = {},
 ): Promise<Success> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: isWarning(tables, rejected, merged) ? 'WARNING' : 'OK',
-    message: [whatWasLoaded(tables, { rejected, fed, merged }), whole].filter(Boolean).join(' '),
+    message: [whatWasLoaded(tables, { rejected, fed, merged, isDataset }), whatIsHinted(hints, { isDataset }), whole]
+      .filter(Boolean)
+      .join(' '),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,
@@ -293,7 +318,7 @@ async function doneAlready(
   if (!publication) return undefined
   return action === 'RESTORE'
     ? restored(warehouse!, publication)
-    : successOf(warehouse!, publication.tables, rowsRejected)
+    : successOf(warehouse!, publication.tables, rowsRejected, readerOf({ client }))
 }
 
 export const pipelineWork: Work = { run: loadPipeline, doneAlready }

@@ -193,6 +193,7 @@ function toldOf(
     },
     reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
     rejectMore: (count) => report.rejectMore(count),
+    hint: (sentence, advice) => report.hint?.(`${key}: ${sentence}`, advice),
     // Whoever takes the rows anew takes them of all objects.
     async startOver() {},
     log(level, importance, message) {
