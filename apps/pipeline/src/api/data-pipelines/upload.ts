@@ -42,7 +42,7 @@ export async function uploadFile(
         .returningAll()
         .executeTakeFirstOrThrow()
     })
-    release()
+    await release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
     const mismatch = await compareUpload(input, pipeline, file)
     return { ...presentFile(file, caller.username), ...(mismatch && { mismatch }) }
