@@ -44,7 +44,7 @@ export async function uploadFile(
         .returningAll()
         .executeTakeFirstOrThrow()
     })
-    release()
+    await release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
     return { ...presentFile(file, caller.username), ...(mismatch && { mismatch }) }
   } catch (error) {

@@ -39,7 +39,7 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
       return { row: after, run: await load(trx, before.pipeline_id, input, query), replaced }
     })
-    release()
+    await release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
     await waitForLoad(input, run, query.wait)
     return await answerDataset(row, input)

@@ -63,11 +63,23 @@ export class LoadProblem extends Error {
  * Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason; no staging stays that is not to be retained.
  */
 export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
-  const { feeds, warehouse, target, run, attempt, signal } = job
+  const { warehouse, run } = job
   const earlier = await warehouse.findPublication(run)
   if (earlier) return earlier.tables
 
-  await using stack = new AsyncDisposableStack()
+  await using staged = new AsyncDisposableStack()
+  try {
+    return await loadAll(job, staged)
+  } catch (error) {
+    // Staged rows that are kept for inspection would take the room that is missing.
+    if (job.retain && !isWarehouseFull(error)) staged.move()
+    throw error
+  }
+}
+
+/** Loads the feeds. `staged` receives their staging tables. */
+async function loadAll(job: FeedsToLoad, staged: AsyncDisposableStack): Promise<LoadedTable[]> {
+  const { feeds, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, Load>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
@@ -80,7 +92,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
     const { sparse = false, unread } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
-    const { load, written } = await stage(feed, job, (columns, staging) =>
+    const { load, written } = await stage(feed, job.signal, staged, (columns, staging) =>
       warehouse.beginLoad(
         {
           schema: target.schema,
@@ -92,11 +104,12 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
           shape,
           ...(job.planned && { dry: true }),
           ...(partOf && { partOf }),
+          replacedWith: [...loads.keys()],
         },
         signal,
       ),
     )
-    loads.set(table, job.retain ? load : stack.use(load))
+    loads.set(table, load)
     rows += written.rows
     if (feed.cursor) cursors[table] = feed.cursor()
     if (feed.whole?.()) whole = true
@@ -136,25 +149,44 @@ const mostStagings = 20
  */
 async function stage(
   { columns, content }: Feed,
-  { signal, retain }: Pick<FeedsToLoad, 'signal' | 'retain'>,
+  signal: AbortSignal,
+  staged: AsyncDisposableStack,
   begin: (columns: Feed['columns'], staging: number) => Promise<Load>,
 ) {
-  let known = columns
+  let known = withShortLabels(columns)
   for (let staging = 1; ; staging += 1) {
     const load = await begin(known, staging)
     try {
       await failpoint('staging-made')
       const written = await load.write(content, signal)
       await failpoint('copied')
-      return { load, written }
+      return { load: staged.use(load), written }
     } catch (error) {
-      const widened = error instanceof TypesWidened
-      if (widened || !retain) await load[Symbol.asyncDispose]()
-      if (!widened) throw error
+      if (!(error instanceof TypesWidened)) {
+        staged.use(load)
+        throw error
+      }
+      await load[Symbol.asyncDispose]()
       if (staging === mostStagings) throw notSettled(known, error.columns)
-      known = error.columns
+      known = withShortLabels(error.columns)
     }
   }
+}
+
+/** UTF-16 units of a column's label. The catalogue, messages and later loads repeat it. */
+const maxLabelLength = 1_000
+
+const withShortLabels = (columns: Feed['columns']): Feed['columns'] =>
+  columns.map((column) =>
+    column.label.length > maxLabelLength
+      ? { ...column, label: column.label.slice(0, maxLabelLength).toWellFormed() }
+      : column,
+  )
+
+/** Whether a load or its transformation was ended because the warehouse has no room for it. */
+function isWarehouseFull(error: unknown): boolean {
+  const { code, cause } = error as { code?: string; cause?: unknown }
+  return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
 }
 
 function notSettled(before: Feed['columns'], after: Feed['columns']): LoadProblem {
