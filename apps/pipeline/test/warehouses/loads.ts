@@ -112,7 +112,7 @@ export function loadsSuite(subject: Given): void {
 
     it('cut a page at 4 MB, and a single row above that is refused', async () => {
       const { warehouse } = subject
-      const each = subject.subject.differs?.longestText ?? 64 * 1024 * 1024
+      const each = subject.subject.differs?.longestText ?? 16 * 1024 * 1024
       const load = (table: string, rows: number, bytes: number) => {
         const texts = Array.from({ length: Math.ceil(bytes / each) }, () => 'm'.repeat(Math.min(each, bytes)))
         const shape = columns({

@@ -110,25 +110,6 @@ describe('a PostgreSQL warehouse', () => {
     expect(table?.size).toBeGreaterThan(800_000)
   })
 
-  it('cuts a page at 4 MB and says so, and refuses a single row above that', async () => {
-    const megabyte = 'm'.repeat(1024 * 1024)
-    await loadAll(
-      scratch.warehouse,
-      { table: 'wide', columns: columns({ id: 'INTEGER', name: 'TEXT' }) },
-      numbered(30, megabyte),
-    )
-    const page = await scratch.warehouse.readTable('health', 'wide', { limit: 30, offset: 0 })
-    expect(page.truncated).toBe(true)
-    expect(page.rows.length).toBeGreaterThanOrEqual(3)
-    expect(page.rows.length).toBeLessThan(6)
-    await loadAll(scratch.warehouse, { table: 'huge', columns: columns({ id: 'INTEGER', name: 'TEXT' }) }, [
-      [1, megabyte.repeat(20)],
-    ])
-    await expect(scratch.warehouse.readTable('health', 'huge', { limit: 1, offset: 0 })).rejects.toMatchObject({
-      code: 'ROW_TOO_LARGE',
-    })
-  })
-
   it('leaves no connection of role read behind', async () => {
     const connections = async () =>
       (await scratch.superuser.query('select from pg_stat_activity where usename = $1', [scratch.access.read.user]))
