@@ -66,10 +66,10 @@ function lineOf(name: string, idle: Noticed, found: Noticed, statuses: Statuses,
   ]
 }
 
-const attackerProgram = join(import.meta.dirname, 'attacker.ts')
+const attackerScript = join(import.meta.dirname, 'attacker.ts')
 
-/** Elsewhere the clients of A have machines of their own: here they use only the processor time that the installation leaves. */
-const lowestPriority = { execPath: 'nice', execArgv: ['-n', '19', process.execPath] }
+/** In production, clients run on other machines. Here they only use processor time that the installation leaves idle. */
+const withLowestPriority = { execPath: 'nice', execArgv: ['-n', '19', process.execPath] }
 
 async function bench(): Promise<void> {
   const folder = join(tmpdir(), `sluice-bench-fairness-${process.pid}`)
@@ -87,7 +87,7 @@ async function bench(): Promise<void> {
   const lines = [head, head.map(() => '---')]
   for (const name of options.only.split(',')) {
     const { what, refused } = attacks[name]!
-    const clients = fork(attackerProgram, [name, JSON.stringify(attacker.address)], lowestPriority)
+    const clients = fork(attackerScript, [name, JSON.stringify(attacker.login)], withLowestPriority)
     cleaned.defer(() => void clients.kill())
     await once(clients, 'message')
     await sleep(2_000)

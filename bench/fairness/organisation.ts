@@ -6,8 +6,8 @@ import type { Installation } from '../load/installation.ts'
 const { auth, clients, users } = identityOperations
 const password = 'a password that only measures'
 
-/** How another process signs in for an organisation. */
-export interface OrganisationAddress {
+/** What another process needs to sign in for an organisation. */
+export interface OrganisationLogin {
   identityUrl: string
   pipelineUrl: string
   username: string
@@ -17,7 +17,7 @@ export interface OrganisationAddress {
 
 /** An organisation with one administrator, who is signed in, and a schema. */
 export interface Organisation extends AsyncDisposable {
-  address: OrganisationAddress
+  login: OrganisationLogin
   schema: string
   /** Asks below /api/v1; answers the status once the body has arrived. */
   ask(method: string, path: string, init?: RequestInit): Promise<{ status: number; body: any }>
@@ -49,15 +49,15 @@ export async function makeOrganisation({ pipelineUrl, environment, token }: Inst
   // Without a mail server, the answer holds the link.
   const link = new URL(invited.invitationLink!).searchParams.get('token')!
   await admin.call(auth.acceptInvitation, { body: { token: link, password } })
-  const organisation = await openOrganisation({ identityUrl, pipelineUrl, username, schema: '' })
+  const organisation = await signInOrganisation({ identityUrl, pipelineUrl, username, schema: '' })
   const schema = { name: `s${code}`, permanent: false, providerSchema: 'SQL_DATABASE_D' }
   const made = await organisation.ask('POST', '/schemas', json(schema))
   if (made.status !== 201) throw new Error(JSON.stringify(made.body))
-  return { ...organisation, schema: made.body.id, address: { ...organisation.address, schema: made.body.id } }
+  return { ...organisation, schema: made.body.id, login: { ...organisation.login, schema: made.body.id } }
 }
 
-export async function openOrganisation(address: OrganisationAddress): Promise<Organisation> {
-  const { identityUrl, pipelineUrl, username, schema } = address
+export async function signInOrganisation(login: OrganisationLogin): Promise<Organisation> {
+  const { identityUrl, pipelineUrl, username, schema } = login
   const session = await signIn(identityUrl, username, password)
   const ask: Organisation['ask'] = async (method, path, init = {}) => {
     const headers = { authorization: `Bearer ${await session.token()}`, ...(init.headers as Record<string, string>) }
@@ -66,7 +66,7 @@ export async function openOrganisation(address: OrganisationAddress): Promise<Or
     const isJson = response.headers.get('content-type')?.includes('json')
     return { status: response.status, body: isJson && text ? JSON.parse(text) : text }
   }
-  return { address, schema, ask, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() }
+  return { login, schema, ask, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() }
 }
 
 export const json = (body: unknown): RequestInit => ({

@@ -22,29 +22,29 @@ const services = [
 /** docs/roles.md: what each role opens, and which roles open each operation. */
 export const rolesPage = (): Artefact => ({
   file: 'docs/roles.md',
-  content: [introduction, jobsTable(), rolesTable(), otherServicesTable(), ...services.map(matrix), ''].join('\n\n'),
+  content: [introduction, tasksTable(), rolesTable(), otherServicesTable(), ...services.map(matrix), ''].join('\n\n'),
 })
 
 const introduction = `# Roles
 
-What each role opens in both services. \`ROLE_SUPER_ADMIN\` opens everything, in all clients; every other role acts inside the client
-that its user belongs to. \`ROLE_MANAGE_x\` includes \`ROLE_SEE_x\`. Nobody grants a role that they do not hold, or touches somebody who holds
-one that they lack. A role whose switch a client has off opens nothing there ([why](decisions/0019-switches.md)). In the pipeline service an
-object's own sharing comes on top ([how](decisions/0008-who-may-reach-what.md)). A super admin who acts for a client still sees all clients in
-the lists of identity: filter by \`client.id\`.
+After this page you can choose the roles of a user, and know what each role permits in both services. \`ROLE_SUPER_ADMIN\` permits everything, in
+all clients; every other role applies to the client that its user belongs to. \`ROLE_MANAGE_x\` includes \`ROLE_SEE_x\`. Users can only grant roles that
+they have, and cannot change a user who has a role that they lack. A role has no effect in a client that has its switch off
+([why](decisions/0019-switches.md)). In the pipeline service, users also need access to the object itself ([how](decisions/0008-who-may-reach-what.md)).
+A super admin who acts for a client still sees all clients in the lists of identity: filter by \`client.id\`.
 
-This page is made from the contracts by \`npm run generate\`.`
+\`npm run generate\` creates this page from the contracts.`
 
-/** What people do, and the roles that it takes. */
-const jobs: readonly [work: string, needed: readonly Role[], more?: string][] = [
+/** Tasks of people, with the roles that each one needs. */
+const rolesByTask: readonly [work: string, needed: readonly Role[], more?: string][] = [
   ['read the loaded rows of pipelines that are shared with them', ['ROLE_SEE_DATA_PIPELINE']],
   ['read the loaded rows of all pipelines of the organisation', ['ROLE_VIEW_DATA_ALL_DATA_PIPELINE']],
   ['create schemas, upload files, set up pipelines and run them', ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']],
   ['write views over loaded tables', ['ROLE_SEE_SCHEMA', 'ROLE_MANAGE_VIEW']],
-  ['check data', ['ROLE_MANAGE_DATA_QUALITY_CHECK', 'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP']],
+  ['define and run checks of data', ['ROLE_MANAGE_DATA_QUALITY_CHECK', 'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP']],
   ['push a view to DHIS2', ['ROLE_SEE_VIEW', 'ROLE_MANAGE_DESTINATION']],
-  ['run several steps one after the other on a schedule', ['ROLE_MANAGE_WORKFLOW']],
-  ['keep values that queries use', ['ROLE_MANAGE_VARIABLE']],
+  ['run several steps in a workflow, on a schedule', ['ROLE_MANAGE_WORKFLOW']],
+  ['define variables for queries', ['ROLE_MANAGE_VARIABLE']],
   ['choose who gets alert mails, and how new objects are shared', ['ROLE_MANAGE_SETTING']],
   [
     'publish public datasets',
@@ -56,19 +56,19 @@ const jobs: readonly [work: string, needed: readonly Role[], more?: string][] = 
   ['change the contacts and the time zone of the organisation', ['ROLE_MANAGE_CLIENT']],
   ['let the organisation sign in at its own provider', ['ROLE_MANAGE_SSO_PROVIDER_CONFIG']],
   ['register applications that people sign in to', ['ROLE_MANAGE_SSO_CLIENT_CONFIG']],
-  ['read who did what', ['ROLE_SEE_AUDIT_LOG']],
+  ['read the audit log', ['ROLE_SEE_AUDIT_LOG']],
   ['create organisations, and do everything in all of them', ['ROLE_SUPER_ADMIN']],
 ]
 
-const jobsTable = (): string =>
+const tasksTable = (): string =>
   [
     '## Which roles for which work',
     '',
-    'To look without changing anything, give `ROLE_SEE_x` in place of `ROLE_MANAGE_x`.',
+    'For read-only access, give `ROLE_SEE_x` instead of `ROLE_MANAGE_x`.',
     '',
     '| People who | Need |',
     '|---|---|',
-    ...jobs.map(
+    ...rolesByTask.map(
       ([work, needed, more]) =>
         `| ${work} | ${needed.map((role) => `\`${role}\``).join(', ')}${more ? `; ${more}` : ''} |`,
     ),

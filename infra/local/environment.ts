@@ -29,7 +29,7 @@ export const programEnvironment = (settings: Settings, secrets: Secrets, databas
     IDENTITY_DATABASE_URL: databases.identity,
     PIPELINE_DATABASE_URL: databases.pipeline,
     WAREHOUSE_DATABASE_URL: databases.warehouse,
-    // All of it is on one machine: people's requests come before rows.
+    // Everything runs on one machine: requests of users have priority over loads and queries.
     WAREHOUSE_NICENESS: inherited.WAREHOUSE_NICENESS ?? '10',
     IDENTITY_URL: `http://${loopbackOf(settings)}:${IDENTITY_PORT}`,
     IDENTITY_PUBLIC_URL: settings.identityPublicUrl,

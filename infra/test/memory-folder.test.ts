@@ -18,7 +18,7 @@ describe('linkToMemory', () => {
   afterEach(() => rm(join(memory, '..'), { recursive: true, force: true }))
 
   it('links to a folder in memory, which demolish removes with the link', async () => {
-    // mkdtemp lets only its user in; PostgreSQL's user has to get through.
+    // mkdtemp gives access to its own user only; PostgreSQL's user needs access too.
     await chmod(join(memory, '..'), 0o755)
     await linkToMemory(link, memory, 1)
     expect((await lstat(link)).isSymbolicLink()).toBe(true)
@@ -29,7 +29,7 @@ describe('linkToMemory', () => {
     await expect(lstat(link)).rejects.toThrow('ENOENT')
   })
 
-  it('does nothing with too little memory, or without a folder in memory', async () => {
+  it('does nothing if memory is low or the memory folder is missing', async () => {
     await linkToMemory(link, memory, Number.MAX_SAFE_INTEGER)
     await linkToMemory(link, join(memory, 'missing'), 1)
     await expect(stat(link)).rejects.toThrow('ENOENT')

@@ -5,12 +5,12 @@ import { unprivilegedUser } from '../postgres/os-user.ts'
 import { isOpen } from '../postgres/shelter.ts'
 import { root } from '../paths.ts'
 
-/** Bytes. The server keeps about 1 GB of log, and 10 MB for each database; the rest is for what else the machine does. */
+/** Bytes. The server uses about 1 GB for its WAL and 10 MB for each database; the rest is left for other programs. */
 const freeMemoryNeeded = 6 * 1024 ** 3
 
 /**
- * Makes `link` a link to a new folder in memory (`/dev/shm`). Does nothing where there is no such folder or less than 6 GB
- * of free memory, or where PostgreSQL's user cannot enter the checkout, because then `shelter` makes the link.
+ * Makes `link` a symbolic link to a new folder in memory (`/dev/shm`). Does nothing if there is no such folder, if less than 6 GB of
+ * memory are free, or if PostgreSQL's user cannot enter the checkout, because then `shelter` makes the link.
  *
  * Each test file creates and drops databases of 300 files. On ext4 without a journal a new file costs much more for minutes
  * after many files were deleted: the file system searches for an inode that was not deleted recently.

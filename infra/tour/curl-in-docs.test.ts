@@ -11,12 +11,12 @@ const lines = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).flatMap((page) =
     .map((line) => ({ page, line })),
 )
 
-describe('a curl command of the docs', () => {
-  it('sends files unchanged: -d would remove their line breaks', () => {
+describe('a curl command in the docs', () => {
+  it('sends files unchanged, not with -d, which removes line breaks', () => {
     expect(lines.filter(({ line }) => / (-d|--data|--data-ascii) ?["']?@/.test(line))).toEqual([])
   })
 
-  it('that uploads a file names its type, which is not JSON', () => {
+  it('that uploads a file sets a Content-Type that is not JSON', () => {
     const uploads = lines.filter(({ line }) => /\/file[?" ]|\/file$/.test(line))
     expect(uploads.length).toBeGreaterThan(3)
     for (const { line } of uploads) {

@@ -1,20 +1,22 @@
 /**
- * What readers of a message can do. A public dataset has no settings of its own and no run operation, so its publisher needs other advice,
+ * What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice,
  * or none.
  */
 export interface Advice {
+  /** A sentence for owners of a pipeline. */
   pipeline: string
+  /** A sentence for publishers of a public dataset. */
   dataset?: string
 }
 
-/** Says how the table takes the columns and types of one load. `purpose` begins the sentence: `To take the new columns`. */
+/** Says how to load once with the columns and types of the source alone. `purpose` begins the sentence: `To take the new columns`. */
 export const rebuildAdvice = (purpose: string): Advice => ({
   pipeline: `${purpose}, run once with "rebuild": true (POST /data-pipelines/{uid}/run).`,
   dataset: `${purpose}, send the file again with ?rebuild=true.`,
 })
 
-/** A message of sentences and the advice for its readers. */
-export function advised(sentence: string, advice: Advice | undefined, { isDataset = false } = {}): string {
-  const given = isDataset ? advice?.dataset : advice?.pipeline
-  return given ? `${sentence} ${given}` : sentence
+/** Appends the advice for the reader of a message, if there is any. */
+export function withAdvice(sentence: string, advice: Advice | undefined, { isDataset = false } = {}): string {
+  const text = isDataset ? advice?.dataset : advice?.pipeline
+  return text ? `${sentence} ${text}` : sentence
 }

@@ -99,8 +99,8 @@ const shape = {
   /** Days that what a load replaces is kept, so that it can be restored; nothing is kept when 0. */
   KEEP_PREVIOUS_DAYS: integer({ min: 0, max: 365, fallback: 3 }),
   /**
-   * Niceness of the PostgreSQL processes of the warehouse: for a warehouse on the service's own machine, by a service that is root or
-   * the server's user. 0 leaves them as they are.
+   * Niceness of the warehouse's PostgreSQL processes. It applies if the warehouse runs on the machine of this process, and this process
+   * runs as root or as the server's user. 0 does not change the priority.
    */
   WAREHOUSE_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
   /** Runs at once in one worker. Most of them wait for a source or a server, so there are more than cores. */

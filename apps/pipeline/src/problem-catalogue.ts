@@ -32,7 +32,7 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   QUERY_FAILED: 'A query that somebody wrote failed: `detail` has the words of the warehouse, and where in the query.',
   SQL_NOT_ALLOWED: 'A query is more than one SELECT, or does what a query may not do.',
   TOO_MANY_LOCKS: 'A statement held more than 2,000 locks, one for each table or index that it touches: split it.',
-  WAREHOUSE_FULL: 'The warehouse of the organisation has as many bytes as `CLIENT_WAREHOUSE_LIMIT` allows.',
+  WAREHOUSE_FULL: 'The warehouse exceeds `CLIENT_WAREHOUSE_LIMIT`.',
   RESULT_TOO_LARGE: 'What a query finds is larger than what is taken at once: narrow it down.',
 }
 

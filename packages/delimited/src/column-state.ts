@@ -89,7 +89,7 @@ export function forgetColumns(
   }
 }
 
-/** What one column has held since it was told to forget: kinds of values and the spellings of days that all of them can have, as bits. */
+/** The values of one column since the last `reset`: their kinds, and the date spellings that fit all of them, as bits. */
 export class SeenValues {
   readonly #state: Buffer
 
@@ -97,7 +97,7 @@ export class SeenValues {
     this.#state = stateOf(machine, column)
   }
 
-  forget(): void {
+  reset(): void {
     this.#state[0] = 0
     this.#state[4] = inferred
   }

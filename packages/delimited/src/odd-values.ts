@@ -24,33 +24,33 @@ export interface OddValue {
   line: number
 }
 
-/** Records that decide whether a column is nearly of one type, and the values and the share of them that it takes. */
+/** A column is nearly of one type if, in so many records, it has at least `minValues` values and `minShare` of them have the type. */
 const sampleRecords = 1_000
-const leastValues = 10
-const share = 0.9
-/** Bytes from which on an odd value is not looked for any more. */
-const mostBytes = 64 * 1024 * 1024
-const longestValue = 100
+const minValues = 10
+const minShare = 0.9
+/** The search for odd values ends after so many bytes. */
+const maxScannedBytes = 64 * 1024 * 1024
+const maxValueLength = 100
 
 const families = ['BOOLEAN', 'DECIMAL', 'DATE', 'TIMESTAMP'] as const
 type Family = (typeof families)[number]
 
-interface Watched {
+interface WatchedColumn {
   column: number
   seen: SeenValues
   values: number
   counts: Record<Family, number>
   /** The first value outside each family. */
   odd: Partial<Record<Family, { value: string; line: number }>>
-  /** Spellings of days that all values so far can have. */
+  /** Date spellings that fit all values so far, as bits. */
   spellings: number
-  /** Whether a value is a number with leading zeros: codes are meant to be text. */
+  /** Whether an odd value looks like a code (`007`, `1E30`): a column of codes is meant to be text. */
   hasCodes: boolean
 }
 
 /**
- * Finds the columns of a file that are TEXT because of few values, with the first of these. Call it after the rows were read: the
- * machine forgets what it has seen. Reads the beginning of the file, and more only for columns that have an odd value further down.
+ * Finds the columns of a file that are TEXT because of a few odd values, with the first of these values. Call it after the rows were
+ * read, because it resets the state of the machine. Reads past the sample only until each such column has an odd value.
  */
 export function findOddValues(
   machine: Machine,
@@ -69,15 +69,15 @@ export function findOddValues(
   const start = reader.position
   for (let count = 1; records.advance(); count++) {
     if (records.fault === undefined) {
-      for (const { seen } of watched) seen.forget()
+      for (const { seen } of watched) seen.reset()
       const original = placeFields(machine, records)
       const outcome = machine.run.take(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
-      if (outcome === TAKEN) for (const one of watched) note(one, records)
+      if (outcome === TAKEN) for (const one of watched) observeRecord(one, records)
     }
     if (count < sampleRecords) continue
     if (count === sampleRecords) watched = watched.filter((one) => mainFamily(one) !== undefined)
-    if (watched.every(isDecided) || reader.position - start > mostBytes) break
+    if (watched.every(isDecided) || reader.position - start > maxScannedBytes) break
   }
   return watched.flatMap((one) => {
     const dataType = mainFamily(one)
@@ -86,7 +86,7 @@ export function findOddValues(
   })
 }
 
-const words: Record<Family, string> = {
+const familyNames: Record<Family, string> = {
   BOOLEAN: 'true or false',
   DECIMAL: 'numbers',
   DATE: 'dates',
@@ -95,9 +95,9 @@ const words: Record<Family, string> = {
 
 /** Says which value made a column TEXT. */
 export const describeOddValue = ({ label, dataType, value, line }: OddValue): string =>
-  `Column "${label}" is TEXT because of "${value}" in line ${line}; nearly all of its values are ${words[dataType]}.`
+  `Column "${label}" is TEXT because of "${value}" in line ${line}; nearly all of its values are ${familyNames[dataType]}.`
 
-const watch = (machine: Machine, column: number): Watched => ({
+const watch = (machine: Machine, column: number): WatchedColumn => ({
   column,
   seen: new SeenValues(machine, column),
   values: 0,
@@ -107,13 +107,13 @@ const watch = (machine: Machine, column: number): Watched => ({
   hasCodes: false,
 })
 
-function note(one: Watched, records: Records): void {
+function observeRecord(one: WatchedColumn, records: Records): void {
   const { kinds, spellings } = one.seen
   if (kinds === 0) return
   one.values++
   const family = familyOf(kinds)
   const isTime = family === 'DATE' || family === 'TIMESTAMP'
-  // A day in another order than the days before is as odd as no day.
+  // A date in another order than the dates before is also odd.
   const fits = family !== undefined && (!isTime || (one.spellings & spellings) !== 0)
   if (fits) one.counts[family]++
   if (fits && isTime) one.spellings &= spellings
@@ -121,10 +121,10 @@ function note(one: Watched, records: Records): void {
   if (fits && others.length === 0) return
   const text = fieldText(records, one.column)
   if (!fits) one.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
-  for (const other of others) one.odd[other] = { value: text.slice(0, longestValue), line: records.line }
+  for (const other of others) one.odd[other] = { value: text.slice(0, maxValueLength), line: records.line }
 }
 
-/** The scanner's bits of assembly/columns.ts. */
+/** Returns the family of the value kinds, which are the bits of assembly/columns.ts. */
 function familyOf(kinds: number): Family | undefined {
   if (kinds === 1) return 'BOOLEAN'
   if ((kinds & ~0x0e) === 0) return 'DECIMAL'
@@ -132,10 +132,10 @@ function familyOf(kinds: number): Family | undefined {
   return (kinds & ~0x60) === 0 ? 'TIMESTAMP' : undefined
 }
 
-const mainFamily = ({ values, counts }: Watched): Family | undefined =>
-  values < leastValues ? undefined : families.find((family) => counts[family] >= values * share)
+const mainFamily = ({ values, counts }: WatchedColumn): Family | undefined =>
+  values < minValues ? undefined : families.find((family) => counts[family] >= values * minShare)
 
-function isDecided(one: Watched): boolean {
+function isDecided(one: WatchedColumn): boolean {
   const family = mainFamily(one)
   return family === undefined || one.odd[family] !== undefined
 }

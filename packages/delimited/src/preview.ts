@@ -53,7 +53,7 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes: [...notes, ...reading.oddValues().map(describeOddValue)],
+    notes: [...notes, ...reading.findOddValues().map(describeOddValue)],
     columns,
     ...rows,
   }

@@ -1,8 +1,8 @@
-/** The text cannot be read, and why, in a sentence for the person who gave it: what, where, and what to correct in the text. */
+/** The text cannot be read. The message tells the person who provided it what is wrong, where, and what to correct in the text. */
 export class DelimitedProblem extends Error {
   override readonly name = 'DelimitedProblem'
   readonly code: string
-  /** Which option helps instead, in a sentence for a person who can set options. */
+  /** A sentence that names the option that helps instead, for a reader who can set options. */
   readonly advice: string | undefined
 
   constructor(code: string, message: string, options: ErrorOptions & { advice?: string } = {}) {

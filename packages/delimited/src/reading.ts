@@ -90,8 +90,8 @@ export class Reading {
     return { widened: seen }
   }
 
-  /** Finds the columns that are TEXT because of few values. Call it after the last `encode`. */
-  oddValues(): OddValue[] {
+  /** Finds columns that are TEXT because of a few odd values. Call it after the last `encode`. */
+  findOddValues(): OddValue[] {
     return findOddValues(this.#machine, this.#file, this.#dialect, this.#limits, this.columns)
   }
 
@@ -110,8 +110,8 @@ export class Reading {
     const [now, before] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
     throw new DelimitedProblem(
       'DATE_ORDER_CHANGED',
-      `Column "${labels[column]}" has the ${now} first in some of its dates, and the table has the ${before} first. Nothing was loaded, for the other dates could mean two days. Write the dates as before.`,
-      { advice: 'Or set dateFormat of the column.' },
+      `Column "${labels[column]}" has the ${now} first in some of its dates, but the table has the ${before} first. Nothing was loaded, because the other dates are ambiguous. Write the dates as before.`,
+      { advice: 'Alternatively, set dateFormat of the column.' },
     )
   }
 

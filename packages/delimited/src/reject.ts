@@ -92,7 +92,7 @@ function blamedField(records: Records, { recordBytes }: Shape): number {
   return -1
 }
 
-/** Index of the field in which the record became too long, if it has most of the bytes; or -1. */
+/** Index of the field in which the record exceeds `recordBytes`, or -1 if that field has less than half of the bytes. */
 function longField({ scanner, from }: Records, recordBytes: number): number {
   const isOpen = scanner.openQuote >= 0
   const field = isOpen ? scanner.count : scanner.count - 1

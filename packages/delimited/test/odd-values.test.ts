@@ -9,8 +9,12 @@ import { inputFolder } from './read-whole.ts'
 
 const folder = inputFolder()
 
-/** What is said of a column of these values after a load has read the file. */
-function said(values: readonly string[], options: DelimitedOptions = {}, limits: Limits = defaultLimits): string[] {
+/** Returns the messages about a column of these values after a load has read the file. */
+function describeOddValues(
+  values: readonly string[],
+  options: DelimitedOptions = {},
+  limits: Limits = defaultLimits,
+): string[] {
   const path = folder.write(`value,end\n${values.map((value) => `${value},x1\n`).join('')}`)
   using file = new TextFile(path, 'cases.csv')
   const reading = new Reading(file, detectText(file, options).dialect, limits)
@@ -20,37 +24,39 @@ function said(values: readonly string[], options: DelimitedOptions = {}, limits:
     while (!step.done) step = rows.next()
     isDone = 'rows' in step.value
   }
-  return reading.oddValues().map(describeOddValue)
+  return reading.findOddValues().map(describeOddValue)
 }
 
 const dates = Array.from({ length: 1000 }, (_, day) => `${String((day % 28) + 1).padStart(2, '0')}/01/2024`)
 
 describe('a column that is TEXT because of few values', () => {
-  it('has its first odd value named with the line, wherever it is', () => {
+  it('is reported with its first odd value and the line of it', () => {
     const among = (value: string, place: number) => dates.with(place, value)
     const oddDate = (value: string, line: number) => [
       `Column "value" is TEXT because of "${value}" in line ${line}; nearly all of its values are dates.`,
     ]
-    expect(said(among('31/02/2024', 411))).toEqual(oddDate('31/02/2024', 413))
-    expect(said(among('n/a', 0))).toEqual(oddDate('n/a', 2))
-    expect(said(among('n/a', 999))).toEqual(oddDate('n/a', 1001))
-    expect(said(among('01/31/2024', 100))).toEqual(oddDate('01/31/2024', 102))
-    expect(said(among('n/a', 700).with(900, 'none'))).toEqual(oddDate('n/a', 702))
+    expect(describeOddValues(among('31/02/2024', 411))).toEqual(oddDate('31/02/2024', 413))
+    expect(describeOddValues(among('n/a', 0))).toEqual(oddDate('n/a', 2))
+    expect(describeOddValues(among('n/a', 999))).toEqual(oddDate('n/a', 1001))
+    expect(describeOddValues(among('01/31/2024', 100))).toEqual(oddDate('01/31/2024', 102))
+    expect(describeOddValues(among('n/a', 700).with(900, 'none'))).toEqual(oddDate('n/a', 702))
   })
 
-  it('has one far behind the sample named, too', () => {
+  it('is reported also if the odd value is far behind the sample', () => {
     const many = Array.from({ length: 20_000 }, (_, index) => String(index + 1)).with(15_000, 'about 7')
     const small = { ...defaultLimits, wholeBytes: 1024, sampleBytes: 1024, slices: 1, sliceBytes: 64 }
-    expect(said(many, {}, small)).toEqual([
+    expect(describeOddValues(many, {}, small)).toEqual([
       'Column "value" is TEXT because of "about 7" in line 15002; nearly all of its values are numbers.',
     ])
   })
 
-  it('is not reported where the values are mixed, few, codes or of a type that was asked for', () => {
-    expect(said(dates.map((date, index) => (index % 5 === 0 ? 'open' : date)))).toEqual([])
-    expect(said(['1', '2', 'x'])).toEqual([])
-    expect(said(Array.from({ length: 100 }, (_, index) => String(index + 1000)).with(50, '0012'))).toEqual([])
-    expect(said(dates.with(5, 'n/a'), { columns: [{ label: 'value', dataType: 'TEXT' }] })).toEqual([])
-    expect(said(dates.with(5, 'n/a'), { nullValues: ['n/a'] })).toEqual([])
+  it('is not reported if its values are mixed, few, or codes, or if the options set its type', () => {
+    expect(describeOddValues(dates.map((date, index) => (index % 5 === 0 ? 'open' : date)))).toEqual([])
+    expect(describeOddValues(['1', '2', 'x'])).toEqual([])
+    expect(describeOddValues(Array.from({ length: 100 }, (_, index) => String(index + 1000)).with(50, '0012'))).toEqual(
+      [],
+    )
+    expect(describeOddValues(dates.with(5, 'n/a'), { columns: [{ label: 'value', dataType: 'TEXT' }] })).toEqual([])
+    expect(describeOddValues(dates.with(5, 'n/a'), { nullValues: ['n/a'] })).toEqual([])
   })
 })

@@ -18,7 +18,7 @@ export function assertAcceptable(header: string | undefined, type: string): void
   throw problems.notAcceptable(type)
 }
 
-/** Whether an Accept header asks for a page before JSON, as those of browsers do. */
+/** Returns whether an Accept header prefers HTML to JSON, as those of browsers do. */
 export function prefersPage(header: string | undefined): boolean {
   const entries = (header ?? '').slice(0, longestHeader).split(',').map(entryOf)
   const qualityOf = (...ranges: string[]) =>

@@ -9,7 +9,7 @@ export class Answer<T> {
   }
 }
 
-/** What a handler answers a browser whose operation has a page (`page` of its signature): 200, with HTML. */
+/** An HTML page with status 200. A handler returns it if its signature has `hasHtmlPage` and `prefersPage` holds for the request. */
 export class Page {
   readonly html: string
   readonly headers: Record<string, string>

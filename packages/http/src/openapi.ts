@@ -64,7 +64,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
             ...(signature.response && {
               content: {
                 ...content(signature.response, signature.events ? 'text/event-stream' : undefined),
-                ...(signature.page && { 'text/html': { schema: { type: 'string' } } }),
+                ...(signature.hasHtmlPage && { 'text/html': { schema: { type: 'string' } } }),
               },
             }),
           },

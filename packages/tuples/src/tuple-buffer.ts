@@ -3,7 +3,7 @@ import { Misfit } from './misfit.ts'
 
 /** Room behind the size at which a chunk is full, so that most rows need no larger buffer. */
 const slack = 64 * 1024
-/** Bytes of the longest value that is loaded, as it is stored. */
+/** Bytes of the longest value that is loaded, in its stored form. */
 export const maxValueBytes = 16 * 1024 * 1024
 /** Bytes of the longest row that is loaded. */
 export const maxRowBytes = 64 * 1024 * 1024
@@ -62,7 +62,7 @@ export class TupleBuffer {
     this.#use(larger)
   }
 
-  /** Returns the index of the first field of the begun row that is longer than `maxValueBytes`, or -1. */
+  /** Returns the index of the first field of the current row that is longer than `maxValueBytes`, or -1. */
   findLongValue(): number {
     if (this.at - this.#row <= maxValueBytes) return -1
     let at = this.#row + 2
@@ -84,7 +84,7 @@ export class TupleBuffer {
   writeText(text: string): void {
     const { length } = text
     // UTF-8 has at most three bytes for each UTF-16 unit. The exact size is only computed where the buffer might be too small.
-    if (this.at + 4 + length * 3 > this.bytes.length) this.room(4 + valueBytes(Buffer.byteLength(text)))
+    if (this.at + 4 + length * 3 > this.bytes.length) this.room(4 + checkValueBytes(Buffer.byteLength(text)))
     const { bytes, view, at } = this
     if (length <= shortText) {
       let to = at + 4
@@ -102,14 +102,14 @@ export class TupleBuffer {
     }
     if (text.includes('\0')) throw nul()
     if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
-    const written = valueBytes(bytes.write(text, at + 4, 'utf8'))
+    const written = checkValueBytes(bytes.write(text, at + 4, 'utf8'))
     view.setInt32(at, written)
     this.at = at + 4 + written
   }
 
   /** A text field of UTF-8 that stands in `source` already. Throws `Misfit` where it is not, or holds NUL. */
   writeUtf8(source: Uint8Array, from: number, to: number): void {
-    const length = valueBytes(to - from)
+    const length = checkValueBytes(to - from)
     this.room(4 + length)
     const { bytes, at } = this
     this.view.setInt32(at, length)
@@ -133,7 +133,7 @@ export class TupleBuffer {
 
   /** Bytes as the text that PostgreSQL shows of a `bytea`: `\x` and two digits each. */
   writeHex(source: Uint8Array): void {
-    const length = valueBytes(2 + source.length * 2)
+    const length = checkValueBytes(2 + source.length * 2)
     this.room(4 + length)
     const { bytes, view, at } = this
     view.setInt32(at, length)
@@ -165,15 +165,15 @@ export class TupleBuffer {
   }
 }
 
-/** Returns the size of a value. Throws `Misfit` if it is longer than `maxValueBytes`. */
-export function valueBytes(bytes: number): number {
+/** Returns its argument, the size of a value in bytes. Throws `Misfit` if that exceeds `maxValueBytes`. */
+export function checkValueBytes(bytes: number): number {
   if (bytes > maxValueBytes) throw new Misfit(valueTooLong)
   return bytes
 }
 
-const megabytes = (bytes: number): string => `${bytes / 1024 ** 2} MB`
+const formatMegabytes = (bytes: number): string => `${bytes / 1024 ** 2} MB`
 
-export const valueTooLong = `is longer than ${megabytes(maxValueBytes)}`
-export const rowTooLong = `makes the row longer than ${megabytes(maxRowBytes)}`
+export const valueTooLong = `is longer than ${formatMegabytes(maxValueBytes)}`
+export const rowTooLong = `makes the row longer than ${formatMegabytes(maxRowBytes)}`
 
 const nul = () => new Misfit('holds a NUL character, which text in the warehouse cannot')

@@ -224,7 +224,7 @@ describe('rows of values as tuples', () => {
     expect(fault({ dataType }, value)).toBe(reason)
   })
 
-  it('takes values and rows up to their limits', () => {
+  it('writes values and rows up to their limits', () => {
     const text = 'x'.repeat(16 * 1024 ** 2 - 6)
     const column = { label: 'value', dataType: 'TEXT' } as const
     const buffer = new TupleBuffer()

@@ -7,7 +7,7 @@ import { sendPage } from '../pages/send-page.ts'
 import { signedOutPage } from '../pages/sign-out-pages.ts'
 import type { Pages } from './routes.ts'
 
-/** The form of the page that ends a sign-in at a provider. Its refresh token is what no other site knows, so it needs no other proof. */
+/** Handles the sign-out form of `signedInPage`. The form contains the refresh token, which no other site knows, so it needs no CSRF token. */
 export function signOutRoutes({ audited, prefix }: Pages): Router {
   const routes = Router()
   routes.post('/account/sign-out', readForm, async (request, response) => {

@@ -11,8 +11,8 @@ export const languages = Object.keys(all)
 /** The reader's language as one of ours, from Accept-Language. */
 export const languageOf = (request: Request): string => request.acceptsLanguages(languages) || 'en'
 
-/** The first of a reader's locales that is one of ours. */
-export const languageAmong = (locales: readonly string[]): string =>
+/** Returns the language of the first locale that the pages support, or `en`. */
+export const languageForLocales = (locales: readonly string[]): string =>
   locales.map((locale) => locale.split(/[-_]/)[0]!.toLowerCase()).find((language) => languages.includes(language)) ??
   'en'
 

@@ -6,17 +6,17 @@ import { page, type Organisation, type PageFacts } from './parts/frame.ts'
 export interface SignedInFacts extends PageFacts {
   organisation: Organisation
   user: { name: string; username: string }
-  /** Shown for the command line, and sent by the form that signs out. It is in no address, and the page is not cached. */
+  /** The page shows it for use on the command line, and the sign-out form sends it. No URL contains it, and the page is not cached. */
   refreshToken: string
-  /** Where the refresh token is exchanged. */
+  /** URL that exchanges the refresh token for new tokens. */
   refreshUrl: string
-  /** Where people work; empty if nobody said. */
+  /** `HOME_URL`; empty if it is not set. */
   home: string
-  /** Where the form that signs out is sent. */
+  /** URL that the sign-out form is sent to. */
   action: string
 }
 
-/** The end of a sign-in at a provider that began at no application. */
+/** Returns the page that ends a sign-in at a provider that no application started. */
 export function signedInPage({ user, refreshToken, refreshUrl, home, action, ...facts }: SignedInFacts): string {
   const texts = textsIn(facts.language)
   const words = texts.signedIn

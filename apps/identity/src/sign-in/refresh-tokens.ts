@@ -92,7 +92,7 @@ export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boo
   return rows.length > 0
 }
 
-/** Ends the session that a refresh token belongs to, used or not. Undefined: there is none. */
+/** Ends the session of a refresh token, even if the token was already exchanged. Returns undefined if no session has this token. */
 export async function endSessionOf(trx: Kysely<DB>, token: string): Promise<Omit<Refusal, 'outcome'> | undefined> {
   const { rows } = await sql<{ session: string; user: string; client: string }>`
     select s.uid as session, u.uid as user, s.client

@@ -47,7 +47,7 @@ describe('signing in at the provider of a client', () => {
     })
   })
 
-  it('ends for a browser on a page that says who is signed in, and signs out from there', async () => {
+  it('shows a browser a page that names the signed-in user and has a button to sign out', async () => {
     const { code, user } = await somebody()
     const { location, cookie } = await begin(service, code)
     const answer = await comeBack(service, await followed(location), cookie)
@@ -62,7 +62,7 @@ describe('signing in at the provider of a client', () => {
     })
     expect(answer.headers['set-cookie']).toEqual([expect.stringMatching(/Max-Age=0/)])
     expect(answer.text).toContain('<h1>You are signed in</h1>')
-    expect(answer.text).toContain(`(<bdi>${user.username}</bdi>) is signed in at`)
+    expect(answer.text).toContain(`(<bdi>${user.username}</bdi>) is signed in to`)
     const [refreshToken] = /slr_[\w-]+/.exec(answer.text)!
     const refreshed = await service.http.post('/api/v1/auth/refresh').send({ refreshToken }).expect(200)
     const bearing = service.bearing(refreshed.body.accessToken)

@@ -4,8 +4,8 @@ import type { DB } from '../database.ts'
 import { neededBytes } from '../engine/runs/needed-files.ts'
 
 /** Milliseconds between two renewals of a reservation. */
-const renewalInterval = 30_000
-/** Seconds after which a reservation that is not renewed is void, because its process has died. */
+const renewalMs = 30_000
+/** Seconds after which a reservation that was not renewed expires: its process has died. */
 const staleSeconds = 120
 const stale = sql`renewed_at < now() - make_interval(secs => ${staleSeconds})`
 
@@ -13,11 +13,11 @@ const stale = sql`renewed_at < now() - make_interval(secs => ${staleSeconds})`
 interface RunningUpload {
   uid: string
   client: string
-  /** Bytes that all files of the client may have. */
+  /** Bytes that all files of the client may have together. */
   limit: number
 }
 
-/** Bytes that one upload reserves in its client's quota until `release` is called, for all API processes. */
+/** Bytes that one upload reserves in its client's quota until `release` is called. All API processes see the reservation. */
 export class QuotaReservation {
   readonly #db: Kysely<DB>
   readonly #upload: RunningUpload
@@ -31,26 +31,26 @@ export class QuotaReservation {
   }
 
   /**
-   * Reserves so many bytes in all. Throws 422 if the files of the client and its uploads under way exceed the limit then. Each process
-   * writes its reservation before it reads the others, so two uploads may both be refused, but never both pass beyond the limit.
+   * Sets the reservation to `bytes`. Throws 422 if the files of the client and its running uploads together exceed the limit. Each
+   * process writes its reservation before it reads the others: two uploads may both be refused, but together they never exceed the limit.
    */
   async reserve(bytes: number): Promise<void> {
     this.#bytes = bytes
-    this.#renewals ??= setInterval(() => this.#renew(), renewalInterval).unref()
+    this.#renewals ??= setInterval(() => this.#renew(), renewalMs).unref()
     await this.#write()
     const { client, limit } = this.#upload
-    // One statement, and a reservation is deleted after its file is stored: an upload may count twice, but is never missed.
+    // This is one statement, and a reservation is deleted after its file is stored: an upload may count twice, but always counts.
     const { rows } = await sql<{ bytes: number }>`
       select ${neededBytes(client)} + coalesce(sum(bytes), 0)::float8 as bytes
       from running_uploads where client = ${client} and not ${stale}`.execute(this.#db)
     if (rows[0]!.bytes > limit) throw quotaReached(limit)
   }
 
-  /** Never throws: a reservation that cannot be deleted becomes void. */
+  /** Deletes the reservation. Never throws: a reservation that cannot be deleted expires. */
   async release(): Promise<void> {
     clearInterval(this.#renewals)
     this.#renewals = undefined
-    // It would write the row again.
+    // A renewal that is still running would write the row again.
     await this.#renewal
     await this.#db
       .deleteFrom('running_uploads')

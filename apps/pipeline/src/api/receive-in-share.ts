@@ -25,9 +25,9 @@ export async function receiveInShare(
 ): Promise<Upload> {
   const { socket } = request.stream
   const left = new AbortController()
-  const leave = () => left.abort(problems.unreadableBody('The caller has gone.'))
-  socket.once('close', leave)
-  if (socket.destroyed) leave()
+  const onClose = () => left.abort(problems.unreadableBody('The caller has gone.'))
+  socket.once('close', onClose)
+  if (socket.destroyed) onClose()
   const quota = new QuotaReservation(db, { uid, client: caller.client, limit: files.clientLimit })
   const receive = async () => {
     const announced = Number(request.stream.headers['content-length'] ?? 0)
@@ -52,7 +52,7 @@ export async function receiveInShare(
     await quota.release()
     throw error
   } finally {
-    socket.off('close', leave)
+    socket.off('close', onClose)
   }
 }
 
@@ -60,8 +60,8 @@ export async function receiveInShare(
 const reservedBytes = 16 * 1024 * 1024
 
 /**
- * Yields the chunks of a body without Content-Length and reserves their bytes. The last reservation has all of them, so that uploads never
- * exceed the limit together.
+ * Yields the chunks of a body without Content-Length and reserves their bytes. The last reservation covers the whole body, so that
+ * concurrent uploads cannot exceed the limit together.
  */
 async function* reserving(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
   let received = 0

@@ -32,7 +32,7 @@ async function upload(content: Buffer, changes: object = {}, name = 'cases') {
   return { path, answer }
 }
 
-/** Uploads, runs, and answers how that went and what is in the table then. */
+/** Uploads and loads a file. Returns the run and the rows of the table. */
 async function load(content: Buffer, changes: object = {}, name = 'cases') {
   const { path, answer } = await upload(content, changes, name)
   await answer.expect(200)
@@ -93,7 +93,7 @@ describe('an uploaded file', () => {
     ])
   })
 
-  it('that is not for this type of pipeline is refused with a sentence', async () => {
+  it('that is not for this type of pipeline is refused with the reason', async () => {
     const csv = await upload(Buffer.from('a,b\n1,2\n'), { type: 'PARQUET_UPLOAD' })
     await csv.answer.expect(422)
     const file = parquetWriteBuffer({ columnData: [{ name: 'id', data: [1], type: 'INT32' }] })

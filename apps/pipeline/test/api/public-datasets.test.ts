@@ -125,7 +125,7 @@ describe('a public dataset', () => {
     expect(body).toMatchObject({ status: { lastRunStatus: 'OK' }, table: { rowCount: 1 } })
   })
 
-  it('keeps its file where a new one is no table, and says why', async () => {
+  it('keeps its file if the new one has no table, and says why', async () => {
     const { key } = await create()
     const stored = () =>
       scene.service.stack.db
@@ -144,7 +144,7 @@ describe('a public dataset', () => {
     expect(await stored()).toEqual(before)
   })
 
-  it('advises nothing that only the settings of a pipeline could change', async () => {
+  it('does not advise changing settings that only pipelines have', async () => {
     const { key } = await create('id,seen\n1,31/01/2026\n')
     const replace = (seen: string) =>
       scene.owner.post(`/public-datasets/${key}/file`).type('text/csv').send(`id,seen\n1,${seen}\n`)

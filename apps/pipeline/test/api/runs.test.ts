@@ -31,7 +31,7 @@ describe('a run', () => {
     expect(disabled.body.errors[0].pointer).toBe('/disabled')
   })
 
-  it('names the file that it loads, also after another upload', async () => {
+  it('names the file that it loads, even after another upload', async () => {
     const one = await newPipeline()
     const { body: file } = await owner.post(`${one}/file?name=stock.csv`).type('text/csv').send('a\n1\n').expect(200)
     await owner.post(`${one}/run`).expect(202)

@@ -240,7 +240,7 @@ describe('uploads', () => {
     await upload(busy, 'x'.repeat(1_500)).expect(200)
   })
 
-  it('of one organisation have a limit with uploads under way in other processes', async () => {
+  it('of one organisation share its limit with uploads in other processes', async () => {
     const { db } = service.stack
     const busy = await organisation()
     const uid = randomUUID()
@@ -268,7 +268,7 @@ describe('uploads', () => {
         .field('name', 'Cases')
         .attach('file', Buffer.from(`a\n${'x'.repeat(bytes)}\n`), 'cases.csv')
     await publish(1_000).expect(201)
-    // The run that loads the file holds it too.
+    // The run that loads the file counts it too.
     for (const state of ['QUEUED', 'OK']) {
       const ended = { state, finished_at: state === 'OK' ? new Date() : null }
       await service.stack.db.updateTable('runs').set(ended).where('client', '=', catalogueClient).execute()

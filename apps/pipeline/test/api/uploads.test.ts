@@ -108,7 +108,7 @@ describe('an upload', () => {
     expect(await readFile(join(service.stack.filesDirectory, 'uploads', stored), 'utf8')).toBe(content)
   })
 
-  it('that the settings do not read is kept, and its answer says that a run would fail', async () => {
+  it('that the settings cannot read is kept, and the response says that a run would fail', async () => {
     const uid = await newPipeline({ csvOptions: { rowsUnder: 'rows' } })
     const { body } = await csv(owner, uid, '{"other":[{"a":1}]}').expect(200)
     expect(body.mismatch).toMatch(/^A run would fail: .*under the key rows/)
@@ -170,7 +170,7 @@ describe('an upload that is refused', () => {
   ])('because it is %s says so', async (_what, content, why) => {
     const { body } = await csv(owner, uid, content, '?name=stock.csv').expect(422)
     expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringMatching(why) })
-    expect(body.detail).toMatch(/The upload was not kept; a file that was uploaded before stays\.$/)
+    expect(body.detail).toMatch(/The upload was discarded; any earlier file stays\.$/)
     await untouched()
   })
 

@@ -154,7 +154,7 @@ describe('a file', () => {
     })
   })
 
-  it('with one odd value in a column says which, where and what helps, and stays OK', async () => {
+  it('with one odd value in a column is loaded as OK, and the message names the value, its line and a remedy', async () => {
     const pipeline = await stack.pipeline()
     const dates = Array.from({ length: 100 }, (_, day) => `${String((day % 28) + 1).padStart(2, '0')}/01/2024`)
     const run = await load(

@@ -272,7 +272,7 @@ for (const { name, missing, start, expired } of kindsOfStores)
       expect(peak - small.peak).toBeLessThan(100_000_000)
     })
 
-    it('adds no rows from an empty list, and empties the table when all objects are empty lists', async () => {
+    it('adds no rows for an empty list, and empties the table if all objects are empty lists', async () => {
       const list = (name: string, ...people: object[]) => store.put(`${folder}/${name}.json`, JSON.stringify(people))
       await list('a')
       await expect(rig.load(reading())).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })

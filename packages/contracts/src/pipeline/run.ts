@@ -115,9 +115,12 @@ export const RunFile = contract(
       name: Line,
       /** Bytes. */
       size: Count,
-      /** Of the bytes as they arrived, in hexadecimal. */
+      /** SHA-256 digest of the received bytes, in hexadecimal. */
       sha256: Type.String({ maxLength: 64 }),
-      uploaded: Type.Optional({ ...Timestamp, description: 'Absent for runs of versions that did not keep it.' }),
+      uploaded: Type.Optional({
+        ...Timestamp,
+        description: 'Absent for runs that an earlier version of Sluice started.',
+      }),
     },
     closed,
   ),
@@ -145,7 +148,7 @@ export const Run = contract(
       finished: Type.Optional(Timestamp),
       duration: Type.Optional(Line),
       startedBy: Type.Optional(Line),
-      file: Type.Optional({ ...RunFile, description: 'The file that the run loads, where people upload files.' }),
+      file: Type.Optional({ ...RunFile, description: 'The uploaded file that the run loads.' }),
       progress: Progress,
       rowsWritten: Type.Optional(Count),
       bytesWritten: Type.Optional(Count),

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { SsoCallbackQuery, Tokens } from '@sluice/contracts'
 import { Answer, Page, prefersPage, Problem, Redirect, RefusedElsewhere } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { languageAmong } from '../../pages/language.ts'
+import { languageForLocales } from '../../pages/language.ts'
 import { pageHeaders } from '../../pages/page-policy.ts'
 import { signedInPage } from '../../pages/signed-in-page.ts'
 import { publicAddress } from '../../public-address.ts'
@@ -21,8 +21,9 @@ import type { Asked } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
 
 /**
- * Ends a sign-in at a provider: with tokens, for a browser with a page that says who is signed in, or back on the page that it began on, with a ticket for the session. What goes
- * wrong is told there too (`?problem=<code>`), and in the audit.
+ * Ends a sign-in at a provider. Returns tokens as JSON, or a page that names the signed-in user if the Accept header prefers HTML. A
+ * sign-in that began on a page of the OpenID Provider is redirected back to it with a ticket for the session; its errors
+ * are redirected there too (`?problem=<code>`). The audit log records all errors.
  */
 export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<Answer<Tokens> | Page | Redirect> {
   const { config, request } = input
@@ -45,7 +46,7 @@ export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<
     const done = await signInAt(provider, { state: query.state, secret, underWay, counted }, input)
     if (done.ticket !== undefined) return new Redirect(pageOf(underWay, input, { ticket: done.ticket }), headers)
     if (prefersPage(request.stream.headers.accept))
-      return new Page(endOf(done, input), { ...pageHeaders(), ...headers })
+      return new Page(renderSignedInPage(done, input), { ...pageHeaders(), ...headers })
     return new Answer(await tokensOf(input, done), headers)
   } catch (error) {
     return toPage(error, underWay, input, headers)
@@ -73,15 +74,15 @@ async function providerOf(underWay: UnderWay, { db, config }: Asked): Promise<Pr
 const pageOf = ({ interaction }: UnderWay, { config }: Asked, query: Record<string, string>): string =>
   `${config.IDENTITY_PUBLIC_URL}/interaction/${interaction}/federated?${new URLSearchParams(query).toString()}`
 
-/** The page for a browser whose sign-in began at no application. */
-function endOf(
+/** Returns the HTML page that ends a sign-in that no application started. */
+function renderSignedInPage(
   { refreshToken, who }: { refreshToken: string; who: Pick<Admitted, 'name' | 'username' | 'organisation'> },
   { config, request }: Asked,
 ): string {
   const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
   return signedInPage({
     prefix,
-    language: languageAmong(request.locales),
+    language: languageForLocales(request.locales),
     organisation: { name: who.organisation },
     user: who,
     refreshToken,

@@ -52,11 +52,11 @@ export const en = {
   signedIn: {
     title: 'You are signed in',
     lead: (who: Shown, username: Shown, organisation: Shown) =>
-      html`${who} (${username}) is signed in at ${organisation}.`,
-    commandLine: 'Use the command line',
+      html`${who} (${username}) is signed in to ${organisation}.`,
+    commandLine: 'Use this sign-in on the command line',
     commands:
-      'Run these lines in a terminal and paste the refresh token when the first one waits. It does not appear on the screen or in the history. The answer has the access token for the API.',
-    token: 'The refresh token works once. Anybody who has it can act as you, so share it with nobody.',
+      'Run these lines in a terminal, and paste the refresh token when the first line waits for it. The token does not appear on the screen or in the shell history. The response contains the access token for the API.',
+    token: 'The refresh token works once. Anyone who has it can act as you, so do not share it.',
     stays:
       'You can close this window. You stay signed in on the command line until you sign out here or with POST /auth/logout.',
   },

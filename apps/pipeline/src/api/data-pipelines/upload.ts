@@ -10,7 +10,7 @@ import { presentFile } from './present.ts'
 import { dataPipelines } from './records.ts'
 import { kindOf } from './types/registry.ts'
 
-/** Streams the body to disk, checks its beginning, then makes it the pipeline's file: readers see the old file or the new one, whole. */
+/** Streams the body to disk, checks its beginning, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
 export async function uploadFile(
   input: Input<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {

@@ -3,7 +3,7 @@ import type { PublicDataset, PublicDatasetFileQuery } from '@sluice/contracts'
 import { problems, type Answer, type Input } from '@sluice/http'
 import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
 import { receiveInShare } from '../receive-in-share.ts'
-import { readBeginning } from '../data-pipelines/check-upload.ts'
+import { readFirstRow } from '../data-pipelines/check-upload.ts'
 import { demandFile } from '../data-pipelines/upload.ts'
 import type { PipelineContext } from '../operation.ts'
 import { load, lockKey, replaceFile } from './catalogue-pipeline.ts'
@@ -30,7 +30,7 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
   const name = query.name ?? key
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
-    await readBeginning(input, { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }, { uid, name })
+    await readFirstRow(input, { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }, { uid, name })
     const { row, run, replaced } = await write(async (trx) => {
       await lockKey(trx, key)
       const before = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)

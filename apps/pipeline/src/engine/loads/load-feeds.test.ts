@@ -59,7 +59,7 @@ describe('loading feeds', () => {
     expect([await rowsOf(), await rowsOf(other), await left()]).toEqual([2, 1, 0])
   })
 
-  it('cuts labels of columns at 1,000 characters', async () => {
+  it('cuts column labels to 1,000 characters', async () => {
     const [id, name] = two
     const wide = [id!, { ...name!, label: 'x'.repeat(100_000) }]
     await loadFeeds({ ...job, feeds: feeds({ table, columns: wide, content: given(numbered(1)) }) })

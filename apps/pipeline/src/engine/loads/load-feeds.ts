@@ -69,16 +69,16 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
 
   await using staged = new AsyncDisposableStack()
   try {
-    return await loadAll(job, staged)
+    return await stageAndPublish(job, staged)
   } catch (error) {
-    // Staged rows that are kept for inspection would take the room that is missing.
+    // A full warehouse has no room for staged rows that are kept for inspection.
     if (job.retain && !isWarehouseFull(error)) staged.move()
     throw error
   }
 }
 
-/** Loads the feeds. `staged` receives their staging tables. */
-async function loadAll(job: FeedsToLoad, staged: AsyncDisposableStack): Promise<LoadedTable[]> {
+/** Stages all feeds and publishes them together. Adds each staging table to `staged`, which drops it when it is disposed. */
+async function stageAndPublish(job: FeedsToLoad, staged: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, Load>()
   const cursors: Record<string, unknown> = {}
@@ -104,7 +104,7 @@ async function loadAll(job: FeedsToLoad, staged: AsyncDisposableStack): Promise<
           shape,
           ...(job.planned && { dry: true }),
           ...(partOf && { partOf }),
-          replacedWith: [...loads.keys()],
+          otherReplacedTables: [...loads.keys()],
         },
         signal,
       ),
@@ -173,7 +173,7 @@ async function stage(
   }
 }
 
-/** UTF-16 units of a column's label. The catalogue, messages and later loads repeat it. */
+/** Length of a column's label in UTF-16 units. It is limited because the catalogue, messages and later loads repeat labels. */
 const maxLabelLength = 1_000
 
 const withShortLabels = (columns: Feed['columns']): Feed['columns'] =>
@@ -183,7 +183,7 @@ const withShortLabels = (columns: Feed['columns']): Feed['columns'] =>
       : column,
   )
 
-/** Whether a load or its transformation was ended because the warehouse has no room for it. */
+/** Whether WAREHOUSE_FULL ended a load or its transformation. */
 function isWarehouseFull(error: unknown): boolean {
   const { code, cause } = error as { code?: string; cause?: unknown }
   return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))

@@ -4,8 +4,8 @@ import { keptDays } from './runs-to-keep.ts'
 import { underWay } from './states.ts'
 
 /**
- * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets count
- * for the client that published them too.
+ * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also
+ * have a row for the client that publishes them.
  */
 const needed = sql`(
   select f.uid, p.client, f.size from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
@@ -30,6 +30,6 @@ export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Prom
   return new Set(rows.map(({ uid }) => uid))
 }
 
-/** A query for the total bytes of a client's uploaded files that are in use and stay on disk. */
+/** Returns a subquery for the total bytes of a client's uploaded files that are in use. */
 export const neededBytes = (client: string) =>
   sql`(select coalesce(sum(size), 0)::float8 from ${needed} where client = ${client})`

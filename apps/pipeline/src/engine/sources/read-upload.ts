@@ -71,7 +71,7 @@ export async function* readOpened(
     path: fd,
     fileName: name,
     written,
-    tellsOddValues: true,
+    reportOddValues: true,
     ...(lookAtAll && { lookAtAll }),
   }
   for await (const feed of csvSource.read(config, told, signal))

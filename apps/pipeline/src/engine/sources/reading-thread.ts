@@ -7,7 +7,7 @@ export interface ProblemMessage {
   kind: 'problem'
   code: string
   message: string
-  /** What the owner of a pipeline can set instead. */
+  /** A sentence that names the setting that helps, for owners of a pipeline. */
   advice?: string
   cause?: unknown
 }

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { type Advice, advised } from '../../advice.ts'
+import { type Advice, withAdvice } from '../../advice.ts'
 import type { ColumnFacts, LoadTarget, PlannedTable, Publication, RestoreTarget, StoredType } from './load-target.ts'
 import type { StagedRecords } from './part-of.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
@@ -297,7 +297,7 @@ export class WarehouseProblem extends Error {
     sentence: string,
     options: ErrorOptions & { retryable?: boolean; relationMissing?: boolean; advice?: Advice } = {},
   ) {
-    super(advised(sentence, options.advice), options)
+    super(withAdvice(sentence, options.advice), options)
     this.code = code
     this.sentence = sentence
     this.advice = options.advice

@@ -1,5 +1,5 @@
 import { isUnavailable, SealProblem } from '@sluice/database'
-import { advised } from '../../advice.ts'
+import { withAdvice } from '../../advice.ts'
 import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import { SourceProblem } from '../sources/source.ts'
@@ -23,12 +23,12 @@ export function firstError(error: unknown): unknown {
   return first
 }
 
-/** What an error means for the run it ended. `isDataset`: the message is for the publisher of a public dataset. */
+/** Returns how an error ends its run. `isDataset` means that the publisher of a public dataset reads the message. */
 export function failureOf(thrown: unknown, run: string, { isDataset = false } = {}): Failure {
   const error = firstError(thrown)
   if (error instanceof WarehouseProblem) {
     const { code, sentence, advice, retryable } = error
-    const message = advised(sentence, advice, { isDataset })
+    const message = withAdvice(sentence, advice, { isDataset })
     return { code, message, retryable, expected: true, away: code === 'WAREHOUSE_UNAVAILABLE' }
   }
   if (error instanceof DestinationProblem) {
@@ -36,7 +36,7 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
     return { code, message, retryable, expected: true, away: false }
   }
   if (error instanceof SourceProblem) {
-    const message = advised(error.sentence, error.advice, { isDataset })
+    const message = withAdvice(error.sentence, error.advice, { isDataset })
     return { code: error.code, message, retryable: false, expected: true, away: false }
   }
   if (error instanceof LoadProblem || error instanceof VariableProblem)

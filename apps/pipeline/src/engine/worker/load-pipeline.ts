@@ -25,7 +25,7 @@ import { warehouseLanguage } from '../variables/warehouse-language.ts'
 import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
-import { fromFile, type Hints, whatChanged, whatIsHinted, whatWasLoaded, whatWouldChange } from './sentences.ts'
+import { describeFile, type Hints, whatChanged, describeHints, whatWasLoaded, whatWouldChange } from './sentences.ts'
 import { restored, restorePipeline } from './restore-pipeline.ts'
 import { patience } from './silent-source.ts'
 import { sourceToRead } from './source-to-read.ts'
@@ -68,14 +68,14 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   log.write(
     'INFO',
     'LOW',
-    `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}${fromFile(claim)}.`,
+    `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
   const warehouse = await parts.warehouses.open(claim.client)
 
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
-    return successOf(warehouse, earlier.tables, claim.rowsRejected, readerOf(claim))
+    return successOf(warehouse, earlier.tables, claim.rowsRejected, audienceOf(claim))
   }
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
@@ -84,7 +84,7 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   await forgetReset(parts.db, pipeline)
   for (const table of tables)
     for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
-  return successOf(warehouse, tables, outcome.rejected, { ...outcome, own: pipeline, ...readerOf(claim) })
+  return successOf(warehouse, tables, outcome.rejected, { ...outcome, own: pipeline, ...audienceOf(claim) })
 }
 
 const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
@@ -97,7 +97,7 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
   log.write(
     'INFO',
     'LOW',
-    `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${fromFile(claim)}.`,
+    `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
   const warehouse = await parts.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
@@ -257,8 +257,8 @@ async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<R
   return runs
 }
 
-/** Public datasets are pipelines of a client of their own. */
-const readerOf = ({ client }: Pick<Claim, 'client'>) => ({ isDataset: client === catalogueClient })
+/** Returns who reads the messages of a run. All public datasets are pipelines of one client, the catalogue. */
+const audienceOf = ({ client }: Pick<Claim, 'client'>) => ({ isDataset: client === catalogueClient })
 
 /** Empty is what the source said, so it is loaded, but hardly what anybody meant, unless it was asked for what is new. */
 async function successOf(
@@ -284,7 +284,7 @@ async function successOf(
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: isWarning(tables, rejected, merged) ? 'WARNING' : 'OK',
-    message: [whatWasLoaded(tables, { rejected, fed, merged, isDataset }), whatIsHinted(hints, { isDataset }), whole]
+    message: [whatWasLoaded(tables, { rejected, fed, merged, isDataset }), describeHints(hints, { isDataset }), whole]
       .filter(Boolean)
       .join(' '),
     rowsWritten,
@@ -318,7 +318,7 @@ async function doneAlready(
   if (!publication) return undefined
   return action === 'RESTORE'
     ? restored(warehouse!, publication)
-    : successOf(warehouse!, publication.tables, rowsRejected, readerOf({ client }))
+    : successOf(warehouse!, publication.tables, rowsRejected, audienceOf({ client }))
 }
 
 export const pipelineWork: Work = { run: loadPipeline, doneAlready }

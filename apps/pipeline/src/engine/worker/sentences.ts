@@ -1,5 +1,5 @@
 import type { RunFile } from '@sluice/contracts'
-import { type Advice, advised, rebuildAdvice } from '../../advice.ts'
+import { type Advice, withAdvice, rebuildAdvice } from '../../advice.ts'
 import type { Claim } from '../runs/claim.ts'
 import type { LoadedTable } from '../loads/load-feeds.ts'
 import type { PlannedTable, TableChange } from '../warehouses/warehouse.ts'
@@ -12,23 +12,23 @@ interface Outcome {
   fed?: number | undefined
   /** Whether the rows were merged into those of the table; undefined where nobody knows. */
   merged?: boolean | undefined
-  /** The message is for the publisher of a public dataset. */
+  /** Whether the publisher of a public dataset reads the message. */
   isDataset?: boolean
 }
 
-/** Sentences of the source with the advice for each. */
+/** The advice for each hint of the source, by its sentence. */
 export type Hints = ReadonlyMap<string, Advice>
 
-/** The first hints, and each piece of advice once. */
-export function whatIsHinted(hints: Hints, { isDataset }: { isDataset: boolean }): string {
+/** Returns the first three hints, and each piece of advice once. */
+export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
   const shown = [...hints].slice(0, 3)
-  const more = hints.size > 3 ? ` The log has ${hints.size - 3} more such hints.` : ''
+  const more = hints.size > 3 ? ` The log has ${hints.size - 3} more hints.` : ''
   const given = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
   return [...shown.map(([sentence]) => sentence), ...given].filter(Boolean).join(' ') + more
 }
 
-/** Says which uploaded file a run reads, as a part of a sentence. Empty for a run that reads none. */
-export function fromFile({ input }: Pick<Claim, 'input'>): string {
+/** Returns ` from …` with the uploaded file of a run, for the end of a sentence; empty if the run reads no uploaded file. */
+export function describeFile({ input }: Pick<Claim, 'input'>): string {
   const { file } = input as { file?: RunFile }
   if (!file) return ''
   const { name, size, sha256, uploaded } = file
@@ -66,7 +66,7 @@ export function whatWasLoaded(
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
-  const loaded = advised(`Loaded ${count(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
+  const loaded = withAdvice(`Loaded ${count(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
   if (rejected === 0) return loaded
   return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} set aside; the run’s rejected rows say why.`
 }

@@ -36,7 +36,7 @@ export const auth = {
     id: 'auth.finishSso',
     summary: 'Come back from the SSO provider, signed in',
     description:
-      'Where the provider sends the browser. Answers tokens, or a page to a browser (Accept); where the sign-in began on a page of the OpenID Provider, leads back to it (302).',
+      'The provider redirects the browser here. Returns tokens as JSON, or a page if the Accept header prefers HTML. If the sign-in began on a page of the OpenID Provider, redirects back to it (302).',
     method: 'get',
     path: '/auth/sso/callback',
     guard: 'anyone',
@@ -44,7 +44,7 @@ export const auth = {
     query: SsoCallbackQuery,
     response: Tokens,
     leadsOn: true,
-    page: true,
+    hasHtmlPage: true,
   }),
   startSso: signature({
     id: 'auth.startSso',

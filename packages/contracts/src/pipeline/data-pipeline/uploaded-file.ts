@@ -18,7 +18,7 @@ export const UploadedFile = contract(
       mismatch: Type.Optional({
         ...Text,
         description:
-          'Of an upload: how the columns of the file differ from those of the last load, or why a run would fail.',
+          'In the response to an upload: how the columns of the file differ from those of the last load, or why a run would fail.',
       }),
     },
     closed,

@@ -11,7 +11,7 @@ export interface Batch {
 
 const rejectedInBatch = 256
 /** Characters of a rejected row that are kept. */
-export const rawLength = 4096
+export const maxRawLength = 4096
 
 /**
  * Where a session's rows go: whole tuples are put into `buffer`, and `rowDone` after each says whether to go on. Batches
@@ -55,7 +55,7 @@ export class TupleSink {
       line: this.rows,
       ...(column !== undefined && { column }),
       reason,
-      raw: raw.slice(0, rawLength),
+      raw: raw.slice(0, maxRawLength),
     })
     if (this.#rejected.length < rejectedInBatch) return true
     this.flush()

@@ -1,5 +1,5 @@
 import type { RowEncoder } from '@sluice/tuples'
-import { rawLength, type TupleSink } from './tuple-sink.ts'
+import { maxRawLength, type TupleSink } from './tuple-sink.ts'
 
 /** Writes a row of values, or sets it aside. False when no more are wanted for now. */
 export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
@@ -8,13 +8,13 @@ export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unk
   return sink.reject(column, `The value ${reason}.`, rawRow(row))
 }
 
-/** Returns the row as JSON for the list of rejected rows, with long values cut. */
+/** Returns the row as JSON for the list of rejected rows, with long values shortened. */
 export function rawRow(row: readonly unknown[]): string {
-  return JSON.stringify(row.map(cut), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+  return JSON.stringify(row.map(shorten), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 }
 
-function cut(value: unknown): unknown {
-  if (typeof value === 'string') return value.slice(0, rawLength)
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value.subarray(0, rawLength)).toString('hex')}`
+function shorten(value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, maxRawLength)
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value.subarray(0, maxRawLength)).toString('hex')}`
   return value
 }

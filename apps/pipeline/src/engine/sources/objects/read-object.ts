@@ -14,7 +14,7 @@ export interface ObjectReading {
   store: ObjectStore
   filesDirectory: string
   options: FileOptions
-  /** The columns of the last load, without those that say from which object a row is. */
+  /** The columns of the last load, without the columns that Sluice adds to name the object of a row. */
   columnsBefore: readonly FeedColumn[]
   retrying: Retrying
   limits?: DownloadLimits
@@ -64,8 +64,8 @@ export async function fetchObject(
   }
 }
 
-/** The object is an empty list: it has no records, and nothing in it names columns. */
-export const isEmptyList = (error: unknown): error is SourceProblem =>
+/** Whether an error says that an object is an empty JSON list, which has neither records nor columns. */
+export const isEmptyListProblem = (error: unknown): error is SourceProblem =>
   error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
 
 /** Lines of the log about one object's connections. */

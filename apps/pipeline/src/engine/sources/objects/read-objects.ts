@@ -4,7 +4,7 @@ import type { Feed, Report } from '../source.ts'
 import { twoHalves } from '../two-halves.ts'
 import { type Chosen, chooseObjects, inOrderOfKeys } from './choose-objects.ts'
 import type { StoredObject } from './object-store.ts'
-import { fetchObject, isEmptyList, type ObjectReading, readLocalObject } from './read-object.ts'
+import { fetchObject, isEmptyListProblem, type ObjectReading, readLocalObject } from './read-object.ts'
 import { readTogether } from './read-together.ts'
 import { withoutOwn } from './table-of-objects.ts'
 import { type Loaded, loadedBefore, loadedNow, whatIsNew } from './what-is-new.ts'
@@ -115,7 +115,7 @@ async function* readOne(
   try {
     yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
   } catch (error) {
-    if (!isEmptyList(error) || reading.columnsBefore.length === 0) throw error
+    if (!isEmptyListProblem(error) || reading.columnsBefore.length === 0) throw error
     yield emptyFeed('', [...reading.columnsBefore])
   }
 }

@@ -13,7 +13,7 @@ import { twoHalves } from '../two-halves.ts'
 import { KeptObjects } from './kept-objects.ts'
 import { TupleLayout } from './lay-out-tuples.ts'
 import type { StoredObject } from './object-store.ts'
-import { isEmptyList, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
+import { isEmptyListProblem, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { placesOf, storedOf, tableOf } from './table-of-objects.ts'
 import { whatDiffers } from './what-differs.ts'
 import { uniteColumns } from './widen-columns.ts'
@@ -55,11 +55,11 @@ export async function* readTogether(
   let besides: KeptObjects | undefined
   const shapes = new Map<string, FeedColumn[]>()
   const unread: string[] = []
-  let emptyList: SourceProblem | undefined
+  let emptyListProblem: SourceProblem | undefined
   const look = async (local: LocalObject) => {
     const found = await shapeOf(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
-      if (!isEmptyList(error)) throw error
-      emptyList ??= error
+      if (!isEmptyListProblem(error)) throw error
+      emptyListProblem ??= error
       return { columns: [] } as Pick<Feed, 'columns' | 'unread'>
     })
     shapes.set(local.object.key, found.columns)
@@ -72,7 +72,7 @@ export async function* readTogether(
     const united = [...shapes.values()].reduce((one: readonly FeedColumn[], other) => uniteColumns(one, other), before)
     return united.length > 0 ? united : reading.columnsBefore
   }
-  if (emptyList && unite().length === 0) throw emptyList
+  if (emptyListProblem && unite().length === 0) throw emptyListProblem
   const differences = whatDiffers(
     [...shapes.values()].filter(({ length }) => length > 0),
     unite(),

@@ -18,9 +18,9 @@ export interface WarehouseAccess {
   load: Login
   read: Login
   /**
-   * How much the server's processes for these sessions give way to others, 0 to 19, where they run on this machine and may be told.
-   * The requests of people come first then. All sessions of all warehouses have the same: queries of one organisation would
-   * otherwise starve the loads of another.
+   * Niceness, 0 to 19, of the server's processes for these sessions. It applies if they run on this machine and this process may change
+   * their priority. All sessions of all warehouses have the same niceness: otherwise queries of one organisation would starve the loads
+   * of another.
    */
   niceness?: number
 }
@@ -58,12 +58,12 @@ export function loadPool(access: WarehouseAccess, max: number): Pool {
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     client.on('error', () => {})
-    giveWayAs(access, client)
+    applyNiceness(access, client)
   })
   return pool
 }
 
-function giveWayAs({ host, niceness = 0 }: WarehouseAccess, client: ClientBase): void {
+function applyNiceness({ host, niceness = 0 }: WarehouseAccess, client: ClientBase): void {
   if (niceness > 0 && isLoopback(host)) giveWay(niceness, (client as ClientBase & { processID: number }).processID)
 }
 
@@ -77,7 +77,7 @@ export const readPoolConfig = (access: WarehouseAccess): ClientConfig => ({
 export function readClient(access: WarehouseAccess): Client {
   const client = new Client(readPoolConfig(access))
   client.on('error', () => {})
-  client.once('connect', () => giveWayAs(access, client))
+  client.once('connect', () => applyNiceness(access, client))
   return client
 }
 

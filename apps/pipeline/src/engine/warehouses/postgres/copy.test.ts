@@ -109,7 +109,7 @@ describe('copying binary tuples', () => {
     ).toBe(0)
   })
 
-  it('runs every session with the niceness of its access, on this machine', async () => {
+  it('runs every session with the configured niceness if the server is on this machine', async () => {
     const niceness = 7
     const { load, read } = scratch.access
     const sessions = async () =>

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { LoadContent, StoredType } from '../warehouse.ts'
-import { limitBytes } from './database-limit.ts'
+import { checkWhileWriting } from './database-limit.ts'
 import { openLanes } from './lane.ts'
 import { qualified } from './names.ts'
 import { GiverFailed, Pour } from './pour.ts'
@@ -14,7 +14,7 @@ export interface Copying {
   content: LoadContent
   /** All rows frozen, however many: slower, and visible to every snapshot. */
   frozen: boolean
-  /** Returns the bytes that may still be written, or throws. Absent where the database has no limit. */
+  /** Returns the bytes that may still be written. Throws WAREHOUSE_FULL. Absent if the database has no limit. */
   assertFree?: (() => Promise<number>) | undefined
 }
 
@@ -36,7 +36,7 @@ export async function copyInto(pool: Pool, copying: Copying, scene: Scene, signa
   const { columns, types, content, assertFree } = copying
   const statement = { table: qualified('sluice', copying.staging), columns }
   const rows = content.rows(types)
-  const chunks = assertFree ? limitBytes(rows, assertFree) : rows
+  const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
   using pour = new Pour(chunks, signal, pool.options.database ?? '')
   const through = async (freeze: boolean, most?: number) => {
     using stack = new DisposableStack()

@@ -5,7 +5,7 @@ import { scratchWarehouseForAll, word } from '../../../../test/scratch-warehouse
 import type { Feed } from '../../sources/source.ts'
 import { type FeedsToLoad, loadFeeds } from '../../loads/load-feeds.ts'
 import type { TupleChunk } from '../warehouse.ts'
-import { limitBytes } from './database-limit.ts'
+import { checkWhileWriting } from './database-limit.ts'
 import { openPostgresWarehouse } from './postgres-warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
@@ -17,7 +17,7 @@ function* large(megabytes: number): Generator<[number, string]> {
     yield [id, Array.from({ length: 62 }, () => Math.random().toString(36).slice(2, 18).padEnd(16, 'x')).join('')]
 }
 
-/** Rows of one small cell, which take several times their bytes of COPY on disk. */
+/** Rows of one small cell. On disk they take several times their bytes in COPY. */
 function* small(rows: number): Generator<[number]> {
   for (let id = 0; id < rows; id += 1) yield [id]
 }
@@ -37,18 +37,18 @@ describe('the limit of a client’s database', () => {
     openPostgresWarehouse(scratch.access, { databaseBytes: (await size()) + free, ...limits })
   const rowsOf = async (name = table) => (await scratch.warehouse.findTable('health', name))?.rowCount
 
-  it('ends a load that begins below it and writes beyond it, and the old rows stay', async () => {
+  it('ends a load that starts below it and exceeds it, and the old rows stay', async () => {
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(3))
     await using warehouse = await opened(2 * mega)
     await expect(stage(warehouse, { table, columns: two }, large(24))).rejects.toMatchObject({
       code: 'WAREHOUSE_FULL',
       retryable: false,
-      message: expect.stringMatching(/^The warehouse has more than [\d,]+ bytes, its limit/),
+      message: expect.stringMatching(/^The warehouse exceeds its limit of [\d,]+ bytes/),
     })
     expect([await leftovers(scratch.superuser), await rowsOf()]).toEqual([[], 3])
   })
 
-  it('counts what rows of small cells take on disk', async () => {
+  it('counts the bytes on disk of rows with small cells', async () => {
     const one = columns({ id: 'INTEGER' })
     await using warehouse = await opened(2 * mega)
     const loading = stage(warehouse, { table, columns: one }, small(300_000))
@@ -56,7 +56,7 @@ describe('the limit of a client’s database', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
-  it('lets a load use the room of the tables that it replaces, but not one that merges', async () => {
+  it('lets a load exceed it by the size of the tables that it replaces, unless the load merges', async () => {
     const other = word('other_')
     const job = (warehouse: FeedsToLoad['warehouse'], changes: Partial<FeedsToLoad> = {}): FeedsToLoad => ({
       feeds: (async function* (): AsyncGenerator<Feed> {
@@ -101,7 +101,7 @@ describe('the limit of a client’s database', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
-  it('drops what is kept of earlier loads before it ends one', async () => {
+  it('makes room by dropping previous tables before it ends a load', async () => {
     await using keeping = openPostgresWarehouse(scratch.access, { keepDays: 3 })
     await loadAll(keeping, { table, columns: two }, large(8))
     await loadAll(keeping, { table, columns: two }, numbered(3))
@@ -110,15 +110,19 @@ describe('the limit of a client’s database', () => {
     expect(await warehouse.findPrevious('health', table)).toBeUndefined()
   })
 
-  it('is looked at more often the less room is left', async () => {
-    const looks = async (free: number, megabytes: number) => {
+  it('is checked more often the less room is left', async () => {
+    const countChecks = async (free: number, megabytes: number) => {
       let count = 0
       const chunks = (async function* (): AsyncGenerator<TupleChunk> {
         for (let at = 0; at < megabytes; at += 1) yield { bytes: { byteLength: mega } as Uint8Array }
       })()
-      for await (const _ of limitBytes(chunks, async () => ((count += 1), free)));
+      for await (const _ of checkWhileWriting(chunks, async () => ((count += 1), free)));
       return count
     }
-    expect([await looks(mega, 1024), await looks(800 * mega, 1024), await looks(1024 ** 4, 1024)]).toEqual([256, 11, 4])
+    expect([
+      await countChecks(mega, 1024),
+      await countChecks(800 * mega, 1024),
+      await countChecks(1024 ** 4, 1024),
+    ]).toEqual([256, 11, 4])
   })
 })

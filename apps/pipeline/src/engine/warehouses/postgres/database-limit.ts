@@ -5,14 +5,14 @@ import { type TupleChunk, WarehouseProblem } from '../warehouse.ts'
 export interface DatabaseLimit {
   /** Bytes that the database may have. */
   bytes: number
-  /** Bytes of the tables that the load replaces. The database may have these beyond its limit until the load is published. */
+  /** Bytes of the tables that the load replaces. Until the load is published, the database may exceed its limit by these bytes. */
   replaced: number
-  /** Drops kept tables of earlier publications until the database has no more bytes than these. */
+  /** Drops kept tables of earlier publications until the database has at most `mostBytes`. */
   makeRoom(mostBytes: number): Promise<number>
 }
 
-/** Bytes of tuples between two looks at the size of the database. */
-const interval = { least: 4 * 1024 ** 2, most: 256 * 1024 ** 2 }
+/** Bytes of tuples between two checks of the size of the database. */
+const checkIntervalBytes = { least: 4 * 1024 ** 2, most: 256 * 1024 ** 2 }
 
 /** Returns the bytes that the database may still grow by; negative when it is too large. */
 export async function freeBytes(client: ClientBase, limit: number): Promise<number> {
@@ -34,10 +34,10 @@ export async function assertRoom(client: ClientBase, { bytes, replaced, makeRoom
 }
 
 /**
- * Yields the chunks and calls `assertFree`, which returns how many bytes may still be written. It is called more often the less room is
- * left, because a row may take several times its bytes on disk.
+ * Yields the chunks, and calls `assertFree` between them, which returns how many bytes may still be written. The less room is left, the
+ * more often it is called, because a row may take several times its bytes on disk.
  */
-export async function* limitBytes(
+export async function* checkWhileWriting(
   chunks: AsyncIterable<TupleChunk>,
   assertFree: () => Promise<number>,
 ): AsyncGenerator<TupleChunk> {
@@ -45,7 +45,7 @@ export async function* limitBytes(
   let next = 0
   for await (const chunk of chunks) {
     if (unchecked >= next) {
-      next = Math.min(interval.most, Math.max(interval.least, (await assertFree()) / 8))
+      next = Math.min(checkIntervalBytes.most, Math.max(checkIntervalBytes.least, (await assertFree()) / 8))
       unchecked = 0
     }
     unchecked += chunk.bytes.byteLength
@@ -53,7 +53,7 @@ export async function* limitBytes(
   }
 }
 
-/** Returns the bytes on disk of the tables that are there. */
+/** Returns the bytes on disk of those tables that exist. */
 export async function tableBytes(client: ClientBase, schema: string, tables: readonly string[]): Promise<number> {
   const { rows } = await client.query<{ bytes: number }>(
     `select coalesce(sum(pg_total_relation_size(part.relid)), 0)::float8 as bytes
@@ -67,5 +67,5 @@ export async function tableBytes(client: ClientBase, schema: string, tables: rea
 export const warehouseFull = (bytes: number) =>
   new WarehouseProblem(
     'WAREHOUSE_FULL',
-    `The warehouse has more than ${bytes.toLocaleString('en')} bytes, its limit. Delete unused tables or datasets, or ask the operator for more (CLIENT_WAREHOUSE_LIMIT).`,
+    `The warehouse exceeds its limit of ${bytes.toLocaleString('en')} bytes. Delete unused tables or public datasets, or ask the operator to raise CLIENT_WAREHOUSE_LIMIT.`,
   )

@@ -64,7 +64,7 @@ export class PostgresLoad implements Load {
   reading: unknown
   /** The columns that the source or a transformation filled, once nothing changes them any more. */
   brought: string[] | undefined
-  /** Bytes of the tables that the run replaces, as far as it has begun to load them. */
+  /** Bytes of this table and of the tables that the run staged before, if the run replaces them. */
   readonly replacedBytes: number
   readonly #pools: Pools
   #begun = false
@@ -95,7 +95,7 @@ export class PostgresLoad implements Load {
     const written = await copyInto(this.#pools.lanes, copying, this.scene, signal).catch(async (error: unknown) => {
       throw (await roomMade(error, this.#pools)) ?? error
     })
-    // The end of the COPY may have written more.
+    // COPY may have written more since the last check.
     await assertFree?.()
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
     await this.#dropIgnored(signal)
@@ -145,14 +145,14 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
       if (!rowCount && !target.dry)
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const replaces = pools.databaseBytes !== undefined && !target.shape?.merging
-      const before = replaces ? await tableBytes(client, schema, target.replacedWith ?? []) : 0
-      const limit = databaseLimit(pools, before)
+      const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
+      const limit = databaseLimit(pools, othersBytes)
       if (limit) await assertRoom(client, limit)
       const existing = await readShape(client, schema, table)
       if (existing && !existing.ours) throw notOurs(scene)
       const last = feedOf(existing, await lastEntry(client, existing?.partition))
       const { columns } = planLoad(typeRules, last, { target })
-      const replaced = replaces ? before + (await tableBytes(client, schema, [table])) : 0
+      const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
       const load = new PostgresLoad(pools, target, columns, replaced)
       await client.query('begin')
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
@@ -167,7 +167,7 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   }
 }
 
-/** Returns the limit of the database for a load that replaces tables of so many bytes; undefined where there is no limit. */
+/** Returns the limit of the database for a load that replaces tables of `replaced` bytes, or undefined if there is no limit. */
 function databaseLimit({ databaseBytes: bytes, makeRoom }: Pools, replaced = 0): DatabaseLimit | undefined {
   return bytes === undefined ? undefined : { bytes, replaced, makeRoom }
 }

@@ -23,7 +23,7 @@ interface Watched {
   stop(reason: WarehouseProblem): void
   /** Whether the statement writes. */
   writes: boolean
-  /** Bytes of tables that its load replaces. The database may have these beyond its limit. */
+  /** Bytes of the tables that its load replaces. The database may exceed its limit by these bytes. */
   replaced?: number
 }
 

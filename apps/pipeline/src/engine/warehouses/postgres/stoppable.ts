@@ -11,7 +11,7 @@ interface Limits {
   signal: AbortSignal
   /** What it is, as it stands in a sentence. */
   what: string
-  /** Bytes of tables that the statement's load replaces. */
+  /** Bytes of the tables that the load of the statement replaces. */
   replaced?: number
 }
 

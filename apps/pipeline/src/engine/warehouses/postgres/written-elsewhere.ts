@@ -2,7 +2,7 @@ import type { ClientBase, Pool } from 'pg'
 import { withClient } from './access.ts'
 import { failed } from './workshop.ts'
 
-/** Schemas, relations, functions and types of the client. Row types of tables and array types come with what they belong to. */
+/** Schemas, relations, functions and types of the client. Row types of tables and array types are left out: they exist with their table or type. */
 const objects = `
   select oid::text, name from (
     select oid, nspname, quote_ident(nspname) as name from pg_namespace

@@ -220,8 +220,8 @@ function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns 
   return (
     column && {
       code: 'DATES_AMBIGUOUS',
-      sentence: `Column "${column.label}" is ${known.get(column.name)!.type} in the table, and in its new values day and month could change places. The old data stays. Write its dates as YYYY-MM-DD.`,
-      advice: { pipeline: 'Or set dateFormat of the column.' },
+      sentence: `Column "${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous. The old data stays. Write its dates as YYYY-MM-DD.`,
+      advice: { pipeline: 'Alternatively, set dateFormat of the column.' },
     }
   )
 }

@@ -37,7 +37,7 @@ export class CopyOut implements Submittable {
   #driverLeft = 0
   #begun = false
 
-  /** `labels` are those of the columns that the statement returns. */
+  /** `labels` has one label for each column that the statement returns. */
   constructor(text: string, labels: readonly string[], sink: TupleSink) {
     this.#text = text
     this.#labels = labels
@@ -165,7 +165,7 @@ export class CopyOut implements Submittable {
     return until
   }
 
-  /** Counts the row that was copied, or sets it aside if one of its values is too long. */
+  /** Counts the copied row, or rejects it if one of its values is too long. */
   #endRow(): void {
     const { buffer } = this.#sink
     const long = buffer.findLongValue()

@@ -224,7 +224,7 @@ describe('PostgreSQL as a source', () => {
     },
   )
 
-  it('sets aside rows whose values are too long, and reads the others', async () => {
+  it('rejects rows whose values are too long, and reads the others', async () => {
     const mega = 1024 ** 2
     const query = `select id, case id when 2 then repeat('x', ${16 * mega + 1}) when 3 then repeat('x', ${16 * mega}) when 4 then repeat('x', ${70 * mega}) else 'y' end as note, 7 as last from generate_series(1, 5) id`
     const { rejected, tables } = await load({ query })

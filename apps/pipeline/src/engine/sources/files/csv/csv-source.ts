@@ -34,8 +34,8 @@ export interface CsvConfig extends DelimitedOptions {
   written?: boolean
   /** Read all rows before reporting types, because a guess from samples was wrong before. */
   lookAtAll?: boolean
-  /** Report columns that are TEXT because of few values (`Report.hint`). */
-  tellsOddValues?: boolean
+  /** Report columns that are TEXT because of a few odd values, with `Report.hint`. */
+  reportOddValues?: boolean
 }
 
 /**
@@ -51,13 +51,13 @@ export const csvSource: Source<CsvConfig> = {
 
 /** `csvSource.read` within other limits. */
 export async function* readCsv(
-  { path, fileName, written = false, tellsOddValues = false, ...options }: CsvConfig,
+  { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
   report: Report,
   signal: AbortSignal,
   limits: Limits,
 ): AsyncGenerator<Feed, void, void> {
   signal.throwIfAborted()
-  await using thread = startReading({ file: path, fileName, options, limits, tellsOddValues }, signal)
+  await using thread = startReading({ file: path, fileName, options, limits, reportOddValues }, signal)
   const first = await thread.receive()
   if (first.kind !== 'opened') throw new Error(`The thread said ${first.kind} before it had opened ${fileName}`)
   const { opened } = first
@@ -147,7 +147,7 @@ class CsvRows {
 const oddValueAdvice: Advice = {
   pipeline:
     'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true (POST /data-pipelines/{uid}/run).',
-  dataset: 'To change that, correct the file and send it again with ?rebuild=true.',
+  dataset: 'To load the column with its type, correct the file and send it again with ?rebuild=true.',
 }
 
 function stored(dataType: StoredType['dataType'], precision?: number, scale?: number): StoredType {

@@ -25,7 +25,7 @@ interface Open {
   file: TextFile
   reading: Reading
   limits: Limits
-  tellsOddValues: boolean
+  reportOddValues: boolean
 }
 
 /** Counts over all files, so that a chunk that comes back late is not taken for one of the next. */
@@ -38,7 +38,7 @@ function post(message: Message, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
-async function write({ file, reading, limits, tellsOddValues }: Open, types: readonly StoredType[]): Promise<void> {
+async function write({ file, reading, limits, reportOddValues }: Open, types: readonly StoredType[]): Promise<void> {
   // Whoever gave up the last writing may keep some of its chunks.
   writing++
   pool = new ChunkPool(limits.chunksInFlight, limits.chunkBytes)
@@ -56,7 +56,7 @@ async function write({ file, reading, limits, tellsOddValues }: Open, types: rea
     else if ('widened' in step.value) return post({ kind: 'widened', columns: step.value.widened })
     else {
       tell(file.size, step.value.rows)
-      const oddValues = tellsOddValues ? reading.oddValues().map(describeOddValue) : []
+      const oddValues = reportOddValues ? reading.findOddValues().map(describeOddValue) : []
       close()
       return post({ kind: 'done', columns: reading.columns, profiles: step.value.profiles, oddValues })
     }
@@ -85,11 +85,11 @@ function close(): void {
   pool = undefined
 }
 
-function read({ file: path, fileName, options, limits, tellsOddValues = false }: Job): void {
+function read({ file: path, fileName, options, limits, reportOddValues = false }: Job): void {
   const file = new TextFile(path, fileName)
   const { dialect, guesses, decimalDecided, notes } = detectText(file, options)
   const reading = new Reading(file, dialect, limits, machine)
-  open = { file, reading, limits, tellsOddValues }
+  open = { file, reading, limits, reportOddValues }
   const names = dialect.columns.map((column) => column?.name)
   const { columns } = reading
   const opened = {

@@ -17,8 +17,8 @@ export interface Job {
   fileName: string
   options: DelimitedOptions
   limits: Limits
-  /** Whether to look for values that made their column TEXT, once all rows are written. */
-  tellsOddValues?: boolean
+  /** Look for the odd values that made a column TEXT, after all rows are written. */
+  reportOddValues?: boolean
 }
 
 /** What the thread is told: to write all rows, from the start; or that nobody reads a chunk's memory any more. */

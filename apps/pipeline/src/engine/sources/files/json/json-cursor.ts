@@ -67,7 +67,7 @@ export class JsonCursor {
     return [bytes[from]!, bytes[afterSpace(bytes, from + 1, end)]!]
   }
 
-  /** Passes over a value that is too long to be held. Only its quotes and brackets are looked at. */
+  /** Skips a value that is too long to keep in memory. Only its quotes and brackets are parsed. */
   async skipLongValue(): Promise<void> {
     const { window } = this
     let depth = 0
@@ -84,9 +84,9 @@ export class JsonCursor {
         else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++
         else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
         const isEnd = depth === 0 && !isText && (byte === QUOTE || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY)
-        // A number or word ends before what stands behind it.
-        const isBehind = depth < 0 || (depth === 0 && !isText && byte === COMMA)
-        if (!isEnd && !isBehind) continue
+        // A number or literal ends before the byte that follows it.
+        const isPastEnd = depth < 0 || (depth === 0 && !isText && byte === COMMA)
+        if (!isEnd && !isPastEnd) continue
         window.from = isEnd ? at + 1 : at
         return
       }

@@ -240,7 +240,7 @@ describe('what does not fit', () => {
     ['an array, last', (long: string) => `[{"a":1},{"a":2},${long} ]`],
     ['an array under a key', (long: string) => `{"data":[{"a":1},${long},{"a":2}],"n":{"x":1}}`],
     ['objects one behind the other', (long: string) => `{"a":1}{"a":2}${long}`],
-  ])('is rejected in %s where it is too long to be held', async (_, text) => {
+  ])('is rejected in %s if it is too long', async (_, text) => {
     const values = [`\\"]},{[`.repeat(500), 'x'.repeat(2500)]
     for (const value of values) {
       const { text: written, rejected } = await open(text(`{"a":[{"b":${JSON.stringify(value)}},[],{}]}`))
@@ -248,7 +248,7 @@ describe('what does not fit', () => {
     }
   })
 
-  it('is a broken document where an element that is too long does not end', async () => {
+  it('fails the document if an element that is too long does not end', async () => {
     await expect(open(`[{"a":1},{"a":"${'x'.repeat(9000)}]`)).rejects.toMatchObject({ code: 'JSON_BROKEN' })
   })
 

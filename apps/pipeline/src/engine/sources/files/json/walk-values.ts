@@ -13,7 +13,7 @@ const END = -3
 export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   while ((await cursor.peek()) !== undefined) {
     if (takeRun(cursor, pass, false) !== MORE || cursor.window.from === cursor.window.end) continue
-    if (isTooLong(cursor)) await setLongValueAside(cursor, pass)
+    if (isTooLong(cursor)) await rejectLongValue(cursor, pass)
     else await cursor.more()
   }
 }
@@ -40,7 +40,7 @@ async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
       await cursor.more()
       continue
     }
-    await setLongValueAside(cursor, pass)
+    await rejectLongValue(cursor, pass)
     if ((await cursor.peek()) === CLOSE_ARRAY) {
       window.from++
       return
@@ -52,7 +52,7 @@ async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
 /** Whether the value at the window's start has more bytes than a record may have. */
 const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end - window.from > recordBytes
 
-async function setLongValueAside(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window, recordBytes } = cursor
   pass.reject(window, window.from, window.end, window.place(window.from).line, `is longer than ${size(recordBytes)}`)
   await cursor.skipLongValue()

@@ -10,7 +10,7 @@ export interface Limits {
   footerBytes: number
   /** One page, decompressed. DuckDB writes pages of up to 100 MB, everybody else of 1 MB. */
   pageBytes: number
-  /** Pages and dictionaries of all columns that are held together, decompressed, and a batch of nested values as JSON. */
+  /** Bytes in memory at the same time: decompressed pages and dictionaries of all columns, and the nested values of one batch as JSON. */
   heldBytes: number
   /** How much more decompressed than compressed bytes there may be, and how many rows to a byte of the file. */
   ratio: number

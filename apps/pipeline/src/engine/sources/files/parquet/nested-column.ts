@@ -189,7 +189,7 @@ export class NestedColumn {
       return 'null'
     }
     if ('data' in reader.vector) this.#length += reader.vector.lengths[at]!
-    // The row is set aside, so the rest of its value is passed over.
+    // The row will be rejected, so the rest of its value is skipped.
     if (this.#length > maxValueBytes) return 'null'
     return jsonOf(reader.vector, at)
   }

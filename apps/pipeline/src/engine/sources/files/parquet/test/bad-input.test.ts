@@ -114,7 +114,7 @@ describe('a bad Parquet file', () => {
     expect(await problemOf(content)).toEqual(sentence)
   })
 
-  it('has rows set aside that are too long or have a value that is, and the others are read', async () => {
+  it('has rows rejected that are too long or have a value that is too long, and its other rows are read', async () => {
     const text = (bytes: number) => 'x'.repeat(bytes)
     const element = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const
     const mega = 1024 ** 2

@@ -112,7 +112,7 @@ describe('nested columns of Parquet', () => {
     ])
   })
 
-  it('have a row set aside whose JSON is longer than 16 MB, without building it', async () => {
+  it('have a row rejected whose JSON is longer than 16 MB, without building that JSON', async () => {
     const element = { name: 'element', ...utf8, ...optional }
     const data = [['fine'], Array.from({ length: 20 }, () => 'x'.repeat(1024 ** 2)), ['well']]
     const { values, rejected } = await read(list(element), data)
@@ -120,7 +120,7 @@ describe('nested columns of Parquet', () => {
     expect(rejected).toEqual([{ line: 2, column: 'v', reason: 'is longer than 16 MB', raw: 'v: null' }])
   })
 
-  it('are refused where a batch of them needs more memory than a file may take', async () => {
+  it('are refused if a batch of them needs more memory than a file may use', async () => {
     const data = Array.from({ length: 5 }, () => ['x'.repeat(1024)])
     const reading = read(list({ name: 'element', ...utf8, ...optional }), data, { heldBytes: 4_000 })
     await expect(reading).rejects.toMatchObject({ code: 'FILE_TOO_DENSE' })
