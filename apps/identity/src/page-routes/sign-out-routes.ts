@@ -1,5 +1,5 @@
 import { Router } from 'express'
-import { endSessionOf } from '../sign-in/refresh-tokens.ts'
+import { endSessionOf, isRefreshToken } from '../sign-in/refresh-tokens.ts'
 import { fieldOf, readForm } from '../pages/forms.ts'
 import { languageOf } from '../pages/language.ts'
 import { rememberedOrganisation } from '../pages/organisation-cookie.ts'
@@ -8,15 +8,18 @@ import { signedOutPage } from '../pages/sign-out-pages.ts'
 import type { Pages } from './routes.ts'
 
 /** Handles the sign-out form of `signedInPage`. The form contains the refresh token, which no other site knows, so it needs no CSRF token. */
-export function signOutRoutes({ audited, prefix }: Pages): Router {
+export function signOutRoutes({ db, audited, prefix }: Pages): Router {
   const routes = Router()
   routes.post('/account/sign-out', readForm, async (request, response) => {
-    await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
-      write(async (trx) => {
-        const ended = await endSessionOf(trx, fieldOf(request, 'refreshToken'))
-        audit(ended?.session ?? null, { outcome: ended ? 'signed out' : 'unknown' }, ended?.by)
-      }),
-    )
+    const refreshToken = fieldOf(request, 'refreshToken')
+    // Invented tokens must not fill the audit.
+    if (await isRefreshToken(db, refreshToken))
+      await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
+        write(async (trx) => {
+          const ended = await endSessionOf(trx, refreshToken)
+          audit(ended?.session ?? null, { outcome: ended ? 'signed out' : 'unknown' }, ended?.by)
+        }),
+      )
     const facts = { prefix, language: languageOf(request), organisation: rememberedOrganisation(request) }
     sendPage(response, 200, signedOutPage(facts))
   })

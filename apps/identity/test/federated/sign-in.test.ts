@@ -77,6 +77,8 @@ describe('signing in at the provider of a client', () => {
     )
     expect(rows).toEqual([{ outcome: 'signed out' }])
     await service.http.post(action!).type('form').send({ refreshToken: 'slr_unknown' }).expect(200)
+    const unknown = await sql`select from audit where details ->> 'outcome' = 'unknown'`.execute(service.db)
+    expect(unknown.rows).toEqual([])
   })
 
   it('takes the code of the client in any case, and asks for no more than is needed', async () => {

@@ -177,6 +177,14 @@ describe('a file', () => {
     expect(again.message).not.toContain(hint)
   })
 
+  it('with a secret as its one odd value is loaded as OK, and the message hides the secret', async () => {
+    const pipeline = await stack.pipeline()
+    const secret = stack.environment['SERVICE_SECRET']!
+    const numbers = Array.from({ length: 100 }, (_, id) => (id === 40 ? secret : String(id)))
+    const run = await load(pipeline, lines('n', ...numbers))
+    expect(run).toMatchObject({ state: 'OK', message: expect.stringContaining('because of "[redacted]" in line 42') })
+  })
+
   it('that widens a type says how to return to the types of the newest file', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,v', '1,7'))

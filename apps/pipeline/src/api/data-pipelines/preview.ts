@@ -60,7 +60,7 @@ export async function preview(
       reason,
       raw: hide.text(raw).slice(0, 8192),
     })),
-    notes: found.notes.map((note) => note.slice(0, 10_000)),
+    notes: found.notes.map((note) => hide.text(note).slice(0, 10_000)),
     ...(found.csvGuesses && { csvGuesses: found.csvGuesses }),
     ...(found.sheets && { sheets: found.sheets.slice(0, 1_000).map(presentSheet) }),
   }

@@ -117,7 +117,9 @@ function takeUp(
   })
 }
 
-async function succeed({ parts, claim, log }: Context, success: Success): Promise<Ended> {
+async function succeed({ parts, claim, log }: Context, found: Success): Promise<Ended> {
+  // A message can quote a value of the file.
+  const success = { ...found, message: storable(parts.redaction.apply(found.message), 5_000) }
   log.write(success.state === 'OK' ? 'INFO' : 'WARN', 'MEDIUM', success.message)
   // Whoever sees that the run is over finds its log complete.
   await log.flush()
