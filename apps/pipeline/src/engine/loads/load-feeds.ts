@@ -14,20 +14,33 @@ import type {
 /** One table of a finished run: where it is, how many rows and bytes of COPY, how its shape moved. */
 export type LoadedTable = PublishedTable
 
-export interface FeedsToLoad {
-  feeds: AsyncIterable<Feed>
+/** How staged feeds are published. */
+export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
   warehouse: Warehouse
+  /** Whether this attempt may still publish; asked once more just before it does. */
+  stillOurs: () => Promise<boolean>
+  signal: AbortSignal
+  /** Whether staging tables stay where they are when it fails, for whoever looks into it. */
+  retain?: boolean
+  /** Whether a later attempt may publish the rows after this error. If not, they are dropped at once. */
+  mayPublishLater?: (error: unknown) => Promise<boolean>
+}
+
+/** The rows of all feeds of a run, complete, transformed and not published. */
+export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
+  loads: readonly Load[]
+  /** By table. */
+  cursors: Record<string, unknown>
+}
+
+export interface FeedsToLoad extends PublicationOfFeeds {
+  feeds: AsyncIterable<Feed>
   /** `table` is meant by a feed that names none. */
   target: { schema: string; table: string }
   run: string
   attempt: number
-  /** Whether this attempt may still publish; asked once more just before it does. */
-  stillOurs: () => Promise<boolean>
-  signal: AbortSignal
   /** How many rows the source has set aside so far, and what the first of them is. */
   rejected: () => { count: number; first?: string | undefined }
-  /** Whether staging tables stay where they are when it fails, for whoever looks into it. */
-  retain?: boolean
   /** SQL of the pipeline's owner, over the rows of all feeds once they are there. */
   transformation?: readonly TransformationStatement[]
   /** MERGE: what the feeds bring are increments, merged by primary key, unless one of them says that it is whole. */
@@ -36,12 +49,10 @@ export interface FeedsToLoad {
   replacing?: () => void
   /** Told how many rows the feeds had, before a transformation changes them. */
   fed?: (rows: number) => void
-  /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
-  gate?: PublishOptions['gate']
+  /** Receives the staged feeds before they are published. */
+  staged?: (feeds: StagedFeeds) => Promise<void>
   /** The rules for comparing the fed columns with the tables. */
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
-  behind?: PublishOptions['behind']
-  waiting?: PublishOptions['waiting']
   /** Set for a dry run, which publishes nothing: receives the plan. */
   planned?: PlanOptions['planned']
 }
@@ -105,7 +116,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
   job.fed?.(rows)
-  const { transformation = [], gate, behind, waiting, planned } = job
+  const { transformation = [], gate, planned } = job
   const mode = whole ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.replacing?.()
   const all = [...loads.values()]
@@ -114,6 +125,20 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     await warehouse.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
     return []
   }
+  const staged = { loads: all, cursors, ...(mode && { mode }) }
+  await job.staged?.(staged)
+  await failpoint('rows-staged')
+  stack.move()
+  return publishFeeds(staged, job)
+}
+
+/** Publishes staged feeds of this attempt or of an earlier one. Throws what `Warehouse.publish` throws. */
+export async function publishFeeds(
+  { loads, cursors, mode }: StagedFeeds,
+  { warehouse, stillOurs, signal, retain, mayPublishLater, gate, behind, waiting }: PublicationOfFeeds,
+): Promise<LoadedTable[]> {
+  await using stack = new AsyncDisposableStack()
+  if (!retain) for (const load of loads) stack.use(load)
   const options = {
     ...(mode && { mode }),
     cursors,
@@ -121,7 +146,12 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     ...(behind && { behind }),
     ...(waiting && { waiting }),
   }
-  return (await warehouse.publish(all, job.stillOurs, signal, options)).tables
+  try {
+    return (await warehouse.publish(loads, stillOurs, signal, options)).tables
+  } catch (error) {
+    if (await mayPublishLater?.(error)) stack.move()
+    throw error
+  }
 }
 
 /**
