@@ -22,7 +22,7 @@ const services = [
 /** docs/roles.md: what each role opens, and which roles open each operation. */
 export const rolesPage = (): Artefact => ({
   file: 'docs/roles.md',
-  content: [introduction, rolesTable(), otherServicesTable(), ...services.map(matrix), ''].join('\n\n'),
+  content: [introduction, jobsTable(), rolesTable(), otherServicesTable(), ...services.map(matrix), ''].join('\n\n'),
 })
 
 const introduction = `# Roles
@@ -34,6 +34,45 @@ object's own sharing comes on top ([how](decisions/0008-who-may-reach-what.md)).
 the lists of identity: filter by \`client.id\`.
 
 This page is made from the contracts by \`npm run generate\`.`
+
+/** What people do, and the roles that it takes. */
+const jobs: readonly [work: string, needed: readonly Role[], more?: string][] = [
+  ['read the loaded rows of pipelines that are shared with them', ['ROLE_SEE_DATA_PIPELINE']],
+  ['read the loaded rows of all pipelines of the organisation', ['ROLE_VIEW_DATA_ALL_DATA_PIPELINE']],
+  ['create schemas, upload files, set up pipelines and run them', ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']],
+  ['write views over loaded tables', ['ROLE_SEE_SCHEMA', 'ROLE_MANAGE_VIEW']],
+  ['check data', ['ROLE_MANAGE_DATA_QUALITY_CHECK', 'ROLE_MANAGE_DATA_QUALITY_CHECK_GROUP']],
+  ['push a view to DHIS2', ['ROLE_SEE_VIEW', 'ROLE_MANAGE_DESTINATION']],
+  ['run several steps one after the other on a schedule', ['ROLE_MANAGE_WORKFLOW']],
+  ['keep values that queries use', ['ROLE_MANAGE_VARIABLE']],
+  ['choose who gets alert mails, and how new objects are shared', ['ROLE_MANAGE_SETTING']],
+  [
+    'publish public datasets',
+    ['ROLE_MANAGE_PUBLIC_DATASET_CATALOG'],
+    'the organisation needs the domain PUBLIC_DATASET_CATALOG',
+  ],
+  ['invite people, give them roles, reset passwords', ['ROLE_MANAGE_USER'], 'and every role that they give'],
+  ['put people into groups', ['ROLE_MANAGE_USER_GROUP']],
+  ['change the contacts and the time zone of the organisation', ['ROLE_MANAGE_CLIENT']],
+  ['let the organisation sign in at its own provider', ['ROLE_MANAGE_SSO_PROVIDER_CONFIG']],
+  ['register applications that people sign in to', ['ROLE_MANAGE_SSO_CLIENT_CONFIG']],
+  ['read who did what', ['ROLE_SEE_AUDIT_LOG']],
+  ['create organisations, and do everything in all of them', ['ROLE_SUPER_ADMIN']],
+]
+
+const jobsTable = (): string =>
+  [
+    '## Which roles for which work',
+    '',
+    'To look without changing anything, give `ROLE_SEE_x` in place of `ROLE_MANAGE_x`.',
+    '',
+    '| People who | Need |',
+    '|---|---|',
+    ...jobs.map(
+      ([work, needed, more]) =>
+        `| ${work} | ${needed.map((role) => `\`${role}\``).join(', ')}${more ? `; ${more}` : ''} |`,
+    ),
+  ].join('\n')
 
 const guards = (guard: Guard, role: Role): boolean =>
   Array.isArray(guard) && guard.some((wanted: Role) => holds([role], wanted))

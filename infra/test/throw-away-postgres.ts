@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { state } from '../paths.ts'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
 import { demolish } from '../postgres/shelter.ts'
+import { linkToMemory } from './memory-folder.ts'
 import { sweep } from './sweep.ts'
 
 /**
@@ -14,6 +15,7 @@ export const throwAwayPostgres = async (): Promise<Cluster> => {
   const all = join(state, 'test-postgres')
   await sweep(all)
   const folder = join(all, String(process.pid))
+  await linkToMemory(join(folder, 'data'))
   const cluster = await startCluster({
     folder: join(folder, 'data'),
     log: join(folder, 'postgres.log'),

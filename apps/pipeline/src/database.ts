@@ -256,6 +256,13 @@ export interface Runnables {
   zone: string | null;
 }
 
+export interface RunningUploads {
+  bytes: number;
+  client: string;
+  renewed_at: Generated<Timestamp>;
+  uid: string;
+}
+
 export interface Runs {
   action: Generated<string>;
   attempt: Generated<number>;
@@ -490,6 +497,7 @@ export interface DB {
   rejected_rows: RejectedRows;
   run_logs: RunLogs;
   runnables: Runnables;
+  running_uploads: RunningUploads;
   runs: Runs;
   schemas: Schemas;
   settings: Settings;

@@ -55,6 +55,10 @@ export function translate(error: unknown): Problem | undefined {
   return undefined
 }
 
+/** The code of a source that cannot be read; undefined for any other error. */
+export const sourceCodeOf = (error: unknown): string | undefined =>
+  error instanceof SourceProblem ? error.code : undefined
+
 /** The log has the field that breaks the contract. It may hold a name, so the answer does not. */
 const unreadableIdentity = (cause: Error): Problem => {
   const unavailable = problems.unavailable('identity service', cause)

@@ -50,6 +50,8 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   otherMethods?: string
   /** It may lead a browser on instead (302). */
   leadsOn?: boolean
+  /** A browser, which asks for HTML before JSON, gets a page instead. */
+  page?: boolean
   /** The body is not JSON: this media type, streamed. */
   upload?: string
   /** Of an upload that is `multipart/form-data`: the fields before the part `file`. */

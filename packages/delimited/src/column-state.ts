@@ -89,6 +89,28 @@ export function forgetColumns(
   }
 }
 
+/** What one column has held since it was told to forget: kinds of values and the spellings of days that all of them can have, as bits. */
+export class SeenValues {
+  readonly #state: Buffer
+
+  constructor(machine: Machine, column: number) {
+    this.#state = stateOf(machine, column)
+  }
+
+  forget(): void {
+    this.#state[0] = 0
+    this.#state[4] = inferred
+  }
+
+  get kinds(): number {
+    return this.#state[0]!
+  }
+
+  get spellings(): number {
+    return this.#state[4]!
+  }
+}
+
 const otherOrder = (isDayFirst: boolean | undefined): number =>
   isDayFirst === undefined ? 0 : isDayFirst ? monthFirst : dayFirst
 

@@ -4,6 +4,7 @@ import { describeGuesses } from './dialect/words.ts'
 import type { ColumnType } from './column-type.ts'
 import { defaultLimits } from './limits.ts'
 import { type Machine, startMachine } from './machine.ts'
+import { describeOddValue } from './odd-values.ts'
 import { refusedRow, type RejectedRow, rejectedRow } from './reject.ts'
 import { detectText, rowsOf } from './rows.ts'
 import { Reading } from './reading.ts'
@@ -46,13 +47,15 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
   const { dialect, guesses, notes } = detectText(text, options)
   const machine = startMachine()
-  const { columns } = new Reading(text, dialect, defaultLimits, machine)
+  const reading = new Reading(text, dialect, defaultLimits, machine)
+  const { columns } = reading
+  const rows = firstRows(machine, text, dialect, columns, most)
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes,
+    notes: [...notes, ...reading.oddValues().map(describeOddValue)],
     columns,
-    ...firstRows(machine, text, dialect, columns, most),
+    ...rows,
   }
 }
 

@@ -5,6 +5,7 @@ import type { Dialect } from './dialect/dialect.ts'
 import { lookAtSamples } from './guess.ts'
 import type { Limits } from './limits.ts'
 import { type Machine, startMachine } from './machine.ts'
+import { findOddValues, type OddValue } from './odd-values.ts'
 import { type Batch, Pass } from './pass.ts'
 import { DelimitedProblem } from './problem.ts'
 import { rowsOf, type Rows } from './rows.ts'
@@ -89,6 +90,11 @@ export class Reading {
     return { widened: seen }
   }
 
+  /** Finds the columns that are TEXT because of few values. Call it after the last `encode`. */
+  oddValues(): OddValue[] {
+    return findOddValues(this.#machine, this.#file, this.#dialect, this.#limits, this.columns)
+  }
+
   #seen(): ReadColumn[] {
     return this.#dialect.labels.map((label, index) => ({
       label,
@@ -104,7 +110,8 @@ export class Reading {
     const [now, before] = dayFirst[column] ? ['month', 'day'] : ['day', 'month']
     throw new DelimitedProblem(
       'DATE_ORDER_CHANGED',
-      `Column "${labels[column]}" has the ${now} first in some of its dates, and the table has the ${before} first. Nothing was loaded, for the other dates could mean two days. Write the dates as before, or set dateFormat of the column.`,
+      `Column "${labels[column]}" has the ${now} first in some of its dates, and the table has the ${before} first. Nothing was loaded, for the other dates could mean two days. Write the dates as before.`,
+      { advice: 'Or set dateFormat of the column.' },
     )
   }
 

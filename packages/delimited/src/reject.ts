@@ -28,7 +28,7 @@ export interface Shape {
 export function rejectedRow(records: Records, shape: Shape): RejectedRow {
   const { labels } = shape
   const row = { line: records.line, reason: reason(records, shape), raw: rawText(records) }
-  const column = labels[blamedField(records)]
+  const column = labels[blamedField(records, shape)]
   return column === undefined ? row : { ...row, column }
 }
 
@@ -79,7 +79,9 @@ function raggedReason({ scanner, trailing, grammar }: Records, columns: number, 
 }
 
 /** Index of the field to blame, or -1 where it is the record as a whole. */
-function blamedField({ fault, scanner, bytes }: Records): number {
+function blamedField(records: Records, { recordBytes }: Shape): number {
+  const { fault, scanner, bytes } = records
+  if (fault === 'TOO_LONG') return longField(records, recordBytes)
   if (fault === 'TEXT_AFTER_QUOTE' || fault === 'UNCLOSED_QUOTE') return scanner.count
   if (fault !== 'NOT_UTF8' && fault !== 'NUL_BYTE') return -1
   const fields = Math.min(scanner.count, scanner.starts.length)
@@ -88,6 +90,14 @@ function blamedField({ fault, scanner, bytes }: Records): number {
     if (fault === 'NUL_BYTE' ? field.includes(0) : !isUtf8(field)) return index
   }
   return -1
+}
+
+/** Index of the field in which the record became too long, if it has most of the bytes; or -1. */
+function longField({ scanner, from }: Records, recordBytes: number): number {
+  const isOpen = scanner.openQuote >= 0
+  const field = isOpen ? scanner.count : scanner.count - 1
+  const start = isOpen ? scanner.openQuote : scanner.starts[field]!
+  return start - from < recordBytes / 2 ? field : -1
 }
 
 /** NUL is shown as its symbol, since a report has to be storable as text too. */

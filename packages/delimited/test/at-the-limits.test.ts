@@ -74,7 +74,7 @@ describe('memory stays within its bounds', () => {
     const { outcome, rejected } = pass(reading)
     expect(process.memoryUsage.rss() - before).toBeLessThan(200e6)
     expect(outcome).toMatchObject({ rows: 3 })
-    expect(rejected).toEqual([{ line: 3, reason, raw: expect.stringMatching(/^"?x{4000,}$/) }])
+    expect(rejected).toEqual([{ line: 3, column: 'a', reason, raw: expect.stringMatching(/^"?x{4000,}$/) }])
   })
 
   it('over a record of nearly 16 MB, which is read', () => {

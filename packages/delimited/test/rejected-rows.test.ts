@@ -135,15 +135,21 @@ describe('a rejected row', () => {
     ['an unquoted line', `1,${'x'.repeat(5000)}\n`, 'longer than 1000 bytes'],
     ['a quoted line', `1,"${'x'.repeat(5000)}\n`, 'the quote opened in line 3 is not closed within 1000 bytes'],
     ['a field of many lines', `1,"${'x\n'.repeat(999)}`, 'the quote opened in line 3 is not closed within 1000 bytes'],
-  ])('is one for %s over the limit, and reading goes on behind it', async (_, record, reason) => {
+  ])('is one for %s over the limit that names the column, and reading goes on behind it', async (_, record, reason) => {
     const limits = { readBytes: 64, recordBytes: 1000 }
     for (const end of ['', '\r\n4,5\r\n']) {
       const { rejected, rows } = await read(`a,b\n1,2\n${record}3,4${end}`, comma, limits)
-      expect(rejected[0]).toMatchObject({ line: 3, reason })
+      expect(rejected[0]).toMatchObject({ line: 3, column: 'b', reason })
       expect(rows.slice(0, 2)).toEqual([
         ['1', '2'],
         ['3', '4'],
       ])
     }
+  })
+
+  it('names no column where many values make a record too long', async () => {
+    const limits = { readBytes: 64, recordBytes: 1000 }
+    const { rejected } = await read(`a,b\n1,2\n${'1,'.repeat(2000)}\n3,4\n`, comma, limits)
+    expect(rejected).toEqual([{ line: 3, reason: 'longer than 1000 bytes', raw: expect.any(String) }])
   })
 })

@@ -18,6 +18,15 @@ export function assertAcceptable(header: string | undefined, type: string): void
   throw problems.notAcceptable(type)
 }
 
+/** Whether an Accept header asks for a page before JSON, as those of browsers do. */
+export function prefersPage(header: string | undefined): boolean {
+  const entries = (header ?? '').slice(0, longestHeader).split(',').map(entryOf)
+  const qualityOf = (...ranges: string[]) =>
+    ranges.map((range) => entries.find((entry) => entry.range === range)?.quality).find((found) => found !== undefined)
+  const page = qualityOf('text/html') ?? 0
+  return page > (qualityOf('application/json', 'application/*', '*/*') ?? 0)
+}
+
 function entryOf(text: string): { range: string; quality: number; narrowed: boolean } {
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
   const quality = parameters.map((parameter) => /^q\s*=\s*([\d.]+)$/.exec(parameter)?.[1]).find(Boolean)

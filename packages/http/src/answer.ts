@@ -9,6 +9,17 @@ export class Answer<T> {
   }
 }
 
+/** What a handler answers a browser whose operation has a page (`page` of its signature): 200, with HTML. */
+export class Page {
+  readonly html: string
+  readonly headers: Record<string, string>
+
+  constructor(html: string, headers: Record<string, string>) {
+    this.html = html
+    this.headers = headers
+  }
+}
+
 /** What a handler answers where a browser is to go on elsewhere: 302, without a body. */
 export class Redirect {
   readonly headers: Record<string, string>

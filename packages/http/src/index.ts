@@ -1,3 +1,4 @@
+export { prefersPage } from './acceptable.ts'
 export * from './answer.ts'
 export * from './answer-problems.ts'
 export * from './authenticate.ts'

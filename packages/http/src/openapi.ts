@@ -62,7 +62,10 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
             description: signature.response ? 'Done.' : 'Done; no body.',
             headers: answerHeaders(signature),
             ...(signature.response && {
-              content: content(signature.response, signature.events ? 'text/event-stream' : undefined),
+              content: {
+                ...content(signature.response, signature.events ? 'text/event-stream' : undefined),
+                ...(signature.page && { 'text/html': { schema: { type: 'string' } } }),
+              },
             }),
           },
           ...(signature.leadsOn && {

@@ -2,7 +2,7 @@ import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
 import { checker, holds, languagesFound, NoFields, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
 import { assertAcceptable } from './acceptable.ts'
-import { Answer, Redirect, versionOf } from './answer.ts'
+import { Answer, Page, Redirect, versionOf } from './answer.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
@@ -83,6 +83,7 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
     assertOwnId(signature, input.params, input.body)
     const result = await run(operation, caller, facts, (context) => operation.handle({ ...context, ...input }))
     if (result instanceof Redirect) return void response.status(302).set(result.headers).end()
+    if (result instanceof Page) return void response.status(200).set(result.headers).type('html').send(result.html)
     if (result instanceof EventStream) return sendEvents(response, result, surroundings)
     const { body, headers } = result instanceof Answer ? result : new Answer(result)
     response.status(signature.status).set(headers)

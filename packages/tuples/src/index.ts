@@ -6,7 +6,14 @@ export { RowEncoder, type Nulled, type RowColumn, type RowFault } from './rows.t
 export { textOf } from './rows-text.ts'
 export { checkDecimal, valueWriter, writeMoment, type WriteValue } from './rows-writers.ts'
 export { readTime } from './time-text.ts'
-export { TupleBuffer, type TupleBufferOptions } from './tuple-buffer.ts'
+export {
+  maxRowBytes,
+  maxValueBytes,
+  rowTooLong,
+  TupleBuffer,
+  type TupleBufferOptions,
+  valueTooLong,
+} from './tuple-buffer.ts'
 export {
   emptyVector,
   unscaledOf,

@@ -1,6 +1,6 @@
 import { Misfit } from './misfit.ts'
 import { textOf } from './rows-text.ts'
-import type { TupleBuffer } from './tuple-buffer.ts'
+import { type TupleBuffer, valueBytes } from './tuple-buffer.ts'
 
 /** JSONB's version byte. */
 const version = 1
@@ -11,9 +11,10 @@ const version = 1
  */
 export function writeJson(value: unknown, out: TupleBuffer): void {
   const text = typeof value === 'string' ? value : textOf(value)
+  valueBytes(text.length)
   checkJson(text)
   const start = out.at
-  out.room(5 + text.length * 3)
+  out.room(5 + valueBytes(Buffer.byteLength(text)))
   const bytes = out.bytes.write(text, start + 5, 'utf8')
   out.view.setInt32(start, bytes + 1)
   out.bytes[start + 4] = version

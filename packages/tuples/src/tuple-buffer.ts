@@ -3,8 +3,10 @@ import { Misfit } from './misfit.ts'
 
 /** Room behind the size at which a chunk is full, so that most rows need no larger buffer. */
 const slack = 64 * 1024
-/** A field's length is a signed 32 bit number, and PostgreSQL takes less than 1 GB in one piece. */
-const longestRow = 64 * 1024 * 1024
+/** Bytes of the longest value that is loaded, as it is stored. */
+export const maxValueBytes = 16 * 1024 * 1024
+/** Bytes of the longest row that is loaded. */
+export const maxRowBytes = 64 * 1024 * 1024
 const shortText = 48
 
 export interface TupleBufferOptions {
@@ -54,11 +56,22 @@ export class TupleBuffer {
   /** Makes sure that so many bytes can follow. Throws `Misfit` when the row becomes too long. */
   room(bytes: number): void {
     if (this.at + bytes <= this.bytes.length) return
-    if (this.at + bytes - this.#row > longestRow)
-      throw new Misfit(`makes the row longer than ${longestRow / 1024 ** 2} MB`)
+    if (this.at + bytes - this.#row > maxRowBytes) throw new Misfit(rowTooLong)
     const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.at + bytes + slack))
     this.bytes.copy(larger, 0, 0, this.at)
     this.#use(larger)
+  }
+
+  /** Returns the index of the first field of the begun row that is longer than `maxValueBytes`, or -1. */
+  findLongValue(): number {
+    if (this.at - this.#row <= maxValueBytes) return -1
+    let at = this.#row + 2
+    for (let field = 0; at + 4 <= this.at; field++) {
+      const length = this.view.getInt32(at)
+      if (length > maxValueBytes) return field
+      at += 4 + Math.max(0, length)
+    }
+    return -1
   }
 
   writeNull(): void {
@@ -70,7 +83,8 @@ export class TupleBuffer {
   /** A text field. Throws `Misfit` where PostgreSQL could not hold it. */
   writeText(text: string): void {
     const { length } = text
-    this.room(4 + length * 3)
+    // UTF-8 has at most three bytes for each UTF-16 unit. The exact size is only computed where the buffer might be too small.
+    if (this.at + 4 + length * 3 > this.bytes.length) this.room(4 + valueBytes(Buffer.byteLength(text)))
     const { bytes, view, at } = this
     if (length <= shortText) {
       let to = at + 4
@@ -88,14 +102,14 @@ export class TupleBuffer {
     }
     if (text.includes('\0')) throw nul()
     if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
-    const written = bytes.write(text, at + 4, 'utf8')
+    const written = valueBytes(bytes.write(text, at + 4, 'utf8'))
     view.setInt32(at, written)
     this.at = at + 4 + written
   }
 
   /** A text field of UTF-8 that stands in `source` already. Throws `Misfit` where it is not, or holds NUL. */
   writeUtf8(source: Uint8Array, from: number, to: number): void {
-    const length = to - from
+    const length = valueBytes(to - from)
     this.room(4 + length)
     const { bytes, at } = this
     this.view.setInt32(at, length)
@@ -119,9 +133,10 @@ export class TupleBuffer {
 
   /** Bytes as the text that PostgreSQL shows of a `bytea`: `\x` and two digits each. */
   writeHex(source: Uint8Array): void {
-    this.room(6 + source.length * 2)
+    const length = valueBytes(2 + source.length * 2)
+    this.room(4 + length)
     const { bytes, view, at } = this
-    view.setInt32(at, 2 + source.length * 2)
+    view.setInt32(at, length)
     bytes[at + 4] = 0x5c
     bytes[at + 5] = 0x78
     const digits = Buffer.from(source.buffer, source.byteOffset, source.length).toString('hex')
@@ -149,5 +164,16 @@ export class TupleBuffer {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 }
+
+/** Returns the size of a value. Throws `Misfit` if it is longer than `maxValueBytes`. */
+export function valueBytes(bytes: number): number {
+  if (bytes > maxValueBytes) throw new Misfit(valueTooLong)
+  return bytes
+}
+
+const megabytes = (bytes: number): string => `${bytes / 1024 ** 2} MB`
+
+export const valueTooLong = `is longer than ${megabytes(maxValueBytes)}`
+export const rowTooLong = `makes the row longer than ${megabytes(maxRowBytes)}`
 
 const nul = () => new Misfit('holds a NUL character, which text in the warehouse cannot')

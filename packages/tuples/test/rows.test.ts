@@ -212,13 +212,26 @@ describe('rows of values as tuples', () => {
     ['TEXT', 'a\0b', 'holds a NUL character, which text in the warehouse cannot'],
     ['TEXT', `${'long'.repeat(50)}\0`, 'holds a NUL character, which text in the warehouse cannot'],
     ['TEXT', '\ud800', 'holds half a character (a lone surrogate)'],
-    ['TEXT', 'x'.repeat(23 * 1024 ** 2), 'makes the row longer than 64 MB'],
+    ['TEXT', 'x'.repeat(16 * 1024 ** 2 + 1), 'is longer than 16 MB'],
+    ['TEXT', '\u00e9'.repeat(8 * 1024 ** 2 + 1), 'is longer than 16 MB'],
+    ['TEXT', Buffer.alloc(8 * 1024 ** 2), 'is longer than 16 MB'],
+    ['JSONB', `"${'x'.repeat(16 * 1024 ** 2)}"`, 'is longer than 16 MB'],
     ['JSONB', '{"a"', 'is no valid JSON'],
     ['JSONB', '"a\\u0000"', 'holds a NUL character (\\u0000), which JSON in the warehouse cannot'],
     ['JSONB', '{"\\ud800": 1}', 'holds half a character (a lone surrogate)'],
     ['JSONB', '[1e140000]', 'holds a number too large or too fine for the warehouse'],
   ])('sets aside what %s cannot hold (case %#)', (dataType, value, reason) => {
     expect(fault({ dataType }, value)).toBe(reason)
+  })
+
+  it('takes values and rows up to their limits', () => {
+    const text = 'x'.repeat(16 * 1024 ** 2 - 6)
+    const column = { label: 'value', dataType: 'TEXT' } as const
+    const buffer = new TupleBuffer()
+    const encoder = new RowEncoder([column, column, column, column, column], buffer)
+    expect(encoder.write([text, text, text, text, ''])).toBe(true)
+    expect(encoder.write([text, text, text, text, text])).toBe(false)
+    expect(encoder.fault).toEqual({ column: 'value', reason: 'makes the row longer than 64 MB' })
   })
 
   it('sets aside decimals that their column would round or refuse', () => {

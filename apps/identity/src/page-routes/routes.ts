@@ -13,6 +13,7 @@ import { forgotPasswordRoutes } from './forgot-password-routes.ts'
 import { invitationRoutes } from './invitation-routes.ts'
 import { passwordRoutes } from './password-routes.ts'
 import { brokenPages, problemPages } from '../pages/problem-pages.ts'
+import { signOutRoutes } from './sign-out-routes.ts'
 import { stylesheetRoutes } from '../pages/stylesheet.ts'
 
 /** What the routes of the pages have in common. */
@@ -43,6 +44,7 @@ export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Con
     invitationRoutes(pages),
     passwordRoutes(pages),
     forgotPasswordRoutes(pages),
+    signOutRoutes(pages),
     doneRoutes(pages),
   )
   routes.use('/account', () => {

@@ -11,4 +11,9 @@ export const languages = Object.keys(all)
 /** The reader's language as one of ours, from Accept-Language. */
 export const languageOf = (request: Request): string => request.acceptsLanguages(languages) || 'en'
 
+/** The first of a reader's locales that is one of ours. */
+export const languageAmong = (locales: readonly string[]): string =>
+  locales.map((locale) => locale.split(/[-_]/)[0]!.toLowerCase()).find((language) => languages.includes(language)) ??
+  'en'
+
 export const textsIn = (language: string | undefined): Texts => all[language ?? 'en'] ?? en

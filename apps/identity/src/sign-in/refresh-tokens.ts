@@ -92,6 +92,19 @@ export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boo
   return rows.length > 0
 }
 
+/** Ends the session that a refresh token belongs to, used or not. Undefined: there is none. */
+export async function endSessionOf(trx: Kysely<DB>, token: string): Promise<Omit<Refusal, 'outcome'> | undefined> {
+  const { rows } = await sql<{ session: string; user: string; client: string }>`
+    select s.uid as session, u.uid as user, s.client
+    from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
+    where t.token_hash = ${secretHash(token)}`.execute(trx)
+  const [found] = rows
+  if (!found) return undefined
+  const { session, ...by } = found
+  await endSession(trx, session, 'SIGNED_OUT')
+  return { session, by }
+}
+
 /** Finds out why a token was not exchanged, and ends its session where it looks stolen. Undefined: gone meanwhile. */
 export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Refusal | undefined> {
   const { rows } = await sql<{ uid: string; user: string; client: string; over: boolean; late: boolean | null }>`

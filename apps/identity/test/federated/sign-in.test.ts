@@ -47,6 +47,38 @@ describe('signing in at the provider of a client', () => {
     })
   })
 
+  it('ends for a browser on a page that says who is signed in, and signs out from there', async () => {
+    const { code, user } = await somebody()
+    const { location, cookie } = await begin(service, code)
+    const answer = await comeBack(service, await followed(location), cookie)
+      .set('accept', 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8')
+      .set('accept-language', 'en')
+      .expect(200)
+    expect(answer.headers).toMatchObject({
+      'content-type': expect.stringMatching(/^text\/html/),
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy': expect.stringContaining("default-src 'none'"),
+    })
+    expect(answer.headers['set-cookie']).toEqual([expect.stringMatching(/Max-Age=0/)])
+    expect(answer.text).toContain('<h1>You are signed in</h1>')
+    expect(answer.text).toContain(`(<bdi>${user.username}</bdi>) is signed in at`)
+    const [refreshToken] = /slr_[\w-]+/.exec(answer.text)!
+    const refreshed = await service.http.post('/api/v1/auth/refresh').send({ refreshToken }).expect(200)
+    const bearing = service.bearing(refreshed.body.accessToken)
+    await bearing.get('/users/me').expect(200)
+    const [, action] = /<form method="post" action="([^"]+)"/.exec(answer.text)!
+    const signedOut = await service.http.post(action!).type('form').send({ refreshToken }).expect(200)
+    expect(signedOut.text).toContain('<h1>You are signed out</h1>')
+    await service.http.post('/api/v1/auth/refresh').send({ refreshToken: refreshed.body.refreshToken }).expect(401)
+    const { rows } = await sql<{ outcome: string }>`
+      select details ->> 'outcome' as outcome from audit where operation = 'auth.logout' and actor = ${user.uid}`.execute(
+      service.db,
+    )
+    expect(rows).toEqual([{ outcome: 'signed out' }])
+    await service.http.post(action!).type('form').send({ refreshToken: 'slr_unknown' }).expect(200)
+  })
+
   it('takes the code of the client in any case, and asks for no more than is needed', async () => {
     const { code, config } = await somebody()
     const { location, setCookie } = await begin(service, code.toUpperCase())

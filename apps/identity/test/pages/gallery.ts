@@ -5,6 +5,7 @@ import { joinPage } from '../../src/pages/join-page.ts'
 import { textsIn } from '../../src/pages/language.ts'
 import { messagePage } from '../../src/pages/message-page.ts'
 import { newPasswordPage } from '../../src/pages/new-password-page.ts'
+import { signedInPage } from '../../src/pages/signed-in-page.ts'
 import { signInPage } from '../../src/pages/sign-in-page.ts'
 import { signedOutPage, signOutPage } from '../../src/pages/sign-out-pages.ts'
 
@@ -27,6 +28,14 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
   const whose = { organisation: { name: people.organisation }, language }
   const form = { ...whose, action: '/account/somewhere', csrf: 'token' }
   return {
+    'signed-in': signedInPage({
+      ...whose,
+      user,
+      refreshToken: 'slr_0000000000000000000000000000000000000000000',
+      refreshUrl: 'https://id.example.org/api/v1/auth/refresh',
+      home: 'https://planner.example/',
+      action: '/account/sign-out',
+    }),
     'sign-in': signInPage({ ...form, application }),
     'sign-in-failed': signInPage({
       ...form,

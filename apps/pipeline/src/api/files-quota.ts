@@ -1,40 +1,78 @@
 import { Problem } from '@sluice/http'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { neededBytes } from '../engine/runs/needed-files.ts'
 
-/** Bytes that running uploads of this process have reserved, by client. */
-const reserved = new Map<string, number>()
+/** Milliseconds between two renewals of a reservation. */
+const renewalInterval = 30_000
+/** Seconds after which a reservation that is not renewed is void, because its process has died. */
+const staleSeconds = 120
+const stale = sql`renewed_at < now() - make_interval(secs => ${staleSeconds})`
 
-/** Bytes that one upload reserves in its client's quota until `release` is called. */
+/** An upload under way. */
+interface RunningUpload {
+  uid: string
+  client: string
+  /** Bytes that all files of the client may have. */
+  limit: number
+}
+
+/** Bytes that one upload reserves in its client's quota until `release` is called, for all API processes. */
 export class QuotaReservation {
   readonly #db: Kysely<DB>
-  readonly #client: string
-  readonly #limit: number
+  readonly #upload: RunningUpload
   #bytes = 0
+  #renewals: NodeJS.Timeout | undefined
+  #renewal: Promise<void> | undefined
 
-  constructor(db: Kysely<DB>, client: string, limit: number) {
+  constructor(db: Kysely<DB>, upload: RunningUpload) {
     this.#db = db
-    this.#client = client
-    this.#limit = limit
+    this.#upload = upload
   }
 
-  reserve(bytes: number): void {
-    this.#bytes += bytes
-    const total = (reserved.get(this.#client) ?? 0) + bytes
-    if (total === 0) reserved.delete(this.#client)
-    else reserved.set(this.#client, total)
+  /**
+   * Reserves so many bytes in all. Throws 422 if the files of the client and its uploads under way exceed the limit then. Each process
+   * writes its reservation before it reads the others, so two uploads may both be refused, but never both pass beyond the limit.
+   */
+  async reserve(bytes: number): Promise<void> {
+    this.#bytes = bytes
+    this.#renewals ??= setInterval(() => this.#renew(), renewalInterval).unref()
+    await this.#write()
+    const { client, limit } = this.#upload
+    // One statement, and a reservation is deleted after its file is stored: an upload may count twice, but is never missed.
+    const { rows } = await sql<{ bytes: number }>`
+      select ${neededBytes(client)} + coalesce(sum(bytes), 0)::float8 as bytes
+      from running_uploads where client = ${client} and not ${stale}`.execute(this.#db)
+    if (rows[0]!.bytes > limit) throw quotaReached(limit)
   }
 
-  /** Throws 422 if the files of the client and its uploads under way exceed the limit. */
-  async check(): Promise<void> {
-    // Reading reservations before files may count an upload that is being stored twice, but never misses it.
-    const underWay = reserved.get(this.#client) ?? 0
-    if (underWay + (await neededBytes(this.#db, this.#client)) > this.#limit) throw quotaReached(this.#limit)
+  /** Never throws: a reservation that cannot be deleted becomes void. */
+  async release(): Promise<void> {
+    clearInterval(this.#renewals)
+    this.#renewals = undefined
+    // It would write the row again.
+    await this.#renewal
+    await this.#db
+      .deleteFrom('running_uploads')
+      .where('uid', '=', this.#upload.uid)
+      .execute()
+      .catch(() => {})
   }
 
-  release(): void {
-    this.reserve(-this.#bytes)
+  #renew(): void {
+    this.#renewal = this.#write().catch(() => {})
+  }
+
+  async #write(): Promise<void> {
+    const { uid, client } = this.#upload
+    await sql`
+      with expired as (
+        delete from running_uploads where uid in (
+          select uid from running_uploads where ${stale} and uid <> ${uid} for update skip locked
+        )
+      )
+      insert into running_uploads (uid, client, bytes) values (${uid}, ${client}, ${this.#bytes})
+      on conflict (uid) do update set bytes = excluded.bytes, renewed_at = now()`.execute(this.#db)
   }
 }
 

@@ -9,7 +9,7 @@ import { shares } from './shares.ts'
 /** A received file before the database references it. */
 export interface Upload extends Omit<ReceivedFile, 'discard'> {
   /** Releases the quota reservation. Call it when a row in `uploaded_files` counts the file. */
-  release(): void
+  release(): Promise<void>
   /** Removes the file after the request failed with `error`, unless a row references it, and releases the reservation. */
   discard(error: unknown): Promise<void>
 }
@@ -28,11 +28,10 @@ export async function receiveInShare(
   const leave = () => left.abort(problems.unreadableBody('The caller has gone.'))
   socket.once('close', leave)
   if (socket.destroyed) leave()
-  const quota = new QuotaReservation(db, caller.client, files.clientLimit)
+  const quota = new QuotaReservation(db, { uid, client: caller.client, limit: files.clientLimit })
   const receive = async () => {
     const announced = Number(request.stream.headers['content-length'] ?? 0)
-    quota.reserve(announced)
-    await quota.check()
+    await quota.reserve(announced)
     // Destroying the stream would close the connection before the response with the reason is sent.
     const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
     return receiveFile(announced > 0 ? chunks : reserving(chunks, quota), files, uid)
@@ -44,33 +43,36 @@ export async function receiveInShare(
       sha256,
       release: () => quota.release(),
       async discard(error) {
-        quota.release()
+        await quota.release()
         // After any other error the COMMIT may have succeeded. A maintenance job removes the file later if no row references it.
         if (error instanceof Problem) await removeUnneededFiles({ db, directory: files.directory }, [uid])
       },
     }
   } catch (error) {
-    quota.release()
+    await quota.release()
     throw error
   } finally {
     socket.off('close', leave)
   }
 }
 
-/** Bytes to receive between two quota checks. */
-const checkedBytes = 16 * 1024 * 1024
+/** Bytes to receive between two reservations. */
+const reservedBytes = 16 * 1024 * 1024
 
-/** Yields the chunks of a body without Content-Length and reserves the bytes of each. */
+/**
+ * Yields the chunks of a body without Content-Length and reserves their bytes. The last reservation has all of them, so that uploads never
+ * exceed the limit together.
+ */
 async function* reserving(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
-  let unchecked = 0
+  let received = 0
+  let next = 0
   for await (const chunk of chunks) {
-    quota.reserve(chunk.length)
-    unchecked += chunk.length
-    if (unchecked >= checkedBytes) {
-      await quota.check()
-      unchecked = 0
+    received += chunk.length
+    if (received >= next) {
+      await quota.reserve(received)
+      next = received + reservedBytes
     }
     yield chunk
   }
-  await quota.check()
+  await quota.reserve(received)
 }

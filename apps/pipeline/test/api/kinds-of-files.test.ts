@@ -20,16 +20,22 @@ afterAll(async () => {
   await service?.stop()
 })
 
-/** Uploads, runs, and answers how that went and what is in the table then. */
-async function load(content: Buffer, changes: object = {}, name = 'cases') {
+/** Uploads a file to a new pipeline. */
+async function upload(content: Buffer, changes: object = {}, name = 'cases') {
   const { body: made } = await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)
   const path = `/data-pipelines/${made.id}`
-  await owner
+  const answer = owner
     .post(`${path}/file?name=${name}`)
     .type('application/octet-stream')
     .serialize((sent) => sent as string)
     .send(content as unknown as string)
-    .expect(200)
+  return { path, answer }
+}
+
+/** Uploads, runs, and answers how that went and what is in the table then. */
+async function load(content: Buffer, changes: object = {}, name = 'cases') {
+  const { path, answer } = await upload(content, changes, name)
+  await answer.expect(200)
   await owner.post(`${path}/run`).expect(202)
   const run = await until(async () => {
     const { body } = await owner.get(`${path}/runs`).expect(200)
@@ -87,16 +93,15 @@ describe('an uploaded file', () => {
     ])
   })
 
-  it('that is not for this type of pipeline fails its run with a sentence', async () => {
-    const csv = await load(Buffer.from('a,b\n1,2\n'), { type: 'PARQUET_UPLOAD' })
-    expect(csv.run).toMatchObject({ status: 'FAILED', errorCode: expect.any(String) })
-    expect(csv.run.errorCode).not.toBe('INTERNAL_ERROR')
+  it('that is not for this type of pipeline is refused with a sentence', async () => {
+    const csv = await upload(Buffer.from('a,b\n1,2\n'), { type: 'PARQUET_UPLOAD' })
+    await csv.answer.expect(422)
     const file = parquetWriteBuffer({ columnData: [{ name: 'id', data: [1], type: 'INT32' }] })
-    const parquet = await load(Buffer.from(file))
-    expect(parquet.run).toMatchObject({
-      status: 'FAILED',
-      errorCode: 'PARQUET_UPLOADED',
-      message: expect.stringContaining('PARQUET_UPLOAD pipeline'),
+    const parquet = await upload(Buffer.from(file))
+    const { body } = await parquet.answer.expect(422)
+    expect(body).toMatchObject({
+      code: 'source-unreadable',
+      detail: expect.stringContaining('PARQUET_UPLOAD pipeline'),
     })
   })
 

@@ -119,10 +119,50 @@ describe('a public dataset', () => {
     const replace = (query = '') =>
       scene.owner.post(`/public-datasets/${key}/file${query}`).type('text/csv').send('Year,Rain\n2026,7\n')
     const refused = await replace().expect(422)
-    expect(refused.body.detail).toMatch(/ If the new columns are meant, send the file again with \?rebuild=true\.$/)
+    expect(refused.body.detail).toMatch(/ To take the new columns, send the file again with \?rebuild=true\.$/)
     const { body } = await replace('?rebuild=true').expect(200)
     expect(body.table.columns.map(({ label }: { label: string }) => label)).toEqual(['Year', 'Rain'])
     expect(body).toMatchObject({ status: { lastRunStatus: 'OK' }, table: { rowCount: 1 } })
+  })
+
+  it('keeps its file where a new one is no table, and says why', async () => {
+    const { key } = await create()
+    const stored = () =>
+      scene.service.stack.db
+        .selectFrom('uploaded_files as f')
+        .innerJoin('public_datasets as d', 'd.pipeline_id', 'f.pipeline_id')
+        .select('f.uid')
+        .where('d.key', '=', key)
+        .execute()
+    const before = await stored()
+    const { body } = await scene.owner
+      .post(`/public-datasets/${key}/file`)
+      .type('text/csv')
+      .send('<!doctype html><p>Gateway timeout</p>')
+      .expect(422)
+    expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringContaining('is a web page') })
+    expect(await stored()).toEqual(before)
+  })
+
+  it('advises nothing that only the settings of a pipeline could change', async () => {
+    const { key } = await create('id,seen\n1,31/01/2026\n')
+    const replace = (seen: string) =>
+      scene.owner.post(`/public-datasets/${key}/file`).type('text/csv').send(`id,seen\n1,${seen}\n`)
+    const { body } = await replace('01/31/2026').expect(422)
+    expect(body.detail).toMatch(/Write the dates as before\.$/)
+    const numbers = await create('id,seen\n1,7\n')
+    const ambiguous = await scene.owner
+      .post(`/public-datasets/${numbers.key}/file`)
+      .type('text/csv')
+      .send('id,seen\n1,01/02/2026\n')
+      .expect(422)
+    expect(ambiguous.body.detail).toMatch(/Write its dates as YYYY-MM-DD\.$/)
+    const widened = await scene.owner
+      .post(`/public-datasets/${numbers.key}/file`)
+      .type('text/csv')
+      .send('id,seen\n1,x\n')
+      .expect(200)
+    expect(widened.body.status.message).toMatch(/, send the file again with \?rebuild=true\.$/)
   })
 
   it('tells its own organisation, and no other, why it was loaded with a warning', async () => {

@@ -31,6 +31,17 @@ describe('a run', () => {
     expect(disabled.body.errors[0].pointer).toBe('/disabled')
   })
 
+  it('names the file that it loads, also after another upload', async () => {
+    const one = await newPipeline()
+    const { body: file } = await owner.post(`${one}/file?name=stock.csv`).type('text/csv').send('a\n1\n').expect(200)
+    await owner.post(`${one}/run`).expect(202)
+    await owner.post(`${one}/file?name=other.csv`).type('text/csv').send('a\n2\n').expect(200)
+    const { name, size, sha256, uploaded } = file
+    const { body } = await owner.get(`${one}/runs`).expect(200)
+    expect(body[0].file).toEqual({ name, size, sha256, uploaded })
+    expect(body[0].file.name).toBe('stock.csv')
+  })
+
   it('is one, however often it is asked for while it is under way', async () => {
     const one = await uploaded()
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => owner.post(`${one}/run`).expect(202)))

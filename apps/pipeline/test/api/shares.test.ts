@@ -1,8 +1,10 @@
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir, stat } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { catalogueClient } from '../../src/catalogue-client.ts'
 import { until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
@@ -236,6 +238,43 @@ describe('uploads', () => {
     expect((await answered)[0].statusCode).toBe(200)
     await upload(busy, 'x'.repeat(500)).expect(200)
     await upload(busy, 'x'.repeat(1_500)).expect(200)
+  })
+
+  it('of one organisation have a limit with uploads under way in other processes', async () => {
+    const { db } = service.stack
+    const busy = await organisation()
+    const uid = randomUUID()
+    await db.insertInto('running_uploads').values({ uid, client: busy.client, bytes: 1_900 }).execute()
+    expect((await upload(busy, 'x'.repeat(200)).expect(422)).body.code).toBe('files-limit-reached')
+    await upload(other, 'a\n1\n').expect(200)
+    // The process died without deleting its row.
+    await db
+      .updateTable('running_uploads')
+      .set({ renewed_at: new Date(Date.now() - 200_000) })
+      .where('uid', '=', uid)
+      .execute()
+    await upload(busy, 'x'.repeat(200)).expect(200)
+    expect(await db.selectFrom('running_uploads').select('uid').execute()).toEqual([])
+  })
+
+  it('of public datasets count for the organisation that publishes them', async () => {
+    const { id: client } = await service.identity.client({ domain: 'PUBLIC_DATASET_CATALOG' })
+    const publisher = await service.identity.person(client, ['ROLE_MANAGE_PUBLIC_DATASET_CATALOG'])
+    const publish = (bytes: number) =>
+      service
+        .as(publisher)
+        .post('/public-datasets?wait=0')
+        .field('key', `cases_${randomBytes(4).toString('hex')}`)
+        .field('name', 'Cases')
+        .attach('file', Buffer.from(`a\n${'x'.repeat(bytes)}\n`), 'cases.csv')
+    await publish(1_000).expect(201)
+    // The run that loads the file holds it too.
+    for (const state of ['QUEUED', 'OK']) {
+      const ended = { state, finished_at: state === 'OK' ? new Date() : null }
+      await service.stack.db.updateTable('runs').set(ended).where('client', '=', catalogueClient).execute()
+      expect((await publish(1_000).expect(422)).body.code).toBe('files-limit-reached')
+    }
+    await upload(other, 'a\n1\n').expect(200)
   })
 
   it('whose length was not announced are refused where they exceed the limit', async () => {

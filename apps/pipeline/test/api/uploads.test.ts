@@ -50,7 +50,7 @@ function opened(uid: string, headers: Record<string, string | number> = {}, toke
 describe('an upload', () => {
   it('is kept byte for byte, streamed without a length, and named as it was', async () => {
     const uid = await newPipeline()
-    const content = randomBytes(300_000)
+    const content = Buffer.from(`a\n${`${randomBytes(49).toString('hex')}\n`.repeat(3_100)}`).subarray(0, 300_000)
     const { sent, answer } = opened(uid)
     for (let at = 0; at < content.length; at += 50_000) sent.write(content.subarray(at, at + 50_000))
     sent.end()
@@ -108,6 +108,13 @@ describe('an upload', () => {
     expect(await readFile(join(service.stack.filesDirectory, 'uploads', stored), 'utf8')).toBe(content)
   })
 
+  it('that the settings do not read is kept, and its answer says that a run would fail', async () => {
+    const uid = await newPipeline({ csvOptions: { rowsUnder: 'rows' } })
+    const { body } = await csv(owner, uid, '{"other":[{"a":1}]}').expect(200)
+    expect(body.mismatch).toMatch(/^A run would fail: .*under the key rows/)
+    expect((await csv(owner, uid, '{"rows":[{"a":1}]}').expect(200)).body).not.toHaveProperty('mismatch')
+  })
+
   it('takes part in versions', async () => {
     const uid = await newPipeline()
     const { headers } = await owner.get(`/data-pipelines/${uid}`).expect(200)
@@ -151,6 +158,19 @@ describe('an upload that is refused', () => {
   it('for being empty says so', async () => {
     const { body } = await csv(owner, uid, '').expect(422)
     expect(body).toMatchObject({ code: 'refused', detail: 'The file is empty.' })
+    await untouched()
+  })
+
+  it.each([
+    ['a PDF', '%PDF-1.7\n', /is a PDF document/],
+    ['an error page', '<!DOCTYPE html><title>502</title>', /is a web page/],
+    ['a broken archive', 'PK\u0003\u0004 no workbook', /./],
+    ['JSON that breaks off', '[{"a":1},{"a":', /./],
+    ['nothing but line breaks', '\n\n', /is empty/],
+  ])('because it is %s says so', async (_what, content, why) => {
+    const { body } = await csv(owner, uid, content, '?name=stock.csv').expect(422)
+    expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringMatching(why) })
+    expect(body.detail).toMatch(/The upload was not kept; a file that was uploaded before stays\.$/)
     await untouched()
   })
 

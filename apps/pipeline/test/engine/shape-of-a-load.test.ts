@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { listLogs } from '../../src/engine/runs/read-runs.ts'
 import { finished } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
 import { spawnWorker, type WorkerProcess } from './worker-process.ts'
@@ -151,6 +152,41 @@ describe('a file', () => {
         ['2026-02-03', 8, '2'],
       ],
     })
+  })
+
+  it('with one odd value in a column says which, where and what helps, and stays OK', async () => {
+    const pipeline = await stack.pipeline()
+    const dates = Array.from({ length: 100 }, (_, day) => `${String((day % 28) + 1).padStart(2, '0')}/01/2024`)
+    const run = await load(
+      pipeline,
+      lines('id,seen', ...dates.with(40, '31/02/2024').map((date, id) => `${id},${date}`)),
+    )
+    const hint = 'Column "seen" is TEXT because of "31/02/2024" in line 42; nearly all of its values are dates.'
+    expect(run).toMatchObject({
+      state: 'OK',
+      message: `Loaded 100 rows into ${pipeline.schema}.cases. ${hint} Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true (POST /data-pipelines/{uid}/run).`,
+    })
+    const { rows } = await listLogs(stack.db, pipeline.id, { logLevel: 'WARN' }, { page: 1, pageSize: 10 })
+    expect(rows.map(({ message }) => message)).toEqual([hint])
+    await settingsOf(pipeline, { columns: [{ label: 'seen', dataType: 'DATE', dateFormat: 'DD/MM/YYYY' }] })
+    const again = await load(
+      pipeline,
+      lines('id,seen', ...dates.with(40, '31/02/2024').map((date, id) => `${id},${date}`)),
+    )
+    expect(again).toMatchObject({ state: 'WARNING', rows_rejected: 1 })
+    expect(again.message).not.toContain(hint)
+  })
+
+  it('that widens a type says how to return to the types of the newest file', async () => {
+    const pipeline = await stack.pipeline()
+    await load(pipeline, lines('id,v', '1,7'))
+    const run = await load(pipeline, lines('id,v', '1,x'))
+    expect(run).toMatchObject({ state: 'OK' })
+    expect(run.message).toMatch(
+      /became text to hold what came in; it was smallint\. To return to the types of the newest file, run once with "rebuild": true \(POST \/data-pipelines\/\{uid\}\/run\)\.$/,
+    )
+    await load(pipeline, lines('id,v', '1,7'), { rebuild: true })
+    expect((await tableOf(pipeline)).columns).toBe('id SMALLINT, v SMALLINT')
   })
 
   it('with fewer than a tenth of the rows warns', async () => {

@@ -272,6 +272,26 @@ for (const { name, missing, start, expired } of kindsOfStores)
       expect(peak - small.peak).toBeLessThan(100_000_000)
     })
 
+    it('adds no rows from an empty list, and empties the table when all objects are empty lists', async () => {
+      const list = (name: string, ...people: object[]) => store.put(`${folder}/${name}.json`, JSON.stringify(people))
+      await list('a')
+      await expect(rig.load(reading())).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
+      await list('b', { id: 1, name: 'Person 1' })
+      await rig.load(reading())
+      expect(await names()).toEqual(['Person 1'])
+      const columns = ['id', 'name', '_object_key'].map((name) => ({ name, label: name, dataType: 'TEXT' as const }))
+      const remembered = { columns }
+      await list('b')
+      await rig.load({ ...reading(), remembered })
+      expect(await names()).toEqual([])
+      await list('b', { id: 2, name: 'Person 2' })
+      await rig.load({ ...reading(), remembered })
+      expect(await names()).toEqual(['Person 2'])
+      await list('b')
+      await rig.load({ ...store.reading(`${folder}/b.json`), remembered })
+      expect(await names()).toEqual([])
+    })
+
     it('has nothing in an empty bucket and below an empty prefix, and the old rows stay', async () => {
       await three()
       await rig.load(reading())

@@ -107,6 +107,23 @@ export const PlannedTable = contract(
 )
 export type PlannedTable = TypeOf<typeof PlannedTable>
 
+/** The uploaded file that a run loads. */
+export const RunFile = contract(
+  'RunFile',
+  Type.Object(
+    {
+      name: Line,
+      /** Bytes. */
+      size: Count,
+      /** Of the bytes as they arrived, in hexadecimal. */
+      sha256: Type.String({ maxLength: 64 }),
+      uploaded: Type.Optional({ ...Timestamp, description: 'Absent for runs of versions that did not keep it.' }),
+    },
+    closed,
+  ),
+)
+export type RunFile = TypeOf<typeof RunFile>
+
 export const Run = contract(
   'Run',
   Type.Object(
@@ -128,6 +145,7 @@ export const Run = contract(
       finished: Type.Optional(Timestamp),
       duration: Type.Optional(Line),
       startedBy: Type.Optional(Line),
+      file: Type.Optional({ ...RunFile, description: 'The file that the run loads, where people upload files.' }),
       progress: Progress,
       rowsWritten: Type.Optional(Count),
       bytesWritten: Type.Optional(Count),

@@ -95,7 +95,8 @@ function decimalOf(
   const [before, now] = known === signs.POINT ? ['point', 'comma'] : ['comma', 'point']
   throw new DelimitedProblem(
     'DECIMAL_SIGN_CHANGED',
-    `Column "${labels[changed]}" has a decimal ${now} in this file, and the table was loaded with a decimal ${before}. Nothing was loaded, for a number could mean another one. Write the numbers as before, or set decimal.`,
+    `Column "${labels[changed]}" has a decimal ${now} in this file, and the table was loaded with a decimal ${before}. Nothing was loaded, for a number could mean another one. Write the numbers as before.`,
+    { advice: 'Or set decimal.' },
   )
 }
 

@@ -19,7 +19,7 @@ const packages: Record<string, string[]> = {
 /** Inside an app: which of its other rooms each room may import. The longest name that fits a file is its room. */
 const rooms: Record<string, string[]> = {
   'apps/identity/src/api': ['apps/identity/src'].concat(
-    ['sign-in', 'sign-in/federated', 'sign-in/second-factor', 'mail', 'oidc'].map(
+    ['sign-in', 'sign-in/federated', 'sign-in/second-factor', 'mail', 'oidc', 'pages'].map(
       (room) => `apps/identity/src/${room}`,
     ),
   ),

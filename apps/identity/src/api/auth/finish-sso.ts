@@ -1,8 +1,12 @@
 import type { Transaction } from 'kysely'
 import type { SsoCallbackQuery, Tokens } from '@sluice/contracts'
-import { Answer, Problem, Redirect, RefusedElsewhere } from '@sluice/http'
+import { Answer, Page, prefersPage, Problem, Redirect, RefusedElsewhere } from '@sluice/http'
 import type { DB } from '../../database.ts'
-import { admit } from '../../sign-in/federated/admit.ts'
+import { languageAmong } from '../../pages/language.ts'
+import { pageHeaders } from '../../pages/page-policy.ts'
+import { signedInPage } from '../../pages/signed-in-page.ts'
+import { publicAddress } from '../../public-address.ts'
+import { admit, type Admitted } from '../../sign-in/federated/admit.ts'
 import { browserCookies } from '../../sign-in/federated/browser-cookie.ts'
 import { personOf, type Person } from '../../sign-in/federated/exchange.ts'
 import { callbackUrl, findProviderConfig, type ProviderConfig } from '../../sign-in/federated/provider-config.ts'
@@ -17,10 +21,10 @@ import type { Asked } from '../operation.ts'
 import { tokensOf } from './tokens.ts'
 
 /**
- * Ends a sign-in at a provider: with tokens, or back on the page that it began on, with a ticket for the session. What goes
+ * Ends a sign-in at a provider: with tokens, for a browser with a page that says who is signed in, or back on the page that it began on, with a ticket for the session. What goes
  * wrong is told there too (`?problem=<code>`), and in the audit.
  */
-export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<Answer<Tokens> | Redirect> {
+export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<Answer<Tokens> | Page | Redirect> {
   const { config, request } = input
   const underWay = recall(config.SECRET_KEYS, query.state)
   const cookies = browserCookies(new URL(callbackUrl(config)))
@@ -39,9 +43,10 @@ export async function finishSso(query: SsoCallbackQuery, input: Asked): Promise<
   try {
     const provider = await providerOf(underWay, input)
     const done = await signInAt(provider, { state: query.state, secret, underWay, counted }, input)
-    return done.ticket === undefined
-      ? new Answer(await tokensOf(input, done), headers)
-      : new Redirect(pageOf(underWay, input, { ticket: done.ticket }), headers)
+    if (done.ticket !== undefined) return new Redirect(pageOf(underWay, input, { ticket: done.ticket }), headers)
+    if (prefersPage(request.stream.headers.accept))
+      return new Page(endOf(done, input), { ...pageHeaders(), ...headers })
+    return new Answer(await tokensOf(input, done), headers)
   } catch (error) {
     return toPage(error, underWay, input, headers)
   }
@@ -67,6 +72,24 @@ async function providerOf(underWay: UnderWay, { db, config }: Asked): Promise<Pr
 
 const pageOf = ({ interaction }: UnderWay, { config }: Asked, query: Record<string, string>): string =>
   `${config.IDENTITY_PUBLIC_URL}/interaction/${interaction}/federated?${new URLSearchParams(query).toString()}`
+
+/** The page for a browser whose sign-in began at no application. */
+function endOf(
+  { refreshToken, who }: { refreshToken: string; who: Pick<Admitted, 'name' | 'username' | 'organisation'> },
+  { config, request }: Asked,
+): string {
+  const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
+  return signedInPage({
+    prefix,
+    language: languageAmong(request.locales),
+    organisation: { name: who.organisation },
+    user: who,
+    refreshToken,
+    refreshUrl: `${config.IDENTITY_PUBLIC_URL}/api/v1/auth/refresh`,
+    home: config.HOME_URL,
+    action: `${prefix}/account/sign-out`,
+  })
+}
 
 interface WayBack {
   state: string
@@ -105,7 +128,7 @@ async function signInAt(provider: ProviderConfig, { state, secret, underWay, cou
       },
       by,
     )
-    return opened && user && { ...opened, user: user.uid, client: user.client }
+    return opened && user && { ...opened, user: user.uid, client: user.client, who: user }
   })
   if (person instanceof Error) throw providerFailed(person)
   if (!done) throw notAdmitted()

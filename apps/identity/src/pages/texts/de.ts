@@ -47,6 +47,16 @@ export const de: Texts = {
     allow: 'Zulassen',
     deny: 'Nicht zulassen',
   },
+  signedIn: {
+    title: 'Sie sind angemeldet',
+    lead: (who, username, organisation) => html`${who} (${username}) ist bei ${organisation} angemeldet.`,
+    commandLine: 'Auf der Befehlszeile verwenden',
+    commands:
+      'Führen Sie diese Zeilen in einem Terminal aus und fügen Sie das Refresh-Token ein, sobald die erste wartet. Es erscheint weder auf dem Bildschirm noch im Verlauf. Die Antwort enthält das Access-Token für die API.',
+    token: 'Das Refresh-Token gilt einmal. Wer es hat, kann in Ihrem Namen handeln: geben Sie es niemandem.',
+    stays:
+      'Sie können dieses Fenster schließen. Auf der Befehlszeile bleiben Sie angemeldet, bis Sie sich hier oder mit POST /auth/logout abmelden.',
+  },
   signOut: {
     title: 'Abmelden?',
     lead: 'Um zurückzukommen, müssen Sie sich wieder anmelden.',

@@ -49,6 +49,17 @@ export const en = {
     allow: 'Allow',
     deny: 'Do not allow',
   },
+  signedIn: {
+    title: 'You are signed in',
+    lead: (who: Shown, username: Shown, organisation: Shown) =>
+      html`${who} (${username}) is signed in at ${organisation}.`,
+    commandLine: 'Use the command line',
+    commands:
+      'Run these lines in a terminal and paste the refresh token when the first one waits. It does not appear on the screen or in the history. The answer has the access token for the API.',
+    token: 'The refresh token works once. Anybody who has it can act as you, so share it with nobody.',
+    stays:
+      'You can close this window. You stay signed in on the command line until you sign out here or with POST /auth/logout.',
+  },
   signOut: {
     title: 'Sign out?',
     lead: 'You will have to sign in again to come back.',

@@ -47,6 +47,17 @@ export const fr: Texts = {
     allow: 'Autoriser',
     deny: 'Ne pas autoriser',
   },
+  signedIn: {
+    title: 'Vous êtes connecté',
+    lead: (who, username, organisation) => html`${who} (${username}) est connecté chez ${organisation}.`,
+    commandLine: 'Utiliser la ligne de commande',
+    commands:
+      'Exécutez ces lignes dans un terminal et collez le jeton d’actualisation quand la première attend. Il n’apparaît ni à l’écran ni dans l’historique. La réponse contient le jeton d’accès pour l’API.',
+    token:
+      'Le jeton d’actualisation fonctionne une fois. Toute personne qui l’a peut agir en votre nom : ne le donnez à personne.',
+    stays:
+      'Vous pouvez fermer cette fenêtre. Vous restez connecté en ligne de commande jusqu’à ce que vous vous déconnectiez ici ou avec POST /auth/logout.',
+  },
   signOut: {
     title: 'Se déconnecter ?',
     lead: 'Vous devrez vous reconnecter pour revenir.',

@@ -8,6 +8,10 @@ export interface Admitted {
   uid: string
   client: string
   roles: Role[]
+  name: string
+  username: string
+  /** The name of the client. */
+  organisation: string
 }
 
 /** Nobody else did it: from invited to active, by signing in. For the audit. */
@@ -17,7 +21,6 @@ interface Activation {
 }
 
 interface Found extends Admitted {
-  username: string
   status: UserStatus
   sso_auth: boolean
 }
@@ -34,7 +37,7 @@ export async function admit(
   { issuer, subject, ssoId }: Person,
 ): Promise<{ user: Admitted; activation?: Activation } | { refusal: string; user?: Admitted }> {
   const { rows } = await sql<Found & { unchanged: boolean }>`
-    select u.id, u.uid, u.client, u.username, u.roles, u.status, u.sso_auth, p.version = ${config.version} as unchanged
+    select u.id, u.uid, u.client, u.name, u.username, c.name as organisation, u.roles, u.status, u.sso_auth, p.version = ${config.version} as unchanged
     from sso_provider_configs p
     join clients c on c.uid = p.client
     join users u on u.client = p.client

@@ -5,12 +5,12 @@ import { problems, type Input } from '@sluice/http'
 import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
 import { receiveInShare } from '../receive-in-share.ts'
 import type { PipelineContext } from '../operation.ts'
-import { compareUpload } from './compare-upload.ts'
+import { checkUpload } from './check-upload.ts'
 import { presentFile } from './present.ts'
 import { dataPipelines } from './records.ts'
 import { kindOf } from './types/registry.ts'
 
-/** Streams the body to disk, then makes it the pipeline's file: whoever reads sees the old file or the new one, whole. */
+/** Streams the body to disk, checks its beginning, then makes it the pipeline's file: readers see the old file or the new one, whole. */
 export async function uploadFile(
   input: Input<PipelineContext, '/data-pipelines/:uid/file', UploadQuery, undefined>,
 ): Promise<UploadedFile> {
@@ -31,20 +31,21 @@ export async function uploadFile(
   let replaced: string[] = []
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
+    const name = query.name ?? upload.name
+    const mismatch = await checkUpload(input, pipeline, { uid, name })
     const file = await write(async (trx) => {
       await dataPipelines.lock(trx, caller, params.uid, request.ifMatch)
       const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).returning('uid').execute()
       replaced = old.map((one) => one.uid)
-      request.audit(params.uid, { file: { uid, name: query.name, size, sha256 } })
+      request.audit(params.uid, { file: { uid, name, size, sha256 } })
       return trx
         .insertInto('uploaded_files')
-        .values({ uid, pipeline_id: id, name: query.name ?? upload.name, size, sha256, uploaded_by: caller.uid })
+        .values({ uid, pipeline_id: id, name, size, sha256, uploaded_by: caller.uid })
         .returningAll()
         .executeTakeFirstOrThrow()
     })
-    release()
+    await release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
-    const mismatch = await compareUpload(input, pipeline, file)
     return { ...presentFile(file, caller.username), ...(mismatch && { mismatch }) }
   } catch (error) {
     await discard(error)

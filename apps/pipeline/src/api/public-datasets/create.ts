@@ -39,7 +39,7 @@ export async function createDataset(input: Asking): Promise<Answer<PublicDataset
       request.audit(row.uid, { after: withoutSecrets(row), file: { uid, name: file.name, size, sha256 } })
       return { row, run: await load(trx, row.pipeline_id, input) }
     })
-    received.release()
+    await received.release()
   } catch (error) {
     leave()
     await received?.discard(error)

@@ -1,7 +1,6 @@
 import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
 import type { Asked } from '../operation.ts'
 import { type LastRuns, runStatusesOf } from '../runs/run-status.ts'
-import { loadMessage } from './load-message.ts'
 import type { PublicDatasetRow } from './row.ts'
 
 /** Without their tables: the warehouse is asked for those one at a time. */
@@ -28,5 +27,5 @@ export async function presentPublicDatasets(rows: PublicDatasetRow[], { db, call
 
 function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatasetStatus {
   if (!isOwn || !last) return status
-  return { ...status, message: last.message ? loadMessage(last.message) : undefined, rowsRejected: last.rows_rejected }
+  return { ...status, message: last.message ?? undefined, rowsRejected: last.rows_rejected }
 }

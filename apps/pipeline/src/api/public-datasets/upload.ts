@@ -3,6 +3,7 @@ import type { PublicDataset, PublicDatasetFileQuery } from '@sluice/contracts'
 import { problems, type Answer, type Input } from '@sluice/http'
 import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
 import { receiveInShare } from '../receive-in-share.ts'
+import { readBeginning } from '../data-pipelines/check-upload.ts'
 import { demandFile } from '../data-pipelines/upload.ts'
 import type { PipelineContext } from '../operation.ts'
 import { load, lockKey, replaceFile } from './catalogue-pipeline.ts'
@@ -16,7 +17,12 @@ type Asking = Input<PipelineContext, '/public-datasets/:key/file', PublicDataset
 export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>> {
   const { db, caller, params, query, request, files, write } = input
   const { key } = params
-  await publicDatasets.readToWrite(db, caller, await uidOfKey(db, key), request.ifMatch)
+  const { header_row: headerRow } = await publicDatasets.readToWrite(
+    db,
+    caller,
+    await uidOfKey(db, key),
+    request.ifMatch,
+  )
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
@@ -24,6 +30,7 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
   const name = query.name ?? key
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
+    await readBeginning(input, { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }, { uid, name })
     const { row, run, replaced } = await write(async (trx) => {
       await lockKey(trx, key)
       const before = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
@@ -32,7 +39,7 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
       return { row: after, run: await load(trx, before.pipeline_id, input, query), replaced }
     })
-    release()
+    await release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
     await waitForLoad(input, run, query.wait)
     return await answerDataset(row, input)

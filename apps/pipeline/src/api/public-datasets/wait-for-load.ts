@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '@sluice/http'
 import type { Asked } from '../operation.ts'
-import { loadMessage } from './load-message.ts'
 
 /** Milliseconds between two looks, and seconds of patience where the request says nothing. */
 const looking = 150
@@ -32,5 +31,5 @@ export async function waitForLoad(
 
 const notLoaded = (message: string | null) =>
   new Problem(422, 'dataset-not-loaded', 'The file of the public dataset cannot be loaded.', {
-    detail: message === null ? 'Loading it was cancelled.' : loadMessage(message),
+    detail: message === null ? 'Loading it was cancelled.' : message,
   })

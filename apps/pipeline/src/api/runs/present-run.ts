@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { LogEntry, Run } from '@sluice/contracts'
+import type { LogEntry, Run, RunFile } from '@sluice/contracts'
 import type { Runs } from '../../database.ts'
 import type { LogLine } from '../../engine/runs/follow-run.ts'
 import type { PlannedTable } from '../../engine/warehouses/load-target.ts'
@@ -19,6 +19,7 @@ export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   finished: row.finished_at?.toISOString(),
   duration: duration(row.started_at, row.finished_at),
   startedBy,
+  file: fileOf(row),
   progress: progressOf(row),
   rowsWritten: row.rows_written ?? undefined,
   bytesWritten: row.bytes_written ?? undefined,
@@ -26,6 +27,13 @@ export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   errorCode: row.error_code ?? undefined,
   plannedTables: (row.planned_tables as unknown as PlannedTable[] | null)?.map(presentPlan),
 })
+
+function fileOf({ input }: Selectable<Runs>): Run['file'] {
+  const { file } = input as { file?: RunFile }
+  if (!file) return undefined
+  const { name, size, sha256, uploaded } = file
+  return { name, size, sha256, uploaded }
+}
 
 export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: string }): LogEntry => ({
   id: String(row.id),

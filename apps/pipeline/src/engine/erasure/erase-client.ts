@@ -23,6 +23,7 @@ const objects = [
   'settings',
   'alerts',
   'runs',
+  'running_uploads',
   'runnables',
   'warehouse_drops',
   'record_changes',

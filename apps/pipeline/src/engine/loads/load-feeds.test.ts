@@ -59,6 +59,14 @@ describe('loading feeds', () => {
     expect([await rowsOf(), await rowsOf(other), await left()]).toEqual([2, 1, 0])
   })
 
+  it('cuts labels of columns at 1,000 characters', async () => {
+    const [id, name] = two
+    const wide = [id!, { ...name!, label: 'x'.repeat(100_000) }]
+    await loadFeeds({ ...job, feeds: feeds({ table, columns: wide, content: given(numbered(1)) }) })
+    const found = await scratch.warehouse.findTable('health', table)
+    expect(found!.columns.map(({ label }) => label.length)).toEqual([2, 1_000])
+  })
+
   it('answers a run that was published before without reading its source', async () => {
     const first = await loadFeeds({ ...job, feeds: feeds(feed(numbered(3))) })
     // eslint-disable-next-line require-yield

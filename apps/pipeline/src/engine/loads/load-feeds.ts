@@ -74,11 +74,39 @@ export class LoadProblem extends Error {
  * Throws the source's problem, `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason; no staging stays that is not to be retained.
  */
 export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
-  const { feeds, warehouse, target, run, attempt, signal } = job
+  const { warehouse, run } = job
   const earlier = await warehouse.findPublication(run)
   if (earlier) return earlier.tables
 
-  await using stack = new AsyncDisposableStack()
+  return withStaging(job, (staging) => loadAll(job, staging))
+}
+
+/** Publishes staged feeds of an earlier attempt. Throws what `Warehouse.publish` throws. */
+export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promise<LoadedTable[]> {
+  return withStaging(job, (staging) => {
+    for (const load of feeds.loads) staging.use(load)
+    return publishStaged(feeds, job)
+  })
+}
+
+/** Drops the staging tables at the end, unless they are kept after an error. */
+async function withStaging(
+  { retain, mayPublishLater }: Pick<PublicationOfFeeds, 'retain' | 'mayPublishLater'>,
+  work: (staging: AsyncDisposableStack) => Promise<LoadedTable[]>,
+): Promise<LoadedTable[]> {
+  await using staging = new AsyncDisposableStack()
+  try {
+    return await work(staging)
+  } catch (error) {
+    // Staged rows that are kept would take the room that is missing.
+    if (!isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))) staging.move()
+    throw error
+  }
+}
+
+/** Loads the feeds. `staging` receives their staging tables. */
+async function loadAll(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
+  const { feeds, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, Load>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
@@ -91,7 +119,7 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
     const { sparse = false, unread } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
-    const { load, written } = await stage(feed, job, (columns, staging) =>
+    const { load, written } = await stage(feed, job.signal, staging, (columns, number) =>
       warehouse.beginLoad(
         {
           schema: target.schema,
@@ -99,15 +127,16 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
           columns,
           run,
           attempt,
-          staging,
+          staging: number,
           shape,
           ...(job.planned && { dry: true }),
           ...(partOf && { partOf }),
+          replacedWith: [...loads.keys()],
         },
         signal,
       ),
     )
-    loads.set(table, job.retain ? load : stack.use(load))
+    loads.set(table, load)
     rows += written.rows
     if (feed.cursor) cursors[table] = feed.cursor()
     if (feed.whole?.()) whole = true
@@ -125,20 +154,16 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
     await warehouse.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
     return []
   }
-  const staged = { loads: all, cursors, ...(mode && { mode }) }
-  await job.staged?.(staged)
+  const feedsToPublish = { loads: all, cursors, ...(mode && { mode }) }
+  await job.staged?.(feedsToPublish)
   await failpoint('rows-staged')
-  stack.move()
-  return publishFeeds(staged, job)
+  return publishStaged(feedsToPublish, job)
 }
 
-/** Publishes staged feeds of this attempt or of an earlier one. Throws what `Warehouse.publish` throws. */
-export async function publishFeeds(
+async function publishStaged(
   { loads, cursors, mode }: StagedFeeds,
-  { warehouse, stillOurs, signal, retain, mayPublishLater, gate, behind, waiting }: PublicationOfFeeds,
+  { warehouse, stillOurs, signal, gate, behind, waiting }: PublicationOfFeeds,
 ): Promise<LoadedTable[]> {
-  await using stack = new AsyncDisposableStack()
-  if (!retain) for (const load of loads) stack.use(load)
   const options = {
     ...(mode && { mode }),
     cursors,
@@ -146,12 +171,7 @@ export async function publishFeeds(
     ...(behind && { behind }),
     ...(waiting && { waiting }),
   }
-  try {
-    return (await warehouse.publish(loads, stillOurs, signal, options)).tables
-  } catch (error) {
-    if (await mayPublishLater?.(error)) stack.move()
-    throw error
-  }
+  return (await warehouse.publish(loads, stillOurs, signal, options)).tables
 }
 
 /**
@@ -166,25 +186,44 @@ const mostStagings = 20
  */
 async function stage(
   { columns, content }: Feed,
-  { signal, retain }: Pick<FeedsToLoad, 'signal' | 'retain'>,
+  signal: AbortSignal,
+  staged: AsyncDisposableStack,
   begin: (columns: Feed['columns'], staging: number) => Promise<Load>,
 ) {
-  let known = columns
+  let known = withShortLabels(columns)
   for (let staging = 1; ; staging += 1) {
     const load = await begin(known, staging)
     try {
       await failpoint('staging-made')
       const written = await load.write(content, signal)
       await failpoint('copied')
-      return { load, written }
+      return { load: staged.use(load), written }
     } catch (error) {
-      const widened = error instanceof TypesWidened
-      if (widened || !retain) await load[Symbol.asyncDispose]()
-      if (!widened) throw error
+      if (!(error instanceof TypesWidened)) {
+        staged.use(load)
+        throw error
+      }
+      await load[Symbol.asyncDispose]()
       if (staging === mostStagings) throw notSettled(known, error.columns)
-      known = error.columns
+      known = withShortLabels(error.columns)
     }
   }
+}
+
+/** UTF-16 units of a column's label. The catalogue, messages and later loads repeat it. */
+const maxLabelLength = 1_000
+
+const withShortLabels = (columns: Feed['columns']): Feed['columns'] =>
+  columns.map((column) =>
+    column.label.length > maxLabelLength
+      ? { ...column, label: column.label.slice(0, maxLabelLength).toWellFormed() }
+      : column,
+  )
+
+/** Whether a load or its transformation was ended because the warehouse has no room for it. */
+function isWarehouseFull(error: unknown): boolean {
+  const { code, cause } = error as { code?: string; cause?: unknown }
+  return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
 }
 
 function notSettled(before: Feed['columns'], after: Feed['columns']): LoadProblem {

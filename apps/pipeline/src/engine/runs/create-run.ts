@@ -17,7 +17,7 @@ export interface RunRequest {
   workflowRunId?: number
   /** A user's uid; null when a schedule asks. */
   createdBy: string | null
-  /** What to load, for example `{ file: { uid, name, size, sha256 } }`. */
+  /** What to load, for example `{ file: { uid, name, size, sha256, uploaded } }`. */
   input: Json
 }
 

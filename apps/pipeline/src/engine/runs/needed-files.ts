@@ -3,12 +3,20 @@ import type { DB } from '../../database.ts'
 import { keptDays } from './runs-to-keep.ts'
 import { underWay } from './states.ts'
 
-/** Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. */
+/**
+ * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets count
+ * for the client that published them too.
+ */
 const needed = sql`(
   select f.uid, p.client, f.size from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
   union
   select (input -> 'file' ->> 'uid')::uuid, client, (input -> 'file' ->> 'size')::bigint
   from runs where state = any(${[...underWay]}::text[])
+  union
+  select f.uid, d.client, f.size from public_datasets d join uploaded_files f on f.pipeline_id = d.pipeline_id
+  union
+  select (r.input -> 'file' ->> 'uid')::uuid, d.client, (r.input -> 'file' ->> 'size')::bigint
+  from public_datasets d join runs r on r.runnable_id = d.pipeline_id where r.state = any(${[...underWay]}::text[])
   union
   select (r.input -> 'file' ->> 'uid')::uuid, r.client, (r.input -> 'file' ->> 'size')::bigint
   from settings s join runs r on r.client = s.client
@@ -22,9 +30,6 @@ export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Prom
   return new Set(rows.map(({ uid }) => uid))
 }
 
-/** Returns the total bytes of a client's uploaded files that are in use and stay on disk. */
-export async function neededBytes(db: Kysely<DB>, client: string): Promise<number> {
-  const { rows } = await sql<{ bytes: number }>`
-    select coalesce(sum(size), 0)::float8 as bytes from ${needed} where client = ${client}`.execute(db)
-  return rows[0]!.bytes
-}
+/** A query for the total bytes of a client's uploaded files that are in use and stay on disk. */
+export const neededBytes = (client: string) =>
+  sql`(select coalesce(sum(size), 0)::float8 from ${needed} where client = ${client})`

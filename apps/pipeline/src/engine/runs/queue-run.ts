@@ -36,10 +36,11 @@ export async function queueRun(
 async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
   const file = await trx
     .selectFrom('uploaded_files')
-    .select(['uid', 'name', 'size', 'sha256'])
+    .select(['uid', 'name', 'size', 'sha256', 'uploaded_at'])
     .where('pipeline_id', '=', pipeline)
     .executeTakeFirst()
   if (!file) return {}
+  const { uploaded_at: uploaded, ...named } = file
   const fingerprint = (await readUploadState(trx, pipeline))?.fingerprint
-  return { file, ...(fingerprint !== undefined && { fingerprint }) }
+  return { file: { ...named, uploaded: uploaded.toISOString() }, ...(fingerprint !== undefined && { fingerprint }) }
 }

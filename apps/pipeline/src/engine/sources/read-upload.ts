@@ -65,7 +65,15 @@ export async function* readOpened(
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const written = opened.dialect !== undefined
-  const config = { ...options, ...opened.dialect, path: fd, fileName: name, written, ...(lookAtAll && { lookAtAll }) }
+  const config = {
+    ...options,
+    ...opened.dialect,
+    path: fd,
+    fileName: name,
+    written,
+    tellsOddValues: true,
+    ...(lookAtAll && { lookAtAll }),
+  }
   for await (const feed of csvSource.read(config, told, signal))
     yield {
       ...feed,

@@ -7,6 +7,8 @@ export interface ProblemMessage {
   kind: 'problem'
   code: string
   message: string
+  /** What the owner of a pipeline can set instead. */
+  advice?: string
   cause?: unknown
 }
 
@@ -162,5 +164,8 @@ function isProblem(message: { kind: string }): message is ProblemMessage {
   return message.kind === 'problem'
 }
 
-const problemOf = ({ code, message, cause }: ProblemMessage): SourceProblem =>
-  new SourceProblem(code, message, cause === undefined ? {} : { cause })
+const problemOf = ({ code, message, advice, cause }: ProblemMessage): SourceProblem =>
+  new SourceProblem(code, message, {
+    ...(cause !== undefined && { cause }),
+    ...(advice !== undefined && { advice: { pipeline: advice } }),
+  })

@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import { type Advice, advised } from '../../advice.ts'
 
 /** PostgreSQL's own limit of columns in a table; every kind of file is held to it before it is read. */
 export const maxColumns = 1600
@@ -125,6 +126,8 @@ export interface Report {
   rejectMore(count: number): void
   /** Everything is read although only what is new was asked for, with the reason in a sentence for people. */
   readsEverything?(why: string): void
+  /** A sentence that the end of the run repeats, with what its reader can do. It does not change the status of the run. */
+  hint?(sentence: string, advice: Advice): void
   /** What was counted and set aside so far counts no more: the reading begins anew. */
   startOver(): Promise<void>
   log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
@@ -138,13 +141,18 @@ export interface Source<Config> {
   read(config: Config, report: Report, signal: AbortSignal): AsyncIterable<Feed>
 }
 
-/** The source cannot be read, and why, in a sentence for the person who configured it: what, where, what to do. */
+/** The source cannot be read, and why, in a message for the person who configured it: what, where, what to do. */
 export class SourceProblem extends Error {
   override readonly name = 'SourceProblem'
   readonly code: string
+  /** The message without the advice. */
+  readonly sentence: string
+  readonly advice: Advice | undefined
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options)
+  constructor(code: string, sentence: string, { advice, ...options }: ErrorOptions & { advice?: Advice } = {}) {
+    super(advised(sentence, advice), options)
     this.code = code
+    this.sentence = sentence
+    this.advice = advice
   }
 }

@@ -49,6 +49,8 @@ export interface LoadTarget {
   shape?: ShapeRequest
   /** Set where each row is a part of a record in another table of the same run. */
   partOf?: PartOf
+  /** Tables of the schema that the same run replaces together with this one, and that it has loaded already. */
+  replacedWith?: readonly string[]
   /** A dry run: the load is planned and never published, so its schema need not exist. */
   dry?: boolean
 }

@@ -1,4 +1,5 @@
 import type { DataType } from '@sluice/contracts'
+import { type Advice, advised } from '../../advice.ts'
 import type { ColumnFacts, LoadTarget, PlannedTable, Publication, RestoreTarget, StoredType } from './load-target.ts'
 import type { StagedRecords } from './part-of.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
@@ -295,16 +296,21 @@ export class WarehouseProblem extends Error {
   override readonly name = 'WarehouseProblem'
   readonly code: string
   readonly retryable: boolean
+  /** The message without the advice. */
+  readonly sentence: string
+  readonly advice: Advice | undefined
   /** A query names a table or view that is not there. */
   readonly relationMissing: boolean
 
   constructor(
     code: string,
-    message: string,
-    options: ErrorOptions & { retryable?: boolean; relationMissing?: boolean } = {},
+    sentence: string,
+    options: ErrorOptions & { retryable?: boolean; relationMissing?: boolean; advice?: Advice } = {},
   ) {
-    super(message, options)
+    super(advised(sentence, options.advice), options)
     this.code = code
+    this.sentence = sentence
+    this.advice = options.advice
     this.retryable = options.retryable ?? false
     this.relationMissing = options.relationMissing ?? false
   }

@@ -1,4 +1,5 @@
 import type { Logger } from '@sluice/process'
+import { catalogueClient } from '../../catalogue-client.ts'
 import { unmailed } from '../alerts/unmailed.ts'
 import { failpoint } from '../failpoints.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
@@ -140,7 +141,7 @@ async function settle(context: Context, error: unknown, begun: boolean): Promise
     return { ending: await queueAgain(context, { unfinished: true }, 0), claim }
   }
 
-  const failure = failureOf(error, claim.uid)
+  const failure = failureOf(error, claim.uid, { isDataset: claim.client === catalogueClient })
   const message = storable(parts.redaction.apply(failure.message), 5_000)
   const details = { run: claim.uid, attempt: claim.attempt, code: failure.code }
   if (!failure.expected) parts.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')

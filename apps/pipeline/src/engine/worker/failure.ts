@@ -1,4 +1,5 @@
 import { isUnavailable, SealProblem } from '@sluice/database'
+import { advised } from '../../advice.ts'
 import { DestinationProblem } from '../destinations/destination-problem.ts'
 import { LoadProblem } from '../loads/load-feeds.ts'
 import { SourceProblem } from '../sources/source.ts'
@@ -22,18 +23,23 @@ export function firstError(error: unknown): unknown {
   return first
 }
 
-/** What an error means for the run it ended. */
-export function failureOf(thrown: unknown, run: string): Failure {
+/** What an error means for the run it ended. `isDataset`: the message is for the publisher of a public dataset. */
+export function failureOf(thrown: unknown, run: string, { isDataset = false } = {}): Failure {
   const error = firstError(thrown)
   if (error instanceof WarehouseProblem) {
-    const { code, message, retryable } = error
+    const { code, sentence, advice, retryable } = error
+    const message = advised(sentence, advice, { isDataset })
     return { code, message, retryable, expected: true, away: code === 'WAREHOUSE_UNAVAILABLE' }
   }
   if (error instanceof DestinationProblem) {
     const { code, message, retryable } = error
     return { code, message, retryable, expected: true, away: false }
   }
-  if (error instanceof SourceProblem || error instanceof LoadProblem || error instanceof VariableProblem)
+  if (error instanceof SourceProblem) {
+    const message = advised(error.sentence, error.advice, { isDataset })
+    return { code: error.code, message, retryable: false, expected: true, away: false }
+  }
+  if (error instanceof LoadProblem || error instanceof VariableProblem)
     return { code: error.code, message: error.message, retryable: false, expected: true, away: false }
   if (error instanceof SealProblem)
     return {

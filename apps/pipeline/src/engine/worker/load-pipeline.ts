@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
+import { catalogueClient } from '../../catalogue-client.ts'
+import type { Advice } from '../../advice.ts'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
 import { clearTheWay } from '../drops/drops.ts'
@@ -24,7 +26,7 @@ import { warehouseLanguage } from '../variables/warehouse-language.ts'
 import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
-import { whatChanged, whatWasLoaded, whatWouldChange } from './sentences.ts'
+import { fromFile, type Hints, whatChanged, whatIsHinted, whatWasLoaded, whatWouldChange } from './sentences.ts'
 import { restored, restorePipeline } from './restore-pipeline.ts'
 import { patience } from './silent-source.ts'
 import { sourceToRead } from './source-to-read.ts'
@@ -73,7 +75,11 @@ function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoa
 async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
-  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}.`)
+  log.write(
+    'INFO',
+    'LOW',
+    `Attempt ${claim.attempt} begins to load ${pipeline.schema}.${pipeline.table}${fromFile(claim)}.`,
+  )
   const warehouse = await parts.warehouses.open(claim.client)
 
   // Adopting waits for an earlier attempt that is publishing just now, so the ledger is read afterwards.
@@ -81,7 +87,7 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
-    return successOf(warehouse, earlier.tables, claim.rowsRejected)
+    return successOf(warehouse, earlier.tables, claim.rowsRejected, readerOf(claim))
   }
   const { tables, ...outcome } = staged
     ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
@@ -89,7 +95,8 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   await forgetReset(parts.db, pipeline)
   for (const table of tables)
     for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
-  return successOf(warehouse, tables, outcome.rejected, { ...outcome, own: pipeline })
+  const hints = new Map(outcome.hints)
+  return successOf(warehouse, tables, outcome.rejected, { ...outcome, hints, own: pipeline, ...readerOf(claim) })
 }
 
 async function loadAnew(
@@ -115,7 +122,11 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
   assertUndo(pipeline.provider as Kind)
-  log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}.`)
+  log.write(
+    'INFO',
+    'LOW',
+    `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${fromFile(claim)}.`,
+  )
   const warehouse = await parts.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, attempt))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
@@ -209,6 +220,7 @@ async function load(
   const silence = patience(sourceSilence, (reason) => silent.abort(reason))
   let firstRejected: string | undefined
   let whole: string | undefined
+  const hints = new Map<string, Advice>()
   const report: Report = {
     progress(counts) {
       silence.sign()
@@ -227,10 +239,15 @@ async function load(
       silence.sign()
       meter.startOver()
       firstRejected = undefined
+      hints.clear()
       await rejected.startOver()
     },
     log: (level, importance, message) => log.write(level, importance, message),
     readsEverything: (why) => void (whole = why),
+    hint(sentence, advice) {
+      log.write('WARN', 'HIGH', sentence)
+      hints.set(sentence, advice)
+    },
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
@@ -251,7 +268,13 @@ async function load(
   let fed = 0
   let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
   const feeds = sources.read(reading, report, signal)
-  const counts = (): Counts => ({ rejected: rejected.count, fed, merged, ...(whole !== undefined && { whole }) })
+  const counts = (): Counts => ({
+    rejected: rejected.count,
+    fed,
+    merged,
+    hints: [...hints],
+    ...(whole !== undefined && { whole }),
+  })
   const publication = await publicationOf(parts, attempt, pipeline, warehouse)
   let isKept = false
   const tables = await loadFeeds({
@@ -309,6 +332,9 @@ async function othersUnderWay(
   return runs
 }
 
+/** Public datasets are pipelines of a client of their own. */
+const readerOf = ({ client }: Pick<Claim, 'client'>) => ({ isDataset: client === catalogueClient })
+
 /** Empty is what the source said, so it is loaded, but hardly what anybody meant, unless it was asked for what is new. */
 async function successOf(
   warehouse: Warehouse,
@@ -319,17 +345,23 @@ async function successOf(
     merged,
     own,
     whole,
+    hints = new Map(),
+    isDataset = false,
   }: {
     fed?: number
     merged?: boolean
     own?: Pick<PipelineToLoad, 'schema' | 'table'>
     whole?: string | undefined
+    hints?: Hints
+    isDataset?: boolean
   } = {},
 ): Promise<Success> {
   const rowsWritten = tables.reduce((sum, { rows }) => sum + rows, 0)
   return {
     state: isWarning(tables, rejected, merged) ? 'WARNING' : 'OK',
-    message: [whatWasLoaded(tables, { rejected, fed, merged }), whole].filter(Boolean).join(' '),
+    message: [whatWasLoaded(tables, { rejected, fed, merged, isDataset }), whatIsHinted(hints, { isDataset }), whole]
+      .filter(Boolean)
+      .join(' '),
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejected,
@@ -361,7 +393,7 @@ async function doneAlready(
   if (!publication) return undefined
   return action === 'RESTORE'
     ? restored(warehouse!, publication)
-    : successOf(warehouse!, publication.tables, rowsRejected)
+    : successOf(warehouse!, publication.tables, rowsRejected, readerOf({ client }))
 }
 
 export const pipelineWork: Work = { run: loadPipeline, doneAlready }

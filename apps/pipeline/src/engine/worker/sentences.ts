@@ -1,3 +1,6 @@
+import type { RunFile } from '@sluice/contracts'
+import { type Advice, advised, rebuildAdvice } from '../../advice.ts'
+import type { Claim } from '../runs/claim.ts'
 import type { LoadedTable } from '../loads/load-feeds.ts'
 import type { PlannedTable, TableChange } from '../warehouses/warehouse.ts'
 
@@ -9,10 +12,35 @@ interface Outcome {
   fed?: number | undefined
   /** Whether the rows were merged into those of the table; undefined where nobody knows. */
   merged?: boolean | undefined
+  /** The message is for the publisher of a public dataset. */
+  isDataset?: boolean
+}
+
+/** Sentences of the source with the advice for each. */
+export type Hints = ReadonlyMap<string, Advice>
+
+/** The first hints, and each piece of advice once. */
+export function whatIsHinted(hints: Hints, { isDataset }: { isDataset: boolean }): string {
+  const shown = [...hints].slice(0, 3)
+  const more = hints.size > 3 ? ` The log has ${hints.size - 3} more such hints.` : ''
+  const given = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
+  return [...shown.map(([sentence]) => sentence), ...given].filter(Boolean).join(' ') + more
+}
+
+/** Says which uploaded file a run reads, as a part of a sentence. Empty for a run that reads none. */
+export function fromFile({ input }: Pick<Claim, 'input'>): string {
+  const { file } = input as { file?: RunFile }
+  if (!file) return ''
+  const { name, size, sha256, uploaded } = file
+  const since = uploaded === undefined ? '' : `, uploaded at ${uploaded}`
+  return ` from ${name} (${size.toLocaleString('en')} bytes${since}, SHA-256 ${sha256})`
 }
 
 /** What a run that ended well says of itself. */
-export function whatWasLoaded(tables: readonly LoadedTable[], { rejected, fed = 0, merged }: Outcome): string {
+export function whatWasLoaded(
+  tables: readonly LoadedTable[],
+  { rejected, fed = 0, merged, isDataset = false }: Outcome,
+): string {
   if (tables.length === 0)
     return merged ? 'Nothing is new in the source.' : 'The source has no tables: nothing was loaded.'
   const [first] = tables
@@ -32,10 +60,13 @@ export function whatWasLoaded(tables: readonly LoadedTable[], { rejected, fed = 
     ...changes.filter(({ change }) => change.column !== ''),
   ].map(({ table, change }) => whatChanged(table, change))
   const more = changed.length > 3 ? ` And ${changed.length - 3} more changes of columns; the log names them.` : ''
-  const loaded = `Loaded ${count(rows)} into ${into}.${empty}${changed
+  const named = changed
     .slice(0, 3)
     .map((change) => ` ${change}`)
-    .join('')}${more}`
+    .join('')
+  const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
+  const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
+  const loaded = advised(`Loaded ${count(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
   if (rejected === 0) return loaded
   return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} set aside; the run’s rejected rows say why.`
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
+import type { Advice } from '../../advice.ts'
 import type { DB } from '../../database.ts'
 import type { StagedFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
@@ -18,6 +19,8 @@ export interface Counts {
   fed: number
   /** Whether the rows are merged into the table. */
   merged: boolean
+  /** Entries of `Hints`. */
+  hints: [sentence: string, advice: Advice][]
   /** Why everything was read although only what is new was requested. */
   whole?: string
 }

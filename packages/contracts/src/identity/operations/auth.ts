@@ -36,7 +36,7 @@ export const auth = {
     id: 'auth.finishSso',
     summary: 'Come back from the SSO provider, signed in',
     description:
-      'Where the provider sends the browser. Answers tokens; where the sign-in began on a page of the OpenID Provider, leads back to it (302).',
+      'Where the provider sends the browser. Answers tokens, or a page to a browser (Accept); where the sign-in began on a page of the OpenID Provider, leads back to it (302).',
     method: 'get',
     path: '/auth/sso/callback',
     guard: 'anyone',
@@ -44,6 +44,7 @@ export const auth = {
     query: SsoCallbackQuery,
     response: Tokens,
     leadsOn: true,
+    page: true,
   }),
   startSso: signature({
     id: 'auth.startSso',

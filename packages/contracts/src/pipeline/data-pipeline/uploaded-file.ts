@@ -17,7 +17,8 @@ export const UploadedFile = contract(
       uploadedBy: Type.Optional(Line),
       mismatch: Type.Optional({
         ...Text,
-        description: 'Of an upload: how the columns of the file differ from those of the last load.',
+        description:
+          'Of an upload: how the columns of the file differ from those of the last load, or why a run would fail.',
       }),
     },
     closed,

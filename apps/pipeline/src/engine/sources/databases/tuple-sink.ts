@@ -10,6 +10,8 @@ export interface Batch {
 }
 
 const rejectedInBatch = 256
+/** Characters of a rejected row that are kept. */
+export const rawLength = 4096
 
 /**
  * Where a session's rows go: whole tuples are put into `buffer`, and `rowDone` after each says whether to go on. Batches
@@ -49,7 +51,12 @@ export class TupleSink {
   /** Counts a row that is not in the buffer. False when no more are wanted until `drained`. */
   reject(column: string | undefined, reason: string, raw: string): boolean {
     this.rows++
-    this.#rejected.push({ line: this.rows, ...(column !== undefined && { column }), reason, raw: raw.slice(0, 4096) })
+    this.#rejected.push({
+      line: this.rows,
+      ...(column !== undefined && { column }),
+      reason,
+      raw: raw.slice(0, rawLength),
+    })
     if (this.#rejected.length < rejectedInBatch) return true
     this.flush()
     return !this.waiting

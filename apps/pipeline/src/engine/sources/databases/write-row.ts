@@ -1,5 +1,5 @@
 import type { RowEncoder } from '@sluice/tuples'
-import type { TupleSink } from './tuple-sink.ts'
+import { rawLength, type TupleSink } from './tuple-sink.ts'
 
 /** Writes a row of values, or sets it aside. False when no more are wanted for now. */
 export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
@@ -8,9 +8,13 @@ export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unk
   return sink.reject(column, `The value ${reason}.`, rawRow(row))
 }
 
-function rawRow(row: readonly unknown[]): string {
-  return JSON.stringify(row, (_key, value: unknown) => {
-    if (typeof value === 'bigint') return String(value)
-    return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value
-  })
+/** Returns the row as JSON for the list of rejected rows, with long values cut. */
+export function rawRow(row: readonly unknown[]): string {
+  return JSON.stringify(row.map(cut), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+}
+
+function cut(value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, rawLength)
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value.subarray(0, rawLength)).toString('hex')}`
+  return value
 }

@@ -7,7 +7,7 @@ export type Format = 'DELIMITED' | 'PARQUET'
 export function assertWanted(found: Format, wanted: Format | undefined, name: string): void {
   if (wanted === undefined || wanted === found) return
   if (found === 'PARQUET') {
-    const text = `${name} is a Parquet file: make a PARQUET_UPLOAD pipeline for it.`
+    const text = `${name} is a Parquet file: make a PARQUET_UPLOAD pipeline for it, or save it as CSV.`
     throw new SourceProblem('PARQUET_UPLOADED', text)
   }
   const text = `${name} is no Parquet file. Upload one, or use a pipeline for the format it has.`

@@ -3,7 +3,7 @@ import { openUpload } from '../files/open-upload.ts'
 import { parquetSource } from '../files/parquet/parquet-source.ts'
 import { openSpool, spoolDirectory } from '../files/spool/spool-file.ts'
 import { type FileOptions, readOpened } from '../read-upload.ts'
-import type { Feed, Report } from '../source.ts'
+import { type Feed, type FeedColumn, type Report, SourceProblem } from '../source.ts'
 import { twoHalves } from '../two-halves.ts'
 import { download, type DownloadLimits } from './download.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -14,6 +14,8 @@ export interface ObjectReading {
   store: ObjectStore
   filesDirectory: string
   options: FileOptions
+  /** The columns of the last load, without those that say from which object a row is. */
+  columnsBefore: readonly FeedColumn[]
   retrying: Retrying
   limits?: DownloadLimits
 }
@@ -61,6 +63,10 @@ export async function fetchObject(
     throw error
   }
 }
+
+/** The object is an empty list: it has no records, and nothing in it names columns. */
+export const isEmptyList = (error: unknown): error is SourceProblem =>
+  error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
 
 /** Lines of the log about one object's connections. */
 const mostTold = 10

@@ -1,9 +1,10 @@
 import { countOf } from '../count-of.ts'
+import { emptyFeed } from '../empty-feed.ts'
 import type { Feed, Report } from '../source.ts'
 import { twoHalves } from '../two-halves.ts'
 import { type Chosen, chooseObjects, inOrderOfKeys } from './choose-objects.ts'
 import type { StoredObject } from './object-store.ts'
-import { fetchObject, type ObjectReading, readLocalObject } from './read-object.ts'
+import { fetchObject, isEmptyList, type ObjectReading, readLocalObject } from './read-object.ts'
 import { readTogether } from './read-together.ts'
 import { withoutOwn } from './table-of-objects.ts'
 import { type Loaded, loadedBefore, loadedNow, whatIsNew } from './what-is-new.ts'
@@ -111,7 +112,12 @@ async function* readOne(
   const onProgress = (bytes: number) => first(bytes, object.size)
   const log: Report['log'] = (...line) => report.log(...line)
   using local = await fetchObject(reading, object, { log, onProgress }, signal)
-  yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
+  try {
+    yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
+  } catch (error) {
+    if (!isEmptyList(error) || reading.columnsBefore.length === 0) throw error
+    yield emptyFeed('', [...reading.columnsBefore])
+  }
 }
 
 const are = (amount: number): string => (amount === 1 ? 'is' : 'are')

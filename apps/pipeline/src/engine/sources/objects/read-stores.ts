@@ -1,6 +1,7 @@
 import type { SourceBody } from '@sluice/contracts'
 import type { SourceSecrets } from '../../../source-secrets.ts'
 import type { WholeKind } from '../by-need.ts'
+import { columnsBefore } from '../empty-feed.ts'
 import { rememberedFile } from '../files/csv/remembered.ts'
 import type { FileOptions } from '../read-upload.ts'
 import type { Reading } from '../reading.ts'
@@ -15,6 +16,7 @@ import { previewObjects } from './preview-objects.ts'
 import type { ObjectReading } from './read-object.ts'
 import { findIncrement, type Increment, readIncrement, readObjects, type Wanted } from './read-objects.ts'
 import { s3Store } from './s3/s3-store.ts'
+import { withoutOwn } from './table-of-objects.ts'
 
 type Settings<Type extends StoreType = StoreType> = Extract<SourceBody, { type: Type }>
 
@@ -32,7 +34,8 @@ export function readStores(parts: StoreParts): Record<StoreType, WholeKind> {
     const open = (reading: Reading, milliseconds: number) =>
       storeOf(reading, askStore(allowed, { silence: milliseconds }))
     const how = (reading: Reading, store: ObjectStore, again: Retrying): ObjectReading => {
-      return { store, filesDirectory, options: optionsOf(reading), retrying: again, limits }
+      const known = withoutOwn(columnsBefore(reading.remembered))
+      return { store, filesDirectory, options: optionsOf(reading), columnsBefore: known, retrying: again, limits }
     }
     // What was found new belongs to the very reading that it was found for: whether rows are merged hangs on it.
     const found = new WeakMap<Reading, Increment>()

@@ -4,6 +4,7 @@ import {
   type Feed,
   type FeedColumn,
   type Report,
+  type SourceProblem,
   type StoredType,
   type TupleChunk,
   TypesWidened,
@@ -12,7 +13,7 @@ import { twoHalves } from '../two-halves.ts'
 import { KeptObjects } from './kept-objects.ts'
 import { TupleLayout } from './lay-out-tuples.ts'
 import type { StoredObject } from './object-store.ts'
-import { type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
+import { isEmptyList, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { placesOf, storedOf, tableOf } from './table-of-objects.ts'
 import { whatDiffers } from './what-differs.ts'
 import { uniteColumns } from './widen-columns.ts'
@@ -54,17 +55,28 @@ export async function* readTogether(
   let besides: KeptObjects | undefined
   const shapes = new Map<string, FeedColumn[]>()
   const unread: string[] = []
+  let emptyList: SourceProblem | undefined
   const look = async (local: LocalObject) => {
-    const found = await shapeOf(reading, local, () => report.progress({}), signal)
+    const found = await shapeOf(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
+      if (!isEmptyList(error)) throw error
+      emptyList ??= error
+      return { columns: [] } as Pick<Feed, 'columns' | 'unread'>
+    })
     shapes.set(local.object.key, found.columns)
     if (found.unread !== undefined) unread.push(found.unread)
     return found.columns
   }
   for await (const [, local] of kept.all(signal, (bytes) => first(Math.min(bytes, total), total))) await look(local)
   first(total, total)
-  const unite = () =>
-    [...shapes.values()].reduce((one: readonly FeedColumn[], other) => uniteColumns(one, other), before)
-  const differences = whatDiffers([...shapes.values()], unite())
+  const unite = () => {
+    const united = [...shapes.values()].reduce((one: readonly FeedColumn[], other) => uniteColumns(one, other), before)
+    return united.length > 0 ? united : reading.columnsBefore
+  }
+  if (emptyList && unite().length === 0) throw emptyList
+  const differences = whatDiffers(
+    [...shapes.values()].filter(({ length }) => length > 0),
+    unite(),
+  )
   if (differences) report.log('WARN', 'MEDIUM', differences)
   const columns = tableOf(unite(), { keyed })
   const progress = second(total)
@@ -82,6 +94,10 @@ export async function* readTogether(
       for await (const [index, local] of all.all(signal, () => report.progress({}))) {
         const { object } = local
         const shape = shapes.get(object.key) ?? (await look(local))
+        if (shape.length === 0) {
+          counts.set(object.key, 0)
+          continue
+        }
         const told = toldOf(object, index, read, report, progress)
         const layout = new TupleLayout(placesOf(columns, types, shape, object), shape.length)
         try {
@@ -177,6 +193,7 @@ function toldOf(
     },
     reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
     rejectMore: (count) => report.rejectMore(count),
+    hint: (sentence, advice) => report.hint?.(`${key}: ${sentence}`, advice),
     // Whoever takes the rows anew takes them of all objects.
     async startOver() {},
     log(level, importance, message) {

@@ -11,6 +11,7 @@ function outcomeOf({ file, options, rows }: PreviewJob): PreviewMessage {
     return { kind: 'done', preview: previewRows(file, options, { rows }) }
   } catch (error) {
     if (!(error instanceof DelimitedProblem)) throw error
-    return { kind: 'problem', code: error.code, message: error.message }
+    const { code, message, advice } = error
+    return { kind: 'problem', code, message, ...(advice !== undefined && { advice }) }
   }
 }

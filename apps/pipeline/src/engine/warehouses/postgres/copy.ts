@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { LoadContent, StoredType } from '../warehouse.ts'
+import { limitBytes } from './database-limit.ts'
 import { openLanes } from './lane.ts'
 import { qualified } from './names.ts'
 import { GiverFailed, Pour } from './pour.ts'
@@ -13,6 +14,8 @@ export interface Copying {
   content: LoadContent
   /** All rows frozen, however many: slower, and visible to every snapshot. */
   frozen: boolean
+  /** Returns the bytes that may still be written, or throws. Absent where the database has no limit. */
+  assertFree?: (() => Promise<number>) | undefined
 }
 
 export interface Copied {
@@ -30,9 +33,11 @@ const worthTwo = 64 * 1024 * 1024
  * waits for; so large loads go over two, and what turns out to be large goes on over two.
  */
 export async function copyInto(pool: Pool, copying: Copying, scene: Scene, signal: AbortSignal): Promise<Copied> {
-  const { columns, types, content } = copying
+  const { columns, types, content, assertFree } = copying
   const statement = { table: qualified('sluice', copying.staging), columns }
-  using pour = new Pour(content.rows(types), signal, pool.options.database ?? '')
+  const rows = content.rows(types)
+  const chunks = assertFree ? limitBytes(rows, assertFree) : rows
+  using pour = new Pour(chunks, signal, pool.options.database ?? '')
   const through = async (freeze: boolean, most?: number) => {
     using stack = new DisposableStack()
     const lanes = await openLanes(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)

@@ -2,7 +2,7 @@ import type { ClientBase, Pool } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { qualified } from './names.ts'
-import { hasRoom } from './statement-watch.ts'
+import { freeBytes } from './database-limit.ts'
 
 /** A table that a publication replaced. Its rows are in a detached partition; without one there was no table before. */
 export interface KeptTable {
@@ -143,7 +143,7 @@ export async function expireKept(pool: Pool, keeping: Keeping): Promise<number> 
 
 /** Makes room by dropping what is kept, the oldest first, until the database has no more than so many bytes. */
 export async function makeRoom(pool: Pool, keeping: Keeping, mostBytes = 0): Promise<number> {
-  return dropEach(pool, keeping, 'true', [], (client) => hasRoom(client, mostBytes))
+  return dropEach(pool, keeping, 'true', [], async (client) => (await freeBytes(client, mostBytes)) >= 0)
 }
 
 /** One transaction for each publication. One whose tables cannot be dropped now, because somebody's view reads them, stays. */

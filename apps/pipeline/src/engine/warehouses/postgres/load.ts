@@ -1,5 +1,5 @@
 import { checkColumns } from '../identifiers.ts'
-import { type ClientBase, escapeIdentifier, type Pool } from 'pg'
+import { escapeIdentifier, type Pool } from 'pg'
 import { LostRun } from '../../lost-run.ts'
 import {
   type ColumnFacts,
@@ -14,13 +14,13 @@ import { type Copied, copyInto } from './copy.ts'
 import { planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { feedOf } from './catalogue.ts'
+import { assertRoom, type DatabaseLimit, tableBytes } from './database-limit.ts'
 import { lastEntry } from './ledger.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
 import { olderReaders, type OlderReaders } from './older-readers.ts'
 import { type Scene, warehouseProblem } from './problems.ts'
 import { readShape } from './shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging.ts'
-import { hasRoom, warehouseFull } from './statement-watch.ts'
 import { describeType, typeRules } from './types.ts'
 
 /**
@@ -64,11 +64,14 @@ export class PostgresLoad implements Load {
   reading: unknown
   /** The columns that the source or a transformation filled, once nothing changes them any more. */
   brought: string[] | undefined
+  /** Bytes of the tables that the run replaces, as far as it has begun to load them. */
+  readonly replacedBytes: number
   readonly #pools: Pools
   #begun = false
 
-  constructor(pools: Pools, target: LoadTarget, planned: readonly PlannedColumn[]) {
+  constructor(pools: Pools, target: LoadTarget, planned: readonly PlannedColumn[], replacedBytes = 0) {
     this.#pools = pools
+    this.replacedBytes = replacedBytes
     this.planned = planned
     this.target = target
     this.stagingTable = stagingName(target)
@@ -86,10 +89,14 @@ export class PostgresLoad implements Load {
     // A retry may be one because of readers that never ended: it makes rows that no reader needs to be waited for.
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
-    const copying = { staging: this.stagingTable, columns, types, content, frozen }
+    const limit = databaseLimit(this.#pools, this.replacedBytes)
+    const assertFree = limit && (() => this.#assertFree(limit, signal))
+    const copying = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
     const written = await copyInto(this.#pools.lanes, copying, this.scene, signal).catch(async (error: unknown) => {
       throw (await roomMade(error, this.#pools)) ?? error
     })
+    // The end of the COPY may have written more.
+    await assertFree?.()
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, olderReaders)]
     await this.#dropIgnored(signal)
     const fed = new Set(this.fed)
@@ -103,6 +110,12 @@ export class PostgresLoad implements Load {
   /** The columns that the source feeds and the table is to have. */
   get fed(): string[] {
     return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
+  }
+
+  async #assertFree(limit: DatabaseLimit, signal: AbortSignal): Promise<number> {
+    return withClient(this.#pools.statements, signal, (client) => assertRoom(client, limit)).catch((error: unknown) => {
+      throw warehouseProblem(error, this.scene)
+    })
   }
 
   async #dropIgnored(signal: AbortSignal): Promise<void> {
@@ -131,12 +144,16 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
       const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
       if (!rowCount && !target.dry)
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
-      await assertRoom(client, pools)
+      const replaces = pools.databaseBytes !== undefined && !target.shape?.merging
+      const before = replaces ? await tableBytes(client, schema, target.replacedWith ?? []) : 0
+      const limit = databaseLimit(pools, before)
+      if (limit) await assertRoom(client, limit)
       const existing = await readShape(client, schema, table)
       if (existing && !existing.ours) throw notOurs(scene)
       const last = feedOf(existing, await lastEntry(client, existing?.partition))
       const { columns } = planLoad(typeRules, last, { target })
-      const load = new PostgresLoad(pools, target, columns)
+      const replaced = replaces ? before + (await tableBytes(client, schema, [table])) : 0
+      const load = new PostgresLoad(pools, target, columns, replaced)
       await client.query('begin')
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
       await client.query('commit')
@@ -150,18 +167,16 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   }
 }
 
+/** Returns the limit of the database for a load that replaces tables of so many bytes; undefined where there is no limit. */
+function databaseLimit({ databaseBytes: bytes, makeRoom }: Pools, replaced = 0): DatabaseLimit | undefined {
+  return bytes === undefined ? undefined : { bytes, replaced, makeRoom }
+}
+
 /** A full disk is no reason to fail a load while there is something kept that nobody reads: then the next try has its room. */
 async function roomMade(thrown: unknown, { makeRoom }: Pools): Promise<WarehouseProblem | undefined> {
   if (!(thrown instanceof WarehouseProblem) || thrown.code !== 'DISK_FULL') return undefined
   const dropped = await makeRoom().catch(() => 0)
   return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
-}
-
-/** Throws WAREHOUSE_FULL. */
-async function assertRoom(client: ClientBase, { databaseBytes: most, makeRoom }: Pools): Promise<void> {
-  if (most === undefined || (await hasRoom(client, most))) return
-  await makeRoom(most)
-  if (!(await hasRoom(client, most))) throw warehouseFull(most)
 }
 
 export function gone(load: PostgresLoad): LostRun {

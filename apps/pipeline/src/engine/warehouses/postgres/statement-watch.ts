@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ClientBase, Pool, type PoolClient } from 'pg'
+import { Pool, type PoolClient } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { readPoolConfig, type WarehouseAccess } from './access.ts'
+import { freeBytes, warehouseFull } from './database-limit.ts'
 
 /** Locks that a statement of a user may hold. The table of locks is the whole server's: who fills it stops every database. */
 const mostLocks = 2_000
@@ -22,6 +23,8 @@ interface Watched {
   stop(reason: WarehouseProblem): void
   /** Whether the statement writes. */
   writes: boolean
+  /** Bytes of tables that its load replaces. The database may have these beyond its limit. */
+  replaced?: number
 }
 
 /**
@@ -84,10 +87,10 @@ export class StatementWatch {
     const { databaseBytes, makeRoom } = this.#limits
     const writers = [...this.#watched].filter(([, { writes }]) => writes)
     if (databaseBytes === undefined || writers.length === 0) return
-    if (await hasRoom(client, databaseBytes)) return
+    const tooMuch = (free: number) => writers.filter(([, { replaced = 0 }]) => free + replaced < 0)
+    if (tooMuch(await freeBytes(client, databaseBytes)).length === 0) return
     await makeRoom?.(databaseBytes)
-    if (await hasRoom(client, databaseBytes)) return
-    for (const [pid] of writers) this.#stop(pid, warehouseFull(databaseBytes))
+    for (const [pid] of tooMuch(await freeBytes(client, databaseBytes))) this.#stop(pid, warehouseFull(databaseBytes))
   }
 
   #stop(session: number, reason: WarehouseProblem): void {
@@ -135,22 +138,8 @@ function watchOf(key: object, poolOf: () => Pool): StatementWatch {
   return watch
 }
 
-export async function hasRoom(client: ClientBase, mostBytes: number): Promise<boolean> {
-  const { rows } = await client.query<{ fits: boolean }>(
-    'select pg_database_size(current_database()) <= $1::bigint as fits',
-    [mostBytes],
-  )
-  return rows[0]!.fits
-}
-
 const tooManyLocks = (locks: number) =>
   new WarehouseProblem(
     'TOO_MANY_LOCKS',
     `The statement held ${locks.toLocaleString('en')} locks and was stopped: ${mostLocks.toLocaleString('en')} are allowed, one for each table, index or sequence that it touches. Split it into several statements.`,
-  )
-
-export const warehouseFull = (bytes: number) =>
-  new WarehouseProblem(
-    'WAREHOUSE_FULL',
-    `The warehouse of your organisation has more than ${bytes.toLocaleString('en')} bytes, its limit. Delete unused tables, or ask the operator for more (CLIENT_WAREHOUSE_LIMIT).`,
   )

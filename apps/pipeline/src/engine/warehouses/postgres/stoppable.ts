@@ -11,6 +11,8 @@ interface Limits {
   signal: AbortSignal
   /** What it is, as it stands in a sentence. */
   what: string
+  /** Bytes of tables that the statement's load replaces. */
+  replaced?: number
 }
 
 /**
@@ -22,7 +24,7 @@ interface Limits {
 export async function stoppable<T>(
   others: Pool,
   client: PoolClient,
-  { seconds, signal, what }: Limits,
+  { seconds, signal, what, replaced = 0 }: Limits,
   statement: () => Promise<T>,
 ): Promise<T> {
   const session = (client as unknown as { processID: number }).processID
@@ -39,6 +41,7 @@ export async function stoppable<T>(
   signal.addEventListener('abort', stop, { once: true })
   using _watch = loadWatch(others).watch(session, {
     writes: true,
+    replaced,
     stop(reason) {
       beyond = reason
       stop()

@@ -320,6 +320,9 @@ describe('transforming rows before they are published', () => {
       ['a table that is dropped', (to: string) => `drop table ${to}.log`, 'log'],
       ['a table that is made', (to: string) => `create table ${to}.fresh as select 1 as n`, 'fresh'],
       ['a function that is made', (to: string) => `create function ${to}.f() returns int return 1`, 'f'],
+      ['a domain that is made', (to: string) => `create domain ${to}.code as text`, 'code'],
+      ['an enumeration that is made', (to: string) => `create type ${to}.sex as enum ('f', 'm')`, 'sex'],
+      ['a composite type that is made', (to: string) => `create type ${to}.place as (x int, y int)`, 'place'],
     ])('refuses %s elsewhere, and rolls it back', async (_what, statement, name) => {
       await expect(dry(`update ${table} set name = 'x'`, statement(history), 'commit')).rejects.toMatchObject({
         code: 'TRANSFORMATION_FAILED',
@@ -328,7 +331,8 @@ describe('transforming rows before they are published', () => {
       expect(await logged()).toEqual(numberedWith(2, 'old'))
       const { rows } = await scratch.superuser.query(
         `select from pg_class where relname = 'fresh' and relnamespace = $1::regnamespace
-         union all select from pg_proc where proname = 'f' and pronamespace = $1::regnamespace`,
+         union all select from pg_proc where proname = 'f' and pronamespace = $1::regnamespace
+         union all select from pg_type where typname in ('code', 'sex', 'place') and typnamespace = $1::regnamespace`,
         [history],
       )
       expect([rows, await leftovers(scratch.superuser)]).toEqual([[], []])

@@ -22,6 +22,7 @@ export async function transform(
 ): Promise<void> {
   if (statements.length === 0 || loads.length === 0) return
   const workshop = workshopFor(loads)
+  const replaced = Math.max(...loads.map((load) => load.replacedBytes))
   // Never called sound: nobody else gets a connection on which users' SQL ran.
   using borrowed = await borrow(transactions, signal)
   const { client } = borrowed
@@ -32,7 +33,7 @@ export async function transform(
     for (const [index, statement] of statements.entries()) {
       const seconds = Math.max(1, Math.round(longest - (performance.now() - begun) / 1_000))
       await runOne(client, workshop, statement, { number: index + 1, seconds, dry }, (limits, work) =>
-        stoppable(moments, client, { ...limits, signal }, work),
+        stoppable(moments, client, { ...limits, replaced, signal }, work),
       )
     }
     if (dry) {

@@ -2,7 +2,7 @@ import type { ClientBase, Pool } from 'pg'
 import { withClient } from './access.ts'
 import { failed } from './workshop.ts'
 
-/** Schemas, relations and functions of the client. */
+/** Schemas, relations, functions and types of the client. Row types of tables and array types come with what they belong to. */
 const objects = `
   select oid::text, name from (
     select oid, nspname, quote_ident(nspname) as name from pg_namespace
@@ -11,6 +11,9 @@ const objects = `
     where relkind in ('r', 'p', 'v', 'm', 'S', 'f')
     union all
     select p.oid, nspname, format('%I.%I', nspname, proname) from pg_proc p join pg_namespace n on n.oid = pronamespace
+    union all
+    select t.oid, nspname, format('%I.%I', nspname, typname) from pg_type t join pg_namespace n on n.oid = typnamespace
+    where typtype in ('d', 'e', 'r') or exists (select from pg_class c where c.oid = typrelid and relkind = 'c')
   ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
 
 /** Lists committed relations outside a schema that a session has locked for a change. A transaction holds such locks until it ends. */

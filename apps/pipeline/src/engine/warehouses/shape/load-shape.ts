@@ -1,6 +1,6 @@
 import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
 import type { FeedMemory, RememberedColumn } from './feed-memory.ts'
-import { rebuildAdvice } from '../../../rebuild-advice.ts'
+import { rebuildAdvice } from '../../../advice.ts'
 import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'
 
@@ -30,7 +30,7 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
     { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
     { final: held !== undefined },
   )
-  if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence)
+  if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence, { advice: plan.advice })
   if (unread === undefined) return plan
   return { ...plan, changes: [{ kind: 'PART_NOT_READ', column: '', to: unread, warning: true }, ...plan.changes] }
 }
@@ -70,7 +70,8 @@ export function fallOfRows({ shape }: LoadTarget, before: number | undefined, no
   if (fall && shape?.schemaChanges === 'FAIL')
     throw new WarehouseProblem(
       'SCHEMA_MISMATCH',
-      `The source has ${now} rows where the table has ${before}, and schemaChanges is FAIL. The old data stays. Correct the source, or ${rebuildAdvice}.`,
+      `The source has ${now} rows where the table has ${before}, and schemaChanges is FAIL. The old data stays. Check that the source is complete.`,
+      { advice: rebuildAdvice('To load it as it is') },
     )
   return fall ? [fall] : []
 }

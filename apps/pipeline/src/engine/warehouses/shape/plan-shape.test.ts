@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
+import { rebuildAdvice } from '../../../advice.ts'
 import { typeRules as clickHouse } from '../clickhouse/types.ts'
 import { typeRules as sqlRules } from '../dialects/staging.ts'
 import { sqlType as postgresType, typeRules as postgres } from '../postgres/types.ts'
@@ -96,7 +97,8 @@ describe('the plan', () => {
     expect(planShape(postgres, memory, { columns }, {})).toEqual({
       code: 'SCHEMA_MISMATCH',
       sentence:
-        'The source has no column of the last load, so nothing was loaded; the old data stays. Columns of the last load: "id", "name", "amount". Columns of the source now: "x", "y". If the new columns are meant, run once with "rebuild": true.',
+        'The source has no column of the last load, so nothing was loaded; the old data stays. Columns of the last load: "id", "name", "amount". Columns of the source now: "x", "y".',
+      advice: rebuildAdvice('To take the new columns'),
     })
   })
 

@@ -1,6 +1,6 @@
 import type { SchemaChanges } from '@sluice/contracts'
 import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
-import { rebuildAdvice } from '../../../rebuild-advice.ts'
+import { type Advice, rebuildAdvice } from '../../../advice.ts'
 import type { Evidence, FeedMemory, RememberedColumn, StoredAs } from './feed-memory.ts'
 
 /** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
@@ -54,6 +54,7 @@ export interface ShapePlan {
 export interface Refusal {
   code: 'SCHEMA_MISMATCH' | 'DATES_AMBIGUOUS'
   sentence: string
+  advice: Advice
 }
 
 export const isRefusal = (plan: ShapePlan | Refusal): plan is Refusal => 'code' in plan
@@ -176,7 +177,8 @@ function refusedChange(
   const more = changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''
   return {
     code: 'SCHEMA_MISMATCH',
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${changes.slice(0, mostNamed).join(', ')}${more}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source, or ${rebuildAdvice} to take the new columns.`,
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${changes.slice(0, mostNamed).join(', ')}${more}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source.`,
+    advice: rebuildAdvice('To take the new columns'),
   }
 }
 
@@ -204,7 +206,8 @@ function mismatch(
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
-        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${lists(fedBefore, columns)} If the new columns are meant, ${rebuildAdvice}.`,
+        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${lists(fedBefore, columns)}`,
+        advice: rebuildAdvice('To take the new columns'),
       }
 }
 
@@ -217,7 +220,8 @@ function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns 
   return (
     column && {
       code: 'DATES_AMBIGUOUS',
-      sentence: `Column "${column.label}" is ${known.get(column.name)!.type} in the table, and in its new values day and month could change places. The old data stays. Set dateFormat of the column.`,
+      sentence: `Column "${column.label}" is ${known.get(column.name)!.type} in the table, and in its new values day and month could change places. The old data stays. Write its dates as YYYY-MM-DD.`,
+      advice: { pipeline: 'Or set dateFormat of the column.' },
     }
   )
 }

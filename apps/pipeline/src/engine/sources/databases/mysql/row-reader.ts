@@ -3,6 +3,7 @@ import { Misfit } from '@sluice/tuples'
 import type { StoredType } from '../../source.ts'
 import type { Note } from '../protocol.ts'
 import type { TupleSink } from '../tuple-sink.ts'
+import { rawRow } from '../write-row.ts'
 import { type Cell, cellOf } from './cells.ts'
 import type { MysqlField } from './columns.ts'
 import { Cursor } from './cursor.ts'
@@ -70,6 +71,6 @@ export class RowReader {
       const bit = index + firstNullBit
       return (bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1 ? null : read(this.#cursor)
     })
-    return JSON.stringify(values, (_key, value) => (typeof value === 'bigint' ? String(value) : value))
+    return rawRow(values)
   }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Connection, Submittable } from 'pg'
-import { Misfit } from '@sluice/tuples'
+import { Misfit, valueTooLong } from '@sluice/tuples'
 import type { TupleSink } from '../tuple-sink.ts'
 import { takeDirectly } from './direct-socket.ts'
 
@@ -25,7 +25,7 @@ export class CopyOut implements Submittable {
   readonly done: Promise<void>
   readonly #text: string
   readonly #sink: TupleSink
-  readonly #fields: number
+  readonly #labels: readonly string[]
   readonly #settle = Promise.withResolvers<void>()
   /** From the moment on at which the driver sends the statement: one whose connection is gone before then never does. */
   #socket: Socket | undefined
@@ -37,9 +37,10 @@ export class CopyOut implements Submittable {
   #driverLeft = 0
   #begun = false
 
-  constructor(text: string, fields: number, sink: TupleSink) {
+  /** `labels` are those of the columns that the statement returns. */
+  constructor(text: string, labels: readonly string[], sink: TupleSink) {
     this.#text = text
-    this.#fields = fields
+    this.#labels = labels
     this.#sink = sink
     this.done = this.#settle.promise
     this.done.catch(() => {})
@@ -135,7 +136,7 @@ export class CopyOut implements Submittable {
     const to = Math.min(bytes.length, this.#rowLeft)
     this.#copy(bytes, 0, to)
     this.#rowLeft -= to
-    if (this.#rowLeft === 0) this.#sink.rowDone()
+    if (this.#rowLeft === 0) this.#endRow()
     return to
   }
 
@@ -156,12 +157,21 @@ export class CopyOut implements Submittable {
       this.#skipLeft = to - until
       return until
     }
-    if (until - from >= 2 && bytes.readInt16BE(from) !== this.#fields)
-      throw new OtherFormat(`a row has ${bytes.readInt16BE(from)} fields where ${this.#fields} were expected`)
+    if (until - from >= 2 && bytes.readInt16BE(from) !== this.#labels.length)
+      throw new OtherFormat(`a row has ${bytes.readInt16BE(from)} fields where ${this.#labels.length} were expected`)
     this.#copy(bytes, from, until)
     this.#rowLeft = to - until
-    if (this.#rowLeft === 0) this.#sink.rowDone()
+    if (this.#rowLeft === 0) this.#endRow()
     return until
+  }
+
+  /** Counts the row that was copied, or sets it aside if one of its values is too long. */
+  #endRow(): void {
+    const { buffer } = this.#sink
+    const long = buffer.findLongValue()
+    if (long < 0) return void this.#sink.rowDone()
+    buffer.dropRow()
+    this.#sink.reject(this.#labels[long], `The value ${valueTooLong}.`, '')
   }
 
   #copy(source: Buffer, from: number, to: number): void {

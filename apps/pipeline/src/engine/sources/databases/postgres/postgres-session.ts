@@ -53,6 +53,7 @@ class PostgresSession implements Session {
   readonly #access: Access
   #text = ''
   #types: TypeInfo[] = []
+  #labels: string[] = []
 
   constructor(client: Client, socket: Socket, access: Access) {
     this.#access = access
@@ -68,6 +69,7 @@ class PostgresSession implements Session {
     const fields = await this.#fieldsOf(this.#text)
     if (fields.length === 0) throw new NotAllowed()
     this.#types = await this.#typesOf(fields)
+    this.#labels = fields.map(({ name }) => name)
     await this.#demandQuery(fields.length)
     const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
@@ -81,7 +83,7 @@ class PostgresSession implements Session {
   async read(types: readonly StoredType[], sink: TupleSink): Promise<Note[]> {
     const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
     const query = embedded(this.#text, expressions, types.length)
-    const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, types.length, sink)
+    const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, this.#labels, sink)
     this.#client.query(copy)
     await copy.done
     return []

@@ -224,6 +224,21 @@ describe('PostgreSQL as a source', () => {
     },
   )
 
+  it('sets aside rows whose values are too long, and reads the others', async () => {
+    const mega = 1024 ** 2
+    const query = `select id, case id when 2 then repeat('x', ${16 * mega + 1}) when 3 then repeat('x', ${16 * mega}) when 4 then repeat('x', ${70 * mega}) else 'y' end as note, 7 as last from generate_series(1, 5) id`
+    const { rejected, tables } = await load({ query })
+    expect(Object.values(tables).flatMap(({ rows }) => rows.map(([id, note]) => [id, String(note).length]))).toEqual([
+      ['1', 1],
+      ['3', 16 * mega],
+      ['5', 1],
+    ])
+    expect(rejected).toEqual([
+      { line: 2, column: 'note', reason: 'The value is longer than 16 MB.', raw: '' },
+      { line: 4, reason: expect.stringContaining('64 MB'), raw: '' },
+    ])
+  }, 60_000)
+
   it('gives up when nothing comes for too long, and at once, at the server too, when it is aborted', async () => {
     const query = 'select pg_sleep(case when g = 3000 then 60 else 0 end)::text from generate_series(1, 3000) g'
     const { feeds } = read({ query }, { ...databaseLimits, firstRow: 300, silence: 300 })

@@ -7,6 +7,7 @@ import {
   type ReadColumn,
   type Remembered,
 } from '@sluice/delimited'
+import type { Advice } from '../../../../advice.ts'
 import { identifiers } from '../../../../identifiers.ts'
 import { countOf } from '../../count-of.ts'
 import { describeColumns } from '../../describe-columns.ts'
@@ -33,6 +34,8 @@ export interface CsvConfig extends DelimitedOptions {
   written?: boolean
   /** Read all rows before reporting types, because a guess from samples was wrong before. */
   lookAtAll?: boolean
+  /** Report columns that are TEXT because of few values (`Report.hint`). */
+  tellsOddValues?: boolean
 }
 
 /**
@@ -48,13 +51,13 @@ export const csvSource: Source<CsvConfig> = {
 
 /** `csvSource.read` within other limits. */
 export async function* readCsv(
-  { path, fileName, written = false, ...options }: CsvConfig,
+  { path, fileName, written = false, tellsOddValues = false, ...options }: CsvConfig,
   report: Report,
   signal: AbortSignal,
   limits: Limits,
 ): AsyncGenerator<Feed, void, void> {
   signal.throwIfAborted()
-  await using thread = startReading({ file: path, fileName, options, limits }, signal)
+  await using thread = startReading({ file: path, fileName, options, limits, tellsOddValues }, signal)
   const first = await thread.receive()
   if (first.kind !== 'opened') throw new Error(`The thread said ${first.kind} before it had opened ${fileName}`)
   const { opened } = first
@@ -110,6 +113,7 @@ class CsvRows {
         } else if (message.kind === 'done') {
           this.#profiles = message.profiles
           this.#columns = message.columns
+          for (const sentence of message.oddValues) this.#report.hint?.(sentence, oddValueAdvice)
           thread.letGo()
           return
         } else if (message.kind === 'widened') {
@@ -138,6 +142,12 @@ class CsvRows {
   profile(columns: readonly FeedColumn[]) {
     return this.#profiles.map((profile, index) => ({ column: columns[index]!.name, ...profile }))
   }
+}
+
+const oddValueAdvice: Advice = {
+  pipeline:
+    'Set dataType of the column in csvOptions.columns to reject such rows, or correct the file, upload it again and run once with "rebuild": true (POST /data-pipelines/{uid}/run).',
+  dataset: 'To change that, correct the file and send it again with ?rebuild=true.',
 }
 
 function stored(dataType: StoredType['dataType'], precision?: number, scale?: number): StoredType {

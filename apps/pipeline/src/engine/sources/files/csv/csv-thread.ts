@@ -3,6 +3,7 @@ import {
   type Batch,
   DelimitedProblem,
   describeGuesses,
+  describeOddValue,
   detectText,
   type Guesses,
   type Limits,
@@ -24,6 +25,7 @@ interface Open {
   file: TextFile
   reading: Reading
   limits: Limits
+  tellsOddValues: boolean
 }
 
 /** Counts over all files, so that a chunk that comes back late is not taken for one of the next. */
@@ -36,7 +38,7 @@ function post(message: Message, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
-async function write({ file, reading, limits }: Open, types: readonly StoredType[]): Promise<void> {
+async function write({ file, reading, limits, tellsOddValues }: Open, types: readonly StoredType[]): Promise<void> {
   // Whoever gave up the last writing may keep some of its chunks.
   writing++
   pool = new ChunkPool(limits.chunksInFlight, limits.chunkBytes)
@@ -54,8 +56,9 @@ async function write({ file, reading, limits }: Open, types: readonly StoredType
     else if ('widened' in step.value) return post({ kind: 'widened', columns: step.value.widened })
     else {
       tell(file.size, step.value.rows)
+      const oddValues = tellsOddValues ? reading.oddValues().map(describeOddValue) : []
       close()
-      return post({ kind: 'done', columns: reading.columns, profiles: step.value.profiles })
+      return post({ kind: 'done', columns: reading.columns, profiles: step.value.profiles, oddValues })
     }
   }
 }
@@ -70,7 +73,8 @@ async function send({ tuples, rejected }: Batch, pool: ChunkPool): Promise<void>
 
 function tellProblem(error: unknown): void {
   if (!(error instanceof DelimitedProblem)) throw error
-  post({ kind: 'problem', code: error.code, message: error.message, cause: error.cause })
+  const { code, message, advice, cause } = error
+  post({ kind: 'problem', code, message, ...(advice !== undefined && { advice }), cause })
   port.close()
 }
 
@@ -81,11 +85,11 @@ function close(): void {
   pool = undefined
 }
 
-function read({ file: path, fileName, options, limits }: Job): void {
+function read({ file: path, fileName, options, limits, tellsOddValues = false }: Job): void {
   const file = new TextFile(path, fileName)
   const { dialect, guesses, decimalDecided, notes } = detectText(file, options)
   const reading = new Reading(file, dialect, limits, machine)
-  open = { file, reading, limits }
+  open = { file, reading, limits, tellsOddValues }
   const names = dialect.columns.map((column) => column?.name)
   const { columns } = reading
   const opened = {

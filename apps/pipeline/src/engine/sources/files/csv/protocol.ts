@@ -17,6 +17,8 @@ export interface Job {
   fileName: string
   options: DelimitedOptions
   limits: Limits
+  /** Whether to look for values that made their column TEXT, once all rows are written. */
+  tellsOddValues?: boolean
 }
 
 /** What the thread is told: to write all rows, from the start; or that nobody reads a chunk's memory any more. */
@@ -53,6 +55,6 @@ export type Message =
   | { kind: 'progress'; totals: Totals }
   | { kind: 'opened'; opened: Opened }
   | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; writing: number }
-  | { kind: 'done'; columns: ReadColumn[]; profiles: ColumnProfile[] }
+  | { kind: 'done'; columns: ReadColumn[]; profiles: ColumnProfile[]; oddValues: string[] }
   | { kind: 'widened'; columns: ReadColumn[] }
   | ProblemMessage

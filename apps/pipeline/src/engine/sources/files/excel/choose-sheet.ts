@@ -61,7 +61,7 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
   if (unread.length === 0 || !read) return undefined
   const named = unread.slice(0, mostListed).map((sheet) => described(sheet, sheet.number))
   const more = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
-  return `Only the sheet ${described(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${named.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber.`
+  return `Only the sheet ${described(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${named.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
 }
 
 const mostListed = 20

@@ -97,7 +97,7 @@ describe('a sheet', () => {
       [true, false, false],
     ])
     expect(opened.unread).toBe(
-      'Only the sheet "Data" (number 2) of a.xlsx was read. Sheets with rows that were not read: "Lists" (hidden, number 3), "Old" (number 5). Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber.',
+      'Only the sheet "Data" (number 2) of a.xlsx was read. Sheets with rows that were not read: "Lists" (hidden, number 3), "Old" (number 5). Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.',
     )
     expect((await open({ sheets, attributes }, 'Data')).unread).toBeUndefined()
     expect((await open({ sheets: { Data: value, Blank: '' } })).unread).toBeUndefined()

@@ -1,19 +1,32 @@
 import type { SourceProblem } from '../../source.ts'
 import type { ByteWindow } from './byte-window.ts'
-import { afterSpace, BROKEN, JsonScanner, MORE } from './json-scanner.ts'
+import {
+  afterSpace,
+  BACKSLASH,
+  BROKEN,
+  COMMA,
+  JsonScanner,
+  MORE,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-scanner.ts'
 import { brokenJson, endsTooEarly, tooLong } from './problems.ts'
+
+const CLOSE_ARRAY = 93
+const CLOSE_OBJECT = 125
 
 /** A place in a JSON document. It moves over whole tokens and values only, reading on as they need it. */
 export class JsonCursor {
   readonly window: ByteWindow
   readonly name: string
-  readonly #recordBytes: number
+  readonly recordBytes: number
   readonly #scanner = new JsonScanner()
 
   constructor(window: ByteWindow, name: string, recordBytes: number) {
     this.window = window
     this.name = name
-    this.#recordBytes = recordBytes
+    this.recordBytes = recordBytes
   }
 
   /** The next byte that is no space, which stays; undefined at the end. */
@@ -54,11 +67,39 @@ export class JsonCursor {
     return [bytes[from]!, bytes[afterSpace(bytes, from + 1, end)]!]
   }
 
+  /** Passes over a value that is too long to be held. Only its quotes and brackets are looked at. */
+  async skipLongValue(): Promise<void> {
+    const { window } = this
+    let depth = 0
+    let isText = false
+    let isEscaped = false
+    for (;;) {
+      const { bytes, end } = window
+      for (let at = window.from; at < end; at++) {
+        const byte = bytes[at]!
+        if (isEscaped) isEscaped = false
+        else if (isText && byte === BACKSLASH) isEscaped = true
+        else if (byte === QUOTE) isText = !isText
+        else if (isText) continue
+        else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++
+        else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
+        const isEnd = depth === 0 && !isText && (byte === QUOTE || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY)
+        // A number or word ends before what stands behind it.
+        const isBehind = depth < 0 || (depth === 0 && !isText && byte === COMMA)
+        if (!isEnd && !isBehind) continue
+        window.from = isEnd ? at + 1 : at
+        return
+      }
+      window.from = end
+      if (!(await window.grow())) throw endsTooEarly(this.name, window.place(window.end))
+    }
+  }
+
   /** Reads on for something that began at the window's start. Throws SourceProblem where that is too long, or where nothing follows. */
   async more(): Promise<void> {
     const { window } = this
-    if (window.end - window.from > this.#recordBytes) {
-      throw tooLong(this.name, this.#recordBytes, window.place(window.from))
+    if (window.end - window.from > this.recordBytes) {
+      throw tooLong(this.name, this.recordBytes, window.place(window.from))
     }
     if (!(await window.grow())) throw endsTooEarly(this.name, window.place(window.end))
   }

@@ -10,11 +10,11 @@ export const HALF = 4
 /** A number that JSONB has no room for: PostgreSQL keeps 16,383 digits behind the point. */
 export const HUGE = 8
 
-const QUOTE = 34
-const COMMA = 44
+export const QUOTE = 34
+export const COMMA = 44
 const COLON = 58
-const OPEN_ARRAY = 91
-const BACKSLASH = 92
+export const OPEN_ARRAY = 91
+export const BACKSLASH = 92
 export const OPEN_OBJECT = 123
 const deepest = 512
 const longestNumber = 16_000

@@ -86,7 +86,7 @@ function shapeOfOne({ window, name, rowsUnder }: Look, start: number): JsonShape
 }
 
 export function ambiguous(name: string, one: string, other: string): SourceProblem {
-  const text = `${name} holds several arrays of objects, under ${one} and ${other} at least; say under which key the rows are.`
+  const text = `${name} holds several arrays of objects, under ${one} and ${other} at least; say under which key the rows are (rowsUnder), or upload the one list alone.`
   return new SourceProblem('JSON_AMBIGUOUS', text)
 }
 

@@ -234,8 +234,22 @@ describe('what does not fit', () => {
     await expect(open(text)).rejects.toMatchObject({ code: 'JSON_BROKEN', message: expect.stringContaining(message) })
   })
 
-  it('ends a document where an element is too long to be held', async () => {
-    await expect(open(`[{"a":1},{"a":"${'x'.repeat(9000)}"}]`)).rejects.toMatchObject({ code: 'RECORD_TOO_LONG' })
+  it.each([
+    ['an array', (long: string) => `[{"a":1},\n${long},\n{"a":2}]`],
+    ['an array, first', (long: string) => `[${long},{"a":1},{"a":2}]`],
+    ['an array, last', (long: string) => `[{"a":1},{"a":2},${long} ]`],
+    ['an array under a key', (long: string) => `{"data":[{"a":1},${long},{"a":2}],"n":{"x":1}}`],
+    ['objects one behind the other', (long: string) => `{"a":1}{"a":2}${long}`],
+  ])('is rejected in %s where it is too long to be held', async (_, text) => {
+    const values = [`\\"]},{[`.repeat(500), 'x'.repeat(2500)]
+    for (const value of values) {
+      const { text: written, rejected } = await open(text(`{"a":[{"b":${JSON.stringify(value)}},[],{}]}`))
+      expect([written, rejected]).toMatchObject(['"a"\n1\n2\n', [{ reason: 'is longer than 2000 bytes' }]])
+    }
+  })
+
+  it('is a broken document where an element that is too long does not end', async () => {
+    await expect(open(`[{"a":1},{"a":"${'x'.repeat(9000)}]`)).rejects.toMatchObject({ code: 'JSON_BROKEN' })
   })
 
   it('is a line of any length', async () => {

@@ -1,11 +1,10 @@
 import { SourceProblem } from '../../source.ts'
 import type { JsonCursor } from './json-cursor.ts'
 import type { JsonPass } from './json-pass.ts'
-import { afterSpace, BROKEN, MORE, OPEN_OBJECT } from './json-scanner.ts'
+import { afterSpace, BROKEN, COMMA, MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
 import { ambiguous } from './json-shape.ts'
+import { size } from './problems.ts'
 
-const COMMA = 44
-const OPEN_ARRAY = 91
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
 const END = -3
@@ -13,7 +12,9 @@ const END = -3
 /** Objects one behind the other, to the end of the text. What is broken ends it, since nothing says where the next one begins. */
 export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   while ((await cursor.peek()) !== undefined) {
-    if (takeRun(cursor, pass, false) === MORE && cursor.window.from < cursor.window.end) await cursor.more()
+    if (takeRun(cursor, pass, false) !== MORE || cursor.window.from === cursor.window.end) continue
+    if (isTooLong(cursor)) await setLongValueAside(cursor, pass)
+    else await cursor.more()
   }
 }
 
@@ -26,10 +27,35 @@ export async function walkArray(cursor: JsonCursor, pass: JsonPass, under?: stri
   if (under !== undefined) await findKey(cursor, under)
   await cursor.expect(OPEN_ARRAY)
   if ((await cursor.peek()) === CLOSE_ARRAY) window.from++
-  else while (takeRun(cursor, pass, true) === MORE) await cursor.more()
+  else await takeElements(cursor, pass)
   if (under !== undefined) await restOfObject(cursor, under, alone)
   if ((await cursor.peek()) === undefined) return
   throw cursor.broken('something stands behind the end of the document', window.from)
+}
+
+async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+  const { window } = cursor
+  while (takeRun(cursor, pass, true) === MORE) {
+    if (!isTooLong(cursor)) {
+      await cursor.more()
+      continue
+    }
+    await setLongValueAside(cursor, pass)
+    if ((await cursor.peek()) === CLOSE_ARRAY) {
+      window.from++
+      return
+    }
+    await cursor.expect(COMMA)
+  }
+}
+
+/** Whether the value at the window's start has more bytes than a record may have. */
+const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end - window.from > recordBytes
+
+async function setLongValueAside(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+  const { window, recordBytes } = cursor
+  pass.reject(window, window.from, window.end, window.place(window.from).line, `is longer than ${size(recordBytes)}`)
+  await cursor.skipLongValue()
 }
 
 /** Takes rows as long as the window has whole ones: elements of an array up to its end, or objects that nothing separates. */
@@ -48,7 +74,9 @@ function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof
     const next = separated ? afterSpace(bytes, after, end) : after
     if (separated && next === end) return MORE
     const line = () => window.place(from).line
-    if (isObject) pass.take(window, from, after, line)
+    if (after - from > cursor.recordBytes) {
+      pass.reject(window, from, after, line(), `is longer than ${size(cursor.recordBytes)}`)
+    } else if (isObject) pass.take(window, from, after, line)
     else if (pass.rows === 0) throw notRows(cursor, line())
     else pass.reject(window, from, after, line(), 'is not a JSON object')
     window.from = separated ? next + 1 : after

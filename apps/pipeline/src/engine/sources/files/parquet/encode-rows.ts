@@ -1,4 +1,13 @@
-import { type ColumnVector, TupleEncoder, vectorText } from '@sluice/tuples'
+import {
+  type BytesVector,
+  type ColumnVector,
+  maxRowBytes,
+  maxValueBytes,
+  rowTooLong,
+  TupleEncoder,
+  valueTooLong,
+  vectorText,
+} from '@sluice/tuples'
 import type { RejectedRow, StoredType } from '../../source.ts'
 import type { ChunkPool } from './chunk-pool.ts'
 import type { ParquetFile } from './footer.ts'
@@ -34,6 +43,7 @@ export async function encodeRows(
     post({ kind: 'progress', totals: { bytesRead, bytesTotal: file.size, rowsRead: rows } })
   for (const batch of groups.batches()) {
     rows += batch.rows
+    addLongRows(batch)
     const rejected: RejectedRow[] = []
     for (const [from, to] of between(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
       for (const [column, vector] of batch.vectors.entries()) measures[column]!.observe(vector, from, to)
@@ -52,6 +62,23 @@ export async function encodeRows(
     kind: 'done',
     cuts: cuts.filter(({ values }) => values > 0),
     measured: measures.map((measure) => measure.result()),
+  }
+}
+
+/** Adds a fault for each row that is too long, or has a value that is. */
+function addLongRows({ rows, vectors, faults }: Batch): void {
+  const texts = [...vectors.entries()].flatMap(([column, vector]) => ('data' in vector ? [{ column, vector }] : []))
+  // The bytes that the vectors share are an upper bound for each row.
+  if (texts.reduce((sum, { vector }) => sum + vector.data.length, 0) <= maxValueBytes) return
+  for (let row = 0; row < rows; row++) {
+    let total = 0
+    for (const { column, vector } of texts) {
+      const length = vector.nulls[row] ? 0 : vector.lengths[row]!
+      total += length
+      const reason = length > maxValueBytes ? valueTooLong : total > maxRowBytes ? rowTooLong : undefined
+      if (reason === undefined || faults.has(row)) continue
+      faults.set(row, { column, reason })
+    }
   }
 }
 
@@ -88,6 +115,12 @@ function rejectedRow({ before, vectors, faults }: Batch, row: number, columns: r
 /** A number or time that does not fit was not kept; the reason says it. */
 function shown(vector: ColumnVector, row: number, faulty: boolean): string {
   if (vector.nulls[row]) return 'null'
+  if ('data' in vector && vector.lengths[row]! > rawBytes) return `${startOf(vector, row)}…`
   if (vector.kind === 'text') return JSON.stringify(vectorText(vector, row))
   return faulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
+}
+
+function startOf({ data, starts }: BytesVector, row: number): string {
+  const start = starts[row]!
+  return Buffer.from(data.subarray(start, start + rawBytes)).toString('utf8')
 }

@@ -10,7 +10,7 @@ export interface Limits {
   footerBytes: number
   /** One page, decompressed. DuckDB writes pages of up to 100 MB, everybody else of 1 MB. */
   pageBytes: number
-  /** Pages and dictionaries of all columns that are held together, decompressed. */
+  /** Pages and dictionaries of all columns that are held together, decompressed, and a batch of nested values as JSON. */
   heldBytes: number
   /** How much more decompressed than compressed bytes there may be, and how many rows to a byte of the file. */
   ratio: number
@@ -39,5 +39,3 @@ export const defaultLimits: Limits = {
 
 /** Groups inside groups; deeper ones are not read. */
 export const maxDepth = 64
-/** Characters of JSON that one nested value may become. */
-export const maxJson = 64 * mega

@@ -1,9 +1,10 @@
-import { type BytesVector, emptyVector } from '@sluice/tuples'
+import { type BytesVector, emptyVector, maxValueBytes, valueTooLong } from '@sluice/tuples'
 import type { ColumnMetaData } from 'hyparquet'
-import { damaged, FileTrouble } from './damaged.ts'
+import { damaged } from './damaged.ts'
 import { jsonOf } from './json-value.ts'
 import type { LeafReader } from './leaf-reader.ts'
-import { type Limits, maxJson } from './limits.ts'
+import type { Limits } from './limits.ts'
+import type { Budget } from './budget.ts'
 import { elementOf, type Leaf, type SchemaNode } from './schema.ts'
 
 /** Where one leaf of a nested column stands: the entries of its reader, one at a time. */
@@ -60,11 +61,13 @@ export class NestedColumn {
   readonly faults = new Map<number, string>()
   readonly #node: SchemaNode
   readonly #cursors: Map<Leaf, Cursor>
+  readonly #budget: Budget
   #fault: string | undefined
   #length = 0
 
-  constructor(node: SchemaNode, readers: readonly LeafReader[], { batchRows }: Limits) {
+  constructor(node: SchemaNode, readers: readonly LeafReader[], budget: Budget, { batchRows }: Limits) {
     this.#node = node
+    this.#budget = budget
     this.vector = emptyVector('json', batchRows) as BytesVector
     this.#cursors = new Map(readers.map((reader) => [reader.leaf, new Cursor(reader, batchRows)]))
   }
@@ -83,8 +86,10 @@ export class NestedColumn {
     const texts: Buffer[] = []
     let length = 0
     this.faults.clear()
+    this.#budget.hold(-this.vector.data.length)
     for (let row = 0; row < rows; row++) {
       const text = Buffer.from(this.#row(row))
+      this.#budget.hold(text.length)
       nulls[row] = text.length === 4 && text.toString('latin1') === 'null' ? 1 : 0
       starts[row] = length
       lengths[row] = text.length
@@ -109,6 +114,10 @@ export class NestedColumn {
         if (this.#cursors.get(leaf)!.repetition !== 0) throw new RangeError('a row begins inside a list')
       }
       const text = this.#any(this.#node)
+      if (this.#length > maxValueBytes || text.length > maxValueBytes) {
+        this.faults.set(row, valueTooLong)
+        return 'null'
+      }
       if (this.#fault !== undefined) this.faults.set(row, this.#fault)
       return text
     } catch (error) {
@@ -179,15 +188,10 @@ export class NestedColumn {
       this.#fault ??= `${leaf.path} ${fault}`
       return 'null'
     }
-    const text = jsonOf(reader.vector, at)
-    this.#length += text.length
-    if (this.#length > maxJson) {
-      throw new FileTrouble(
-        'FILE_TOO_DENSE',
-        `has a value in column "${this.#node.name}" of more than ${maxJson} characters.`,
-      )
-    }
-    return text
+    if ('data' in reader.vector) this.#length += reader.vector.lengths[at]!
+    // The row is set aside, so the rest of its value is passed over.
+    if (this.#length > maxValueBytes) return 'null'
+    return jsonOf(reader.vector, at)
   }
 
   #absent(node: SchemaNode, text: string): string {

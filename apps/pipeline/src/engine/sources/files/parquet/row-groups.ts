@@ -62,7 +62,7 @@ export class RowGroups {
       const readerOf = (leaf: Leaf) => {
         return new LeafReader(file, leaf, isFlat(node) ? types[index]! : leaf.type.dataType, budget, limits)
       }
-      if (!isFlat(node)) return nested(new NestedColumn(node, node.leaves.map(readerOf), limits))
+      if (!isFlat(node)) return nested(new NestedColumn(node, node.leaves.map(readerOf), budget, limits))
       return flat(readerOf(node.leaf))
     })
   }

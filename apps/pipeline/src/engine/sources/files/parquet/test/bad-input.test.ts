@@ -114,6 +114,35 @@ describe('a bad Parquet file', () => {
     expect(await problemOf(content)).toEqual(sentence)
   })
 
+  it('has rows set aside that are too long or have a value that is, and the others are read', async () => {
+    const text = (bytes: number) => 'x'.repeat(bytes)
+    const element = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const
+    const mega = 1024 ** 2
+    const long = written(
+      {
+        id: ints([1, 2, 3]),
+        note: { element, data: ['a', text(16 * mega + 1), 'b'] },
+      },
+      { codec: 'ZSTD', statistics: false },
+    )
+    const { rows, rejected } = await readWhole(folder.write(long))
+    expect(rows).toEqual([
+      [1, 'a'],
+      [3, 'b'],
+    ])
+    expect(rejected).toEqual([
+      { line: 2, column: 'note', reason: 'is longer than 16 MB', raw: expect.stringMatching(/^id: 2, note: x{1000,}/) },
+    ])
+    expect(rejected[0]!.raw.length).toBeLessThanOrEqual(4096)
+    const wide = written(
+      Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, { element, data: [text(15 * mega)] }])),
+      { codec: 'ZSTD', statistics: false },
+    )
+    expect((await readWhole(folder.write(wide), { ratio: 1e6 })).rejected).toMatchObject([
+      { line: 1, column: 'e', reason: 'makes the row longer than 64 MB' },
+    ])
+  })
+
   it('that is not there is asked for again', async () => {
     await expect(readWhole('/nowhere/at/all')).rejects.toMatchObject({ code: 'FILE_MISSING' })
   })

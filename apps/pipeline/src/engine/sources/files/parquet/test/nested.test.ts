@@ -111,4 +111,18 @@ describe('nested columns of Parquet', () => {
       },
     ])
   })
+
+  it('have a row set aside whose JSON is longer than 16 MB, without building it', async () => {
+    const element = { name: 'element', ...utf8, ...optional }
+    const data = [['fine'], Array.from({ length: 20 }, () => 'x'.repeat(1024 ** 2)), ['well']]
+    const { values, rejected } = await read(list(element), data)
+    expect(values).toEqual([['fine'], ['well']])
+    expect(rejected).toEqual([{ line: 2, column: 'v', reason: 'is longer than 16 MB', raw: 'v: null' }])
+  })
+
+  it('are refused where a batch of them needs more memory than a file may take', async () => {
+    const data = Array.from({ length: 5 }, () => ['x'.repeat(1024)])
+    const reading = read(list({ name: 'element', ...utf8, ...optional }), data, { heldBytes: 4_000 })
+    await expect(reading).rejects.toMatchObject({ code: 'FILE_TOO_DENSE' })
+  })
 })

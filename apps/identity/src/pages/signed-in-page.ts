@@ -1,0 +1,45 @@
+import { address, html, name } from './html.ts'
+import { textsIn } from './language.ts'
+import { button, form } from './parts/forms.ts'
+import { page, type Organisation, type PageFacts } from './parts/frame.ts'
+
+export interface SignedInFacts extends PageFacts {
+  organisation: Organisation
+  user: { name: string; username: string }
+  /** Shown for the command line, and sent by the form that signs out. It is in no address, and the page is not cached. */
+  refreshToken: string
+  /** Where the refresh token is exchanged. */
+  refreshUrl: string
+  /** Where people work; empty if nobody said. */
+  home: string
+  /** Where the form that signs out is sent. */
+  action: string
+}
+
+/** The end of a sign-in at a provider that began at no application. */
+export function signedInPage({ user, refreshToken, refreshUrl, home, action, ...facts }: SignedInFacts): string {
+  const texts = textsIn(facts.language)
+  const words = texts.signedIn
+  const who = html`<strong>${name(user.name)}</strong>`
+  const organisation = html`<strong>${name(facts.organisation.name)}</strong>`
+  return page({
+    ...facts,
+    texts,
+    title: words.title,
+    heading: words.title,
+    sign: html`<div class="mark success" aria-hidden="true">✓</div>`,
+    main: html`<p class="lead">${words.lead(who, name(user.username), organisation)}</p>
+${home && html`<p><a class="button" href="${address(home)}">${texts.signOut.back(new URL(home).host)}</a></p>`}
+<details>
+<summary>${words.commandLine}</summary>
+<p>${words.commands}</p>
+<pre><code>read -rs REFRESH_TOKEN
+printf '{"refreshToken":"%s"}' "$REFRESH_TOKEN" |
+  curl -s ${refreshUrl} -H 'Content-Type: application/json' --data-binary @-</code></pre>
+<p>${words.token}</p>
+<pre><code>${refreshToken}</code></pre>
+</details>
+${form({ action, hidden: { refreshToken }, main: button(texts.signOut.submit, { quiet: true }) })}
+<p class="hint">${words.stays}</p>`,
+  })
+}

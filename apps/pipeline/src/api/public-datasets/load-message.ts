@@ -1,5 +1,0 @@
-import { rebuildAdvice } from '../../rebuild-advice.ts'
-
-/** Returns the message of a dataset's load. Public datasets have no run route, so its advice names the upload instead. */
-export const loadMessage = (message: string): string =>
-  message.replace(rebuildAdvice, 'send the file again with ?rebuild=true')

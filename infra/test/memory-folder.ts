@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, statfs, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { unprivilegedUser } from '../postgres/os-user.ts'
+import { isOpen } from '../postgres/shelter.ts'
+import { root } from '../paths.ts'
+
+/** Bytes. The server keeps about 1 GB of log, and 10 MB for each database; the rest is for what else the machine does. */
+const freeMemoryNeeded = 6 * 1024 ** 3
+
+/**
+ * Makes `link` a link to a new folder in memory (`/dev/shm`). Does nothing where there is no such folder or less than 6 GB
+ * of free memory, or where PostgreSQL's user cannot enter the checkout, because then `shelter` makes the link.
+ *
+ * Each test file creates and drops databases of 300 files. On ext4 without a journal a new file costs much more for minutes
+ * after many files were deleted: the file system searches for an inode that was not deleted recently.
+ */
+export const linkToMemory = async (link: string, memory = '/dev/shm', needed = freeMemoryNeeded): Promise<void> => {
+  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
+  if (Math.min(bavail * bsize, process.availableMemory()) < needed) return
+  await mkdir(dirname(link), { recursive: true })
+  if (unprivilegedUser() && !((await isOpen(root)) && (await isOpen(dirname(link))))) return
+  const folder = join(memory, `sluice-test-postgres-${process.pid}-${randomBytes(4).toString('hex')}`)
+  await mkdir(folder, { mode: 0o700 })
+  await symlink(folder, link)
+}

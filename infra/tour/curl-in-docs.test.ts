@@ -1,0 +1,27 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { root } from '../paths.ts'
+
+const lines = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).flatMap((page) =>
+  readFileSync(join(root, page), 'utf8')
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => /\bcurl /.test(line))
+    .map((line) => ({ page, line })),
+)
+
+describe('a curl command of the docs', () => {
+  it('sends files unchanged: -d would remove their line breaks', () => {
+    expect(lines.filter(({ line }) => / (-d|--data|--data-ascii) ?["']?@/.test(line))).toEqual([])
+  })
+
+  it('that uploads a file names its type, which is not JSON', () => {
+    const uploads = lines.filter(({ line }) => /\/file[?" ]|\/file$/.test(line))
+    expect(uploads.length).toBeGreaterThan(3)
+    for (const { line } of uploads) {
+      expect(line).toMatch(/-H 'Content-Type: (text\/csv|application\/octet-stream)'/)
+      expect(line).toMatch(/--data-binary @| -T /)
+    }
+  })
+})
