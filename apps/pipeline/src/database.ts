@@ -333,6 +333,13 @@ export interface Settings {
   version: Generated<number>;
 }
 
+export interface StagedLoads {
+  attempt: number;
+  digest: string;
+  run_id: number;
+  state: Json;
+}
+
 export interface UploadedFiles {
   id: Generated<number>;
   name: string;
@@ -494,6 +501,7 @@ export interface DB {
   runs: Runs;
   schemas: Schemas;
   settings: Settings;
+  staged_loads: StagedLoads;
   uploaded_files: UploadedFiles;
   variables: Variables;
   view_sources: ViewSources;

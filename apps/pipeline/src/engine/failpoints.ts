@@ -12,6 +12,7 @@ export const failpointNames = [
   'reading',
   'in-copy',
   'copied',
+  'rows-staged',
   'at-gate',
   'before-swap',
   'in-publication',

@@ -14,20 +14,33 @@ import type {
 /** One table of a finished run: where it is, how many rows and bytes of COPY, how its shape moved. */
 export type LoadedTable = PublishedTable
 
-export interface FeedsToLoad {
-  feeds: AsyncIterable<Feed>
+/** How staged feeds are published. */
+export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
   warehouse: Warehouse
+  /** Whether this attempt may still publish; asked once more just before it does. */
+  stillOurs: () => Promise<boolean>
+  signal: AbortSignal
+  /** Whether staging tables stay where they are when it fails, for whoever looks into it. */
+  retain?: boolean
+  /** Whether a later attempt may publish the rows after this error. If not, they are dropped at once. */
+  mayPublishLater?: (error: unknown) => Promise<boolean>
+}
+
+/** The rows of all feeds of a run, complete, transformed and not published. */
+export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
+  loads: readonly Load[]
+  /** By table. */
+  cursors: Record<string, unknown>
+}
+
+export interface FeedsToLoad extends PublicationOfFeeds {
+  feeds: AsyncIterable<Feed>
   /** `table` is meant by a feed that names none. */
   target: { schema: string; table: string }
   run: string
   attempt: number
-  /** Whether this attempt may still publish; asked once more just before it does. */
-  stillOurs: () => Promise<boolean>
-  signal: AbortSignal
   /** How many rows the source has set aside so far, and what the first of them is. */
   rejected: () => { count: number; first?: string | undefined }
-  /** Whether staging tables stay where they are when it fails, for whoever looks into it. */
-  retain?: boolean
   /** SQL of the pipeline's owner, over the rows of all feeds once they are there. */
   transformation?: readonly TransformationStatement[]
   /** MERGE: what the feeds bring are increments, merged by primary key, unless one of them says that it is whole. */
@@ -36,12 +49,10 @@ export interface FeedsToLoad {
   replacing?: () => void
   /** Told how many rows the feeds had, before a transformation changes them. */
   fed?: (rows: number) => void
-  /** Looks at the rows before anyone else does; throws `LoadProblem` to refuse them. */
-  gate?: PublishOptions['gate']
+  /** Receives the staged feeds before they are published. */
+  staged?: (feeds: StagedFeeds) => Promise<void>
   /** The rules for comparing the fed columns with the tables. */
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
-  behind?: PublishOptions['behind']
-  waiting?: PublishOptions['waiting']
   /** Set for a dry run, which publishes nothing: receives the plan. */
   planned?: PlanOptions['planned']
 }
@@ -67,18 +78,34 @@ export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const earlier = await warehouse.findPublication(run)
   if (earlier) return earlier.tables
 
-  await using staged = new AsyncDisposableStack()
+  return withStaging(job, (staging) => stageAndPublish(job, staging))
+}
+
+/** Publishes staged feeds of an earlier attempt. Throws what `Warehouse.publish` throws. */
+export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promise<LoadedTable[]> {
+  return withStaging(job, (staging) => {
+    for (const load of feeds.loads) staging.use(load)
+    return publishStaged(feeds, job)
+  })
+}
+
+/** Drops the staging tables at the end, unless they are kept after an error. */
+async function withStaging(
+  { retain, mayPublishLater }: Pick<PublicationOfFeeds, 'retain' | 'mayPublishLater'>,
+  work: (staging: AsyncDisposableStack) => Promise<LoadedTable[]>,
+): Promise<LoadedTable[]> {
+  await using staging = new AsyncDisposableStack()
   try {
-    return await stageAndPublish(job, staged)
+    return await work(staging)
   } catch (error) {
-    // A full warehouse has no room for staged rows that are kept for inspection.
-    if (job.retain && !isWarehouseFull(error)) staged.move()
+    // A full warehouse has no room for staged rows that are kept.
+    if (!isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))) staging.move()
     throw error
   }
 }
 
-/** Stages all feeds and publishes them together. Adds each staging table to `staged`, which drops it when it is disposed. */
-async function stageAndPublish(job: FeedsToLoad, staged: AsyncDisposableStack): Promise<LoadedTable[]> {
+/** Stages all feeds and publishes them together. Adds each staging table to `staging`, which drops it when it is disposed. */
+async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
   const loads = new Map<string, Load>()
   const cursors: Record<string, unknown> = {}
@@ -92,7 +119,7 @@ async function stageAndPublish(job: FeedsToLoad, staged: AsyncDisposableStack): 
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
     const { sparse = false, unread } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
-    const { load, written } = await stage(feed, job.signal, staged, (columns, staging) =>
+    const { load, written } = await stage(feed, job.signal, staging, (columns, number) =>
       warehouse.beginLoad(
         {
           schema: target.schema,
@@ -100,7 +127,7 @@ async function stageAndPublish(job: FeedsToLoad, staged: AsyncDisposableStack): 
           columns,
           run,
           attempt,
-          staging,
+          staging: number,
           shape,
           ...(job.planned && { dry: true }),
           ...(partOf && { partOf }),
@@ -118,7 +145,7 @@ async function stageAndPublish(job: FeedsToLoad, staged: AsyncDisposableStack): 
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
   job.fed?.(rows)
-  const { transformation = [], gate, behind, waiting, planned } = job
+  const { transformation = [], gate, planned } = job
   const mode = whole ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.replacing?.()
   const all = [...loads.values()]
@@ -127,6 +154,16 @@ async function stageAndPublish(job: FeedsToLoad, staged: AsyncDisposableStack): 
     await warehouse.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
     return []
   }
+  const feedsToPublish = { loads: all, cursors, ...(mode && { mode }) }
+  await job.staged?.(feedsToPublish)
+  await failpoint('rows-staged')
+  return publishStaged(feedsToPublish, job)
+}
+
+async function publishStaged(
+  { loads, cursors, mode }: StagedFeeds,
+  { warehouse, stillOurs, signal, gate, behind, waiting }: PublicationOfFeeds,
+): Promise<LoadedTable[]> {
   const options = {
     ...(mode && { mode }),
     cursors,
@@ -134,7 +171,7 @@ async function stageAndPublish(job: FeedsToLoad, staged: AsyncDisposableStack): 
     ...(behind && { behind }),
     ...(waiting && { waiting }),
   }
-  return (await warehouse.publish(all, job.stillOurs, signal, options)).tables
+  return (await warehouse.publish(loads, stillOurs, signal, options)).tables
 }
 
 /**

@@ -15,6 +15,8 @@ export interface RejectedRows extends AsyncDisposable {
   addMore(rows: number): void
   /** Forgets those of this attempt: its reading begins anew. */
   startOver(): Promise<void>
+  /** Writes those that are not written yet. */
+  flush(): Promise<void>
 }
 
 /** Keeps the first `most` rows of this attempt, and clears away those of the attempts before it. */
@@ -49,6 +51,7 @@ export async function openRejectedRows(
       await kept.flush()
       await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '=', claim.attempt).execute()
     },
+    flush: kept.flush,
     [Symbol.asyncDispose]: () => kept.flush(),
   }
 }

@@ -100,6 +100,13 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
       return load
     },
     publish: (loads, ...rest) => home(loads).publish(loads, ...rest),
+    describeStaged: async (loads, signal) => home(loads).describeStaged?.(loads, signal),
+    async adoptStaged(schema, ...rest) {
+      const warehouse = await of(schema)
+      const loads = await warehouse.adoptStaged?.(schema, ...rest)
+      for (const load of loads ?? []) homes.set(load, warehouse)
+      return loads
+    },
     findPrevious: async (schema, table) => (await of(schema)).findPrevious(schema, table),
     restore: async (target, ...rest) => (await of(target.schema)).restore(target, ...rest),
     expirePrevious: () => sum((warehouse) => warehouse.expirePrevious()),

@@ -201,6 +201,16 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
     options?: PublishOptions,
   ): Promise<Publication>
   /**
+   * Returns as JSON what `adoptStaged` needs to publish the written and transformed loads of one run; undefined if the warehouse of
+   * the loads cannot do that. Absent if no warehouse can.
+   */
+  describeStaged?(loads: readonly Load[], signal: AbortSignal): Promise<unknown>
+  /**
+   * Takes loads of a schema over from an earlier attempt of their run. From then on the earlier attempt can neither publish nor drop
+   * them. Undefined if this is not possible for all of them: a staging table is gone, published, in use or a later attempt's.
+   */
+  adoptStaged?(schema: string, staged: unknown, attempt: number, signal: AbortSignal): Promise<Load[] | undefined>
+  /**
    * Does with the written loads of one run what comes before a publication, the gate included, and answers what publishing them would
    * change. Publishes nothing. Throws where `publish` would refuse the rows, and `WarehouseProblem` NOT_SUPPORTED_HERE in warehouses
    * that cannot tell.

@@ -5,13 +5,14 @@ import type { Advice } from '../../advice.ts'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
 import { clearTheWay } from '../drops/drops.ts'
-import { type LoadedTable, loadFeeds } from '../loads/load-feeds.ts'
+import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
 import { openMeter } from '../runs/meter.ts'
 import { tellProgress } from '../runs/progress-lines.ts'
 import { openRejectedRows } from '../runs/rejected.ts'
 import { keepPlan } from '../runs/keep-plan.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
+import { forgetStagedLoads } from '../runs/staged-loads.ts'
 import type { Report } from '../sources/source.ts'
 import { holdsNothing } from '../warehouses/holds-nothing.ts'
 import { assertUndo, type Kind } from '../warehouses/kinds.ts'
@@ -29,6 +30,15 @@ import { describeFile, type Hints, whatChanged, describeHints, whatWasLoaded, wh
 import { restored, restorePipeline } from './restore-pipeline.ts'
 import { patience } from './silent-source.ts'
 import { sourceToRead } from './source-to-read.ts'
+import {
+  adoptStagedRun,
+  type Counts,
+  isRebuild,
+  isRetryPossible,
+  keepStagedRun,
+  readReadingState,
+  type StagedRun,
+} from './staged-run.ts'
 import { tablesThere } from './tables-there.ts'
 import type { Attempt, Success, Work, WorkParts } from './work.ts'
 
@@ -72,19 +82,37 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
   )
   const warehouse = await parts.warehouses.open(claim.client)
 
+  // Adopting waits for an earlier attempt that is publishing just now, so the ledger is read afterwards.
+  const staged = claim.attempt > 1 ? await adoptStagedRun(parts.db, attempt, pipeline, warehouse) : undefined
   const earlier = await warehouse.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
     return successOf(warehouse, earlier.tables, claim.rowsRejected, audienceOf(claim))
   }
-  if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
-  await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
-  await warehouse.ensureSchema(pipeline.schema)
-  const { tables, ...outcome } = await load(parts, attempt, pipeline, warehouse)
+  const { tables, ...outcome } = staged
+    ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
+    : await loadAnew(parts, attempt, pipeline, warehouse)
   await forgetReset(parts.db, pipeline)
   for (const table of tables)
     for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
-  return successOf(warehouse, tables, outcome.rejected, { ...outcome, own: pipeline, ...audienceOf(claim) })
+  const hints = new Map(outcome.hints)
+  return successOf(warehouse, tables, outcome.rejected, { ...outcome, hints, own: pipeline, ...audienceOf(claim) })
+}
+
+async function loadAnew(
+  parts: WorkParts,
+  attempt: Attempt,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+): Promise<Loaded> {
+  const { claim } = attempt
+  if (claim.attempt > 1) {
+    await forgetStagedLoads(parts.db, claim)
+    await warehouse.sweepStaging(() => othersUnderWay(parts.db, attempt))
+  }
+  await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await warehouse.ensureSchema(pipeline.schema)
+  return load(parts, attempt, pipeline, warehouse)
 }
 
 const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
@@ -100,7 +128,7 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
     `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
   const warehouse = await parts.warehouses.open(claim.client)
-  if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, claim))
+  if (claim.attempt > 1) await warehouse.sweepStaging(() => othersUnderWay(parts.db, attempt))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
@@ -136,15 +164,52 @@ async function forgetReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promi
     .execute()
 }
 
+/** What a run did to its tables. */
+interface Loaded extends Counts {
+  tables: LoadedTable[]
+}
+
+async function publishStaged(
+  parts: WorkParts,
+  attempt: Attempt,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+  { feeds, counts }: StagedRun,
+): Promise<Loaded> {
+  const publication = await publicationOf(parts, attempt, pipeline, warehouse)
+  const mayPublishLater = (error: unknown) => isRetryPossible(parts.db, attempt, error)
+  return { tables: await publishFeeds(feeds, { ...publication, mayPublishLater }), ...counts }
+}
+
+async function publicationOf(
+  parts: WorkParts,
+  attempt: Attempt,
+  pipeline: PipelineToLoad,
+  warehouse: Warehouse,
+): Promise<PublicationOfFeeds> {
+  const { claim, log, signal, stillOurs, behind } = attempt
+  const gate = qualityGate(parts, attempt, pipeline, warehouse)
+  const atFailure = await settingOf(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
+  return {
+    warehouse,
+    stillOurs,
+    signal,
+    retain: atFailure === 'RETAIN',
+    ...(gate && { gate }),
+    behind,
+    waiting: (why) => log.write('WARN', 'MEDIUM', why),
+  }
+}
+
 async function load(
   parts: WorkParts,
   attempt: Attempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
   planned?: PlanOptions['planned'],
-): Promise<{ tables: LoadedTable[]; rejected: number; fed: number; merged: boolean; whole?: string; hints: Hints }> {
+): Promise<Loaded> {
   const { db, sources, sourceSilence } = parts
-  const { claim, log, signal: stopping, count, stillOurs } = attempt
+  const { claim, log, signal: stopping, count } = attempt
   const { uid: run, input } = claim
   await using rejected = await openRejectedRows(db, claim)
   const meter = openMeter()
@@ -185,10 +250,8 @@ async function load(
     },
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
-  const cursor = await warehouse.findCursor(target.schema, target.table)
-  const rebuild = (input as { rebuild?: boolean }).rebuild === true
+  const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
   const definition = definitionOf(pipeline)
-  const last = rebuild ? undefined : await warehouse.findFeed(target.schema, target.table)
   // What was known of another definition says nothing of this one.
   const remembered = last?.definition === undefined || last.definition === definition ? last : undefined
   const source = await sourceToRead(parts, claim.client, pipeline)
@@ -205,32 +268,40 @@ async function load(
   let fed = 0
   let merged = claim.mode === 'INCREMENTAL' && (await sources.increments(reading))
   const feeds = sources.read(reading, report, signal)
-  const gate = qualityGate(parts, attempt, pipeline, warehouse)
+  const counts = (): Counts => ({
+    rejected: rejected.count,
+    fed,
+    merged,
+    hints: [...hints],
+    ...(whole !== undefined && { whole }),
+  })
+  const publication = await publicationOf(parts, attempt, pipeline, warehouse)
+  let isKept = false
   const tables = await loadFeeds({
+    ...publication,
     feeds: ownTables(db, claim, pipeline, silence.watch(feeds)),
-    warehouse,
     target,
     run,
     attempt: claim.attempt,
-    stillOurs,
     signal,
     rejected: () => ({ count: rejected.count, first: firstRejected }),
     transformation,
     ...(merged && { mode: 'MERGE' as const }),
     shape: {
       schemaChanges: pipeline.schemaChanges,
-      rebuild,
+      rebuild: isRebuild(input),
       definition,
     },
     replacing: () => void (merged = false),
     fed: (rows) => void (fed = rows),
-    ...(planned && { planned }),
-    retain: !planned && (await settingOf(db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')) === 'RETAIN',
-    ...(gate && { gate }),
-    behind: attempt.behind,
-    waiting: (why) => log.write('WARN', 'MEDIUM', why),
+    ...(planned && { planned, retain: false }),
+    async staged(feeds) {
+      await rejected.flush()
+      isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })
+    },
+    mayPublishLater: async (error) => isKept && (await isRetryPossible(db, attempt, error)),
   })
-  return { tables, rejected: rejected.count, fed, merged, hints, ...(whole !== undefined && { whole }) }
+  return { tables, ...counts() }
 }
 
 /** The statements with the values of variables. Throws `VariableProblem`. */
@@ -251,9 +322,13 @@ const definitionOf = ({ type, settings }: PipelineToLoad): string =>
   hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 
 /** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
-async function othersUnderWay(db: Kysely<DB>, { client, uid }: Claim): Promise<ReadonlySet<string>> {
-  const runs = await runsToKeep(db, client)
-  runs.delete(uid)
+async function othersUnderWay(
+  db: Kysely<DB>,
+  { claim, stillOurs }: Pick<Attempt, 'claim' | 'stillOurs'>,
+): Promise<ReadonlySet<string>> {
+  const runs = await runsToKeep(db, claim.client)
+  // The tables were listed before. A later attempt may have adopted them since, unless this one still has the run.
+  if (await stillOurs()) runs.delete(claim.uid)
   return runs
 }
 

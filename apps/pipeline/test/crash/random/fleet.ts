@@ -31,6 +31,7 @@ const failpointTimeoutMs = 15_000
 /** The list names some failpoints more than once: runs pass them more often, or a death there can break more. */
 const points: [Failpoint, ...Failpoint[]] = [
   'in-copy',
+  'rows-staged',
   'in-publication',
   'in-publication',
   'published',
@@ -42,6 +43,7 @@ const points: [Failpoint, ...Failpoint[]] = [
 const pauses: [Failpoint, ...Failpoint[]] = [
   'in-copy',
   'copied',
+  'rows-staged',
   'before-swap',
   'before-swap',
   'in-publication',

@@ -33,12 +33,15 @@ describe('a worker that is killed between any two steps', () => {
     'while $what leaves the old rows or the new, and the next attempt the new, once',
     async ({ mode, type, rows }) => {
       let published = 0
+      let adoptions = 0
       // Before a step is after the one before it, but for what only the client did: once is enough.
       for (const when of mode === 'REPLACE' ? (['before', 'after'] as const) : (['after'] as const)) {
         let further = true
         for (let step = 1; further; step += 1) {
           const table = word('cases_')
           const run = word('run')
+          let staged: string | undefined
+          const publishing = { mode, cursors: { [table]: 2 } }
           const go = async (warehouse: Warehouse, attempt: number, shape = keyed(type), cursor = 2) => {
             const target = { table, columns: shape, run: attempt ? run : word('run'), attempt: Math.max(1, attempt) }
             await using load = await stage(
@@ -56,6 +59,7 @@ describe('a worker that is killed between any two steps', () => {
             )
             const upper = [{ statement: `update ${table} set name = upper(name) where id > 1` }]
             await warehouse.transform([load], attempt ? upper : [], never)
+            if (attempt === 1) staged = JSON.stringify(await warehouse.describeStaged!([load], never))
             await warehouse.publish([load], async () => true, never, { mode, cursors: { [table]: cursor } })
           }
           const seen = async () => {
@@ -78,9 +82,19 @@ describe('a worker that is killed between any two steps', () => {
             at: found ? 2 : 1,
           })
           if (found) published += 1
+          // Every second time, so that an attempt that loads anew is tested as well.
+          const adopted =
+            found || staged === undefined || step % 2 === 0
+              ? undefined
+              : await scratch.warehouse.adoptStaged!('health', JSON.parse(staged), 2, never)
+          if (adopted) {
+            await using load = adopted[0]!
+            await scratch.warehouse.publish([load], async () => true, never, publishing)
+            adoptions += 1
+          }
           await scratch.warehouse.sweepStaging(async () => new Set())
           expect({ step, when, left: await leftovers(scratch.superuser) }).toEqual({ step, when, left: [] })
-          if (!found) await go(scratch.warehouse, 2)
+          if (!found && !adopted) await go(scratch.warehouse, 2)
           expect([await seen(), (await scratch.warehouse.findTable('health', table))?.rowCount]).toEqual([
             rows,
             rows.length,
@@ -92,6 +106,7 @@ describe('a worker that is killed between any two steps', () => {
       }
       // Some died after their publication was there; otherwise this test would not have gone far enough.
       expect(published).toBeGreaterThan(2)
+      expect(adoptions).toBeGreaterThan(2)
     },
   )
 })

@@ -14,6 +14,7 @@ import { warehouseProblem } from './problems.ts'
 import { planPublication } from './plan-publication.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { readShape, type Shape } from './shape.ts'
+import { originComment } from './staging.ts'
 
 /** A key compares what is NULL with nothing; a whole scan of both sides at the worst. */
 const longest = `set local statement_timeout = '12h'`
@@ -170,6 +171,8 @@ async function carryOver(client: ClientBase, load: PostgresLoad, live: Shape, st
      select ${names.map(cast).join(', ')} from ${old} as old
      where not exists (select from ${here} as came where ${same})${gone}`,
   )
+  // A later attempt would take these rows for rows of the increment.
+  await client.query(originComment(load.stagingTable, { ...load.target, merged: true }))
   return { rows: rowCount!, from: last.run }
 }
 

@@ -35,8 +35,8 @@ export async function olderReaders(client: ClientBase): Promise<OlderReaders> {
 
 /**
  * Until all of them are gone, or hold no snapshot from before any more: readers have limits, and the rows are kept meanwhile. Throws
- * WAREHOUSE_BUSY, to be tried again, when one stays for longer than `waitMs`. The next attempt freezes its rows, and waits for nobody
- * unless a transformation changes them.
+ * WAREHOUSE_BUSY, to be tried again, when one stays for longer than `waitMs`. An attempt that reads the source again freezes its
+ * rows, and waits for nobody unless a transformation changes them.
  */
 export async function outlast(
   pool: Pool,

@@ -22,6 +22,7 @@ import { restore } from './restore.ts'
 import { demandOwnSettings } from './role-settings.ts'
 import { ensureSchema, listSchemas } from './schema.ts'
 import { readShape } from './shape.ts'
+import { adoptStaged, describeStaged, type StagedLoad } from './staged-loads.ts'
 import { sweepStaging } from './sweep.ts'
 import { transform } from './transform.ts'
 import { acquireQuery } from '../query-shares.ts'
@@ -105,6 +106,10 @@ export function openPostgresWarehouse(
 
     publish: (loads, stillOurs, signal, options = {}) =>
       publish({ pools, loads: ourOwn(loads), read: access.read.user, keeping, stillOurs, options, waitMs }, signal),
+
+    describeStaged: (staged, signal) => describeStaged(pools, ourOwn(staged), signal),
+
+    adoptStaged: (_schema, staged, attempt, signal) => adoptStaged(pools, staged as StagedLoad[], attempt, signal),
 
     findPrevious: (schema, table) => run(qualified(schema, table), (client) => findKept(client, { schema, table })),
 

@@ -9,11 +9,27 @@ export interface Origin {
   attempt: number
   schema: string
   table: string
+  /** Rows of the published table were added to the staged ones, to replace it. */
+  merged?: true
 }
 
-export function originOf({ run, attempt, schema, table }: Origin): Origin {
-  return { run, attempt, schema, table }
+export function originOf({ run, attempt, schema, table, merged }: Origin): Origin {
+  return { run, attempt, schema, table, ...(merged && { merged }) }
 }
+
+/** Undefined for what is no comment of ours: users may write there too. */
+export function parseOrigin(comment: string | null | undefined): Partial<Origin> | undefined {
+  try {
+    const origin: unknown = JSON.parse(comment ?? 'null')
+    return typeof origin === 'object' && origin !== null ? origin : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The statement that writes the comment of a staging table. */
+export const originComment = (staging: string, origin: Origin): string =>
+  `comment on table ${qualified('sluice', staging)} is ${escapeLiteral(JSON.stringify(originOf(origin)))}`
 
 export interface StagingColumn {
   name: string
@@ -42,7 +58,7 @@ export async function createStaging(
     [
       // It would be analysed in the middle of the load, and locked when it is to be published. Then this is undone.
       `create table ${staging} (${columnList(columns)}) with (autovacuum_enabled = off)`,
-      `comment on table ${staging} is ${escapeLiteral(JSON.stringify(origin))}`,
+      originComment(name, origin),
       ...columnComments(staging, columns),
     ].join(';'),
   )

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { withClient } from './access.ts'
-import { dropDetached, type Origin } from './staging.ts'
+import { dropDetached, parseOrigin } from './staging.ts'
 import { dropWorkshop } from './workshop.ts'
 
 interface Leftover {
@@ -30,21 +30,11 @@ export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<
   const runs = await alive()
   let dropped = 0
   for (const { name, kind, origin } of rows) {
-    const run = runIn(origin)
-    if (run === undefined || runs.has(run)) continue
+    const { run } = parseOrigin(origin) ?? {}
+    if (typeof run !== 'string' || runs.has(run)) continue
     // One that is in use or that a user's view hangs on waits for the next sweep.
     const drop = kind === 'table' ? dropDetached(pool, name) : dropWorkshop(pool, name)
     if (await drop.catch(() => false)) dropped += 1
   }
   return dropped
-}
-
-/** Undefined for what is no comment of ours: users may write there too. */
-function runIn(comment: string): string | undefined {
-  try {
-    const { run } = JSON.parse(comment) as Partial<Origin>
-    return typeof run === 'string' ? run : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -4,7 +4,7 @@ import type { PostgresLoad } from './load.ts'
 import { qualified } from './names.ts'
 import { readShape } from './shape.ts'
 import { leftBehind } from '../left-behind.ts'
-import { columnComments, originOf } from './staging.ts'
+import { columnComments, originComment, originOf } from './staging.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** A schema of one run in which its staging tables stand under their targets' names, while users' SQL works on them. */
@@ -69,7 +69,7 @@ async function moveBack(client: ClientBase, schema: string, { target, stagingTab
       ...(await ownIndexNames(client, shape.oid, schema, stagingTable)),
       `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table ${qualified(schema, stagingTable)} set schema sluice`,
-      `comment on table ${staging} is ${escapeLiteral(JSON.stringify(originOf(target)))}`,
+      originComment(stagingTable, target),
       ...columnComments(staging, relabelled),
     ].join(';'),
   )

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../../database.ts'
 import { runsToKeep } from '../../runs/runs-to-keep.ts'
+import { forgetStagedLoadsOfEndedRuns } from '../../runs/staged-loads.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { Duty } from '../janitor.ts'
 import { eachWarehouse, everyClient } from './each-warehouse.ts'
@@ -24,6 +25,7 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
         dropped += await warehouse.sweepStaging(() => runsToKeep(db, client))
       })
       if (all) sweptAll = Date.now()
+      await forgetStagedLoadsOfEndedRuns(db)
       return dropped
     },
   }
