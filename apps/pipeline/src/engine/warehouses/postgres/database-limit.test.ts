@@ -110,6 +110,20 @@ describe('the limit of a client’s database', () => {
     expect(await warehouse.findPrevious('health', table)).toBeUndefined()
   })
 
+  it('does not wait for itself when many loads find it full at once', async () => {
+    await using keeping = openPostgresWarehouse(scratch.access, { keepDays: 3 })
+    await loadAll(keeping, { table, columns: two }, large(8))
+    await loadAll(keeping, { table, columns: two }, numbered(3))
+    await using warehouse = await opened(mega, { keepDays: 3, loads: 8 })
+    const begin = () =>
+      warehouse.beginLoad({ schema: 'health', table: word('other_'), columns: two, run: word(), attempt: 1 }, never)
+    const loads = await Promise.all(Array.from({ length: 8 }, begin))
+    await loadAll(scratch.warehouse, { table: word('filler_'), columns: two }, large(3))
+    const written = await Promise.all(loads.map((load) => load.write(given(numbered(2)), never)))
+    expect(written.map(({ rows }) => rows)).toEqual(Array.from({ length: 8 }, () => 2))
+    for (const load of loads) await load[Symbol.asyncDispose]()
+  }, 30_000)
+
   it('is looked at more often the less room is left', async () => {
     const looks = async (free: number, megabytes: number) => {
       let count = 0
