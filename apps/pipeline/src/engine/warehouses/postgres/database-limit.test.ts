@@ -124,6 +124,18 @@ describe('the limit of a client’s database', () => {
     for (const load of loads) await load[Symbol.asyncDispose]()
   }, 30_000)
 
+  it('refuses an increment that copies a table for which there is no room', async () => {
+    const [id, name] = two
+    const keyed = [{ ...id!, primaryKey: true }, name!]
+    await loadAll(scratch.warehouse, { table, columns: keyed }, large(4))
+    await using warehouse = await opened(3 * mega)
+    const target = { table, columns: [...keyed, ...columns({ village: 'TEXT' })], shape: { merging: true } }
+    await using load = await stage(warehouse, target, [[1, 'x', 'y']])
+    const publishing = warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    await expect(publishing).rejects.toMatchObject({ code: 'WAREHOUSE_FULL', retryable: false })
+    expect(await rowsOf()).toBe(4096)
+  })
+
   it('is looked at more often the less room is left', async () => {
     const looks = async (free: number, megabytes: number) => {
       let count = 0
