@@ -136,6 +136,17 @@ describe('the limit of a client’s database', () => {
     expect(await rowsOf()).toBe(4096)
   })
 
+  it('ends a dry run whose rows do not fit a second time', async () => {
+    await using warehouse = await opened(12 * mega)
+    {
+      await using load = await stage(warehouse, { table, columns: two }, large(9))
+      const statement = `delete from ${table} where id < 10`
+      const running = warehouse.transform([load], [{ statement }], never, { dry: true })
+      await expect(running).rejects.toMatchObject({ code: 'WAREHOUSE_FULL' })
+    }
+    expect(await leftovers(scratch.superuser)).toEqual([])
+  }, 30_000)
+
   it('is looked at more often the less room is left', async () => {
     const looks = async (free: number, megabytes: number) => {
       let count = 0

@@ -30,15 +30,18 @@ export class RowCopies implements AsyncDisposable {
       )
       const names = columns.map(({ name }) => name)
       const rows = () => readTuples(client, qualified('sluice', load.stagingTable), names)
+      const assertFree = freeAssertion(this.#pools, load, signal)
       const copying = {
         staging,
         columns: names.map((name) => escapeIdentifier(name)).join(', '),
         types: [],
         content: { format: 'copy-binary' as const, rows },
         frozen: false,
-        assertFree: freeAssertion(this.#pools, load, signal),
+        assertFree,
       }
       await copyInto(this.#pools.lanes, copying, load.scene, signal)
+      // The end of the COPY may have written more.
+      await assertFree?.()
     }
   }
 
