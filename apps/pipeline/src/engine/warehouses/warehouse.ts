@@ -235,7 +235,7 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
    * Runs the statements over the written loads of one run, before they are published. In them the name of a load's
    * table, without a schema, is the rows that were loaded; with its schema it is what is published now. The first
    * statement that fails ends it with TRANSFORMATION_FAILED, and the loads cannot be published any more; `retain` keeps
-   * their rows as they were then. With `dry`, it rolls back and fails if the statements change anything but the loads.
+   * their rows as they were then. With `dry`, it fails if the statements write elsewhere, and commits nothing but the loads.
    */
   transform(
     loads: readonly Load[],

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { giveWay, isLoopback } from '@sluice/process'
-import { Client, Pool, type ClientBase, type ClientConfig, type PoolClient } from 'pg'
+import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
 import { loadOptions, readOptions } from './role-settings.ts'
 
 interface Login {
@@ -63,8 +64,22 @@ export function loadPool(access: WarehouseAccess, max: number): Pool {
   return pool
 }
 
-function applyNiceness({ host, niceness = 0 }: WarehouseAccess, client: ClientBase): void {
-  if (niceness > 0 && isLoopback(host)) giveWay(niceness, (client as ClientBase & { processID: number }).processID)
+/** Lowers the priority of the session's process where that process is on this machine. */
+export function applyNiceness({ host, niceness = 0 }: Pick<WarehouseAccess, 'host' | 'niceness'>, client: object): void {
+  const { processID } = client as { processID: number }
+  if (niceness > 0 && isLoopback(host) && isServerProcess(processID)) giveWay(niceness, processID)
+}
+
+/**
+ * Whether a process is one of PostgreSQL. Behind a connection pooler, a tunnel or the published port of a container, the server tells a
+ * number that stands for something else on this machine. True on systems without `/proc`.
+ */
+function isServerProcess(pid: number): boolean {
+  try {
+    return /^(\S*\/)?postgres[:\0]/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'))
+  } catch {
+    return !existsSync('/proc/self/cmdline')
+  }
 }
 
 /** How connections of role `read` are made. */

@@ -110,6 +110,43 @@ describe('the limit of a client’s database', () => {
     expect(await warehouse.findPrevious('health', table)).toBeUndefined()
   })
 
+  it('does not wait for itself when many loads find it full at once', async () => {
+    await using keeping = openPostgresWarehouse(scratch.access, { keepDays: 3 })
+    await loadAll(keeping, { table, columns: two }, large(8))
+    await loadAll(keeping, { table, columns: two }, numbered(3))
+    await using warehouse = await opened(mega, { keepDays: 3, loads: 8 })
+    const begin = () =>
+      warehouse.beginLoad({ schema: 'health', table: word('other_'), columns: two, run: word(), attempt: 1 }, never)
+    const loads = await Promise.all(Array.from({ length: 8 }, begin))
+    await loadAll(scratch.warehouse, { table: word('filler_'), columns: two }, large(3))
+    const written = await Promise.all(loads.map((load) => load.write(given(numbered(2)), never)))
+    expect(written.map(({ rows }) => rows)).toEqual(Array.from({ length: 8 }, () => 2))
+    for (const load of loads) await load[Symbol.asyncDispose]()
+  }, 30_000)
+
+  it('refuses an increment that copies a table for which there is no room', async () => {
+    const [id, name] = two
+    const keyed = [{ ...id!, primaryKey: true }, name!]
+    await loadAll(scratch.warehouse, { table, columns: keyed }, large(4))
+    await using warehouse = await opened(3 * mega)
+    const target = { table, columns: [...keyed, ...columns({ village: 'TEXT' })], shape: { merging: true } }
+    await using load = await stage(warehouse, target, [[1, 'x', 'y']])
+    const publishing = warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    await expect(publishing).rejects.toMatchObject({ code: 'WAREHOUSE_FULL', retryable: false })
+    expect(await rowsOf()).toBe(4096)
+  })
+
+  it('ends a dry run whose rows do not fit a second time', async () => {
+    await using warehouse = await opened(12 * mega)
+    {
+      await using load = await stage(warehouse, { table, columns: two }, large(9))
+      const statement = `delete from ${table} where id < 10`
+      const running = warehouse.transform([load], [{ statement }], never, { dry: true })
+      await expect(running).rejects.toMatchObject({ code: 'WAREHOUSE_FULL' })
+    }
+    expect(await leftovers(scratch.superuser)).toEqual([])
+  }, 30_000)
+
   it('is checked more often the less room is left', async () => {
     const countChecks = async (free: number, megabytes: number) => {
       let count = 0

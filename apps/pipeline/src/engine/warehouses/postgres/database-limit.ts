@@ -1,5 +1,6 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { type TupleChunk, WarehouseProblem } from '../warehouse.ts'
+import { withClient } from './access.ts'
 
 /** The limit of a client's database, and how to stay within it. */
 export interface DatabaseLimit {
@@ -7,6 +8,8 @@ export interface DatabaseLimit {
   bytes: number
   /** Bytes of the tables that the load replaces. Until the load is published, the database may exceed its limit by these bytes. */
   replaced: number
+  /** Bytes that the load writes before the size is checked again. */
+  needed: number
   /** Drops kept tables of earlier publications until the database has at most `mostBytes`. */
   makeRoom(mostBytes: number): Promise<number>
 }
@@ -23,12 +26,21 @@ export async function freeBytes(client: ClientBase, limit: number): Promise<numb
   return rows[0]!.free
 }
 
-/** Returns the bytes that a load may still write. Throws WAREHOUSE_FULL. */
-export async function assertRoom(client: ClientBase, { bytes, replaced, makeRoom }: DatabaseLimit): Promise<number> {
-  const free = await freeBytes(client, bytes + replaced)
+/**
+ * Returns the bytes that a load may still write. Throws WAREHOUSE_FULL. Holds no connection of the pool while `makeRoom` runs, which
+ * needs one itself.
+ */
+export async function assertRoom(
+  pool: Pool,
+  { bytes, replaced, needed, makeRoom }: DatabaseLimit,
+  signal: AbortSignal,
+): Promise<number> {
+  const most = bytes + replaced - needed
+  const readFree = () => withClient(pool, signal, (client) => freeBytes(client, most))
+  const free = await readFree()
   if (free >= 0) return free
-  await makeRoom(bytes + replaced)
-  const freed = await freeBytes(client, bytes + replaced)
+  await makeRoom(most)
+  const freed = await readFree()
   if (freed < 0) throw warehouseFull(bytes)
   return freed
 }

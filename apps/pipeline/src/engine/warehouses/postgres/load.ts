@@ -14,7 +14,7 @@ import { type Copied, copyInto } from './copy.ts'
 import { planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { feedOf } from './catalogue.ts'
-import { assertRoom, type DatabaseLimit, tableBytes } from './database-limit.ts'
+import { assertRoom, tableBytes } from './database-limit.ts'
 import { lastEntry } from './ledger.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
 import { olderReaders, type OlderReaders } from './older-readers.ts'
@@ -89,8 +89,7 @@ export class PostgresLoad implements Load {
     // A retry may be one because of readers that never ended: it makes rows that no reader needs to be waited for.
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
-    const limit = databaseLimit(this.#pools, this.replacedBytes)
-    const assertFree = limit && (() => this.#assertFree(limit, signal))
+    const assertFree = freeAssertion(this.#pools, this, signal)
     const copying = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
     const written = await copyInto(this.#pools.lanes, copying, this.scene, signal).catch(async (error: unknown) => {
       throw (await roomMade(error, this.#pools)) ?? error
@@ -110,12 +109,6 @@ export class PostgresLoad implements Load {
   /** The columns that the source feeds and the table is to have. */
   get fed(): string[] {
     return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
-  }
-
-  async #assertFree(limit: DatabaseLimit, signal: AbortSignal): Promise<number> {
-    return withClient(this.#pools.statements, signal, (client) => assertRoom(client, limit)).catch((error: unknown) => {
-      throw warehouseProblem(error, this.scene)
-    })
   }
 
   async #dropIgnored(signal: AbortSignal): Promise<void> {
@@ -146,8 +139,7 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const replaces = pools.databaseBytes !== undefined && !target.shape?.merging
       const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
-      const limit = databaseLimit(pools, othersBytes)
-      if (limit) await assertRoom(client, limit)
+      await assertFree(pools, signal, { replaced: othersBytes })
       const existing = await readShape(client, schema, table)
       if (existing && !existing.ours) throw notOurs(scene)
       const last = feedOf(existing, await lastEntry(client, existing?.partition))
@@ -167,9 +159,29 @@ export async function beginLoad(pools: Pools, target: LoadTarget, signal: AbortS
   }
 }
 
-/** Returns the limit of the database for a load that replaces tables of `replaced` bytes, or undefined if there is no limit. */
-function databaseLimit({ databaseBytes: bytes, makeRoom }: Pools, replaced = 0): DatabaseLimit | undefined {
-  return bytes === undefined ? undefined : { bytes, replaced, makeRoom }
+/** Returns a function that asserts that the load may write more; undefined where the database has no limit. */
+export function freeAssertion(
+  pools: Pools,
+  { replacedBytes: replaced, scene }: PostgresLoad,
+  signal: AbortSignal,
+): (() => Promise<number>) | undefined {
+  if (pools.databaseBytes === undefined) return undefined
+  return () =>
+    assertFree(pools, signal, { replaced }).catch((error: unknown) => {
+      throw warehouseProblem(error, scene)
+    })
+}
+
+/**
+ * Returns the bytes that may still be written besides `needed`; the database may exceed its limit by `replaced` bytes. Throws
+ * WAREHOUSE_FULL.
+ */
+export async function assertFree(
+  { databaseBytes: bytes, makeRoom, statements }: Pools,
+  signal: AbortSignal,
+  { replaced = 0, needed = 0 }: { replaced?: number; needed?: number },
+): Promise<number> {
+  return bytes === undefined ? Infinity : assertRoom(statements, { bytes, replaced, needed, makeRoom }, signal)
 }
 
 /** A full disk is no reason to fail a load while there is something kept that nobody reads: then the next try has its room. */

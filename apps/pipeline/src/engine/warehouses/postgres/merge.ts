@@ -5,9 +5,10 @@ import { recordsOf, replacedColumns, stagedRecords } from '../whole-records.ts'
 import { noKey } from '../ready-to-publish.ts'
 import { withClient } from './access.ts'
 import { feedOf } from './catalogue.ts'
+import { tableBytes } from './database-limit.ts'
 import { completeStaging } from './evolve.ts'
 import { lastEntry } from './ledger.ts'
-import type { Pools, PostgresLoad } from './load.ts'
+import { assertFree, type Pools, type PostgresLoad } from './load.ts'
 import { qualified } from './names.ts'
 import { olderReaders } from './older-readers.ts'
 import { warehouseProblem } from './problems.ts'
@@ -60,10 +61,13 @@ async function staysInPlace(pools: Pools, load: PostgresLoad, signal: AbortSigna
 }
 
 async function prepareCarried(pools: Pools, load: PostgresLoad, signal: AbortSignal): Promise<void> {
+  const { schema, table } = load.target
   try {
+    const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
+    await assertFree(pools, signal, { needed })
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${longest}`)
-      const live = await readShape(client, load.target.schema, load.target.table)
+      const live = await readShape(client, schema, table)
       const staging = await readShape(client, 'sluice', load.stagingTable)
       if (!live?.ours || live.partition === undefined || !staging) {
         await client.query('rollback')

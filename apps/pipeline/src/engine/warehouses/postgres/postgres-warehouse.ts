@@ -45,6 +45,23 @@ interface PostgresLimits {
   keepDays?: number
 }
 
+/**
+ * Runs one call at a time, so that callers occupy one connection together. Calls with the same argument that are not over yet share their
+ * result.
+ */
+function oneAtATime(work: (most: number) => Promise<number>): (most?: number) => Promise<number> {
+  const pending = new Map<number, Promise<number>>()
+  let last: Promise<unknown> = Promise.resolve()
+  return (most = 0) => {
+    const shared = pending.get(most)
+    if (shared) return shared
+    const result = last.then(() => work(most)).finally(() => pending.delete(most))
+    pending.set(most, result)
+    last = result.catch(() => {})
+    return result
+  }
+}
+
 /** Two hours: longer than any reader has. */
 const longestWait = 7_200_000
 
@@ -64,7 +81,7 @@ export function openPostgresWarehouse(
     transactions: loadPool(access, loads + 2),
     statements: loadPool(access, 5),
     databaseBytes,
-    makeRoom: (most) => makeRoom(pools.statements, keeping, most),
+    makeRoom: oneAtATime((most) => makeRoom(pools.statements, keeping, most)),
   }
   const all = [pools.lanes, pools.transactions, pools.statements]
   limitStatements(pools.statements, { databaseBytes, makeRoom: pools.makeRoom })

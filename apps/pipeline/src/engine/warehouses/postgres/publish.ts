@@ -13,7 +13,7 @@ import {
 } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { findPublication } from './catalogue.ts'
-import { type Keeping, keepReplaced, makeRoom } from './kept.ts'
+import { type Keeping, keepReplaced } from './kept.ts'
 import { enterLedger, enterRun, type Entry, notForLong } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { mergeModeOf, prepareMerges } from './merge.ts'
@@ -170,7 +170,7 @@ async function swapAll(
     }
   })
   await failpoint('published')
-  const tidied = tidy(pools, keeping, swaps, freed)
+  const tidied = tidy(pools, swaps, freed)
   if (options.behind) options.behind(tidied)
   else await tidied
   return publication
@@ -185,12 +185,12 @@ const replacedBy = ({ load, partition, oldPartition }: Swap) => ({
 })
 
 /** After the commit nothing may fail any more: a partition that stays is swept, statistics come next time. */
-async function tidy(pools: Pools, keeping: Keeping, swaps: readonly Swap[], freed: readonly string[]): Promise<void> {
+async function tidy(pools: Pools, swaps: readonly Swap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
     ...freed.map((partition) => dropDetached(pools.statements, partition)),
     ...swaps.map(({ load }) => load.published && analyzeParent(pools, load)),
   ])
-  if (pools.databaseBytes) await makeRoom(pools.statements, keeping, pools.databaseBytes).catch(() => {})
+  if (pools.databaseBytes) await pools.makeRoom(pools.databaseBytes).catch(() => {})
 }
 
 function entryOf(run: string, { load, partition, tableRows, published, feed }: Swap, options: PublishOptions): Entry {

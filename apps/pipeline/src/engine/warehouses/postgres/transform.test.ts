@@ -313,6 +313,24 @@ describe('transforming rows before they are published', () => {
     }
     const logged = async () => (await scratch.warehouse.readTable(history, 'log', { limit: 100, offset: 0 })).rows
 
+    const catalogue = async () => {
+      const { rows } = await scratch.superuser.query<{ entry: string }>(
+        `with outside as (select oid from pg_namespace where nspname !~ '^(pg_|sluice|information_schema$)')
+         select concat_ws(' ', nspname, nspacl, obj_description(oid, 'pg_namespace')) as entry from pg_namespace where oid in (table outside)
+         union all select concat_ws(' ', proname, pg_get_functiondef(oid)) from pg_proc where pronamespace in (table outside)
+         union all select typname from pg_type where typnamespace in (table outside)
+         union all select enumlabel from pg_enum
+         union all select conname from pg_constraint where connamespace in (table outside)
+         union all select collname from pg_collation where collnamespace in (table outside)
+         union all select dictname from pg_ts_dict where dictnamespace in (table outside)
+         union all select oprname from pg_operator where oprnamespace in (table outside)
+         union all select concat_ws(' ', relname, relacl) from pg_class where relnamespace in (table outside)
+         union all select defaclacl::text from pg_default_acl
+         order by 1`,
+      )
+      return rows.map(({ entry }) => entry)
+    }
+
     it.each([
       ['a row that is inserted', (to: string) => `insert into ${to}.log select id, name from ${table}`, 'log'],
       ['rows that are deleted', (to: string) => `delete from ${to}.log`, 'log'],
@@ -336,6 +354,71 @@ describe('transforming rows before they are published', () => {
         [history],
       )
       expect([rows, await leftovers(scratch.superuser)]).toEqual([[], []])
+    })
+
+    it('commits nothing that a statement changes elsewhere, whatever the check can see', async () => {
+      const [spare, renamed, type] = [word('spare_'), word('renamed_'), word('type_')]
+      await using load = await connectedAs(scratch.access, 'load')
+      await load.query(`create schema ${spare}; create schema ${renamed}_old;
+        create function ${history}.f() returns int return 1; create function ${history}.g() returns int return 1;
+        create type ${history}.${type} as (x int); create type ${history}.sex as enum ('f', 'm');
+        create domain ${history}.code as text`)
+      const changes = [
+        `alter schema ${renamed}_old rename to ${renamed}`,
+        `create or replace function ${history}.f() returns int return 2`,
+        `drop function ${history}.g()`,
+        `drop type ${history}.${type}`,
+        `drop schema ${spare}`,
+        `alter type ${history}.sex add value 'x'`,
+        `alter domain ${history}.code add constraint short check (length(value) < 9)`,
+        `create collation ${history}.german (locale = 'C')`,
+        `create text search dictionary ${history}.plain (template = simple)`,
+        `create operator ${history}.=== (function = int4pl, leftarg = int, rightarg = int)`,
+        `grant select on ${history}.log to public`,
+        `alter default privileges in schema ${history} grant select on tables to public`,
+        `comment on schema ${history} is 'changed'`,
+        `create temporary table pg_class as select * from pg_catalog.pg_class limit 0`,
+        `do $x$ begin begin comment on schema health is 'changed'; exception when others then null; end; end $x$`,
+      ]
+      const before = await catalogue()
+      expect(await dry(`update ${table} set name = 'x' where id = 1`, ...changes)).toMatchObject({ rowsAfter: 4 })
+      expect([await catalogue(), await leftovers(scratch.superuser)]).toEqual([before, []])
+    })
+
+    it('keeps columns, values and labels that the statements made', async () => {
+      await using load = await stage(
+        scratch.warehouse,
+        { table, columns: two, run: word('run') },
+        numbered(3_000, 'new'),
+      )
+      const statements = [
+        `alter table ${table} add column wide text not null default repeat('x', 2000)`,
+        `alter table ${table} add column at timestamptz default '2026-01-02 03:04:05+00'`,
+        `alter table ${table} rename column name to "Full name"`,
+        `comment on column ${table}.at is 'Seen at'`,
+        `update ${table} set "Full name" = null where id = 2`,
+        `delete from ${table} where id > 2000`,
+        `alter table ${table} add unique (id) deferrable initially deferred`,
+        `create index on ${table} (id)`,
+        `update ${table} set id = id + 1`,
+        `declare open_cursor cursor for select * from ${table}`,
+      ]
+      await scratch.warehouse.transform(
+        [load],
+        statements.map((statement) => ({ statement })),
+        never,
+        { dry: true },
+      )
+      const { rows } = await scratch.superuser.query(
+        `select count(*)::int as rows, count("Full name")::int as names, min(length(wide)) as wide, max(at) as at,
+           (select col_description(attrelid, attnum) from pg_attribute where attrelid = $1::regclass and attname = 'at') as label
+         from sluice."${load.stagingTable}"`,
+        [`sluice."${load.stagingTable}"`],
+      )
+      expect(rows).toEqual([
+        { rows: 2000, names: 1999, wide: 2000, at: new Date('2026-01-02T03:04:05Z'), label: 'Seen at' },
+      ])
+      expect(await leftovers(scratch.superuser)).toEqual([load.stagingTable])
     })
 
     it('works on the rows that are loaded as a load does, and reads other tables', async () => {

@@ -1,8 +1,9 @@
-import { Query, type PoolClient } from 'pg'
+import { Query, type Pool, type PoolClient } from 'pg'
 import { tokensOf } from '../sql-tokens.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
 import { borrow } from './access.ts'
 import type { Pools, PostgresLoad } from './load.ts'
+import { RowCopies } from './row-copies.ts'
 import { olderReaders } from './older-readers.ts'
 import { warehouseProblem } from './problems.ts'
 import { stoppable } from './stoppable.ts'
@@ -14,14 +15,16 @@ const longest = 7_200
 
 /** See `Warehouse.transform`. Aborting ends the statement at the server within a second. */
 export async function transform(
-  { transactions, statements: moments }: Pools,
+  pools: Pools,
   loads: readonly PostgresLoad[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
   { retain = false, dry = false } = {},
 ): Promise<void> {
   if (statements.length === 0 || loads.length === 0) return
+  const { transactions, statements: moments } = pools
   const workshop = workshopFor(loads)
+  await using copies = new RowCopies(pools, loads)
   const replaced = Math.max(...loads.map((load) => load.replacedBytes))
   // Never called sound: nobody else gets a connection on which users' SQL ran.
   using borrowed = await borrow(transactions, signal)
@@ -36,11 +39,7 @@ export async function transform(
         stoppable(moments, client, { ...limits, replaced, signal }, work),
       )
     }
-    if (dry) {
-      await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: workshop.schema })
-      await client.query('commit')
-    }
-    const counted = await workshop.close(client)
+    const counted = dry ? await endDryRun(client, moments, workshop, copies, signal) : await workshop.close(client)
     const older = await olderReaders(client)
     for (const [index, load] of loads.entries()) {
       load.written = { ...load.written!, rows: counted[index]!, frozen: false }
@@ -54,6 +53,30 @@ export async function transform(
     signal.throwIfAborted()
     throw warehouseProblem(error, loads[0]!.scene)
   }
+}
+
+/** What a commit would do first, and a search path in which tables and functions of the statements do not hide those of the catalogue. */
+const beforeCopy = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
+
+/**
+ * Rolls the transaction of a dry run back, so that nothing which its statements did is ever committed. Other connections copy the rows
+ * before. Returns how many rows each table has.
+ */
+async function endDryRun(
+  client: PoolClient,
+  moments: Pool,
+  workshop: Workshop,
+  copies: RowCopies,
+  signal: AbortSignal,
+): Promise<number[]> {
+  await client.query(beforeCopy)
+  await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: workshop.schema })
+  const counted = await workshop.moveTables(client)
+  await copies.make(client, signal)
+  await client.query('rollback')
+  await dropWorkshop(moments, workshop.schema)
+  await copies.replaceStaging()
+  return counted
 }
 
 async function runOne(

@@ -15,6 +15,8 @@ export interface Workshop {
   open(client: ClientBase): Promise<void>
   /** Moves the tables back, whatever the statements made of them, and answers how many rows each has now. */
   close(client: ClientBase): Promise<number[]>
+  /** The same in the open transaction, without dropping the schema. */
+  moveTables(client: ClientBase): Promise<number[]>
 }
 
 export function workshopFor(loads: readonly PostgresLoad[]): Workshop {
@@ -22,8 +24,15 @@ export function workshopFor(loads: readonly PostgresLoad[]): Workshop {
   const schema = `sluice_${first.stagingTable}`.slice(0, 63)
   const name = escapeIdentifier(schema)
   const origin = escapeLiteral(JSON.stringify(originOf(first.target)))
+  const moveTables = async (client: ClientBase) => {
+    const rows: number[] = []
+    for (const load of loads) rows.push(await moveBack(client, schema, load))
+    await assertNothingLeft(client, schema)
+    return rows
+  }
   return {
     schema,
+    moveTables,
     path: `${name}, ${escapeIdentifier(first.target.schema)}`,
 
     async open(client) {
@@ -37,9 +46,7 @@ export function workshopFor(loads: readonly PostgresLoad[]): Workshop {
 
     async close(client) {
       await client.query(`reset all; begin`)
-      const rows: number[] = []
-      for (const load of loads) rows.push(await moveBack(client, schema, load))
-      await assertNothingLeft(client, schema)
+      const rows = await moveTables(client)
       await client.query(`drop schema ${name} cascade; commit`)
       return rows
     },

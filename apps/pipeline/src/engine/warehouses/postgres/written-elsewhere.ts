@@ -25,8 +25,9 @@ const changed = `
     and l.mode <> all ('{AccessShareLock,RowShareLock}') and nspname <> $2 and nspname !~ '^pg_'`
 
 /**
- * Throws TRANSFORMATION_FAILED if the open transaction of `client` changed, created or dropped anything outside `schema`. It compares
- * with another connection, which does not see created objects and still sees dropped ones.
+ * Throws TRANSFORMATION_FAILED if the open transaction of `client` wrote to a relation outside `schema`, or created a schema, relation,
+ * function or type there. Other changes, such as grants and comments, pass: the caller rolls the transaction back in any case. Compares
+ * with another connection, which does not see created objects.
  */
 export async function assertNothingWrittenElsewhere(
   client: ClientBase,
