@@ -59,7 +59,7 @@ export const hasNested = (packages, folder = root) =>
 
 const install = async () => {
   const started = Date.now()
-  process.stderr.write('Installing dependencies (once; some minutes, 900 MB in node_modules)… ')
+  process.stderr.write('Installing dependencies (once; one to three minutes, 900 MB in node_modules)… ')
   const flags = ['--include=dev', '--include=optional', '--no-audit', '--no-fund', '--no-progress', '--loglevel=error']
   const stopProgress = showProgress(process.stderr)
   const { code, signal, said, interrupted } = await runQuietly('npm', ['ci', ...flags])

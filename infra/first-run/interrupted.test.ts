@@ -16,7 +16,10 @@ describe('the installation', () => {
       await cp(join(root, 'infra/first-run'), join(folder, 'infra/first-run'), { recursive: true })
       await writeFile(join(folder, 'package-lock.json'), '{"packages":{"node_modules/pg":{"version":"8.0.0"}}}')
       const npm = join(folder, 'npm')
-      await writeFile(npm, `#!/bin/sh\ntrap 'touch ${folder}/stopped; exit 130' INT\ntouch ${folder}/started\nwhile :; do sleep 0.1; done\n`)
+      await writeFile(
+        npm,
+        `#!/bin/sh\ntrap 'touch ${folder}/stopped; exit 130' INT\ntouch ${folder}/started\nwhile :; do sleep 0.1; done\n`,
+      )
       await chmod(npm, 0o755)
       const child = spawn(process.execPath, [join(folder, 'infra/first-run/run.mjs'), 'program.ts'], {
         env: { ...process.env, NODE_OPTIONS: '', PATH: [folder, process.env['PATH']].join(delimiter) },
@@ -28,7 +31,9 @@ describe('the installation', () => {
       for (const end = Date.now() + 30_000; !existsSync(join(folder, 'started')) && Date.now() < end; ) await sleep(50)
       child.kill('SIGINT')
       expect(await closed).toEqual([130, null])
-      expect(stderr).toMatch(/^Installing dependencies .*… \nThe installation was interrupted; start again to finish it\.\n$/)
+      expect(stderr).toMatch(
+        /^Installing dependencies .*… \nThe installation was interrupted; start again to finish it\.\n$/,
+      )
       expect(existsSync(join(folder, 'stopped'))).toBe(true)
       expect(existsSync(join(folder, '.sluice/installing'))).toBe(false)
     } finally {
@@ -38,7 +43,9 @@ describe('the installation', () => {
 })
 
 describe('the progress of the installation', () => {
-  afterEach(() => jest.useRealTimers())
+  afterEach(() => {
+    jest.useRealTimers()
+  })
 
   it.each([
     [true, '10 s… 20 s… 30 s… 40 s… 50 s… 60 s… 70 s… 80 s… 90 s… 100 s… 110 s… 120 s… '],
