@@ -128,7 +128,6 @@ describe('the shell blocks of the docs', () => {
         .filter(([mark]) => mark.startsWith(`${page}:`))
         .map(([, text]) => text)
         .join('\n')
-    if (process.env['DEBUG_TOUR']) await writeFile(process.env['DEBUG_TOUR'], stdout)
     expectTour(of('README.md'))
     const others = outputs.filter(([mark]) => !mark.startsWith('README.md'))
     for (const [, text] of others) expect(text).not.toMatch(/undefined|urn:problem/)
