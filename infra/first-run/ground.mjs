@@ -19,7 +19,10 @@ export const withoutLocalBin = (path = '') =>
     .filter((entry) => !entry.endsWith(`node_modules${sep}.bin`))
     .join(delimiter)
 
-/** Runs a program of the machine in `folder` quietly; resolves to how it ended and all it said. */
+/**
+ * Runs a program of the machine in `folder`, and collects its output. Resolves to how it ended, all that it wrote, and whether this process was
+ * asked to stop meanwhile: the signal goes to the program, a second one ends it at once.
+ */
 export const runQuietly = (command, args, folder = root) =>
   new Promise((done) => {
     const env = { ...process.env, PATH: withoutLocalBin(process.env.PATH), SCARF_ANALYTICS: 'false' }
@@ -30,6 +33,20 @@ export const runQuietly = (command, args, folder = root) =>
     const child = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
     let said = ''
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (said += text))
-    child.on('error', (error) => done({ code: -1, signal: null, said: error.message }))
-    child.on('close', (code, signal) => done({ code, signal, said }))
+    let interrupted = false
+    const passOn = (signal) => {
+      // On Ctrl-C a terminal sends the first SIGINT to the whole process group.
+      if (interrupted) child.kill('SIGKILL')
+      else if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+      interrupted = true
+    }
+    for (const signal of stopSignals) process.on(signal, passOn)
+    const finish = (ending) => {
+      for (const signal of stopSignals) process.off(signal, passOn)
+      done({ ...ending, interrupted })
+    }
+    child.on('error', (error) => finish({ code: -1, signal: null, said: error.message }))
+    child.on('close', (code, signal) => finish({ code, signal, said }))
   })
+
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP']

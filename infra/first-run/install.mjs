@@ -59,17 +59,32 @@ export const hasNested = (packages, folder = root) =>
 
 const install = async () => {
   const started = Date.now()
-  process.stderr.write('Installing dependencies (once)… ')
+  process.stderr.write('Installing dependencies (once; one to three minutes, 900 MB in node_modules)… ')
   const flags = ['--include=dev', '--include=optional', '--no-audit', '--no-fund', '--no-progress', '--loglevel=error']
-  const { code, signal, said } = await runQuietly('npm', ['ci', ...flags])
-  if (code === 0) return void process.stderr.write(`done in ${Math.round((Date.now() - started) / 1000)} s.\n`)
+  const stopProgress = showProgress(process.stderr)
+  const { code, signal, said, interrupted } = await runQuietly('npm', ['ci', ...flags])
+  stopProgress()
+  if (code === 0 && !interrupted)
+    return void process.stderr.write(`done in ${Math.round((Date.now() - started) / 1000)} s.\n`)
   process.stderr.write('\n')
-  if (signal ?? code > 128) throw new Stop('The installation was interrupted; start again to finish it.', 130)
+  if (interrupted || signal || code > 128)
+    throw new Stop('The installation was interrupted; start again to finish it.', 130)
   throw new Stop(`${explain(said)}\n${said.trim().split('\n').slice(-12).join('\n')}`)
 }
 
+/** Writes the elapsed time: every 10 seconds on a terminal, otherwise a line every minute. Returns the function that stops it. */
+export const showProgress = (stream) => {
+  const seconds = stream.isTTY ? 10 : 60
+  let elapsed = 0
+  const timer = setInterval(() => {
+    elapsed += seconds
+    stream.write(stream.isTTY ? `${elapsed} s… ` : `\nStill installing dependencies after ${elapsed / 60} min… `)
+  }, seconds * 1000)
+  return () => clearInterval(timer)
+}
+
 const CAUSES = [
-  [/ENOSPC/, 'The disk is full: free some space (the dependencies need 600 MB) and start again.'],
+  [/ENOSPC/, 'The disk is full: free some space (the dependencies need 900 MB) and start again.'],
   [/EACCES|EPERM|EROFS/, 'npm may not write here: check who owns this folder and ~/.npm, and start again.'],
   [
     /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/,

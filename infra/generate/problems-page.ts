@@ -38,9 +38,9 @@ This page is made from the catalogues in the sources by \`npm run generate\`.
 const runsOf = (groups: typeof runCodes): string =>
   `## Runs that fail
 
-A run that fails is an answer: its \`errorCode\` is one of these, and its \`message\` has what, where, why and what to do. Connection tests have them
-as \`errorCode\`; previews and look-ups are refused (\`source-unreadable\`) for the same reasons. *Asked again* is what an attempt does by itself, six times
-with growing pauses, for HTTP and object stores; *tried again* is the whole run, five times, seconds to minutes apart. Everything else fails at once, and the next tick begins anew: databases are connected to once.
+The \`errorCode\` of a failed run is one of these codes, and its \`message\` says what failed, where, why and what to do. Connection tests have the same codes
+as \`errorCode\`; previews and look-ups are refused with \`source-unreadable\` for the same reasons. *Request retried* means that the attempt repeats the request up to six times
+with growing pauses; this applies to HTTP and object stores, and a database is connected to once. *Run retried* means that the whole run is repeated up to five times, seconds to minutes apart. A run that fails for any other reason fails at once; its schedule starts the next run at the next time.
 
 ${groups.map(({ title, codes }) => `### ${title}\n\n| Code | When |\n|---|---|\n${rowsOf(codes)}\n`).join('\n')}`
 

@@ -25,7 +25,7 @@ type Kinds = readonly { kind: { path: string; properties: Properties } }[]
 const byPath = (kinds: Kinds) => Object.fromEntries(kinds.map(({ kind }) => [kind.path, kind.properties]))
 
 /** What the lists of each service are searched by, by their paths. */
-const services: { title: string; nouns: object; properties: Record<string, Properties> }[] = [
+const services: { title: string; nouns: object; properties: Record<string, Properties>; note?: string }[] = [
   {
     title: 'Identity',
     nouns: identityOperations,
@@ -44,29 +44,34 @@ const services: { title: string; nouns: object; properties: Record<string, Prope
       ...byPath([schemas, dataPipelines, views, variables, workflows, destinations]),
       ...byPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets]),
     },
+    note: `The \`value\` of a secured variable is stored encrypted in another column: no filter finds it, no order depends on it, and secured variables
+count as variables without a value (\`filter=value:null\`).`,
   },
 ]
 
 /** docs/search-properties.md: what each list is searched and ordered by, and how long its pages may be. */
 export const searchPage = (): Artefact => {
-  const sections = services.map(({ title, nouns, properties }) => {
+  const sections = services.map(({ title, nouns, properties, note = '' }) => {
     const signatures = Object.values(nouns).flatMap((noun: object): Signature[] => Object.values(noun))
     const wrong = brokenLists(signatures, properties)
     if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
-    return [`## ${title}`, searched(signatures, properties), paged(signatures)]
+    return [`## ${title}`, searched(signatures, properties), note, paged(signatures)]
       .filter((part) => part !== '')
       .join('\n\n')
   })
   return { file: 'docs/search-properties.md', content: `${[introduction, ...sections].join('\n\n')}\n` }
 }
 
+/** A property's values are listed up to this number. */
+const few = 8
+
 const introduction = `# What lists are searched by
 
-Every property of every list of both services: to \`filter\` by and, but for those in *italics*, to \`order\` by. How, [search](search.md) says.
-In brackets are the words that a property may be, where they are few; the reference (\`/docs\`) has the others. What stands with a role can
-be named by whoever holds it.
+These are the properties of every list of both services. Use them in \`filter\`, and in \`order\` unless they are in *italics*; [search](search.md) describes both.
+Parentheses contain the possible values of a property if there are at most ${few}; the API reference (\`/docs\`) has the others. A property «with» a role can only be
+used by users who have that role.
 
-This page is made from the sources by \`npm run generate\`.`
+\`npm run generate\` creates this page from the sources.`
 
 const fieldsOf = (contract: unknown) =>
   (contract as { properties?: Record<string, { maximum?: number }> } | undefined)?.properties ?? {}
@@ -95,9 +100,6 @@ const kinds: readonly [type: PropertyType, called: string][] = [
   ['strings', 'list'],
 ]
 
-/** So many words of a property are told. */
-const few = 8
-
 const shownPath = (path: string) => `\`${path.replaceAll(/:(\w+)/g, '{$1}')}\``
 
 function searched(signatures: readonly Signature[], properties: Record<string, Properties>): string {
@@ -106,7 +108,7 @@ function searched(signatures: readonly Signature[], properties: Record<string, P
     const most = fieldsOf(query)['pageSize']?.maximum ?? ''
     return `| ${shownPath(path)} | ${alsoByPost ? 'yes' : ''} | ${most.toLocaleString('en')} | ${listed(properties[path]!)} |`
   })
-  const heads = ['List', 'Also `POST …/search`', 'Rows in a page, at most', 'Properties']
+  const heads = ['List', 'Also `POST …/search`', 'Rows per page, at most', 'Properties']
   return [`| ${heads.join(' | ')} |`, '|---|---|---:|---|', ...rows].join('\n')
 }
 
@@ -140,9 +142,9 @@ function paged(signatures: readonly Signature[]): string {
     })
   if (rows.length === 0) return ''
   return [
-    'These have pages, and no filters:',
+    'These lists have pages, but no filters:',
     '',
-    '| List | Of | Rows in a page, at most | Last page |',
+    '| List | Of | Rows per page, at most | Last page |',
     '|---|---|---:|---:|',
     ...rows,
   ].join('\n')

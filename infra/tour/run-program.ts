@@ -7,14 +7,14 @@ export interface Ended {
   stderr: string
 }
 
-/** Runs a program to its end, two minutes at most. */
+/** Runs a program to its end, four minutes at most: a loaded machine is slow. */
 export const runProgram = (
   file: string,
   args: string[],
   options: { cwd: string; env: NodeJS.ProcessEnv },
 ): Promise<Ended> =>
   new Promise((resolve) => {
-    const child = execFile(file, args, { ...options, timeout: 120_000 }, (error, stdout, stderr) =>
+    const child = execFile(file, args, { ...options, timeout: 240_000 }, (error, stdout, stderr) =>
       resolve({ code: error ? error.code : 0, stdout, stderr }),
     )
     child.stdin?.end()

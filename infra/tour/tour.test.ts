@@ -34,7 +34,9 @@ const pages = [
   'README.md',
   'docs/search.md',
   'docs/checks.md',
+  'docs/settings.md',
   'docs/sharing.md',
+  'docs/undo.md',
   'docs/sso-for-applications.md',
   'docs/sso-for-providers.md',
   'docs/people.md',
@@ -68,6 +70,24 @@ const placement = (): Placement => {
   return { ...stack, code: code(0), nextCode: code(1) }
 }
 
+/** Verifies that the tour's `curl` renews the access token, and what docs/undo.md says of a column that is present but empty. */
+const afterPages = `
+printf '\\n=== renewal:1\\n'
+cp $SIGNED_IN/header header.before
+touch -t 200001010000 $SIGNED_IN/header
+curl -s $IDENTITY/session -H "$AUTH" | field .activeClient.name
+cmp -s header.before $SIGNED_IN/header || echo renewed
+printf '\\n=== empty column:1\\n'
+LOAD=$(post data-pipelines "{\\"name\\":\\"Empty $NOW\\",\\"type\\":\\"CSV_UPLOAD\\",\\"disabled\\":false,\\"runTrigger\\":\\"NEVER\\",\\"dataWarehouseTarget\\":{\\"schema\\":{\\"id\\":\\"$SCHEMA\\"}}}" | field .id)
+for VISITS in 120 ''; do
+  printf "facility,visits\\n007,$VISITS\\n" > visits.csv
+  curl -s "$PIPELINE/data-pipelines/$LOAD/file?name=visits.csv" -H "$AUTH" -H 'Content-Type: text/csv' --data-binary @visits.csv | field .name
+  curl -s -X POST $PIPELINE/data-pipelines/$LOAD/run -H "$AUTH" | field .data.taskId
+  ended .status
+done
+curl -s $PIPELINE/data-pipelines/$LOAD/data -H "$AUTH" | field .rows
+`
+
 describe('the shell blocks of the docs', () => {
   const isBash = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash'].some((file) => existsSync(file))
   const expectTour = (stdout: string) => {
@@ -100,7 +120,8 @@ describe('the shell blocks of the docs', () => {
   )
 
   it('work when pasted into sh, page after page', async () => {
-    const stdout = await paste('sh', scriptOf(blocksToRun(pages), placement()), stack.folder)
+    const script = scriptOf(blocksToRun(pages), placement()) + afterPages
+    const stdout = await paste('sh', script, stack.folder)
     const outputs = [...outputsOf(stdout)]
     const of = (page: string) =>
       outputs
@@ -114,6 +135,12 @@ describe('the shell blocks of the docs', () => {
     expect(others.filter(([, text]) => text !== '' && text.trim() === '')).toEqual([])
     expect(of('docs/search.md')).toContain('"name":"Ada"')
     expect(of('docs/checks.md')).toMatch(/message: '1 row violates the check\.'[^]*^OK$/m)
+    expect(of('docs/settings.md')).toMatch(/^DEFAULT_ACCESS_LEVEL=PRIVATE$[^]*warning: '[^]*^FAILED$[^]*value: ''/m)
+    expect(of('docs/undo.md')).toMatch(
+      /consultations[^]*rowsAfter: 1[^]*COLUMN_VANISHED[^]*^Loaded 1 row [^]*^Restored [^]*^stock\.csv$[^]*^Loaded 2 rows [^]*^0 2 \* \* \*/m,
+    )
+    expect(of('renewal')).toMatch(/^renewed$/m)
+    expect(of('empty column')).toMatch(/^OK$[^]*\[ '007', null \]/m)
     expect(of('docs/sharing.md')).toMatch(
       /access: 'READ' }[^]*access: 'READ_WRITE'[^]*'SHARED'[^]*^PUBLIC$[^]*{ metadata: true, data: true }[^]*'007'/m,
     )

@@ -59,6 +59,13 @@ describe('variables', () => {
     const rows = await service.stack.db.selectFrom('variables').selectAll().where('uid', '=', made.id).execute()
     expect(JSON.stringify(rows)).not.toContain(value)
     expect((await owner.get('/variables?filter=value:ilike:hush').expect(200)).body).toEqual([])
+    const named = `filter=name:like:${made.name}`
+    const plain = await create({ name: `${made.name} plain`, value: 'a' })
+    const later = await create({ name: `${made.name} secured`, secured: true, value: 'b' })
+    for (const direction of ['asc', 'desc', 'iasc', 'idesc']) {
+      const { body: found } = await owner.get(`/variables?${named}&order=value:${direction}`).expect(200)
+      expect((found as { id: string }[]).map(({ id }) => id)).toEqual([plain.id, ...[made.id, later.id].toSorted()])
+    }
     expect(service.log()).not.toContain(value)
   })
 
