@@ -65,7 +65,10 @@ export function loadPool(access: WarehouseAccess, max: number): Pool {
 }
 
 /** Lowers the priority of the session's process where that process is on this machine. */
-export function applyNiceness({ host, niceness = 0 }: Pick<WarehouseAccess, 'host' | 'niceness'>, client: object): void {
+export function applyNiceness(
+  { host, niceness = 0 }: Pick<WarehouseAccess, 'host' | 'niceness'>,
+  client: object,
+): void {
   const { processID } = client as { processID: number }
   if (niceness > 0 && isLoopback(host) && isServerProcess(processID)) giveWay(niceness, processID)
 }
