@@ -20,7 +20,7 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behin
   /** Whether this attempt may still publish; asked once more just before it does. */
   stillOurs: () => Promise<boolean>
   signal: AbortSignal
-  /** Whether staging tables stay where they are when it fails, for whoever looks into it. */
+  /** Whether staging tables are kept for inspection when the load fails. */
   retain?: boolean
   /** Whether a later attempt may publish the rows after this error. If not, they are dropped at once. */
   mayPublishLater?: (error: unknown) => Promise<boolean>

@@ -22,7 +22,7 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
 }
 
 /**
- * Fenced: returns false, and keeps nothing, if the run is no longer this attempt's. The lock on the run makes a later attempt find
+ * Returns false, and stores nothing, if a later attempt has the run. The lock on the run makes a later attempt find
  * either this row or none for good.
  */
 export async function keepStagedLoads(

@@ -85,7 +85,7 @@ export async function keepStagedRun(
 }
 
 /**
- * Takes over the rows that an earlier attempt staged. Undefined if there are none, or if the source would give others now: then it is
+ * Takes over the rows that an earlier attempt staged. Returns undefined if there are none, or if the source would return others now: then it is
  * read again.
  */
 export async function adoptStagedRun(

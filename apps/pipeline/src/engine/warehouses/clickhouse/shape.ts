@@ -120,7 +120,7 @@ const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind =
 /** Whether its rows are its own: no view, and nothing that reads from elsewhere. */
 export const holdsRows = ({ engine }: Pick<Shape, 'engine'>): boolean => engine.endsWith('MergeTree')
 
-/** Undefined for what is no comment of ours: users may write there too. */
+/** Returns undefined for any other comment: users may write comments too. */
 export function markIn(comment: string): Mark | undefined {
   try {
     const mark: unknown = JSON.parse(comment)

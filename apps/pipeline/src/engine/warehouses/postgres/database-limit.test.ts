@@ -124,7 +124,7 @@ describe('the limit of a client’s database', () => {
     for (const load of loads) await load[Symbol.asyncDispose]()
   }, 30_000)
 
-  it('refuses an increment that copies a table for which there is no room', async () => {
+  it('refuses an increment that copies a table larger than the free bytes', async () => {
     const [id, name] = two
     const keyed = [{ ...id!, primaryKey: true }, name!]
     await loadAll(scratch.warehouse, { table, columns: keyed }, large(4))

@@ -21,7 +21,7 @@ describe('staged loads', () => {
   })
 
   const rowsOf = async () => (await scratch.warehouse.findTable('health', table))?.rowCount
-  /** What is kept of loads, as it comes back from the database. */
+  /** The stored state of loads, as the database returns it. */
   const describeLoads = async (...loads: Load[]) =>
     JSON.parse(JSON.stringify(await scratch.warehouse.describeStaged!(loads, never)))
   const adopt = (staged: unknown, attempt: number) => scratch.warehouse.adoptStaged!('health', staged, attempt, never)

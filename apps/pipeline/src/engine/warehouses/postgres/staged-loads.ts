@@ -13,7 +13,7 @@ export interface StagedLoad
     PostgresLoad,
     'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'held' | 'reading' | 'brought'
   > {
-  /** Of the staging table. */
+  /** The oid of the staging table. */
   oid: number
   /** The file that has its rows. A table whose rows were rewritten has another file. */
   file: number

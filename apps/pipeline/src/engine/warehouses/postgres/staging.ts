@@ -17,7 +17,7 @@ export function originOf({ run, attempt, schema, table, merged }: Origin): Origi
   return { run, attempt, schema, table, ...(merged && { merged }) }
 }
 
-/** Undefined for what is no comment of ours: users may write there too. */
+/** Returns undefined for any other comment: users may write comments too. */
 export function parseOrigin(comment: string | null | undefined): Partial<Origin> | undefined {
   try {
     const origin: unknown = JSON.parse(comment ?? 'null')
