@@ -4,12 +4,12 @@ import { startGate } from '../api/gate.ts'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { finished, stagingTables } from '../engine/large-load.ts'
 import { startStack, type Stack } from '../engine/stack.ts'
-import { until } from '../engine/worker-process.ts'
-import { ask, heardNow, loadedPipelines, neverSilent, numbered, seen, sprung, takenBy, trapped } from './scene.ts'
+import { until, type WorkerProcess } from '../engine/worker-process.ts'
+import { ask, heardNow, type Loaded, loadedPipelines, neverSilent, numbered, seen, sprung, trapped } from './scene.ts'
 
 /** Where a worker is when the service's own database goes away. The API's side of it is in test/api/operating. */
 const points: readonly Failpoint[] = isLongRun
-  ? ['in-copy', 'before-swap', 'in-publication', 'before-status']
+  ? ['in-copy', 'before-swap', 'before-status', 'in-publication']
   : ['before-swap', 'in-publication']
 
 let stack: Stack
@@ -18,7 +18,7 @@ const back = new Map<string, { away: Awaited<ReturnType<typeof seen>>; atLast: A
 /** Those who were allowed to publish before. */
 const allowed = points.filter((point) => ['in-publication', 'before-status'].includes(point))
 
-/** All at once. The database is away until every worker has come as far as it gets without it. */
+/** All scenes share one stack. The database is away until every worker has come as far as it gets without it. */
 beforeAll(async () => {
   stack = await startStack({ heartbeatSeconds: 10 })
   const scenes = await loadedPipelines(stack, points.length)
@@ -26,35 +26,32 @@ beforeAll(async () => {
   const gate = await startGate(Number(url.port))
   const throughGate = Object.assign(new URL(url), { port: String(gate.port) }).href
   await using workers = new AsyncDisposableStack()
-  const first = await Promise.all(
-    points.map(async (point) =>
-      workers.use(await trapped(stack, `${point}:stop@1`, { PIPELINE_DATABASE_URL: throughGate })),
-    ),
-  )
-  const asked = await Promise.all(
-    scenes.map(async (scene) => ({ scene, run: await ask(stack, scene.pipeline, numbered(2)) })),
-  )
-  // Workers may stay stopped for longer than a heartbeat until the last one has stopped. Their runs must not be requeued.
-  await Promise.all(
-    points.map(async (point, index) => {
-      await sprung(first[index]!, point)
-      await neverSilent(stack, takenBy(first[index]!)[0]!)
-    }),
-  )
-  for (const worker of first) await heardNow(stack, takenBy(worker)[0]!)
+  const first: WorkerProcess[] = []
+  const asked: { scene: Loaded; run: Awaited<ReturnType<typeof ask>> }[] = []
+  // One after the other: the warehouse ends a publication that stands still for ten seconds, so its worker comes last.
+  for (const [index, point] of points.entries()) {
+    const worker = workers.use(await trapped(stack, `${point}:stop@1`, { PIPELINE_DATABASE_URL: throughGate }))
+    first.push(worker)
+    const scene = scenes[index]!
+    const run = await ask(stack, scene.pipeline, numbered(2))
+    asked.push({ scene, run })
+    await sprung(worker, point)
+    // Workers may stay stopped for longer than a heartbeat until the last one has stopped. Their runs must not be requeued.
+    if (index < points.length - 1) await neverSilent(stack, run.uid)
+  }
   await gate.shut()
   for (const worker of first) worker.signal('SIGCONT')
-  const runs = first.map((worker) => asked.find(({ run }) => run.uid === takenBy(worker)[0])!)
+  for (const { run } of asked) await heardNow(stack, run.uid)
   await Promise.all(
-    runs.map(async ({ scene, run }, index) => {
+    asked.map(async ({ scene, run }, index) => {
       if (allowed.includes(points[index]!)) await until(async () => (await seen(stack, scene, run)).publications === 1)
       else await until(() => /an attempt failed|could not be written/.test(first[index]!.output()))
     }),
   )
-  const away = await Promise.all(runs.map(({ scene, run }) => seen(stack, scene, run)))
+  const away = await Promise.all(asked.map(({ scene, run }) => seen(stack, scene, run)))
   await gate.open()
   await Promise.all(
-    runs.map(async ({ scene, run }, index) => {
+    asked.map(async ({ scene, run }, index) => {
       await finished(stack, run)
       await until(async () => (await seen(stack, scene, run)).jobs === 0)
       await until(async () => (await stagingTables(scene.client, run)) === 0)
