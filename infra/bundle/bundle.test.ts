@@ -4,6 +4,7 @@ import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { isLongRun } from '@sluice/testing/long-run'
 import { root, state } from '../paths.ts'
+import { Refusal } from '../refusal.ts'
 import { bundle } from './bundle.ts'
 import { bundledPrograms, programSources } from './programs.ts'
 import { bringUpToDate } from './up-to-date.ts'
@@ -93,6 +94,22 @@ describe('bundles that are kept', () => {
     utimesSync(word, new Date(), new Date(Date.now() + 5_000))
     expect(await made()).toBeGreaterThan(first)
     expect(say(own)).toContain('after!')
+  })
+
+  it('are refused in one sentence when a package is missing, and are made once it is there', async () => {
+    const own = checkout()
+    writeFileSync(join(own, 'apps/pipeline/src/word.ts'), "export { word } from 'lost-package'\n")
+    const make = () => bringUpToDate(own, join(own, 'built'))
+    await expect(make()).rejects.toEqual(
+      new Refusal('node_modules is incomplete: "lost-package" was not found. Run "npm ci" and start again.'),
+    )
+    const found = join(own, 'node_modules/lost-package')
+    mkdirSync(found, { recursive: true })
+    writeFileSync(join(found, 'index.js'), "export { word } from './part.js'\n")
+    await expect(make()).rejects.toThrow('node_modules is incomplete: "./part.js" was not found.')
+    writeFileSync(join(found, 'part.js'), "export const word = 'found'\n")
+    await make()
+    expect(say(own)).toContain('found')
   })
 
   it('know where their sources are', async () => {

@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { BuildFailure } from 'esbuild'
+import { Refusal } from '../refusal.ts'
 import { bundle } from './bundle.ts'
 
 /** Beside what was built: which files it was made of, and when and how large each of them was. */
@@ -9,13 +11,31 @@ const recordOf = (folder: string) => join(folder, 'made-of.json')
 /** What a build depends on besides the files that went into it. */
 const always = ['package-lock.json', 'infra/bundle/bundle.ts', 'infra/bundle/in-place.ts']
 
-/** Bundles anew unless the folder holds what the sources of now would give. Two at the same time need a folder each. */
+/**
+ * Bundles anew unless the folder holds what the sources of now would give. Two at the same time need a folder each.
+ * Throws Refusal when files of a package are missing.
+ */
 export async function bringUpToDate(root: string, folder: string): Promise<void> {
   if (isUpToDate(root, folder)) return
   await rm(recordOf(folder), { force: true })
-  const files = [...(await bundle(root, folder)), ...always]
+  const bundled = await bundle(root, folder).catch((error: unknown) => {
+    throw packagesDamaged(error) ?? error
+  })
+  const files = [...bundled, ...always]
   const stamps = Object.fromEntries(files.map((file) => [file, stampOf(root, file)]))
   await writeFile(recordOf(folder), JSON.stringify({ root, folder, node: process.version, stamps }))
+}
+
+/** An import of a package that esbuild does not find, or a file that a package itself does not find. */
+function packagesDamaged(error: unknown): Refusal | undefined {
+  const { errors = [] } = error as Partial<BuildFailure>
+  const missing = errors.flatMap(({ text, location }) => {
+    const [, name] = /^Could not resolve "(.*)"$/.exec(text) ?? []
+    const isOfPackage = name && (!/^[./]/.test(name) || location?.file.includes('node_modules'))
+    return isOfPackage ? [name] : []
+  })
+  if (missing.length === 0) return undefined
+  return new Refusal(`node_modules is incomplete: "${missing[0]}" was not found. Run "npm ci" and start again.`)
 }
 
 function isUpToDate(root: string, folder: string): boolean {

@@ -9,9 +9,8 @@ const stampFile = join(root, 'node_modules/.sluice-installed')
 const claimFile = join(root, '.sluice/installing')
 
 /**
- * Makes node_modules what package-lock.json says: `npm ci` when it is absent, unfinished, of another machine, or of
- * another lock file. A stamp makes the usual case one comparison; a node_modules that `npm install` brought up to date is
- * accepted as it is.
+ * Makes node_modules what package-lock.json says: `npm ci` when it is absent, unfinished, damaged, of another machine, or
+ * of another lock file. A node_modules that `npm install` brought up to date is accepted as it is.
  */
 export const installWhatIsMissing = async () => {
   const lock = read(lockFile)
@@ -19,12 +18,14 @@ export const installWhatIsMissing = async () => {
     throw new Stop('package-lock.json is missing: restore it with "git checkout package-lock.json".')
   const stamp = `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`
   const { packages } = JSON.parse(lock)
-  const isDone = () => read(stampFile) === stamp && hasNested(packages)
+  const isUsable = () => isInstalled({ packages }, read(stampFile))
+  // The stamp outlives an interrupted `npm install` and a removed package, so it alone does not suffice.
+  const isDone = () => read(stampFile) === stamp && isUsable()
   if (isDone()) return
   await claim()
   try {
     if (isDone()) return
-    if (!hasNested(packages) || !isInstalled({ packages }, read(stampFile))) await install()
+    if (!isUsable()) await install()
     writeFileSync(stampFile, stamp)
   } finally {
     rmSync(claimFile, { force: true })
@@ -39,23 +40,37 @@ const read = (file) => {
   }
 }
 
-/** npm's own record of what it installed holds every package of the lock file in its version. */
-export const isInstalled = (lock, stamp, record = read(join(root, 'node_modules/.package-lock.json'))) => {
+/**
+ * npm's own record of what it installed holds every package of the lock file in its version, and every package of the
+ * record is on the disk: also those in the folders of workspaces, which a copy of the root's node_modules does not contain.
+ */
+export const isInstalled = (
+  lock,
+  stamp,
+  folder = root,
+  record = read(join(folder, 'node_modules/.package-lock.json')),
+) => {
   if (record === undefined) return false
   if (stamp && !stamp.endsWith(` ${process.platform}-${process.arch}\n`)) return false
-  const installed = JSON.parse(record).packages
-  return Object.entries(lock.packages).every(([path, wanted]) => {
+  const installed = packagesOf(record)
+  const isWanted = ([path, wanted]) => {
     if (path === '' || wanted.optional || wanted.devOptional || wanted.peer) return true
     return installed[path] !== undefined && installed[path].version === wanted.version
-  })
+  }
+  return (
+    Object.entries(lock.packages).every(isWanted) &&
+    Object.keys(installed).every((path) => existsSync(join(folder, path, 'package.json')))
+  )
 }
 
-/** Packages in the folders of workspaces are there too: who copies the root's node_modules leaves them behind, with its stamp. */
-export const hasNested = (packages, folder = root) =>
-  Object.entries(packages).every(
-    ([path, { optional }]) =>
-      !/^(apps|packages)\/.*\/node_modules\//.test(path) || optional || existsSync(join(folder, path)),
-  )
+/** Empty for a record whose writing was interrupted. */
+const packagesOf = (record) => {
+  try {
+    return JSON.parse(record).packages ?? {}
+  } catch {
+    return {}
+  }
+}
 
 const install = async () => {
   const started = Date.now()

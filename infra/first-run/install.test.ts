@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from '@jest/globals'
-import { hasNested, isInstalled } from './install.mjs'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { isInstalled } from './install.mjs'
 
 const lock = {
   packages: {
@@ -11,49 +11,60 @@ const lock = {
     'node_modules/a': { resolved: 'apps/a', link: true },
     'node_modules/pg': { version: '8.0.0' },
     'node_modules/for-macs': { version: '1.0.0', optional: true },
+    'packages/http/node_modules/ipaddr.js': { version: '2.0.0' },
   },
 }
-const record = (pg: string, others: object = {}): string =>
-  JSON.stringify({
-    packages: {
-      'apps/a': { version: '0.1.0' },
-      'node_modules/a': { link: true },
-      'node_modules/pg': { version: pg },
-      ...others,
-    },
-  })
+const installed = {
+  'apps/a': { version: '0.1.0' },
+  'node_modules/a': { link: true },
+  'node_modules/pg': { version: '8.0.0' },
+  'packages/http/node_modules/ipaddr.js': { version: '2.0.0' },
+}
 
 describe('a node_modules', () => {
-  it('is complete with every package in its version; builds for other machines may be missing', () => {
-    expect(isInstalled(lock, undefined, record('8.0.0'))).toBe(true)
-  })
-
-  it('is not, with another version, without a package, and without npm’s record', () => {
-    expect(isInstalled(lock, undefined, record('7.9.0'))).toBe(false)
-    expect(
-      isInstalled(
-        { packages: { ...lock.packages, 'node_modules/new': { version: '1.0.0' } } },
-        undefined,
-        record('8.0.0'),
-      ),
-    ).toBe(false)
-    expect(isInstalled(lock, undefined, '{"packages":{}}')).toBe(false)
-  })
-
-  it('is not, when only that of the root was copied from another checkout', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-nested-'))
-    const packages = {
-      'node_modules/pg': {},
-      'packages/http/node_modules/ipaddr.js': {},
-      'apps/a/node_modules/b': { optional: true },
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-install-'))
+    mkdirSync(join(folder, 'node_modules'))
+    writeRecord(JSON.stringify({ packages: installed }))
+    for (const path of Object.keys(installed)) {
+      mkdirSync(join(folder, path), { recursive: true })
+      writeFileSync(join(folder, path, 'package.json'), '{}')
     }
-    expect(hasNested(packages, folder)).toBe(false)
-    mkdirSync(join(folder, 'packages/http/node_modules/ipaddr.js'), { recursive: true })
-    expect(hasNested(packages, folder)).toBe(true)
-    rmSync(folder, { recursive: true })
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+  const recordFile = () => join(folder, 'node_modules/.package-lock.json')
+  const writeRecord = (record: string) => writeFileSync(recordFile(), record)
+
+  it('is complete with every package in its version; builds for other machines may be missing', () => {
+    expect(isInstalled(lock, undefined, folder)).toBe(true)
+  })
+
+  it.each([
+    ['another version', JSON.stringify({ packages: { ...installed, 'node_modules/pg': { version: '7.9.0' } } })],
+    ['no packages', '{"packages":{}}'],
+    ['half a record', '{"packages":{"node_mod'],
+  ])('is not, when the record of npm has %s', (_, record) => {
+    writeRecord(record)
+    expect(isInstalled(lock, undefined, folder)).toBe(false)
+  })
+
+  it('is not, without a package of the lock file', () => {
+    const packages = { ...lock.packages, 'node_modules/new': { version: '1.0.0' } }
+    expect(isInstalled({ packages }, undefined, folder)).toBe(false)
+  })
+
+  it.each([
+    ['the record of npm, which an interrupted "npm ci" does not write', 'node_modules/.package-lock.json'],
+    ['a package, which an interrupted "npm install" leaves out', 'node_modules/pg'],
+    ['the files of a package', 'node_modules/pg/package.json'],
+    ['a package of a workspace, which a copy of the root does not contain', 'packages/http/node_modules/ipaddr.js'],
+  ])('is not, without %s', (_, path) => {
+    rmSync(join(folder, path), { recursive: true })
+    expect(isInstalled(lock, undefined, folder)).toBe(false)
   })
 
   it('is not, when it was installed on another kind of machine', () => {
-    expect(isInstalled(lock, 'hash plan9-mips\n', record('8.0.0'))).toBe(false)
+    expect(isInstalled(lock, 'hash plan9-mips\n', folder)).toBe(false)
   })
 })

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { chmod, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { chmod, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -10,11 +11,17 @@ import { root } from '../paths.ts'
 import { showProgress } from './install.mjs'
 
 describe('the installation', () => {
-  it('is stopped by SIGINT, stops npm, and says how to finish it', async () => {
+  it('begins when a package is missing, is stopped by SIGINT, stops npm, and says how to finish it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-interrupted-'))
     try {
       await cp(join(root, 'infra/first-run'), join(folder, 'infra/first-run'), { recursive: true })
-      await writeFile(join(folder, 'package-lock.json'), '{"packages":{"node_modules/pg":{"version":"8.0.0"}}}')
+      // A finished installation, from which an interrupted npm has removed a package.
+      const lock = '{"packages":{"node_modules/pg":{"version":"8.0.0"}}}'
+      const stamp = `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`
+      await writeFile(join(folder, 'package-lock.json'), lock)
+      await mkdir(join(folder, 'node_modules'))
+      await writeFile(join(folder, 'node_modules/.package-lock.json'), lock)
+      await writeFile(join(folder, 'node_modules/.sluice-installed'), stamp)
       const npm = join(folder, 'npm')
       await writeFile(
         npm,
