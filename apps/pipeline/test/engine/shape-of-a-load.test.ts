@@ -45,6 +45,7 @@ describe('a file', () => {
     ['without a header', '7,x,8\n9,y,10\n'],
     ['of other columns without rows', 'x,y\n'],
     ['of one line', 'hello\n'],
+    ['without line ends', 'id,name,amountx,a,fivey,b,six'],
   ])('%s leaves the table as it was, and fails the run with both lists of columns', async (_, content) => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,name,amount', '1,a,5', '2,b,6', '3,c,7'))

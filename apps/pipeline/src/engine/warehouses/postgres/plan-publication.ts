@@ -21,7 +21,12 @@ export function planPublication(
   { live, staging, last, merging }: Found,
 ): { table: TablePlan<Column>; feed: FeedMemory } {
   const before = feedOf(live, last)
-  const plan = planLoad(typeRules, before, { target: load.target, held: load.held, merging })
+  const plan = planLoad(typeRules, before, {
+    target: load.target,
+    held: load.held,
+    fedRows: load.written?.fed,
+    merging,
+  })
   const now = new Map(plan.columns.map((column) => [column.name, column]))
   const begun = new Map(load.planned.map((column) => [column.name, column]))
   // Another load may have made the table wider since this one began. What a transformation changed stays as it left it.

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { rebuildAdvice } from '../../../advice.ts'
+import { identifiers } from '../../../identifiers.ts'
 import { typeRules as clickHouse } from '../clickhouse/types.ts'
 import { typeRules as sqlRules } from '../dialects/staging.ts'
 import { sqlType as postgresType, typeRules as postgres } from '../postgres/types.ts'
@@ -99,6 +100,84 @@ describe('the plan', () => {
       sentence:
         'The source has no column of the last load, so nothing was loaded; the old data stays. Columns of the last load: "id", "name", "amount". Columns of the source now: "x", "y".',
       advice: rebuildAdvice('To take the new columns'),
+    })
+  })
+
+  describe('of a file without rows', () => {
+    /** Names and values have no letter in common. */
+    const words = (letters: string, minLength: number, maxLength: number) =>
+      fc.uniqueArray(fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 6 }), {
+        minLength,
+        maxLength,
+      })
+    const tables = words('abcdef', 2, 20).chain((header) =>
+      fc.record({
+        header: fc.constant(header),
+        rows: fc.array(words('uvwxyz', header.length, header.length), { minLength: 1, maxLength: 4 }),
+      }),
+    )
+    const memoryOf = (labels: readonly string[]): FeedMemory => ({
+      columns: identifiers(labels).map((name, index) => ({
+        name,
+        label: labels[index]!,
+        ...postgres.storedAs({ dataType: 'TEXT' }),
+      })),
+    })
+    const feedOf = (labels: readonly string[], more: Partial<NewFeed> = {}): NewFeed => ({
+      columns: identifiers(labels).map((name, index) => ({
+        name,
+        label: labels[index]!,
+        dataType: 'TEXT',
+        evidence: 'NOTHING',
+      })),
+      rows: 0,
+      ...more,
+    })
+
+    it('refuses every file that has lost its line ends', () => {
+      fc.assert(
+        fc.property(tables, fc.constantFrom('', ' ', ','), ({ header, rows }, between) => {
+          const labels = [header, ...rows]
+            .map((row) => row.join(','))
+            .join(between)
+            .split(',')
+          expect(planShape(postgres, memoryOf(header), feedOf(labels), {})).toMatchObject({ code: 'SCHEMA_MISMATCH' })
+        }),
+        { numRuns: 300 },
+      )
+    })
+
+    it('accepts a header that is mostly the known one', () => {
+      fc.assert(
+        fc.property(tables, ({ header, rows }) => {
+          const added = rows[0]!.slice(0, Math.ceil(header.length / 2) - 1)
+          expect(planShape(postgres, memoryOf(header), feedOf([...header, ...added]), {})).toHaveProperty('memory')
+        }),
+        { numRuns: 100 },
+      )
+    })
+
+    it('says which new column looks like a value', () => {
+      const plan = (label: string, more?: Partial<NewFeed>) =>
+        planShape(postgres, memoryOf(['id', 'name', '2025']), feedOf(['id', 'name', '2025', label], more), {})
+      for (const value of ['7', '-1.5', '2026-01-31', '31/01/2026 10:00'])
+        expect(plan(value)).toMatchObject({
+          code: 'SCHEMA_MISMATCH',
+          sentence: expect.stringContaining(
+            `The source has no rows and the name of its new column "${value}" looks like a value`,
+          ),
+        })
+      expect(plan('q1')).toHaveProperty('memory')
+      expect(plan('2026', { rows: 1 })).toHaveProperty('memory')
+    })
+
+    it('accepts new columns of an empty table of a database, and of records', () => {
+      const labels = ['id', 'name', 'x', 'y', 'z']
+      const columns = labels.map((name) => ({ name, label: name, dataType: 'TEXT' as const }))
+      expect(planShape(postgres, memoryOf(['id', 'name']), { columns, rows: 0 }, {})).toHaveProperty('memory')
+      expect(planShape(postgres, memoryOf(['id', 'name']), feedOf(labels, { sparse: true }), {})).toHaveProperty(
+        'memory',
+      )
     })
   })
 

@@ -19,6 +19,8 @@ export interface NewFeed {
   /** The source leaves out columns that no record has a value for. */
   sparse?: boolean
   definition?: string
+  /** Absent as long as rows are still to come. */
+  rows?: number
   /** The rows are merged into those of the table. */
   merging?: boolean
 }
@@ -77,7 +79,7 @@ export function planShape(
   if (last && fresh !== 'REBUILD') {
     const refusal =
       refusedChange(before, planned, feed, policy) ??
-      (fresh ? undefined : mismatch(before, planned, feed)) ??
+      (fresh ? undefined : (mismatch(before, planned, feed) ?? valuesAsNames(before, feed))) ??
       (final ? ambiguousDates(known, feed) : undefined)
     if (refusal) return refusal
   }
@@ -152,6 +154,33 @@ function planColumn(
     return { ...same, ...rules.widest(before, own), undecided: before.undecided }
   if (before.undecided || fresh) return { ...same, ...own }
   return { ...same, ...rules.widest(before, own) }
+}
+
+/**
+ * A file whose line ends are lost consists of one line, so that its values are names of columns and the columns of the
+ * last load are among them. At least half of the names are new even if the file had only one row.
+ */
+function valuesAsNames(before: readonly RememberedColumn[], feed: NewFeed): Refusal | undefined {
+  const { columns, rows, sparse, merging } = feed
+  const fedBefore = before.filter(({ vanished }) => !vanished)
+  if (fedBefore.length === 0 || rows !== 0 || sparse || merging) return undefined
+  const known = new Set(before.map(({ name }) => name))
+  // A database names and types the columns of an empty table, so these are no values.
+  const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !known.has(name))
+  const value = added.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
+  const why =
+    added.length * 2 >= columns.length
+      ? `${added.length} of its ${columns.length} columns are new`
+      : value
+        ? `the name of its new column "${value.label}" looks like a value`
+        : undefined
+  return why === undefined
+    ? undefined
+    : {
+        code: 'SCHEMA_MISMATCH',
+        sentence: `The source has no rows and ${why}, so nothing was loaded; the old data stays. Check the line ends of the file. ${lists(fedBefore, columns)}`,
+        advice: rebuildAdvice('To take the new columns'),
+      }
 }
 
 /** FAIL lets nothing change: no column comes or goes, and no type that was decided becomes another. */
