@@ -18,13 +18,14 @@ import { enterLedger, enterRun, type Entry, notForLong } from './ledger.ts'
 import type { Pools, PostgresLoad } from './load.ts'
 import { mergeModeOf, prepareMerges } from './merge.ts'
 import { outlast } from './older-readers.ts'
-import { unflushed, untilDurable } from './durable.ts'
+import { untilDurable } from './durable.ts'
 import { interruptMaintenance } from './maintenance.ts'
 import { complete } from './complete.ts'
+import { commitSwaps, worthAnotherTry } from './commit-swaps.ts'
 import { analyzeParent, prepare } from './prepare.ts'
 import { type Scene, viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
-import { planSwap, statementsOf, type Swap } from './swap.ts'
+import { planSwap, type Swap } from './swap.ts'
 
 /** Milliseconds to wait for readers, per try. While we wait, new readers queue behind us: so briefly first. */
 const patience = [100, 250, 500, 1000, 2000, 2000]
@@ -35,9 +36,6 @@ const pause = 2_000
 
 /** SQLSTATE: somebody held a lock for longer than the wait. */
 const lockTimeout = '55P03'
-
-/** Someone holds a lock, or another load made or dropped the same table just now. */
-const worthAnotherTry = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
 
 /** Whose rows are published, and as whom they are read. */
 interface Publishing {
@@ -146,20 +144,13 @@ async function swapAll(
     for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
     const freed = await keepReplaced(client, keeping, run, swaps.map(replacedBy))
     if (!(await stillOurs())) throw new LostRun(`Run ${run} is no longer in the hands of attempt ${attempt}.`)
-    const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.spare()
-    // One message, so the exclusive locks are held for no round trip: from the first DETACH to COMMIT.
-    const statements = [settings, ...statementsOf(swaps), 'commit'].join(';')
-    await client.query(statements).catch((error: unknown) => {
-      throw (
-        unmakeable(
-          error,
-          swaps.map(({ load, views }) => ({ place: load.scene.place, views })),
-        ) ?? error
-      )
-    })
+    await commitSwaps(
+      client,
+      swaps.map(({ load, views, statements }) => ({ place: load.scene.place, views, statements })),
+    )
     // What was merged into another partition is left in the staging table, to be dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
     await untilDurable(client)
@@ -226,23 +217,6 @@ export function totals(tables: PublishedTable[]) {
     bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     tables,
   }
-}
-
-export function materialises({ views }: Pick<Swap, 'views'>): boolean {
-  return views.some(({ materialised }) => materialised)
-}
-
-/** A view that stood over the old type and does not over the new one. */
-export function unmakeable(
-  error: unknown,
-  swaps: readonly { place: string; views: Swap['views'] }[],
-): WarehouseProblem | undefined {
-  const { code = '', message } = error as { code?: string; message: string }
-  const swap = swaps.find(({ views }) => views.length > 0)
-  if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
-  const names = swap.views.map(({ name }) => name).join(', ')
-  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be made anew with them: ${message}. Change or drop them and run again. The old data stays.`
-  return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }
 
 /** The views we know are seen before; this is whatever else a server refuses to widen a column under. */

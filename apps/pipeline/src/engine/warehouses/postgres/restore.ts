@@ -5,7 +5,8 @@ import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { Publication, PublishedTable, RestoreTarget, TableChange } from '../warehouse.ts'
 import { withClient } from './access.ts'
 import { dependentViews, type DependentView } from './dependent-views.ts'
-import { unflushed, untilDurable } from './durable.ts'
+import { untilDurable } from './durable.ts'
+import { commitSwaps } from './commit-swaps.ts'
 import { columnsOf, createTable, evolve } from './evolve.ts'
 import { type KeptTable, type Keeping, keepRestored, nothingKept, placeOf, takeKept } from './kept.ts'
 import { enterLedger, enterRun, type Entry, lastEntry, notForLong } from './ledger.ts'
@@ -13,10 +14,10 @@ import { notOurs, type Pools } from './load.ts'
 import { keepMaintenanceOut } from './maintenance.ts'
 import { qualified } from './names.ts'
 import { analyzeTable } from './prepare.ts'
-import { alreadyThere, materialises, type Swapping, totals, untilReadersPass, unmakeable } from './publish.ts'
+import { alreadyThere, type Swapping, totals, untilReadersPass } from './publish.ts'
 import { readShape, type Shape } from './shape.ts'
 import { columnComments, columnList } from './staging.ts'
-import { statementsOf, viewsInTheWay } from './swap.ts'
+import { viewsInTheWay } from './swap.ts'
 
 interface Restoring {
   pools: Pools
@@ -81,10 +82,7 @@ async function restoreAll(
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.spare()
-    const settings = `set local statement_timeout = '${returned.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
-    await client.query([settings, ...statementsOf(returned), 'commit'].join(';')).catch((error: unknown) => {
-      throw unmakeable(error, returned) ?? error
-    })
+    await commitSwaps(client, returned)
     await untilDurable(client)
     const tables = returned.map(({ published }) => published)
     return { publication: { run, attempt, publishedAt, ...totals(tables) }, returned }
