@@ -25,6 +25,7 @@ import { analyzeParent, prepare } from './prepare.ts'
 import { type Scene, viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
 import { planSwap, statementsOf, type Swap } from './swap.ts'
+import { asSentence } from '../../../as-sentence.ts'
 
 /** Milliseconds to wait for readers, per try. While we wait, new readers queue behind us: so briefly first. */
 const patience = [100, 250, 500, 1000, 2000, 2000]
@@ -241,7 +242,7 @@ export function unmakeable(
   const swap = swaps.find(({ views }) => views.length > 0)
   if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
   const names = swap.views.map(({ name }) => name).join(', ')
-  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be made anew with them: ${message}. Change or drop them and run again. The old data stays.`
+  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be made anew with them: ${asSentence(message)} Change or drop them and run again. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }
 
