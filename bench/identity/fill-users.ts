@@ -47,7 +47,7 @@ const pick = (items: readonly string[], by: string) => `${array(items)}[1 + abs(
 /** A number of user n that looks random, from 0. */
 const random = (salt: string) => `(hashint8extended(n, ${salt}) & 1073741823)`
 
-/** Numbers go on where an earlier filling ended, so that nobody has the username of another. */
+/** Continues the numbers of an earlier filling, because usernames are unique. */
 const insertUsers = `
   insert into users (client, name, username, username_skeleton, email, sso_auth, sso_id, roles, status, start_page,
     analytics_platform_enabled, created_at, updated_at)

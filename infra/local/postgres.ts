@@ -18,7 +18,6 @@ const FOR_LOADS = {
   wal_writer_delay: '10ms',
   checkpoint_timeout: '15min',
   shared_buffers: '256MB',
-  log_min_error_statement: 'panic',
 }
 
 /** The PostgreSQL of this installation; started again on its port when it dies. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Client } from 'pg'
 import { state } from '../paths.ts'
@@ -91,6 +92,28 @@ describe('an embedded cluster', () => {
     expect(pid()).not.toBe(process.pid)
   })
 
+  it('logs no values of statements that fail or crash, but the crash and the start after it', async () => {
+    const before = readFileSync(log).length
+    const client = new Client({ connectionString: cluster.url('postgres') })
+    client.on('error', () => {})
+    await client.connect()
+    const failing = [
+      ["select 'secret'::int", 'invalid input syntax'],
+      ["create table twice (v text primary key); insert into twice values ('secret'), ('secret')", 'duplicate key'],
+      ["do $$ begin perform 'secret'::int; end $$", 'invalid input syntax'],
+    ] as const
+    for (const [sql, message] of failing) await expect(client.query(sql)).rejects.toThrow(message)
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    const sleeping = client.query("select pg_sleep(60), 'secret'").catch(() => {})
+    await delay(100)
+    process.kill(rows[0]!.pid, 'SIGKILL')
+    await sleeping
+    const logged = (): string => readFileSync(log).subarray(before).toString()
+    for (const end = Date.now() + 10_000; !/ready to accept/.test(logged()) && Date.now() < end; ) await delay(50)
+    expect(logged()).toMatch(/was terminated by signal 9[^]*database system is ready to accept connections/)
+    expect(logged()).not.toContain('secret')
+  })
+
   it('says what is wrong with its settings', async () => {
     await cluster.stop()
     const wrong = { folder: join(folder, 'data'), log, password, port: 17_400, settings: { shared_buffers: 'much' } }
@@ -105,6 +128,12 @@ describe('a PostgreSQL that does not start', () => {
       'initdb: error while loading shared libraries: libstdc++.so.6: cannot open shared object file: No such file'
     expect(explainFailure('initdb', said).message).toBe(
       'PostgreSQL needs the library libstdc++.so.6: install it ("apt-get install libstdc++6" on Debian and Ubuntu).',
+    )
+  })
+
+  it('says that the data folder belongs to another version', () => {
+    expect(explainFailure('postgres', 'FATAL:  database files are incompatible with server\n').message).toMatch(
+      /^The data folder belongs to another version of PostgreSQL, which its file PG_VERSION names: /,
     )
   })
 

@@ -40,6 +40,15 @@ export type Cluster = AsyncDisposable & {
 }
 
 const LOOPBACK_ONLY = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
+/**
+ * Errors of statements stay out of the log, because their messages, details and statements contain values. The level `log` keeps
+ * the lines about starts, checkpoints and crashes; `terse` leaves the statement out of the line about a crashed process.
+ */
+const LOG_WITHOUT_VALUES = {
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+}
 const NOT_DURABLE = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -60,7 +69,13 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
   const remembered = Number(await readFile(portFile, 'utf8').catch(() => options.port))
   for (let port = remembered, tries = 20; ; tries--) {
     port = await freePort(port)
-    const settings = { ...LOOPBACK_ONLY, port: String(port), ...(durable ? {} : NOT_DURABLE), ...options.settings }
+    const settings = {
+      ...LOOPBACK_ONLY,
+      ...LOG_WITHOUT_VALUES,
+      port: String(port),
+      ...(durable ? {} : NOT_DURABLE),
+      ...options.settings,
+    }
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const start = await startServer(home.native, data, flags, options.log, user)
     if ('server' in start) {

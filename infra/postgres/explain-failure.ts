@@ -31,10 +31,10 @@ export const explainFailure = (program: string, said: string): Refusal => {
       'PostgreSQL found too little shared memory: give /dev/shm at least 64 MB (docker run --shm-size=256m).',
     )
   }
-  const incompatible = /data directory was initialized by PostgreSQL version (\S+),/.exec(said)?.[1]
-  if (incompatible) {
+  // The version is in a DETAIL line, which the log leaves out (log_error_verbosity).
+  if (/database files are incompatible with server/.test(said)) {
     return new Refusal(
-      `The data folder belongs to PostgreSQL ${incompatible}, this is another version: dump it with that version, or move it away.`,
+      'The data folder belongs to another version of PostgreSQL, which its file PG_VERSION names: dump it with that version, or move it away.',
     )
   }
   const words = said.trim().split('\n').slice(-6).join('\n  ')

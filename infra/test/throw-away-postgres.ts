@@ -22,7 +22,7 @@ export const throwAwayPostgres = async (): Promise<Cluster> => {
     password: randomBytes(24).toString('base64url'),
     port: 16432,
     durable: false,
-    settings: { max_connections: '600', log_min_messages: 'warning', log_min_error_statement: 'panic' },
+    settings: { max_connections: '600', log_min_messages: 'warning' },
   })
   const stop = async (): Promise<void> => {
     await cluster.stop()

@@ -10,7 +10,9 @@ import { info } from './info.ts'
 import type { AuditTally } from './oidc/audit-tally.ts'
 import { openIdProvider } from './oidc/openid-provider.ts'
 import { pageRoutes } from './page-routes/routes.ts'
+import { federatedProblemPages } from './api/auth/federated-problem-pages.ts'
 import { translate } from './problems.ts'
+import { publicAddress } from './public-address.ts'
 import { publishedKeys } from './published-keys.ts'
 import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
 import { signingKeys } from './sign-in/keys.ts'
@@ -55,6 +57,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
       { name: 'signing-keys', check: () => keys.current() },
     ],
     sideDoors: Router().use(publishedKeys(db, keys), oidc.routes, pageRoutes({ db, config, logger })),
+    problemPages: federatedProblemPages(publicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.whole }),
       // Asked every time: one indexed look-up, so whatever changes here bites here at once.

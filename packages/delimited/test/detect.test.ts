@@ -21,18 +21,18 @@ describe('what is given is not guessed', () => {
   const text = 'Title\nid;name;note\n1;"a;b";\n2;c;\nTotal;;\n'
 
   it.each<[DelimitedOptions, string]>([
-    [{}, 'delimiter ;, header in line 2, 1 line above it skipped, 1 line at the end skipped'],
-    [{ skipLines: 0 }, 'delimiter ;, header in line 1'],
-    [{ delimiter: 'COMMA' }, 'delimiter ,, header in line 1'],
-    [{ headerRow: false }, 'delimiter ;, no header row, 1 line above it skipped, 1 line at the end skipped'],
-    [{ footerLines: 0 }, 'delimiter ;, header in line 2, 1 line above it skipped'],
+    [{}, 'delimiter “;”, header in line 2, 1 line above it skipped, 1 line at the end skipped'],
+    [{ skipLines: 0 }, 'delimiter “;”, header in line 1'],
+    [{ delimiter: 'COMMA' }, 'delimiter “,”, header in line 1'],
+    [{ headerRow: false }, 'delimiter “;”, no header row, 1 line above it skipped, 1 line at the end skipped'],
+    [{ footerLines: 0 }, 'delimiter “;”, header in line 2, 1 line above it skipped'],
     [
       { decimal: 'COMMA', trimSpaces: true, headerLines: 2, skipLines: 1, footerLines: 0 },
-      'delimiter ;, spaces around fields left out, header of 2 lines from line 2 on, 1 line above it skipped, decimal comma',
+      'delimiter “;”, spaces around fields left out, header of 2 lines from line 2 on, 1 line above it skipped, decimal comma',
     ],
     [
       { quote: 'NONE', escape: 'BACKSLASH', skipLines: 1, footerLines: 0 },
-      'delimiter ;, quote none, quotes escaped by backslashes, header in line 2, 1 line above it skipped',
+      'delimiter “;”, quote none, quotes escaped by backslashes, header in line 2, 1 line above it skipped',
     ],
   ])('%j: %s', (options, says) => {
     const { guesses } = detect(text, options)

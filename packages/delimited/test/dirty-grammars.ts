@@ -13,7 +13,7 @@ export const dirtyGrammars: DirtyFile[] = [
     text: 'id;cover;share\n1;0,25;12,5\n2;1,75;3\n',
     labels: 'id¦cover¦share',
     rows: ['1¦0,25¦12,5', '2¦1,75¦3'],
-    says: 'delimiter ;, header in line 1, decimal comma',
+    says: 'delimiter “;”, header in line 1, decimal comma',
   },
   {
     name: 'tabs around commas and semicolons',
@@ -83,7 +83,7 @@ export const dirtyGrammars: DirtyFile[] = [
     text: "id,name\n1,'Mensah, Ama'\n2,'Boateng, Kofi'\n3,'O''Neil, Pat'\n",
     labels: 'id¦name',
     rows: ['1¦Mensah, Ama', '2¦Boateng, Kofi', "3¦O'Neil, Pat"],
-    says: "delimiter ,, quote ', header in line 1",
+    says: "delimiter “,”, quote “'”, header in line 1",
   },
   {
     name: 'apostrophes that are no quotes',
@@ -108,7 +108,7 @@ export const dirtyGrammars: DirtyFile[] = [
     text: 'id,note\n1,"say \\"hi\\", twice"\n2,"plain"\n3,"C:\\\\temp"\n',
     labels: 'id¦note',
     rows: ['1¦say "hi", twice', '2¦plain', '3¦C:\\temp'],
-    says: 'delimiter ,, quotes escaped by backslashes, header in line 1',
+    says: 'delimiter “,”, quotes escaped by backslashes, header in line 1',
   },
   {
     name: 'backslashes that end a path, and escape nothing',
@@ -127,7 +127,7 @@ export const dirtyGrammars: DirtyFile[] = [
     text: 'id, name, share\n1, "Mensah, Ama", 0.5\n2, "Boateng, Kofi", 0.25\n',
     labels: 'id¦name¦share',
     rows: ['1¦Mensah, Ama¦0.5', '2¦Boateng, Kofi¦0.25'],
-    says: 'delimiter ,, spaces around fields left out, header in line 1',
+    says: 'delimiter “,”, spaces around fields left out, header in line 1',
   },
   {
     name: 'spaces here and there',
@@ -258,7 +258,7 @@ export const dirtyGrammars: DirtyFile[] = [
     text: 'place;amount;rate\nA;1.234;0,5\nB;2.345;1,25\nC;12.345;3,75\n',
     labels: 'place¦amount¦rate',
     rows: ['A¦1.234¦0,5', 'B¦2.345¦1,25', 'C¦12.345¦3,75'],
-    says: 'delimiter ;, header in line 1, decimal comma',
+    says: 'delimiter “;”, header in line 1, decimal comma',
   },
   {
     name: 'subtotals, of which the last is one, too',

@@ -86,7 +86,7 @@ export const dirtyTables: DirtyFile[] = [
     text: 'place,boys,,girls,\n,young,old,young,old\nAccra,1,2,3,4\nTamale,5,6,7,8\nHo,9,10,11,12\n',
     labels: 'place¦boys young¦boys old¦girls young¦girls old',
     rows: ['Accra¦1¦2¦3¦4', 'Tamale¦5¦6¦7¦8', 'Ho¦9¦10¦11¦12'],
-    says: 'delimiter ,, header of 2 lines from line 1 on',
+    says: 'delimiter “,”, header of 2 lines from line 1 on',
   },
   {
     name: 'the header twice',
@@ -105,7 +105,7 @@ export const dirtyTables: DirtyFile[] = [
     text: 'Province,Cases,Seen\n#adm1+name,#affected,\nNorth,5,x\nSouth,6,y\n',
     labels: 'Province¦Cases¦Seen',
     rows: ['North¦5¦x', 'South¦6¦y'],
-    says: 'delimiter ,, header of 2 lines from line 1 on',
+    says: 'delimiter “,”, header of 2 lines from line 1 on',
   },
   {
     name: 'a statement of account',
@@ -113,21 +113,21 @@ export const dirtyTables: DirtyFile[] = [
     labels: 'Tag¦Betrag¦Text',
     rows: ['01.01.2024¦-12,50¦Miete; Januar', '02.01.2024¦1200,00¦Lohn'],
     rejected: [8],
-    says: 'delimiter ;, header in line 4, 3 lines above it skipped, decimal comma',
+    says: 'delimiter “;”, header in line 4, 3 lines above it skipped, decimal comma',
   },
   {
     name: 'a title',
     text: 'Cases by district\nid,name,cases\n1,Accra,30\n2,Tamale,40\n',
     labels: 'id¦name¦cases',
     rows: ['1¦Accra¦30', '2¦Tamale¦40'],
-    says: 'delimiter ,, header in line 2, 1 line above it skipped',
+    says: 'delimiter “,”, header in line 2, 1 line above it skipped',
   },
   {
     name: 'titles and empty lines',
     text: 'Ministry of Health\nCases by district, 2024\n\nid;name;cases\n1;Accra;30\n2;Tamale;40\n',
     labels: 'id¦name¦cases',
     rows: ['1¦Accra¦30', '2¦Tamale¦40'],
-    says: 'delimiter ;, header in line 4, 3 lines above it skipped',
+    says: 'delimiter “;”, header in line 4, 3 lines above it skipped',
   },
   {
     name: 'titles as spreadsheets write them',
@@ -165,7 +165,7 @@ export const dirtyTables: DirtyFile[] = [
     text: 'id,name,cases\n1,Accra,30\n2,Tamale,40\n\nSource: Ministry of Health\n',
     labels: 'id¦name¦cases',
     rows: ['1¦Accra¦30', '2¦Tamale¦40'],
-    says: 'delimiter ,, header in line 1, 1 line at the end skipped',
+    says: 'delimiter “,”, header in line 1, 1 line at the end skipped',
   },
   {
     name: 'notes below, right behind the rows',

@@ -53,7 +53,7 @@ describe('a preview', () => {
 
   it('shows what was guessed, the columns with their types, the first rows and those that do not fit', () => {
     const { description, notes, columns, rows, rejected, sample } = preview(text)
-    expect(description).toBe('delimiter ;, header in line 3, 2 lines above it skipped')
+    expect(description).toBe('delimiter “;”, header in line 3, 2 lines above it skipped')
     expect(notes).toEqual([
       'NA may stand for no value; they are kept as text unless the options list them as null values.',
     ])

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import cors from 'cors'
-import express, { type Express, type RequestHandler, type Router } from 'express'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
 import helmet from 'helmet'
 import { Histogram, requestScope, type Logger, type Registry } from '@sluice/process'
 import { answerProblems } from './answer-problems.ts'
@@ -34,6 +34,8 @@ export interface Door<Context> extends Surroundings<Context> {
   translate(error: unknown): Problem | undefined
   /** Milliseconds that a JSON body may take to arrive; 30,000 when absent. */
   bodyDeadline?: number
+  /** Answers errors as pages where people see them, and passes the others on, which become problem documents. */
+  problemPages?: ErrorRequestHandler
   /** Express routes beside the operations, such as published keys. Below the root. */
   sideDoors?: Router
 }
@@ -98,6 +100,7 @@ export function door<Context>(service: Door<Context>): Express {
   app.use(() => {
     throw problems.notFound('address')
   })
+  if (service.problemPages) app.use(service.problemPages)
   app.use(answerProblems(service.logger, service.translate))
   return app
 }

@@ -9,8 +9,11 @@ import { withoutSecrets } from './without-secrets.ts'
 type Context = DatabaseContext<any>
 type Asked = { caller: Caller; request: RequestFacts }
 
-/** How a body becomes a row. `current` is the row that is replaced, locked; absent for a new one. */
-export interface Writing<C extends Context, Row, Body, Sent = Body> {
+/**
+ * How a body becomes a row. `current` is the row that is replaced, locked; absent for a new one. `Linked` is what `afterDelete` needs to
+ * know of a row that is gone.
+ */
+export interface Writing<C extends Context, Row, Body, Sent = Body, Linked = void> {
   /**
    * Makes the body of what was sent, before it is checked; what was sent is the body where this is absent. `current` reads the row that is
    * replaced, and is absent for a new one. Throws a problem.
@@ -20,9 +23,9 @@ export interface Writing<C extends Context, Row, Body, Sent = Body> {
   check(body: Body, input: C & Asked): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & Asked): Promise<object>
   /** Refuses, by a problem, to delete what is in use; notes what is to be cleared up elsewhere. The row is locked. */
-  beforeDelete(trx: Transaction<any>, row: Row, input: C & Asked): Promise<void>
-  /** Clears up elsewhere, once the row is gone for good. Must not throw. */
-  afterDelete(row: Row, input: C & Asked): Promise<void>
+  beforeDelete(trx: Transaction<any>, row: Row, input: C & Asked): Promise<Linked>
+  /** Clears up elsewhere, once the row is gone for good. `linked` comes from `beforeDelete`. Must not throw. */
+  afterDelete(row: Row, input: C & Asked, linked: Linked): Promise<void>
 }
 
 interface Kind<C extends Context, Row extends { uid: string; version: number }, Resource> {
@@ -37,9 +40,10 @@ export function recordOperations<
   Resource,
   Body,
   Sent = Body,
+  Linked = void,
 >(
   signatures: ReturnType<typeof recordSignatures<string, Resource, Sent>>,
-  { operation, records, writing }: Kind<C, Row, Resource> & { writing: Writing<C, Row, Body, Sent> },
+  { operation, records, writing }: Kind<C, Row, Resource> & { writing: Writing<C, Row, Body, Sent, Linked> },
 ) {
   type In<Query, Given> = C & Asked & { params: { uid: string }; query: Query; body: Given }
   const complete = async (sent: Sent, current?: () => Promise<Row>): Promise<Body> =>
@@ -81,14 +85,14 @@ export function recordOperations<
 
     delete: operation(signatures.delete, async (input) => {
       const { params } = input as In<undefined, undefined>
-      const row = await input.write(async (trx) => {
+      const { row, linked } = await input.write(async (trx) => {
         const locked = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
-        await writing.beforeDelete(trx, locked, input)
+        const linked = await writing.beforeDelete(trx, locked, input)
         await records.remove(trx, locked)
         input.request.audit(locked.uid, { before: withoutSecrets(locked) })
-        return locked
+        return { row: locked, linked }
       })
-      await writing.afterDelete(row, input)
+      await writing.afterDelete(row, input, linked)
       return undefined
     }),
   }

@@ -53,7 +53,8 @@ function asProblem(error: unknown): Problem {
     : problems.internal()
 }
 
-function wordsOf({ problems: words }: Texts, { status, headers }: Problem): { title: string; text: string } {
+function wordsOf({ problems: words }: Texts, { code, status, headers }: Problem): { title: string; text: string } {
+  if (isKeyOf(words.federated, code)) return words.federated[code]
   switch (status) {
     case 403:
       return { title: words.crossSiteTitle, text: words.crossSite }
@@ -69,3 +70,5 @@ function wordsOf({ problems: words }: Texts, { status, headers }: Problem): { ti
         : { title: words.internalTitle, text: words.internal }
   }
 }
+
+const isKeyOf = <T extends object>(object: T, key: string): key is keyof T & string => Object.hasOwn(object, key)

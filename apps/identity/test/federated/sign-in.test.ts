@@ -31,6 +31,14 @@ beforeEach(() => {
 
 const somebody = (about: Parameters<typeof somebodyAt>[2] = {}) => somebodyAt(service, provider, about)
 
+const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'accept-language': 'en' }
+const pageHeaders = {
+  'content-type': expect.stringMatching(/^text\/html/),
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': expect.stringContaining("default-src 'none'"),
+}
+
 describe('signing in at the provider of a client', () => {
   it('answers tokens, opens a session and is audited', async () => {
     const { code, user, config } = await somebody({ roles: ['ROLE_MANAGE_USER'] })
@@ -51,15 +59,9 @@ describe('signing in at the provider of a client', () => {
     const { code, user } = await somebody()
     const { location, cookie } = await begin(service, code)
     const answer = await comeBack(service, await followed(location), cookie)
-      .set('accept', 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8')
-      .set('accept-language', 'en')
+      .set(browser)
       .expect(200)
-    expect(answer.headers).toMatchObject({
-      'content-type': expect.stringMatching(/^text\/html/),
-      'cache-control': 'no-store',
-      'referrer-policy': 'no-referrer',
-      'content-security-policy': expect.stringContaining("default-src 'none'"),
-    })
+    expect(answer.headers).toMatchObject(pageHeaders)
     expect(answer.headers['set-cookie']).toEqual([expect.stringMatching(/Max-Age=0/)])
     expect(answer.text).toContain('<h1>You are signed in</h1>')
     expect(answer.text).toContain(`(<bdi>${user.username}</bdi>) is signed in to`)
@@ -211,6 +213,42 @@ describe('coming back', () => {
     const { rows } = await sql<{ details: object }>`
       select details from audit where details ->> 'provider' = ${config}`.execute(service.db)
     expect(rows[0]?.details).toMatchObject({ outcome: 'SSO_DENIED' })
+  })
+
+  it.each([
+    ['that refused it', { code: undefined, error: 'access_denied' }, 401, 'was refused or cancelled'],
+    ['whose answer is another provider’s', { iss: 'https://other.example.org' }, 502, 'gave no valid answer'],
+  ])('shows a browser a page about a sign-in at a provider %s', async (_what, back, status, sentence) => {
+    const { code } = await somebody()
+    provider.misbehaviour = { back }
+    const { location, cookie } = await begin(service, code)
+    const answer = await comeBack(service, await followed(location), cookie)
+      .set(browser)
+      .expect(status)
+    expect(answer.headers).toMatchObject(pageHeaders)
+    expect(answer.text).toContain('<h1>You are not signed in</h1>')
+    expect(answer.text).toContain(sentence)
+    expect(answer.text).toContain(answer.headers['x-request-id'])
+  })
+
+  it('shows a browser a page about an unknown sign-in, user and client, and programs JSON', async () => {
+    const { code, config } = await somebody({ status: 'INACTIVE' })
+    const { location, cookie } = await begin(service, code)
+    const back = await followed(location)
+    const refused = await comeBack(service, back, cookie).set(browser).expect(401)
+    expect(refused.text).toContain('no active user here belongs to your account')
+    const again = await comeBack(service, back, cookie).set(browser).set('accept-language', 'de').expect(400)
+    expect(again.text).toContain('<h1>Diese Anmeldung ist beendet</h1>')
+    const callback = `/api/v1/auth/sso/callback?provider=${config}`
+    const unreadable = await service.http.get(callback).set(browser).expect(400)
+    expect(unreadable.text).toContain('<h1>This sign-in has ended</h1>')
+    const unknown = await service.http.get('/api/v1/auth/sso/no-such-client').set(browser).expect(404)
+    expect(unknown.text).toContain('<h1>There is no such page</h1>')
+    for (const { headers } of [refused, again, unreadable, unknown]) expect(headers).toMatchObject(pageHeaders)
+    const program = await comeBack(service, back, cookie).set('accept', 'application/json').expect(400)
+    expect([program.type, program.body.code]).toEqual(['application/problem+json', 'sso-unknown'])
+    const other = await service.http.get('/api/v1/users/me').set(browser).expect(401)
+    expect(other.type).toBe('application/problem+json')
   })
 
   it.each([

@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { catalogueClient } from '../../src/catalogue-client.ts'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
@@ -234,7 +236,10 @@ describe('a public dataset', () => {
     expect(both.body.detail).toContain(`"${own.name}", 1 more`)
     await scene.owner.delete(`/data-pipelines/${own.id}`).expect(204)
     await scene.stranger.delete(`/data-pipelines/${theirs.id}`).expect(204)
+    const folder = join(scene.service.stack.filesDirectory, 'uploads')
+    const { length } = await readdir(folder)
     await scene.owner.delete(`/public-datasets/${key}`).expect(204)
+    expect((await readdir(folder)).length).toBe(length - 1)
     await scene.owner.get(`/public-datasets/${key}`).expect(404)
     await uploaded(key).expect(201)
   })

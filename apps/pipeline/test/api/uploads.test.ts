@@ -1,5 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -67,6 +67,24 @@ describe('an upload', () => {
       .where('sha256', '=', sha256)
       .executeTakeFirstOrThrow()
     expect((await readFile(join(service.stack.filesDirectory, 'uploads', stored))).equals(content)).toBe(true)
+  })
+
+  it('goes from the disk with its pipeline, like the files that runs read', async () => {
+    const uid = await newPipeline()
+    const before = await filesOnDisk()
+    await csv(owner, uid, 'a\n1\n').expect(200)
+    const { id, client } = await service.stack.db
+      .selectFrom('data_pipelines')
+      .select(['id', 'client'])
+      .where('uid', '=', uid)
+      .executeTakeFirstOrThrow()
+    const read = { uid: randomUUID(), name: 'retained.csv', size: 2 }
+    await writeFile(join(service.stack.filesDirectory, 'uploads', read.uid), 'a\n')
+    await service.stack.run({ id, client, schema: '', table: '' }, { file: read })
+    await service.stack.db.updateTable('runs').set({ state: 'OK' }).where('runnable_id', '=', id).execute()
+    expect((await filesOnDisk()).length).toBe(before.length + 2)
+    await owner.delete(`/data-pipelines/${uid}`).expect(204)
+    expect((await filesOnDisk()).toSorted()).toEqual(before.toSorted())
   })
 
   it('keeps any name as a name only', async () => {

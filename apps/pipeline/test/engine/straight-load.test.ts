@@ -44,7 +44,7 @@ describe('a worker', () => {
     const { rows: logs } = await listLogs(stack.db, pipeline.id, { order: 'ASC' }, page)
     expect(logs.map(({ message }) => message)).toEqual([
       `Attempt 1 begins to load ${pipeline.schema}.cases from cases.csv (24 bytes, SHA-256 ).`,
-      expect.stringMatching(/^Read cases.csv as UTF-8, delimiter ,/),
+      expect.stringMatching(/^Read cases.csv as UTF-8, delimiter “,”/),
       run.message,
     ])
   })

@@ -70,7 +70,12 @@ export function queriesSuite(subject: Given): void {
       await expect(ask('select id\nfrom asked where group by')).rejects.toMatchObject({
         message: expect.stringMatching(/in line 2, column \d+/),
       })
-      await expect(ask('select * from nowhere')).rejects.toMatchObject({ code: 'QUERY_FAILED' })
+      await expect(ask('select * from nowhere')).rejects.toMatchObject({
+        code: 'QUERY_FAILED',
+        message: expect.stringMatching(
+          /nowhere.*[^.]\. It was deleted or never loaded: load it, or correct the query\.$/,
+        ),
+      })
       await expect(ask('select 1 / (id - id) from asked where id = cast(name as integer)')).rejects.toMatchObject({
         code: 'QUERY_FAILED',
       })

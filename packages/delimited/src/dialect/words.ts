@@ -2,23 +2,23 @@ import type { Guesses } from './dialect.ts'
 import type { Footer } from './footer.ts'
 
 const shownDelimiters: Record<string, string> = {
-  COMMA: ',',
-  SEMI_COLON: ';',
+  COMMA: '“,”',
+  SEMI_COLON: '“;”',
   TAB: 'tab',
-  PIPE: '|',
+  PIPE: '“|”',
   ' ': 'space',
   '\u001f': 'U+001F',
 }
-const quoteNames = { DOUBLE: '"', SINGLE: "'", NONE: 'none' } as const
+const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as const
 
 const times = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
 
-/** The dialect as part of a sentence: `delimiter ;, header in line 4, 3 lines above it skipped`. What is as usual is not mentioned. */
+/** The dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. What is as usual is not mentioned. */
 export function describeGuesses(guesses: Guesses): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
   const skipped = times(skipLines.value, 'line')
   return [
-    `delimiter ${shownDelimiters[delimiter.value] ?? delimiter.value}`,
+    `delimiter ${shownDelimiters[delimiter.value] ?? `“${delimiter.value}”`}`,
     quote.value === 'DOUBLE' ? '' : `quote ${quoteNames[quote.value]}`,
     escape.value === 'BACKSLASH' ? 'quotes escaped by backslashes' : '',
     trimSpaces.value ? 'spaces around fields left out' : '',

@@ -216,6 +216,28 @@ export const de: Texts = {
       'Das Formular kam so an, dass es nicht gelesen werden kann. Gehen Sie zurück und versuchen Sie es noch einmal.',
     internalTitle: 'Etwas ist schiefgegangen',
     internal: 'Der Fehler liegt bei uns, und nichts wurde geändert. Versuchen Sie es in einer Minute wieder.',
+    federated: {
+      'sso-unknown': {
+        title: 'Diese Anmeldung ist beendet',
+        text: 'Sie hat länger als zehn Minuten gedauert, wurde schon abgeschlossen oder begann in einem anderen Browser. Beginnen Sie von vorn.',
+      },
+      'sso-denied': {
+        title: 'Sie sind nicht angemeldet',
+        text: 'Die Anmeldung wurde beim Anmeldedienst Ihrer Organisation abgelehnt oder abgebrochen. Beginnen Sie von vorn, oder fragen Sie Ihren Administrator.',
+      },
+      'sso-provider-failed': {
+        title: 'Sie sind nicht angemeldet',
+        text: 'Der Anmeldedienst Ihrer Organisation gab keine gültige Antwort. Beginnen Sie in einer Minute von vorn, oder fragen Sie Ihren Administrator.',
+      },
+      'sso-address-refused': {
+        title: 'Sie sind nicht angemeldet',
+        text: 'Der Anmeldedienst Ihrer Organisation ist hier nicht richtig eingerichtet. Fragen Sie Ihren Administrator.',
+      },
+      'sign-in-failed': {
+        title: 'Sie sind nicht angemeldet',
+        text: 'Ihre Organisation kennt Sie, aber hier gehört kein aktiver Benutzer zu Ihrem Konto. Fragen Sie Ihren Administrator.',
+      },
+    },
     reference: (id) => html`Wenn Sie um Hilfe bitten, nennen Sie dies: ${id}`,
   },
 }

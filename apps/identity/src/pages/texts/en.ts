@@ -218,6 +218,29 @@ export const en = {
     unreadable: 'The form came in a way that cannot be read. Go back and try again.',
     internalTitle: 'Something went wrong',
     internal: 'The mistake is on our side, and nothing was changed. Try again in a minute.',
+    /** Failed sign-ins at a provider that no application started, by the code of the problem. */
+    federated: {
+      'sso-unknown': {
+        title: 'This sign-in has ended',
+        text: 'It took longer than ten minutes, was finished already, or began in another browser. Start again.',
+      },
+      'sso-denied': {
+        title: 'You are not signed in',
+        text: 'The sign-in was refused or cancelled where your organisation signs you in. Start again, or ask your administrator.',
+      },
+      'sso-provider-failed': {
+        title: 'You are not signed in',
+        text: 'The service where your organisation signs you in gave no valid answer. Start again in a minute, or ask your administrator.',
+      },
+      'sso-address-refused': {
+        title: 'You are not signed in',
+        text: 'The service where your organisation signs you in is not set up correctly here. Ask your administrator.',
+      },
+      'sign-in-failed': {
+        title: 'You are not signed in',
+        text: 'Your organisation knows you, but no active user here belongs to your account. Ask your administrator.',
+      },
+    },
     reference: (id: Shown) => html`If you ask for help, name this: ${id}`,
   },
 }

@@ -215,6 +215,28 @@ export const fr: Texts = {
     unreadable: 'Le formulaire est arrivé sous une forme illisible. Revenez en arrière et réessayez.',
     internalTitle: 'Une erreur est survenue',
     internal: 'L’erreur vient de nous, et rien n’a été modifié. Réessayez dans une minute.',
+    federated: {
+      'sso-unknown': {
+        title: 'Cette connexion est terminée',
+        text: 'Elle a duré plus de dix minutes, était déjà terminée ou a commencé dans un autre navigateur. Recommencez.',
+      },
+      'sso-denied': {
+        title: 'Vous n’êtes pas connecté',
+        text: 'La connexion a été refusée ou interrompue par le service de connexion de votre organisation. Recommencez, ou adressez-vous à votre administrateur.',
+      },
+      'sso-provider-failed': {
+        title: 'Vous n’êtes pas connecté',
+        text: 'Le service de connexion de votre organisation n’a pas donné de réponse valable. Recommencez dans une minute, ou adressez-vous à votre administrateur.',
+      },
+      'sso-address-refused': {
+        title: 'Vous n’êtes pas connecté',
+        text: 'Le service de connexion de votre organisation n’est pas configuré correctement ici. Adressez-vous à votre administrateur.',
+      },
+      'sign-in-failed': {
+        title: 'Vous n’êtes pas connecté',
+        text: 'Votre organisation vous connaît, mais aucun utilisateur actif ne correspond ici à votre compte. Adressez-vous à votre administrateur.',
+      },
+    },
     reference: (id) => html`Si vous demandez de l’aide, indiquez ceci : ${id}`,
   },
 }

@@ -5,6 +5,8 @@ import { problems } from '@sluice/http'
 import type { Writing } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { noteDrop } from '../../engine/drops/drops.ts'
+import { filesOfPipeline } from '../../engine/runs/needed-files.ts'
+import { removeUnneededFiles } from '../../engine/runs/remove-unneeded-files.ts'
 import { assertVariablesPlaced } from '../../engine/variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../../engine/variables/source-values.ts'
 import { warehouseLanguage } from '../../engine/variables/warehouse-language.ts'
@@ -24,7 +26,19 @@ import { sourceColumns } from './source-columns.ts'
 import { kindOf } from './types/registry.ts'
 import { typedBody } from './typed-body.ts'
 
-export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, DataPipelineBody, SentDataPipelineBody> = {
+/** What stays outside the database when a pipeline's row is gone. */
+export interface LinkedFiles {
+  /** Uids of uploaded files. */
+  files: string[]
+}
+
+export const dataPipelineWriting: Writing<
+  PipelineContext,
+  DataPipelineRow,
+  DataPipelineBody,
+  SentDataPipelineBody,
+  LinkedFiles
+> = {
   complete: (sent, current) => typedBody(sent, current && (async () => (await current()).type)),
 
   async check(body, input) {
@@ -52,10 +66,12 @@ export const dataPipelineWriting: Writing<PipelineContext, DataPipelineRow, Data
         `Views read this pipeline's table: ${views.map((name) => `"${name}"`).join(', ')}. Change or delete them first.`,
       )
     await noteDrop(trx, { client: row.client, schema: place.schema, table: place.name })
+    return { files: await filesOfPipeline(trx, row.id) }
   },
 
-  /** At once if the warehouse lets it go; else a worker drops the table later. */
-  async afterDelete(row, input) {
+  /** Removes the uploaded files, and drops the table if the warehouse lets it go. Maintenance does later what fails now. */
+  async afterDelete(row, input, { files }) {
+    await removeUnneededFiles({ db: input.db, directory: input.files.directory }, files)
     await dropNow(input, row.client, { pipeline: row.uid })
   },
 }

@@ -4,7 +4,7 @@ import { problems, type Caller } from '@sluice/http'
 import { visibleTo, withoutSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { underWay } from '../../engine/runs/states.ts'
-import { dataPipelineWriting } from '../data-pipelines/write.ts'
+import { dataPipelineWriting, type LinkedFiles } from '../data-pipelines/write.ts'
 import type { DataPipelineRow } from '../data-pipelines/row.ts'
 import type { Asked } from '../operation.ts'
 import { lockKey } from './catalogue-pipeline.ts'
@@ -13,7 +13,7 @@ import { publicDatasets, uidOfKey } from './records.ts'
 /** Deletes a dataset that nobody loads, with what loads it and its rows. */
 export async function removeDataset(input: Asked, key: string): Promise<void> {
   const { caller, write, request } = input
-  const pipeline = await write(async (trx) => {
+  const { pipeline, linked } = await write(async (trx) => {
     await lockKey(trx, key)
     const row = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
     await assertUnused(trx, key, caller)
@@ -22,7 +22,7 @@ export async function removeDataset(input: Asked, key: string): Promise<void> {
     request.audit(row.uid, { before: withoutSecrets(row) })
     return loading
   })
-  await dataPipelineWriting.afterDelete(pipeline, input)
+  await dataPipelineWriting.afterDelete(pipeline, input, linked)
 }
 
 /** Pipelines of others are counted, and no more is said of them. */
@@ -40,7 +40,11 @@ async function assertUnused(trx: Transaction<DB>, key: string, caller: Caller): 
   )
 }
 
-async function takePipeline(trx: Transaction<DB>, id: number, input: Asked): Promise<DataPipelineRow> {
+async function takePipeline(
+  trx: Transaction<DB>,
+  id: number,
+  input: Asked,
+): Promise<{ pipeline: DataPipelineRow; linked: LinkedFiles }> {
   const active = await trx
     .selectFrom('runs')
     .select('uid')
@@ -48,13 +52,13 @@ async function takePipeline(trx: Transaction<DB>, id: number, input: Asked): Pro
     .where('state', 'in', [...underWay])
     .executeTakeFirst()
   if (active) throw problems.conflict('/', 'The public dataset is being loaded just now: wait for the end of that.')
-  const row = await trx
+  const pipeline = await trx
     .selectFrom('data_pipelines')
     .selectAll()
     .where('id', '=', id)
     .$castTo<DataPipelineRow>()
     .executeTakeFirstOrThrow()
-  await dataPipelineWriting.beforeDelete(trx, row, input)
+  const linked = await dataPipelineWriting.beforeDelete(trx, pipeline, input)
   await trx.deleteFrom('data_pipelines').where('id', '=', id).execute()
-  return row
+  return { pipeline, linked }
 }

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { keptDays } from './runs-to-keep.ts'
 import { underWay } from './states.ts'
@@ -33,3 +33,14 @@ export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Prom
 /** Returns a subquery for the total bytes of a client's uploaded files that are in use. */
 export const neededBytes = (client: string) =>
   sql`(select coalesce(sum(size), 0)::float8 from ${needed} where client = ${client})`
+
+/** Returns the uids of a pipeline's uploaded file and of the files that its runs read. Replaced files may be gone already. */
+export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {
+  const { rows } = await sql<{ uid: string }>`
+    select uid from uploaded_files where pipeline_id = ${pipeline}
+    union
+    select (input -> 'file' ->> 'uid')::uuid from runs where runnable_id = ${pipeline} and input -> 'file' ->> 'uid' is not null`.execute(
+    trx,
+  )
+  return rows.map(({ uid }) => uid)
+}

@@ -3,11 +3,12 @@ import type { DB } from '../../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { queueRun } from '../runs/queue-run.ts'
 import { WarehouseProblem } from '../warehouses/warehouse.ts'
+import { asSentence } from '../../as-sentence.ts'
 
 /** The reason why a view waits for a table that it reads; undefined for any other error. */
 export function pendingReason(error: unknown): string | undefined {
   if (!(error instanceof WarehouseProblem && error.relationMissing)) return undefined
-  return `The view is pending: a table or view that it reads is not there yet. It is built when a load or another view makes it. ${error.message.replace(/\.+$/, '.')}`
+  return `The view is pending: a table or view that it reads is not there yet. It is built when a load or another view makes it. ${asSentence(error.message)}`
 }
 
 /** Keeps why a view waits, or that it does not. */

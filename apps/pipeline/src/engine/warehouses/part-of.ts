@@ -1,5 +1,5 @@
 /**
- * The rows of one table are parts of the records of another. A merge removes the parts of each record that it brings, unless they come again.
+ * The rows of one table are parts of the records of another table. A merge removes the parts of each record that it brings, unless they come again.
  */
 export interface PartOf {
   /** The table of the records, in the same schema. */

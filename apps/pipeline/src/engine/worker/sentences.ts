@@ -1,10 +1,11 @@
 import type { RunFile } from '@sluice/contracts'
 import { type Advice, withAdvice, rebuildAdvice } from '../../advice.ts'
 import type { Claim } from '../runs/claim.ts'
+import { countOf } from '../sources/count-of.ts'
 import type { LoadedTable } from '../loads/load-feeds.ts'
 import type { PlannedTable, TableChange } from '../warehouses/warehouse.ts'
 
-const count = (rows: number) => `${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'}`
+const count = (rows: number) => countOf(rows, 'row')
 
 interface Outcome {
   rejected: number
@@ -22,7 +23,7 @@ export type Hints = ReadonlyMap<string, Advice>
 /** Returns the first three hints, and each piece of advice once. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
   const shown = [...hints].slice(0, 3)
-  const more = hints.size > 3 ? ` The log has ${hints.size - 3} more hints.` : ''
+  const more = hints.size > 3 ? ` The log has ${countOf(hints.size - 3, 'more hint')}.` : ''
   const given = new Set(shown.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
   return [...shown.map(([sentence]) => sentence), ...given].filter(Boolean).join(' ') + more
 }
@@ -59,7 +60,8 @@ export function whatWasLoaded(
     ...changes.filter(({ change }) => change.column === ''),
     ...changes.filter(({ change }) => change.column !== ''),
   ].map(({ table, change }) => whatChanged(table, change))
-  const more = changed.length > 3 ? ` And ${changed.length - 3} more changes of columns; the log names them.` : ''
+  const left = changed.length - 3
+  const more = left > 0 ? ` The log names ${countOf(left, 'more change')} of columns.` : ''
   const named = changed
     .slice(0, 3)
     .map((change) => ` ${change}`)
@@ -77,12 +79,11 @@ export function whatWouldChange(tables: readonly PlannedTable[], rejected: numbe
     const before = rowsBefore === undefined ? 'it is not there yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${count(rowsAfter)}, ${before}`
   })
-  const more = tables.length > mostNamed ? ` And ${tables.length - mostNamed} more tables.` : ''
+  const more = tables.length > mostNamed ? ` And ${countOf(tables.length - mostNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
   const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
-  const changed =
-    changes === 0 ? '' : ` ${changes === 1 ? '1 change' : `${changes} changes`} of columns or rows: see plannedTables.`
+  const changed = changes === 0 ? '' : ` ${countOf(changes, 'change')} of columns or rows: see plannedTables.`
   const left = rejected === 0 ? '' : ` ${count(rejected)} did not fit; the run’s rejected rows say why.`
   return `Dry run: nothing was published. ${would}${changed}${left}`
 }

@@ -36,7 +36,7 @@ export const auth = {
     id: 'auth.finishSso',
     summary: 'Come back from the SSO provider, signed in',
     description:
-      'The provider redirects the browser here. Returns tokens as JSON, or a page if the Accept header prefers HTML. If the sign-in began on a page of the OpenID Provider, redirects back to it (302).',
+      'The provider redirects the browser here. Returns tokens as JSON, or a page if the Accept header prefers HTML; problems are JSON or a page in the same way. If the sign-in began on a page of the OpenID Provider, redirects back to it (302).',
     method: 'get',
     path: '/auth/sso/callback',
     guard: 'anyone',

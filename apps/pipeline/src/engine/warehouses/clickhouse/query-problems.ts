@@ -2,6 +2,8 @@ import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { withoutValues } from '../without-values.ts'
 import { ClickHouseError } from './http.ts'
 import { codes, warehouseProblem } from './problems.ts'
+import { asSentence } from '../../../as-sentence.ts'
+import { missingTableAdvice } from '../missing-table.ts'
 
 /** Refused because of what the query wants, not because of how it is written. */
 const notAllowed = new Set([164, 344, 392, 452, 497])
@@ -12,7 +14,8 @@ const notItsFault = new Set([202, 209, 210, 236, 241, 242, 243, 252, 516, 192, 1
 export function queryProblem(error: unknown, { text, values = [] }: UserQuery, seconds: number): unknown {
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
   if (error.code === codes.timeout || error.code === 160 || error.code === codes.cancelled) return tooSlow(seconds)
-  const words = sentenceOf(error.message, values)
+  const said = sentenceOf(error.message, values)
+  const words = error.code === codes.unknownTable ? `${asSentence(said)} ${missingTableAdvice}` : said
   const cause = new Error(`${error.code}: ${words}`)
   if (error.code === codes.tooManyBytes)
     return new WarehouseProblem('RESULT_TOO_LARGE', 'What the query finds is larger than what is taken at once.', {

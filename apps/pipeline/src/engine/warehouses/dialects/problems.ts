@@ -3,6 +3,8 @@ import { LostRun } from '../../lost-run.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { withoutValues } from '../without-values.ts'
 import type { Dialect } from './dialect.ts'
+import { asSentence } from '../../../as-sentence.ts'
+import { missingTableAdvice } from '../missing-table.ts'
 
 /** What went wrong, for people; what is not the warehouse's saying comes back as it is. */
 export function problemOf({ explain }: Pick<Dialect, 'explain'>, error: unknown, place: string): unknown {
@@ -32,7 +34,10 @@ export function queryProblemOf(
   if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, words, { cause })
   const { line, column } = verdict
   const where = line === undefined ? '' : ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
-  return new WarehouseProblem('QUERY_FAILED', `The query failed${where}: ${words}`, { cause })
+  const isMissingTable =
+    dialect.explain(error)?.code === 'TABLE_MISSING' && !error.message.startsWith('missing FROM-clause')
+  const sentence = isMissingTable ? `${asSentence(words)} ${missingTableAdvice}` : words
+  return new WarehouseProblem('QUERY_FAILED', `The query failed${where}: ${sentence}`, { cause })
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {

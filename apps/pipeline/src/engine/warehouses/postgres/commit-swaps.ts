@@ -1,3 +1,4 @@
+import { asSentence } from '../../../as-sentence.ts'
 import type { ClientBase } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { unflushed } from './durable.ts'
@@ -34,6 +35,6 @@ function unmakeable(error: unknown, swaps: readonly ChangedTable[]): WarehousePr
   const swap = swaps.find(({ views }) => views.length > 0)
   if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
   const names = swap.views.map(({ name }) => name).join(', ')
-  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be made anew with them: ${message}. Change or drop them and run again. The old data stays.`
+  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be created again with them: ${asSentence(message)} Change or drop them and run again. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }

@@ -101,7 +101,7 @@ describe('views over a table whose types widen', () => {
     await expect(load([['x', 'b']], wider)).rejects.toMatchObject({
       code: 'VIEWS_DEPEND',
       retryable: false,
-      message: expect.stringMatching(new RegExp(`sum_${table}.*cannot be made anew with them: function sum`)),
+      message: expect.stringMatching(new RegExp(`sum_${table}.*cannot be created again with them: function sum`)),
     })
     expect([await rowsOf(table), await rowsOf(`sum_${table}`)]).toEqual([[[1, 'a']], [['1']]])
   })

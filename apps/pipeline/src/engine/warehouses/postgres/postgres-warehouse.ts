@@ -29,6 +29,7 @@ import { acquireQuery } from '../query-shares.ts'
 import { endReadWatch, limitStatements } from './statement-watch.ts'
 import { mostViewBytes } from './view-size.ts'
 import { dropView, findView, refreshView } from './views.ts'
+import { asSentence } from '../../../as-sentence.ts'
 
 /** Whoever drops holds a lock meanwhile, in a transaction that may be idle for 30 seconds. */
 const brief = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
@@ -251,6 +252,8 @@ function refusal(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
   return (error: unknown): never => {
     const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
     if (cause?.code !== '2BP01') throw error
-    throw new WarehouseProblem(code, `${place} is still in use: ${cause.detail ?? ''}. Drop that first.`, { cause })
+    throw new WarehouseProblem(code, `${place} is still in use: ${asSentence(cause.detail ?? '')} Drop that first.`, {
+      cause,
+    })
   }
 }

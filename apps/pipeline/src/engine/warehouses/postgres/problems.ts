@@ -2,6 +2,7 @@ import { types } from 'node:util'
 import { DatabaseError } from 'pg'
 import { LostRun } from '../../lost-run.ts'
 import { WarehouseProblem } from '../warehouse.ts'
+import { asSentence } from '../../../as-sentence.ts'
 
 /** What people need to know about the place where it happened. */
 export interface Scene {
@@ -62,7 +63,7 @@ const verdicts: Record<string, Verdict> = {
   '42P01': ['TABLE_MISSING', ({ place }) => `${place} does not exist. Load it first.`],
   '42501': [
     'WAREHOUSE_FORBIDDEN',
-    ({ place }, error) => `The warehouse does not allow this on ${place}: ${error.message}.`,
+    ({ place }, error) => `The warehouse does not allow this on ${place}: ${asSentence(error.message)}`,
   ],
   '55P03': busy,
   '40P01': busy,
@@ -111,7 +112,10 @@ function verdictOn(error: Error): Verdict | undefined {
   if (error instanceof DatabaseError) {
     return (
       verdicts[code] ??
-      verdicts[code.slice(0, 2)] ?? ['WAREHOUSE_REFUSED', (_, refusal) => `The warehouse refused: ${refusal.message}.`]
+      verdicts[code.slice(0, 2)] ?? [
+        'WAREHOUSE_REFUSED',
+        (_, refusal) => `The warehouse refused: ${asSentence(refusal.message)}`,
+      ]
     )
   }
   if (networkErrors.has(code)) return unavailable
@@ -132,7 +136,7 @@ function verdictOn(error: Error): Verdict | undefined {
 function badValue({ place, labels }: Scene, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
-  return `A value for ${place}${named} does not fit: ${error.message}.`
+  return `A value for ${place}${named} does not fit: ${asSentence(error.message)}`
 }
 
 /** Views of somebody else, which are not dropped and made anew for them. */

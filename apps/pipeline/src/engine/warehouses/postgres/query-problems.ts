@@ -1,6 +1,8 @@
 import { DatabaseError } from 'pg'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { warehouseProblem } from './problems.ts'
+import { asSentence } from '../../../as-sentence.ts'
+import { missingTableAdvice } from '../missing-table.ts'
 
 /** What stands before the user's text when it goes to the server, in characters, and how long it might take. */
 export interface Asked {
@@ -35,7 +37,10 @@ export function queryProblem(error: unknown, asked: Asked): unknown {
   if (code === '08P01')
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   if (itsOwnFault.has(code.slice(0, 2)))
-    return problem('QUERY_FAILED', `The query failed${place(error, asked)}: ${words}`)
+    return problem(
+      'QUERY_FAILED',
+      `The query failed${place(error, asked)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
+    )
   return warehouseProblem(error, { place: 'the warehouse' })
 }
 
@@ -51,6 +56,10 @@ function isNoSelect(code: string, text: string): boolean {
   return !/^\(*\s*(select|with|values|table)\b/i.test(bare) || /;\s*\S/.test(bare)
 }
 
+/** A table alias that is not in the FROM clause has the same code. */
+const isMissingTable = ({ code, message }: DatabaseError): boolean =>
+  code === '42P01' && message.startsWith('relation ')
+
 /** Line and column in the user's text, from 1. The server counts characters, not UTF-16 units. */
 function place({ position }: DatabaseError, { query, prefix }: Asked): string {
   const before = Number(position) - 1 - prefix
@@ -61,7 +70,7 @@ function place({ position }: DatabaseError, { query, prefix }: Asked): string {
 
 /** The server repeats what it could not read, and that may be the value of a secured variable. */
 function sentenceOf({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
-  let words = `${message}.${hint ? ` ${hint}` : ''}`
+  let words = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))) {
     if (!value) continue
     words = words.replaceAll(`"${value}"`, 'the value of a variable')

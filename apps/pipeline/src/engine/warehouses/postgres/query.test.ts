@@ -121,7 +121,12 @@ describe('queries that users wrote', () => {
     [
       'select 1\nfrom  numbrs',
       'QUERY_FAILED',
-      'The query failed in line 2, column 7: relation "numbrs" does not exist.',
+      'The query failed in line 2, column 7: relation "numbrs" does not exist. It was deleted or never loaded: load it, or correct the query.',
+    ],
+    [
+      'select n.number from numbers',
+      'QUERY_FAILED',
+      'The query failed in line 1, column 8: missing FROM-clause entry for table "n".',
     ],
     [
       'select *\n  form numbers',

@@ -252,6 +252,7 @@ describe('transforming rows before they are published', () => {
     ['begin', /Statement 2 .* begins a transaction/],
     ['select\n\n 1/0', /failed: division by zero/],
     ['nonsense', /failed in line 1: syntax error/],
+    ["do $$ begin raise exception 'Not yet.'; end $$", /failed: Not yet\. The old data stays\.$/],
     ["copy (select 1) to program 'id'", /permission denied/],
     ['set role postgres', /permission denied|does not exist/],
     ['update sluice.ledger set attempt = 9', /permission denied/],

@@ -9,6 +9,7 @@ import { warehouseProblem } from './problems.ts'
 import { stoppable } from './stoppable.ts'
 import { assertNothingWrittenElsewhere } from './written-elsewhere.ts'
 import { dropWorkshop, failed, type Workshop, workshopFor } from './workshop.ts'
+import { asSentence } from '../../../as-sentence.ts'
 
 /** Seconds for all statements together; role `load` may not wait longer than 30 for a lock. */
 const longest = 7_200
@@ -136,7 +137,7 @@ function explained(error: unknown, named: string, statement: string): unknown {
   if (code === '42601' && message.includes('multiple commands'))
     return failed(`${named} consists of several. Make each of them a statement of its own.`, error)
   const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''
-  return failed(`${named} failed${line}: ${message}.${hint ? ` ${hint}` : ''}`, error)
+  return failed(`${named} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`, error)
 }
 
 function processOf(client: PoolClient): number {

@@ -1,5 +1,6 @@
 import { WarehouseProblem } from '../warehouse.ts'
 import { warehouseProblem } from './problems.ts'
+import { asSentence } from '../../../as-sentence.ts'
 
 const refuse = (code: string, sentence: string, cause?: unknown) => new WarehouseProblem(code, sentence, { cause })
 
@@ -29,7 +30,7 @@ export const viewProblems = {
     if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
     return refuse(
       'VIEWS_DEPEND',
-      `The views over ${place} (${names.join(', ')}) cannot be made anew with its new query: ${(error as Error).message}. Change or delete them first. The old view stays.`,
+      `The views over ${place} (${names.join(', ')}) cannot be made anew with its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
       error,
     )
   },
@@ -43,7 +44,7 @@ export const viewProblems = {
   missing: (place: string) =>
     refuse('VIEW_MISSING', `${place} is not in the warehouse as a view. Save the view once more to make it again.`),
   refreshFailed: (place: string, message: string, cause: unknown) =>
-    refuse('QUERY_FAILED', `${place} could not be filled anew: ${message}. Its old rows stay.`, cause),
+    refuse('QUERY_FAILED', `${place} could not be filled anew: ${asSentence(message)} Its old rows stay.`, cause),
 }
 
 const undefinedTable = '42P01'
@@ -67,6 +68,6 @@ export function queryFailed(error: unknown, { query, before, place }: Scene): un
     return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Leave one SELECT.', error)
   const at = Number(position) - before
   const line = position && at > 0 && at <= query.length ? ` in line ${query.slice(0, at - 1).split('\n').length}` : ''
-  const sentence = `The query failed${line}: ${message}.${hint ? ` ${hint}` : ''}`
+  const sentence = `The query failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
   return new WarehouseProblem('QUERY_FAILED', sentence, { cause: error, relationMissing: code === undefinedTable })
 }

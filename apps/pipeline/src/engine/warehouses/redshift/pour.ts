@@ -11,6 +11,7 @@ import { csvRows } from './csv-rows.ts'
 import { names, stringLiteral } from './names.ts'
 import { openSession } from './session.ts'
 import { upload } from './upload.ts'
+import { asSentence } from '../../../as-sentence.ts'
 
 /** Everything of this client in the bucket begins so. */
 export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string => `${prefix && `${prefix}/`}${key}/`
@@ -109,7 +110,7 @@ async function loadError(
     const label = columns.find((column) => column.name === name)?.label ?? name
     return new WarehouseProblem(
       'BAD_VALUE',
-      `A value for ${shown}${name && `, column "${label}"`} does not fit: ${found.reason.trim()}.`,
+      `A value for ${shown}${name && `, column "${label}"`} does not fit: ${asSentence(found.reason.trim())}`,
     )
   }
   return undefined

@@ -2,6 +2,7 @@ import { types } from 'node:util'
 import { DatabaseError } from 'pg'
 import { isUnavailable } from '@sluice/database'
 import type { QueryVerdict, Verdict } from '../dialects/dialect.ts'
+import { asSentence } from '../../../as-sentence.ts'
 
 type Reply = [code: string, sentence: (place: string, message: string) => string, retryable?: 'retryable']
 
@@ -92,7 +93,7 @@ export function explainQuery(error: unknown): QueryVerdict | undefined {
   if (!(error instanceof DatabaseError)) return undefined
   const { code = '', message, hint } = error
   const verdict = replyTo(error)?.[0]
-  const words = hint ? `${message}. ${hint}` : message
+  const words = hint ? `${asSentence(message)} ${hint}` : message
   if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', words }
   if (verdict === 'WAREHOUSE_BUSY')
     return { code: 'TABLE_BUSY', words: 'A table of this query is being changed just now. Try again in a moment.' }

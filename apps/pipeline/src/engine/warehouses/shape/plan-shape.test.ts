@@ -181,6 +181,28 @@ describe('the plan', () => {
     })
   })
 
+  it.each([
+    [
+      'the settings that keep a type where FAIL refuses another type',
+      { name: 'a', dataType: 'TEXT' as const },
+      'To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). To take the new columns and types, run once with "rebuild": true (POST /data-pipelines/{uid}/run).',
+    ],
+    [
+      'to rebuild where FAIL refuses other columns only',
+      { name: 'b', dataType: 'INTEGER' as const },
+      rebuildAdvice('To take the new columns').pipeline,
+    ],
+  ])('advises %s', (_what, column, advice) => {
+    const memory: FeedMemory = {
+      columns: [{ name: 'a', label: 'a', ...postgres.storedAs({ dataType: 'INTEGER' }) }],
+    }
+    const columns = [{ ...column, label: column.name }]
+    expect(planShape(postgres, memory, { columns }, { schemaChanges: 'FAIL' })).toMatchObject({
+      code: 'SCHEMA_MISMATCH',
+      advice: { pipeline: advice },
+    })
+  })
+
   it('gives a transformation the last word, and drops what neither it nor the source has any more', () => {
     const text = postgres.storedAs({ dataType: 'TEXT' })
     const columnOf = (name: string, type = text) => ({ name, label: name, ...type })

@@ -194,21 +194,28 @@ function refusedChange(
   const fedBefore = new Map(before.filter(({ vanished }) => !vanished).map((column) => [column.name, column]))
   if (fedBefore.size === 0) return undefined
   const now = new Set(planned.map(({ name }) => name))
+  const retyped = planned.flatMap(({ name, type }) => {
+    const one = fedBefore.get(name)
+    return one && !one.undecided && one.type !== type ? [`"${name}" needs ${type} instead of ${one.type}`] : []
+  })
   const changes = [
     ...planned.filter(({ name }) => !fedBefore.has(name)).map(({ name }) => `"${name}" is new`),
     ...(merging ? [] : [...fedBefore.keys()].filter((name) => !now.has(name)).map((name) => `"${name}" is missing`)),
-    ...planned.flatMap(({ name, type }) => {
-      const one = fedBefore.get(name)
-      return one && !one.undecided && one.type !== type ? [`"${name}" needs ${type} instead of ${one.type}`] : []
-    }),
+    ...retyped,
   ]
   if (changes.length === 0) return undefined
   const more = changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''
   return {
     code: 'SCHEMA_MISMATCH',
     sentence: `The columns of the source changed, and schemaChanges is FAIL: ${changes.slice(0, mostNamed).join(', ')}${more}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source.`,
-    advice: rebuildAdvice('To take the new columns'),
+    advice: retyped.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
   }
+}
+
+const newTypes = rebuildAdvice('To take the new columns and types')
+const retypedAdvice: Advice = {
+  ...newTypes,
+  pipeline: `To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). ${newTypes.pipeline}`,
 }
 
 /** A feed that hardly has anything of the last one is another feed: a wrong file, or an error as an answer. */

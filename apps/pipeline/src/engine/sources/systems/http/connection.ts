@@ -85,7 +85,7 @@ export interface Http {
  */
 export function baseOf(typed: string, without: readonly string[] = []): string {
   if (!URL.canParse(typed.trim()))
-    throw new SourceProblem('ADDRESS_INVALID', 'The address is none: write it like https://data.example.org.')
+    throw new SourceProblem('ADDRESS_INVALID', 'The address is invalid. Write it like https://data.example.org.')
   const url = new URL(typed.trim())
   let path = url.pathname.replace(/\/+$/, '')
   for (const name of without) if (path.toLowerCase().endsWith(`/${name}`)) path = path.slice(0, -name.length - 1)

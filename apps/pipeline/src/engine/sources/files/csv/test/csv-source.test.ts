@@ -60,7 +60,7 @@ describe('the CSV source', () => {
       },
     ])
     expect(logs).toEqual([
-      'INFO LOW Read input.csv as UTF-8, delimiter ;, header in line 1, 3 columns: id SMALLINT, grosse_m DECIMAL(3,2), seen DATE',
+      'INFO LOW Read input.csv as UTF-8, delimiter “;”, header in line 1, 3 columns: id SMALLINT, grosse_m DECIMAL(3,2), seen DATE',
     ])
     const bytes = readFileSync(path).length
     expect(progress.at(-1)).toEqual({ bytesRead: bytes, bytesTotal: bytes, rowsRead: 3 })
