@@ -37,6 +37,8 @@ export interface Preview {
 
 const sampleRows = 5000
 const sampleBytes = 1024 * 1024
+/** Bytes in which a preview looks for odd values. */
+const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
 /**
@@ -53,7 +55,7 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes: [...notes, ...reading.findOddValues().map(describeOddValue)],
+    notes: [...notes, ...reading.findOddValues(oddValueBytes).map(describeOddValue)],
     columns,
     ...rows,
   }

@@ -90,9 +90,9 @@ export class Reading {
     return { widened: seen }
   }
 
-  /** Finds columns that are TEXT because of a few odd values. Call it after the last `encode`. */
-  findOddValues(): OddValue[] {
-    return findOddValues(this.#machine, this.#file, this.#dialect, this.#limits, this.columns)
+  /** Finds columns that are TEXT because of a few odd values in the first `maxBytes` bytes. Call it after the last `encode`. */
+  findOddValues(maxBytes?: number): OddValue[] {
+    return findOddValues(this.#machine, this.#file, this.#dialect, this.#limits, this.columns, maxBytes)
   }
 
   #seen(): ReadColumn[] {
