@@ -70,10 +70,27 @@ describe('schemaChanges of a pipeline', () => {
       const { file, run } = await load(id, 'id,a,new\n1,2,9\n')
       expect([schemaChanges, run.status]).toEqual([schemaChanges, status])
       expect((await columnsOf(id)).map(({ name }: { name: string }) => name)).toEqual(names)
+      const would: Record<string, string> = {
+        FAIL: 'A run would fail, because schemaChanges is FAIL. ',
+        REPLACE: 'A run would replace the columns of the table, because schemaChanges is REPLACE. ',
+      }
       expect(file.mismatch).toBe(
-        'Columns of the last load that the file does not have: "b". Columns that the last load did not have: "new".',
+        `${would[schemaChanges] ?? ''}Columns of the last load that the file does not have: "b". Columns that the last load did not have: "new".`,
       )
     }
+  })
+})
+
+describe('a file without records', () => {
+  it.each([
+    ['an empty list', '[]'],
+    ['a header alone', 'id,v\n'],
+  ])('such as %s empties the table, and its upload says so', async (_what, content) => {
+    const { id } = await made()
+    await load(id, 'id,v\n1,abc\n')
+    const { file, run } = await load(id, content)
+    expect(run).toMatchObject({ status: 'WARNING', rowsWritten: 0 })
+    expect(file.mismatch).toBe('The file has no records, so a run would empty the table.')
   })
 })
 
@@ -84,7 +101,7 @@ describe('a run with "rebuild"', () => {
     const { file, run } = await load(id, 'x,y\n7,8\n')
     expect(run).toMatchObject({ status: 'FAILED', errorCode: 'SCHEMA_MISMATCH' })
     expect(file.mismatch).toBe(
-      'The file has no column of the last load, so a run would fail: "id", "v". It has "x", "y".',
+      'A run would fail, because the file has too few columns of the last load. The file has no column of the last load: "id", "v". It has "x", "y".',
     )
     expect((await load(id, 'id,v\n1,7\n', { rebuild: true })).run.status).toBe('OK')
     const types = (await columnsOf(id)).map(({ dataType }: { dataType: string }) => dataType)

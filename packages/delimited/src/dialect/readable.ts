@@ -14,7 +14,7 @@ export function assertRows({ records }: ParsedSample, file: ReadableFile, skipsT
   if (skipsText)
     throw new DelimitedProblem(
       'LINES_ALL_SKIPPED',
-      `${file.name} has no row behind the lines that the option skipLines leaves out. Lower skipLines.`,
+      `${file.name} has no row after the lines that the option skipLines leaves out. Lower skipLines.`,
     )
   throw new DelimitedProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
 }

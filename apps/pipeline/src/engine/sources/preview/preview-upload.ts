@@ -42,6 +42,7 @@ export async function previewUpload(
     ],
     complete: opened.complete && sample.complete && sample.rows - rejected.length <= rows.length,
     csvGuesses: guesses,
+    ...(opened.sparse && { sparse: true as const }),
     ...(opened.sheets && { sheets: opened.sheets }),
   }
 }

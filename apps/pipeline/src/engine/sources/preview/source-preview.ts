@@ -15,6 +15,8 @@ export interface SourcePreview {
   notes: string[]
   /** Whether these are all rows that there are. */
   complete: boolean
+  /** Its columns are those that some record has. */
+  sparse?: true
   csvGuesses?: CsvGuesses
   /** Of a workbook. */
   sheets?: FoundSheet[]

@@ -105,7 +105,7 @@ async function copy(source: ByteSource, writer: SpoolWriter): Promise<void> {
   writer.flush()
 }
 
-/** The whole source. Throws SourceProblem PREVIEW_TOO_LARGE behind the first `most` bytes. */
+/** The whole source. Throws SourceProblem PREVIEW_TOO_LARGE if it has more than `most` bytes. */
 function limitBytes(source: ByteSource, most: number, name: string): ByteSource {
   return {
     async *chunks() {
