@@ -80,7 +80,7 @@ export class Reading {
     // wider come to an end.
     if (this.#seenInAll) mergeSeen(machine, this.#seenInAll)
     this.#seenInAll = copySeen(machine, columns.length)
-    this.#assertOrders()
+    this.assertDateOrders()
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
       this.columns = seen
@@ -102,8 +102,8 @@ export class Reading {
     }))
   }
 
-  /** Throws DelimitedProblem DATE_ORDER_CHANGED where values contradict what earlier files have decided. */
-  #assertOrders(): void {
+  /** Throws DelimitedProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */
+  assertDateOrders(): void {
     const { dayFirst = [], labels } = this.#dialect
     const column = labels.findIndex((_, index) => hasOtherOrder(this.#machine, index, dayFirst[index]))
     if (column < 0) return

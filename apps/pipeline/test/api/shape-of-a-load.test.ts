@@ -94,6 +94,24 @@ describe('a file without records', () => {
   })
 })
 
+describe('the check of an upload', () => {
+  it.each<[what: string, first: string, next: string | Buffer, fails?: boolean]>([
+    ['ragged rows', 'id,note\n1,a\n2,b\n', 'id,note\n1;2,a\n3;4\n5;6\n7;8\n'],
+    ['dates with the month first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,12/25/2024\n', true],
+    ['dates with the day first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,03/04/2024\n'],
+    ['a decimal comma', 'id;n\n1;1.5\n', 'id;n\n1;1,5\n2;2,75\n', true],
+    ['rows in Latin-1', 'id,name\n1,Bern\n', Buffer.from('id,name\n1,Z\xfcrich\n2,Gen\xe8ve\n', 'latin1'), true],
+    ['another delimiter', 'id,name\n1,Bern\n', 'id;name\n1;Bern\n2;Basel\n'],
+  ])('agrees with the run on %s', async (_what, first, next, fails = false) => {
+    const { id } = await made()
+    expect((await load(id, first)).run.status).toBe('OK')
+    const { file, run } = await load(id, next)
+    expect(run.status === 'FAILED').toBe(fails)
+    if (!fails) return expect(file).not.toHaveProperty('mismatch')
+    expect(file.mismatch).toBe(`A run would fail: ${run.message}`)
+  })
+})
+
 describe('a run with "rebuild"', () => {
   it('takes columns and types from its load alone', async () => {
     const { id } = await made()

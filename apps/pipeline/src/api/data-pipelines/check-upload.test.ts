@@ -13,6 +13,7 @@ async function checkWith(error: Error) {
         throw error
       },
     },
+    warehouses: { find: async () => undefined },
     caller: { client: 'a client' },
     request: { stream: { socket: new Socket() } },
     logger: { error: ({ err }: { err: unknown }) => logged.push(err) },

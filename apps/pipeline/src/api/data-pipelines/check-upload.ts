@@ -4,7 +4,7 @@ import { compareColumns } from '../../compare-columns.ts'
 import type { SourcePreview } from '../../engine/sources/preview/source-preview.ts'
 import type { FeedMemory } from '../../engine/warehouses/shape/feed-memory.ts'
 import { sourceProblemCode, translate } from '../../problems.ts'
-import { definitionOf } from '../../source-definition.ts'
+import { definitionOf, memoryFor } from '../../source-definition.ts'
 import type { Asked } from '../operation.ts'
 import { schemaOf } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
@@ -54,32 +54,29 @@ export async function checkUpload(
   pipeline: DataPipelineRow,
   file: ReceivedUpload,
 ): Promise<UploadCheck> {
-  const outcome = await readFirstRow(input, pipeline, file)
-  if ('checkSkipped' in outcome) return outcome
-  const isEmptyList = 'failure' in outcome && outcome.failure.code === 'EMPTY_SOURCE'
-  if ('failure' in outcome && !isEmptyList) return failing(outcome.failure)
-  let last: FeedMemory | undefined
-  try {
-    last = await findLastFeed(input, pipeline)
-  } catch (error) {
-    logUnknown(input, error)
-    return skipped('the warehouse did not answer')
-  }
   const definition = definitionOf(pipeline)
+  const lastLoad = await findLastFeed(input, pipeline).catch((error: unknown) => {
+    logUnknown(input, error)
+    return 'UNKNOWN' as const
+  })
+  const last = lastLoad === 'UNKNOWN' ? undefined : lastLoad
+  const remembered = memoryFor(definition, last)
+  const outcome = await readFirstRow(input, pipeline, file, remembered)
+  if ('checkSkipped' in outcome) return outcome
+  if (lastLoad === 'UNKNOWN') return skipped('the warehouse did not answer')
   const schemaChanges = pipeline.schema_changes as SchemaChanges
   if ('failure' in outcome) {
-    const isSame = last?.definition === undefined || last.definition === definition
+    const { code, message } = outcome.failure
     // A run takes the columns of an empty list from the last load with the same settings.
-    return isSame && last?.columns.some(({ vanished }) => !vanished)
-      ? { mismatch: emptied(schemaChanges) }
-      : failing(outcome.failure)
+    const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
+    return { mismatch: hasColumns ? emptied(schemaChanges) : failing(message) }
   }
-  if (!last) return {}
-  const { columns, rows, rejected, complete, sparse = false } = outcome.found
+  const { columns, rows, rejected, complete, sparse = false, tooManyRejected } = outcome.found
   const hasNoRows = complete && rows.length === 0 && rejected.length === 0
   const sentences = [
-    compareColumns(last, columns, { schemaChanges, definition, sparse }),
-    ...(hasNoRows ? [emptied(schemaChanges)] : []),
+    ...(tooManyRejected === undefined ? [] : [failing(tooManyRejected)]),
+    ...(last ? [compareColumns(last, columns, { schemaChanges, definition, sparse })] : []),
+    ...(last && hasNoRows ? [emptied(schemaChanges)] : []),
   ].filter(Boolean)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
@@ -90,7 +87,7 @@ const emptied = (schemaChanges: SchemaChanges): string =>
     ? 'The file has no records: a run would empty the table or, because schemaChanges is FAIL, fail if it has 100 rows or more.'
     : 'The file has no records, so a run would empty the table.'
 
-const failing = ({ message }: { message: string }): UploadCheck => ({ mismatch: `A run would fail: ${message}` })
+const failing = (why: string): string => `A run would fail: ${why}`
 
 async function findLastFeed(
   { db, warehouses }: CheckContext,
@@ -100,14 +97,19 @@ async function findLastFeed(
   return warehouse?.findFeed(await schemaOf(db, pipeline), pipeline.table_name)
 }
 
-/** Reads the first row of a received file. Throws a 422 for a file that no setting makes readable. */
+/**
+ * Reads the first row of a received file. With the memory of the last load it is read as a run reads it. Throws a 422 for a file that no
+ * setting makes readable.
+ */
 export async function readFirstRow(
   input: CheckContext,
   { type, settings }: Pick<DataPipelineRow, 'type' | 'settings'>,
   file: ReceivedUpload,
+  remembered?: FeedMemory,
 ): Promise<FirstRow> {
+  const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {
-    const { found } = await readFirstRows(input, { type, settings, secrets: {}, input: { file } }, 1)
+    const { found } = await readFirstRows(input, reading, 1)
     return { found }
   } catch (error) {
     const code = sourceProblemCode(error)

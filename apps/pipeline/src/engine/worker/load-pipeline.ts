@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import { catalogueClient } from '../../catalogue-client.ts'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
-import { definitionOf } from '../../source-definition.ts'
+import { definitionOf, memoryFor } from '../../source-definition.ts'
 import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
@@ -249,8 +249,7 @@ async function load(
   const target = { schema: pipeline.schema, table: pipeline.table }
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
   const definition = definitionOf(pipeline)
-  // What was known of another definition says nothing of this one.
-  const remembered = last?.definition === undefined || last.definition === definition ? last : undefined
+  const remembered = memoryFor(definition, last)
   const source = await sourceToRead(parts, claim.client, pipeline)
   const transformation = await transformationOf(parts, claim.client, pipeline)
   const reading = {

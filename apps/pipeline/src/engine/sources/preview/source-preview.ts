@@ -17,6 +17,8 @@ export interface SourcePreview {
   complete: boolean
   /** Its columns are those that some record has. */
   sparse?: true
+  /** Why a load is refused, if all rows were looked at and too many of them do not fit. */
+  tooManyRejected?: string
   csvGuesses?: CsvGuesses
   /** Of a workbook. */
   sheets?: FoundSheet[]
