@@ -14,7 +14,7 @@ const compare = (
   compareColumns(
     last,
     [...names].map((name) => ({ name, label: name })),
-    { schemaChanges, definition: 'before', sparse: false, ...changes },
+    { schemaChanges, definition: 'before', sparse: false, hasRows: true, ...changes },
   )
 
 describe('the sentence on columns that differ', () => {
@@ -34,5 +34,21 @@ describe('the sentence on columns that differ', () => {
     expect(compare('x', 'EVOLVE', { definition: 'after' })).toMatch(
       /^A run would replace the columns of the table, because the settings of the source changed\./,
     )
+  })
+
+  it('names columns that lost all their values', () => {
+    const emptied = (memory: object, hasRows = true, changes: object = {}) =>
+      compareColumns(
+        { ...last, columns: last.columns.map((column) => (column.name === 'd' ? { ...column, ...memory } : column)) },
+        [...'abcd'].map((name) => ({ name, label: name, ...(name === 'd' && { evidence: 'NOTHING' as const }) })),
+        { schemaChanges: 'FAIL', definition: 'before', sparse: false, hasRows, ...changes },
+      )
+    expect(emptied({})).toBe('Columns without a value in any row: "d". A run would remove their values from the table.')
+    expect([
+      emptied({ empty: true }),
+      emptied({ undecided: 'NOTHING' }),
+      emptied({}, false),
+      emptied({}, true, { schemaChanges: 'EVOLVE', definition: 'after' }),
+    ]).toEqual([undefined, undefined, undefined, undefined])
   })
 })

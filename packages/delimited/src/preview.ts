@@ -33,6 +33,8 @@ export interface Preview {
   rejected: RejectedRow[]
   /** How many rows were looked at, how many of them would be rejected, and whether they are all there are. */
   sample: { rows: number; rejected: number; complete: boolean }
+  /** Whether the types are those of all rows. */
+  hasSeenAll: boolean
 }
 
 const sampleRows = 5000
@@ -51,13 +53,14 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   const machine = startMachine()
   const reading = new Reading(text, dialect, defaultLimits, machine)
   reading.assertDateOrders()
-  const { columns } = reading
+  const { columns, hasSeenAll } = reading
   const rows = firstRows(machine, text, dialect, columns, most)
   return {
     guesses,
     description: describeGuesses(guesses),
     notes: [...notes, ...reading.findOddValues(oddValueBytes).map(describeOddValue)],
     columns,
+    hasSeenAll,
     ...rows,
   }
 }

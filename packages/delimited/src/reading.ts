@@ -102,6 +102,11 @@ export class Reading {
     }))
   }
 
+  /** Whether the types are those of all rows, and not of samples. */
+  get hasSeenAll(): boolean {
+    return this.#seenInAll !== undefined
+  }
+
   /** Throws DelimitedProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */
   assertDateOrders(): void {
     const { dayFirst = [], labels } = this.#dialect

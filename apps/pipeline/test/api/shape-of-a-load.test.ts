@@ -94,6 +94,27 @@ describe('a file without records', () => {
   })
 })
 
+describe('a column that lost all its values', () => {
+  it('is named by the upload and by the run, once', async () => {
+    const { id, dataWarehouseTarget } = await made()
+    const loads = [await load(id, 'id,v\n1,7\n2,\n')]
+    for (let time = 0; time < 2; time++) loads.push(await load(id, 'id,v\n1,\n2,\n'))
+    const place = `${dataWarehouseTarget.schema.schemaName}.${dataWarehouseTarget.tableName}`
+    expect(loads.map(({ file }) => file.mismatch)).toEqual([
+      undefined,
+      'Columns without a value in any row: "v". A run would remove their values from the table.',
+      undefined,
+    ])
+    expect(loads.map(({ run }) => [run.status, run.message])).toEqual(
+      [
+        '',
+        ` Column "v" of the source is empty in all 2 rows for ${place}. The last load had values in it, and this load removes them from the table: check the source.`,
+        '',
+      ].map((hint) => ['OK', `Loaded 2 rows into ${place}.${hint}`]),
+    )
+  })
+})
+
 describe('the check of an upload', () => {
   it.each<[what: string, first: string, next: string | Buffer, fails?: boolean]>([
     ['ragged rows', 'id,note\n1,a\n2,b\n', 'id,note\n1;2,a\n3;4\n5;6\n7;8\n'],

@@ -75,7 +75,7 @@ export async function checkUpload(
   const hasNoRows = complete && rows.length === 0 && rejected.length === 0
   const sentences = [
     ...(tooManyRejected === undefined ? [] : [failing(tooManyRejected)]),
-    ...(last ? [compareColumns(last, columns, { schemaChanges, definition, sparse })] : []),
+    ...(last ? [compareColumns(last, columns, { schemaChanges, definition, sparse, hasRows: rows.length > 0 })] : []),
     ...(last && hasNoRows ? [emptied(schemaChanges)] : []),
   ].filter(Boolean)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}

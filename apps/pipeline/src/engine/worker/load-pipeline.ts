@@ -93,8 +93,7 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
     ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
     : await loadAnew(parts, attempt, pipeline, warehouse)
   await forgetReset(parts.db, pipeline)
-  for (const table of tables)
-    for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
+  for (const table of tables) logChanges(log, table)
   const hints = new Map(outcome.hints)
   return successOf(warehouse, tables, outcome.rejected, { ...outcome, hints, own: pipeline, ...audienceOf(claim) })
 }
@@ -113,6 +112,13 @@ async function loadAnew(
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.ensureSchema(pipeline.schema)
   return load(parts, attempt, pipeline, warehouse)
+}
+
+function logChanges(log: Attempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
+  for (const change of table.changes) {
+    const isWarning = change.warning === true || change.kind === 'COLUMN_EMPTIED'
+    log.write(isWarning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
+  }
 }
 
 const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
@@ -136,8 +142,7 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
     await keepPlan(parts.db, claim, plan)
   }
   const { rejected, merged } = await load(parts, attempt, pipeline, warehouse, planned)
-  for (const table of tables)
-    for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
+  for (const table of tables) logChanges(log, table)
   return {
     state: isWarning(
       tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),

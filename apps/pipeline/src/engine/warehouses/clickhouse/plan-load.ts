@@ -72,8 +72,9 @@ export async function completeStaging(access: ClientAccess, load: ClickHouseLoad
     })
 }
 
-export const loadedOf = ({ target, held, reading }: ClickHouseLoad): LoadedFeed & { reading?: unknown } => ({
+export const loadedOf = ({ target, held, written, reading }: ClickHouseLoad): LoadedFeed & { reading?: unknown } => ({
   target,
   held,
+  written,
   reading,
 })

@@ -21,7 +21,8 @@ export function planPublication(
   { live, staging, last, merging }: Found,
 ): { table: TablePlan<Column>; feed: FeedMemory } {
   const before = feedOf(live, last)
-  const plan = planLoad(typeRules, before, { target: load.target, held: load.held, merging })
+  const { target, held, written } = load
+  const plan = planLoad(typeRules, before, { target, held, written, merging })
   const now = new Map(plan.columns.map((column) => [column.name, column]))
   const begun = new Map(load.planned.map((column) => [column.name, column]))
   // Another load may have made the table wider since this one began. What a transformation changed stays as it left it.
@@ -38,6 +39,6 @@ export function planPublication(
   const restaged = table.columns.filter(({ name, type }) => types.has(name) && types.get(name) !== type)
   return {
     table: { ...table, missing, restaged },
-    feed: memoryOf(load.target, before, table.memory, load.reading),
+    feed: memoryOf(target, before, table.memory, load.reading),
   }
 }

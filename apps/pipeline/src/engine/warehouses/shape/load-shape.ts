@@ -9,12 +9,14 @@ export interface LoadedFeed {
   target: LoadTarget
   /** Absent as long as rows are still to come. */
   held?: readonly ColumnFacts[] | undefined
+  /** Absent as long as rows are still to come. */
+  written?: { rows: number } | undefined
   merging?: boolean
 }
 
 /** `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS where the load is refused. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
-  const { target, held } = feed
+  const { target, held, written } = feed
   const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
   const facts = new Map(held?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
@@ -26,7 +28,13 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
   const plan = planShape(
     rules,
     last,
-    { columns, sparse: sparse === true, merging: feed.merging ?? merging === true, ...(definition && { definition }) },
+    {
+      columns,
+      sparse: sparse === true,
+      merging: feed.merging ?? merging === true,
+      ...(definition && { definition }),
+      ...(written && { rows: written.rows }),
+    },
     { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
     { final: held !== undefined },
   )
