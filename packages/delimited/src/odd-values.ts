@@ -28,8 +28,8 @@ export interface OddValue {
 const sampleRecords = 1_000
 const minValues = 10
 const minShare = 0.9
-/** The search for odd values ends after so many bytes. */
-const maxScannedBytes = 64 * 1024 * 1024
+/** The search for odd values ends after so many bytes, unless the caller sets another limit. */
+const defaultMaxBytes = 64 * 1024 * 1024
 const maxValueLength = 100
 
 const families = ['BOOLEAN', 'DECIMAL', 'DATE', 'TIMESTAMP'] as const
@@ -58,6 +58,7 @@ export function findOddValues(
   dialect: Dialect,
   limits: Limits,
   columns: readonly ColumnType[],
+  maxBytes = defaultMaxBytes,
 ): OddValue[] {
   const given = givenTypes(dialect)
   let watched = columns.flatMap(({ dataType, evidence }, column) =>
@@ -75,9 +76,10 @@ export function findOddValues(
       if (original) records.bytes.set(original, records.from)
       if (outcome === TAKEN) for (const one of watched) observeRecord(one, records)
     }
+    if (reader.position - start > maxBytes) break
     if (count < sampleRecords) continue
     if (count === sampleRecords) watched = watched.filter((one) => mainFamily(one) !== undefined)
-    if (watched.every(isDecided) || reader.position - start > maxScannedBytes) break
+    if (watched.every(isDecided)) break
   }
   return watched.flatMap((one) => {
     const dataType = mainFamily(one)

@@ -31,30 +31,36 @@ export interface Preview {
   tuples: Buffer[]
   /** Rows of the sample that would be set aside, the first hundred of them. */
   rejected: RejectedRow[]
-  /** How many rows were looked at, those that do not fit included, and whether they are all there are. */
-  sample: { rows: number; complete: boolean }
+  /** How many rows were looked at, how many of them would be rejected, and whether they are all there are. */
+  sample: { rows: number; rejected: number; complete: boolean }
+  /** Whether the types are those of all rows. */
+  hasSeenAll: boolean
 }
 
 const sampleRows = 5000
 const sampleBytes = 1024 * 1024
+/** Bytes in which a preview looks for odd values. */
+const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
 /**
  * Reads the beginning of a file as a load would, within milliseconds whatever its size; types are guessed as a load guesses them at
- * first. Throws DelimitedProblem as `TextFile` and `detectDialect` do.
+ * first. Throws DelimitedProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
  */
 export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): Preview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
   const { dialect, guesses, notes } = detectText(text, options)
   const machine = startMachine()
   const reading = new Reading(text, dialect, defaultLimits, machine)
-  const { columns } = reading
+  reading.assertDateOrders()
+  const { columns, hasSeenAll } = reading
   const rows = firstRows(machine, text, dialect, columns, most)
   return {
     guesses,
     description: describeGuesses(guesses),
-    notes: [...notes, ...reading.findOddValues().map(describeOddValue)],
+    notes: [...notes, ...reading.findOddValues(oddValueBytes).map(describeOddValue)],
     columns,
+    hasSeenAll,
     ...rows,
   }
 }
@@ -70,7 +76,11 @@ function firstRows(
   const { records, shape } = rowsOf(text, dialect, defaultLimits, machine.window)
   const tuples: Buffer[] = []
   const rejected: RejectedRow[] = []
-  const reject = (row: RejectedRow) => void (rejected.length < mostRejected && rejected.push(row))
+  let rejectedRows = 0
+  const reject = (row: RejectedRow) => {
+    rejectedRows++
+    if (rejected.length < mostRejected) rejected.push(row)
+  }
   let rows = 0
   let bytes = 0
   let complete = false
@@ -93,5 +103,5 @@ function firstRows(
       reject(refusedRow(records, shape, refusedBy, columns[refusedBy]!.dataType))
     } else if (tuples.length < most) tuples.push(sampled.tuple)
   }
-  return { tuples, rejected, sample: { rows, complete } }
+  return { tuples, rejected, sample: { rows, rejected: rejectedRows, complete } }
 }

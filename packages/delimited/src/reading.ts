@@ -80,7 +80,7 @@ export class Reading {
     // wider come to an end.
     if (this.#seenInAll) mergeSeen(machine, this.#seenInAll)
     this.#seenInAll = copySeen(machine, columns.length)
-    this.#assertOrders()
+    this.assertDateOrders()
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
       this.columns = seen
@@ -90,9 +90,9 @@ export class Reading {
     return { widened: seen }
   }
 
-  /** Finds columns that are TEXT because of a few odd values. Call it after the last `encode`. */
-  findOddValues(): OddValue[] {
-    return findOddValues(this.#machine, this.#file, this.#dialect, this.#limits, this.columns)
+  /** Finds columns that are TEXT because of a few odd values in the first `maxBytes` bytes. Call it after the last `encode`. */
+  findOddValues(maxBytes?: number): OddValue[] {
+    return findOddValues(this.#machine, this.#file, this.#dialect, this.#limits, this.columns, maxBytes)
   }
 
   #seen(): ReadColumn[] {
@@ -102,8 +102,13 @@ export class Reading {
     }))
   }
 
-  /** Throws DelimitedProblem DATE_ORDER_CHANGED where values contradict what earlier files have decided. */
-  #assertOrders(): void {
+  /** Whether the types are those of all rows, and not of samples. */
+  get hasSeenAll(): boolean {
+    return this.#seenInAll !== undefined
+  }
+
+  /** Throws DelimitedProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */
+  assertDateOrders(): void {
     const { dayFirst = [], labels } = this.#dialect
     const column = labels.findIndex((_, index) => hasOtherOrder(this.#machine, index, dayFirst[index]))
     if (column < 0) return

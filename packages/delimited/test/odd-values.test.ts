@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { DelimitedOptions } from '../src/dialect/options.ts'
 import { defaultLimits, type Limits } from '../src/limits.ts'
 import { describeOddValue } from '../src/odd-values.ts'
+import { previewRows } from '../src/preview.ts'
 import { Reading } from '../src/reading.ts'
 import { detectText } from '../src/rows.ts'
 import { TextFile } from '../src/text-file.ts'
@@ -40,6 +41,16 @@ describe('a column that is TEXT because of few values', () => {
     expect(describeOddValues(among('n/a', 999))).toEqual(oddDate('n/a', 1001))
     expect(describeOddValues(among('01/31/2024', 100))).toEqual(oddDate('01/31/2024', 102))
     expect(describeOddValues(among('n/a', 700).with(900, 'none'))).toEqual(oddDate('n/a', 702))
+  })
+
+  it('is searched by a preview in the first 4 MB', () => {
+    const first = Array.from({ length: 19 }, (_, index) => `${index + 1},x\n`)
+    const long = Array.from({ length: 5 }, () => `1,${'x'.repeat(1024 * 1024)}\n`)
+    const last = Array.from({ length: 20 }, () => 'n/a,x\n')
+    const path = folder.write(`value,end\n${[...first, 'odd,x\n', ...long, ...last].join('')}`)
+    expect(previewRows({ path, name: 'cases.csv' }, {}).notes).toContain(
+      'Column "value" is TEXT because of "odd" in line 21; nearly all of its values are numbers.',
+    )
   })
 
   it('is reported also if the odd value is far behind the sample', () => {

@@ -75,7 +75,7 @@ describe('a preview', () => {
         raw: 'x',
       },
     ])
-    expect(sample).toEqual({ rows: 4, complete: true })
+    expect(sample).toEqual({ rows: 4, rejected: 1, complete: true })
   })
 
   it('shows what becomes of it under other options', () => {
@@ -103,7 +103,7 @@ describe('a preview', () => {
   it('shows as many rows as are asked for, and says that there are more', () => {
     const many = preview(`id\n${Array.from({ length: 20_000 }, (_, index) => index).join('\n')}\n`, {}, 3)
     expect(many.rows).toEqual([['0'], ['1'], ['2']])
-    expect(many.sample).toEqual({ rows: 5000, complete: false })
+    expect(many.sample).toEqual({ rows: 5000, rejected: 0, complete: false })
     expect(many.columns).toEqual([{ label: 'id', dataType: 'SMALLINT' }])
     expect(preview('id\n1\n2\n').rows).toHaveLength(2)
   })
@@ -111,7 +111,7 @@ describe('a preview', () => {
   it('shows no more than a hundred rows that do not fit', () => {
     const { rejected, sample } = preview(`a,b\n1,2\n${'x\n'.repeat(500)}3,4\n`, { delimiter: 'COMMA', footerLines: 0 })
     expect(rejected).toHaveLength(100)
-    expect(sample).toEqual({ rows: 502, complete: true })
+    expect(sample).toEqual({ rows: 502, rejected: 500, complete: true })
   })
 
   it('sets aside what a given type refuses, with the words of a load', () => {
@@ -134,7 +134,7 @@ describe('a preview', () => {
       { line: 4, column: 'on', reason: '"soon" is no DATE', raw: '3;"C;""o""";soon' },
       { line: 6, column: 'id', reason: '"99999999999" is no INTEGER', raw: '99999999999;Eve;2024-02-02' },
     ])
-    expect(sample).toEqual({ rows: 5, complete: true })
+    expect(sample).toEqual({ rows: 5, rejected: 3, complete: true })
     expect(readInPlace(folder.write(refused), options, defaultLimits)).toMatchObject({ rejected })
   })
 

@@ -12,6 +12,8 @@ describe('a file is refused', () => {
     ['EMPTY_FILE', '\ufeff'],
     ['EMPTY_FILE', '\n\r\n\n'],
     ['EMPTY_FILE', '', { headerRow: false }],
+    ['LINES_ALL_SKIPPED', 'a\n1\n', { skipLines: 10 }],
+    ['EMPTY_FILE', '\n\n', { skipLines: 10 }],
     ['TOO_MANY_COLUMNS', `${'a,'.repeat(1600)}a\n1,2\n`],
     ['TOO_MANY_COLUMNS', `${'a,'.repeat(9999)}a\n`, { delimiter: 'COMMA', headerRow: false }],
     [

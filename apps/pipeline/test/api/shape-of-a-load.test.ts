@@ -70,10 +70,66 @@ describe('schemaChanges of a pipeline', () => {
       const { file, run } = await load(id, 'id,a,new\n1,2,9\n')
       expect([schemaChanges, run.status]).toEqual([schemaChanges, status])
       expect((await columnsOf(id)).map(({ name }: { name: string }) => name)).toEqual(names)
+      const would: Record<string, string> = {
+        FAIL: 'A run would fail, because schemaChanges is FAIL. ',
+        REPLACE: 'A run would replace the columns of the table, because schemaChanges is REPLACE. ',
+      }
       expect(file.mismatch).toBe(
-        'Columns of the last load that the file does not have: "b". Columns that the last load did not have: "new".',
+        `${would[schemaChanges] ?? ''}Columns of the last load that the file does not have: "b". Columns that the last load did not have: "new".`,
       )
     }
+  })
+})
+
+describe('a file without records', () => {
+  it.each([
+    ['an empty list', '[]'],
+    ['a header alone', 'id,v\n'],
+  ])('such as %s empties the table, and its upload says so', async (_what, content) => {
+    const { id } = await made()
+    await load(id, 'id,v\n1,abc\n')
+    const { file, run } = await load(id, content)
+    expect(run).toMatchObject({ status: 'WARNING', rowsWritten: 0 })
+    expect(file.mismatch).toBe('The file has no records, so a run would empty the table.')
+  })
+})
+
+describe('a column that lost all its values', () => {
+  it('is named by the upload and by the run, once', async () => {
+    const { id, dataWarehouseTarget } = await made()
+    const loads = [await load(id, 'id,v\n1,7\n2,\n')]
+    for (let time = 0; time < 2; time++) loads.push(await load(id, 'id,v\n1,\n2,\n'))
+    const place = `${dataWarehouseTarget.schema.schemaName}.${dataWarehouseTarget.tableName}`
+    expect(loads.map(({ file }) => file.mismatch)).toEqual([
+      undefined,
+      'Columns without a value in any row: "v". A run would remove their values from the table.',
+      undefined,
+    ])
+    expect(loads.map(({ run }) => [run.status, run.message])).toEqual(
+      [
+        '',
+        ` Column "v" of the source is empty in all 2 rows for ${place}. The last load had values in it, and this load removes them from the table: check the source.`,
+        '',
+      ].map((hint) => ['OK', `Loaded 2 rows into ${place}.${hint}`]),
+    )
+  })
+})
+
+describe('the check of an upload', () => {
+  it.each<[what: string, first: string, next: string | Buffer, fails?: boolean]>([
+    ['ragged rows', 'id,note\n1,a\n2,b\n', 'id,note\n1;2,a\n3;4\n5;6\n7;8\n'],
+    ['dates with the month first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,12/25/2024\n', true],
+    ['dates with the day first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,03/04/2024\n'],
+    ['a decimal comma', 'id;n\n1;1.5\n', 'id;n\n1;1,5\n2;2,75\n', true],
+    ['rows in Latin-1', 'id,name\n1,Bern\n', Buffer.from('id,name\n1,Z\xfcrich\n2,Gen\xe8ve\n', 'latin1'), true],
+    ['another delimiter', 'id,name\n1,Bern\n', 'id;name\n1;Bern\n2;Basel\n'],
+  ])('agrees with the run on %s', async (_what, first, next, fails = false) => {
+    const { id } = await made()
+    expect((await load(id, first)).run.status).toBe('OK')
+    const { file, run } = await load(id, next)
+    expect(run.status === 'FAILED').toBe(fails)
+    if (!fails) return expect(file).not.toHaveProperty('mismatch')
+    expect(file.mismatch).toBe(`A run would fail: ${run.message}`)
   })
 })
 
@@ -84,7 +140,7 @@ describe('a run with "rebuild"', () => {
     const { file, run } = await load(id, 'x,y\n7,8\n')
     expect(run).toMatchObject({ status: 'FAILED', errorCode: 'SCHEMA_MISMATCH' })
     expect(file.mismatch).toBe(
-      'The file has no column of the last load, so a run would fail: "id", "v". It has "x", "y".',
+      'A run would fail, because the file has too few columns of the last load. The file has no column of the last load: "id", "v". It has "x", "y".',
     )
     expect((await load(id, 'id,v\n1,7\n', { rebuild: true })).run.status).toBe('OK')
     const types = (await columnsOf(id)).map(({ dataType }: { dataType: string }) => dataType)

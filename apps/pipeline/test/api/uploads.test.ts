@@ -4,12 +4,22 @@ import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
+import type { Response } from 'supertest'
+import type { Transaction } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { DB } from '../../src/database.ts'
+import type { JobQueue } from '../../src/engine/queue/job-queue.ts'
+import { queueRun } from '../../src/engine/runs/queue-run.ts'
+import { makeWorkbook } from '../../src/engine/sources/files/test/make-workbook.ts'
 import { until } from '../engine/worker-process.ts'
 import type { Person } from '../identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 const limit = 1_000_000
+const workbook = makeWorkbook({
+  sheets: { Cover: '', Data: '<row><c t="str"><v>id</v></c></row><row><c><v>1</v></c></row>' },
+})
 
 let service: Service
 let person: Person
@@ -28,8 +38,12 @@ const newPipeline = async (changes = {}): Promise<string> =>
   (await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)).body.id
 const filesOnDisk = () => readdir(join(service.stack.filesDirectory, 'uploads'))
 const fileOf = async (uid: string) => (await owner.get(`/data-pipelines/${uid}`).expect(200)).body.file
-const csv = (asking: Asking, uid: string, content: string, query = '') =>
-  asking.post(`/data-pipelines/${uid}/file${query}`).type('text/csv').send(content)
+const csv = (asking: Asking, uid: string, content: string | Buffer, query = '') =>
+  asking
+    .post(`/data-pipelines/${uid}/file${query}`)
+    .type('text/csv')
+    .serialize((sent) => sent as string)
+    .send(content as string)
 
 /** A request whose body is sent in pieces, as the test likes. */
 function opened(uid: string, headers: Record<string, string | number> = {}, token = person.token) {
@@ -131,6 +145,57 @@ describe('an upload', () => {
     const { body } = await csv(owner, uid, '{"other":[{"a":1}]}').expect(200)
     expect(body.mismatch).toMatch(/^A run would fail: .*under the key rows/)
     expect((await csv(owner, uid, '{"rows":[{"a":1}]}').expect(200)).body).not.toHaveProperty('mismatch')
+  })
+
+  it.each([
+    ['skipLines', { skipLines: 10 }, 'a\n1\n', /skipLines/],
+    ['rowsUnder', {}, '{"rows":[]}', /rowsUnder/],
+    ['sheet', { sheet: 'Cover' }, workbook, /Sheets with rows: "Data"/],
+  ])(
+    'without rows because of %s is kept, and its answer names the setting',
+    async (_what, csvOptions, content, why) => {
+      const uid = await newPipeline({ csvOptions })
+      const { body } = await csv(owner, uid, content).expect(200)
+      expect(body.mismatch).toMatch(/^A run would fail: /)
+      expect(body.mismatch).toMatch(why)
+    },
+  )
+
+  it('is checked with the settings that the pipeline has when the body has arrived', async () => {
+    const uid = await newPipeline()
+    const { sent, answer } = opened(uid)
+    sent.write('{"other":[{"a":1}')
+    await until(async () => (await filesOnDisk()).some((name) => name.endsWith('.partial')))
+    const { body: pipeline } = await owner.get(`/data-pipelines/${uid}`).expect(200)
+    await owner
+      .put(`/data-pipelines/${uid}`)
+      .send({ ...pipeline, csvOptions: { rowsUnder: 'rows' } })
+      .expect(200)
+    sent.end(']}')
+    expect((await answer).body.mismatch).toMatch(/under the key rows/)
+  })
+
+  it('waits for a run that is being queued, and keeps the file of this run', async () => {
+    const uid = await newPipeline()
+    await csv(owner, uid, 'a\n1\n').expect(200)
+    const { db } = service.stack
+    const { id, client, file } = await db
+      .selectFrom('uploaded_files as f')
+      .innerJoin('data_pipelines as p', 'p.id', 'f.pipeline_id')
+      .select(['p.id', 'p.client', 'f.uid as file'])
+      .where('p.uid', '=', uid)
+      .executeTakeFirstOrThrow()
+    const noQueue = { send: async () => {} } as unknown as JobQueue
+    const queue = (trx: Transaction<DB>) =>
+      queueRun(trx, noQueue, { id, client, kind: 'DATA_PIPELINE' }, { trigger: 'SCHEDULE', createdBy: null })
+    let answer: Promise<Response> | undefined
+    await db.transaction().execute(async (trx) => {
+      await queue(trx)
+      answer = csv(owner, uid, 'a\n2\n').then((response) => response)
+      await Promise.race([answer, setTimeout(1_500)])
+    })
+    expect((await answer)?.status).toBe(200)
+    expect(await filesOnDisk()).toContain(file)
   })
 
   it('takes part in versions', async () => {

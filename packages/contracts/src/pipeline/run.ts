@@ -68,6 +68,7 @@ export const runActions = ['RUN', 'DRY_RUN', 'RESTORE'] as const
 export const tableChanges = [
   'COLUMN_ADDED',
   'COLUMN_VANISHED',
+  'COLUMN_EMPTIED',
   'COLUMN_DROPPED',
   'TYPE_WIDENED',
   'TYPE_CHANGED',

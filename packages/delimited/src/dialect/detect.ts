@@ -22,7 +22,7 @@ const valuesSeen = 1000
 
 /**
  * How a file of UTF-8 is to be read, guessed from its first 256 KB and its last 64 KB; what `options` says is not guessed.
- * Throws DelimitedProblem EMPTY_FILE, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or OPTIONS_NOT_USABLE.
+ * Throws DelimitedProblem EMPTY_FILE, LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or OPTIONS_NOT_USABLE.
  */
 export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}): Detected {
   assertUsable(options)
@@ -31,6 +31,8 @@ export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}
     if (detected) return detected
   }
 }
+
+const isText = (byte: number): boolean => byte > 32
 
 /** Undefined where a longer sample is needed, since this one ends within its first record. */
 function detectIn(
@@ -48,7 +50,7 @@ function detectIn(
   const parsed = parseSample(head, begin, complete, grammar, parsedRecords)
   for (const record of parsed.records) record.line += skipped
   if (mayGrow && !complete && (parsed.records[0]?.next ?? head.length) === head.length) return undefined
-  assertRows(parsed, file)
+  assertRows(parsed, file, options.skipLines !== undefined && head.subarray(0, begin).some(isText))
   const table = findTable(parsed, head, options)
   assertReadable(parsed, table, head, file)
   const footer = footerOf(file, sample, parsed, table, options)

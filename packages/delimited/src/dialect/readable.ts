@@ -8,8 +8,14 @@ import type { Table } from './table.ts'
 
 const longestLabel = 1000
 
-export function assertRows({ records }: ParsedSample, file: ReadableFile): void {
+/** Throws DelimitedProblem where nothing is left to read. `skipsText` says that the option skipLines left out lines with text. */
+export function assertRows({ records }: ParsedSample, file: ReadableFile, skipsText: boolean): void {
   if (records.length > 0) return
+  if (skipsText)
+    throw new DelimitedProblem(
+      'LINES_ALL_SKIPPED',
+      `${file.name} has no row after the lines that the option skipLines leaves out. Lower skipLines.`,
+    )
   throw new DelimitedProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
 }
 

@@ -1,10 +1,13 @@
+import type { SchemaChanges } from '@sluice/contracts'
 import { Problem } from '@sluice/http'
-import type { SourcePreview } from '@sluice/contracts'
-import { sourceProblemCode } from '../../problems.ts'
+import { compareColumns } from '../../compare-columns.ts'
+import type { SourcePreview } from '../../engine/sources/preview/source-preview.ts'
+import type { FeedMemory } from '../../engine/warehouses/shape/feed-memory.ts'
+import { sourceProblemCode, translate } from '../../problems.ts'
+import { definitionOf, memoryFor } from '../../source-definition.ts'
 import type { Asked } from '../operation.ts'
-import { compareColumns } from './compare-columns.ts'
 import { schemaOf } from './loaded-table.ts'
-import { preview } from './preview.ts'
+import { readFirstRows } from './preview.ts'
 import type { DataPipelineRow } from './row.ts'
 
 /** Codes of files that no setting makes readable. Any other problem may come from the settings, which can be changed after the upload. */
@@ -25,54 +28,114 @@ const unreadableCodes: ReadonlySet<string> = new Set([
   'ARCHIVE_NESTED',
 ])
 
-type CheckContext = Pick<Asked, 'sources' | 'warehouses' | 'caller' | 'request' | 'db' | 'keyRing'>
+type CheckContext = Pick<Asked, 'sources' | 'warehouses' | 'caller' | 'request' | 'db' | 'keyRing' | 'logger'>
 
 interface ReceivedUpload {
   uid: string
   name: string
 }
 
+/** What the response to an upload says about the file; empty for a file that fits. */
+export interface UploadCheck {
+  /** How the file differs from the last load, what a run would do about it, or why it would fail. */
+  mismatch?: string
+  /** Why the file was stored without a check. */
+  checkSkipped?: string
+}
+
+/** The first row of a file, or why the settings of the pipeline do not read it, or why the check is not possible now. */
+type FirstRow = { found: SourcePreview } | { failure: { code: string; message: string } } | { checkSkipped: string }
+
 /**
- * Compares a received file with the last load of its pipeline. Returns how the columns differ, or why a run would fail. Returns undefined if
- * nothing differs, nothing was loaded yet, or the check is not possible now. Throws a 422 for a file that no setting makes readable.
+ * Compares a received file with the last load of its pipeline. Throws a 422 for a file that no setting makes readable.
  */
 export async function checkUpload(
   input: CheckContext,
   pipeline: DataPipelineRow,
   file: ReceivedUpload,
-): Promise<string | undefined> {
-  const outcome = await readFirstRow(input, pipeline, file)
-  if (!outcome) return undefined
-  if ('failure' in outcome) return `A run would fail: ${outcome.failure}`
-  try {
-    const warehouse = await input.warehouses.find(pipeline.client)
-    const lastLoad = await warehouse?.findFeed(await schemaOf(input.db, pipeline), pipeline.table_name)
-    return lastLoad && compareColumns(lastLoad, outcome.columns)
-  } catch {
-    return undefined
+): Promise<UploadCheck> {
+  const definition = definitionOf(pipeline)
+  const lastLoad = await findLastFeed(input, pipeline).catch((error: unknown) => {
+    logUnknown(input, error)
+    return 'UNKNOWN' as const
+  })
+  const last = lastLoad === 'UNKNOWN' ? undefined : lastLoad
+  const remembered = memoryFor(definition, last)
+  const outcome = await readFirstRow(input, pipeline, file, remembered)
+  if ('checkSkipped' in outcome) return outcome
+  if (lastLoad === 'UNKNOWN') return skipped('the warehouse did not answer')
+  const schemaChanges = pipeline.schema_changes as SchemaChanges
+  if ('failure' in outcome) {
+    const { code, message } = outcome.failure
+    // A run takes the columns of an empty list from the last load with the same settings.
+    const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
+    return { mismatch: hasColumns ? emptied(schemaChanges) : failing(message) }
   }
+  const { columns, rows, rejected, complete, sparse = false, tooManyRejected } = outcome.found
+  const hasNoRows = complete && rows.length === 0 && rejected.length === 0
+  const sentences = [
+    ...(tooManyRejected === undefined ? [] : [failing(tooManyRejected)]),
+    ...(last ? [compareColumns(last, columns, { schemaChanges, definition, sparse, hasRows: rows.length > 0 })] : []),
+    ...(last && hasNoRows ? [emptied(schemaChanges)] : []),
+  ].filter(Boolean)
+  return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
+}
+
+/** FAIL refuses a load that brings fewer than a tenth of 100 rows or more. */
+const emptied = (schemaChanges: SchemaChanges): string =>
+  schemaChanges === 'FAIL'
+    ? 'The file has no records: a run would empty the table or, because schemaChanges is FAIL, fail if it has 100 rows or more.'
+    : 'The file has no records, so a run would empty the table.'
+
+const failing = (why: string): string => `A run would fail: ${why}`
+
+async function findLastFeed(
+  { db, warehouses }: CheckContext,
+  pipeline: DataPipelineRow,
+): Promise<FeedMemory | undefined> {
+  const warehouse = await warehouses.find(pipeline.client)
+  return warehouse?.findFeed(await schemaOf(db, pipeline), pipeline.table_name)
 }
 
 /**
- * Returns a preview of the first row of a received file, or why the settings of the pipeline cannot read it. Returns undefined if the check is
- * not possible now.
- * Throws a 422 for a file that no setting makes readable.
+ * Reads the first row of a received file. With the memory of the last load it is read as a run reads it. Throws a 422 for a file that no
+ * setting makes readable.
  */
 export async function readFirstRow(
   input: CheckContext,
   { type, settings }: Pick<DataPipelineRow, 'type' | 'settings'>,
   file: ReceivedUpload,
-): Promise<SourcePreview | { failure: string } | undefined> {
+  remembered?: FeedMemory,
+): Promise<FirstRow> {
+  const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {
-    return await preview(input, { type, settings, secrets: {}, input: { file } }, { name: file.name, rows: 1 })
+    const { found } = await readFirstRows(input, reading, 1)
+    return { found }
   } catch (error) {
     const code = sourceProblemCode(error)
-    if (code === undefined) return undefined
+    if (code === undefined) {
+      logUnknown(input, error)
+      return skipped(whyUnknown(error))
+    }
     const { message } = error as Error
-    if (!unreadableCodes.has(code)) return { failure: message }
+    if (code === 'PREVIEW_TOO_LARGE') return { checkSkipped: message }
+    if (!unreadableCodes.has(code)) return { failure: { code, message } }
     throw new Problem(422, 'source-unreadable', 'The source cannot be read.', {
       detail: `${message} The upload was discarded; any earlier file stays.`,
       cause: error,
     })
   }
+}
+
+const skipped = (why: string) => ({ checkSkipped: `The file was stored without a check, because ${why}.` })
+
+function whyUnknown(error: unknown): string {
+  if (!(error instanceof Problem)) return 'the check failed; the run reads the file in full'
+  const isBusy = error.status === 429 || error.code === 'busy'
+  return isBusy ? 'other previews are running' : 'the check took too long'
+}
+
+/** Logs an error that is neither a problem nor translated to one. */
+function logUnknown({ logger }: CheckContext, error: unknown): void {
+  if (!(error instanceof Problem) && !translate(error)) logger.error({ err: error }, 'an upload could not be checked')
 }

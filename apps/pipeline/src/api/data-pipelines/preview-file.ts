@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FilePreviewQuery, SourcePreview } from '@sluice/contracts'
 import { Problem, problems, type Input } from '@sluice/http'
+import { sourceProblemCode } from '../../problems.ts'
 import { receiveFile } from '../../files/receive-file.ts'
 import type { PipelineContext } from '../operation.ts'
 import { shares } from '../shares.ts'
@@ -33,7 +34,7 @@ export async function previewFile(input: Asking): Promise<SourcePreview> {
     const found = await preview(input, reading, { name, rows })
     return { ...found, size: received.size, complete: found.complete && !cut }
   } catch (error) {
-    if (cut && !(error instanceof Problem)) throw tooLarge(error)
+    if (cut && !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE') throw tooLarge(error)
     throw error
   } finally {
     await received.discard()

@@ -31,21 +31,16 @@ export async function previewSource(input: Asking): Promise<SourcePreview> {
   })
 }
 
+type Previewing = Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
+
 /** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
 export async function preview(
-  input: Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>,
+  input: Previewing,
   reading: AskedReading,
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
-  const { sources, caller, request } = input
   const start = new Date()
-  const { found, hide } = await withVariables(input, reading, async (ready, _sentence, hide) => ({
-    hide,
-    found: await whileAsked(
-      { socket: request.stream.socket, queue: shares.previews.queueOf(caller.client), longest, late: tooLittle },
-      (signal) => sources.preview(ready, rows, signal),
-    ),
-  }))
+  const { found, hide } = await readFirstRows(input, reading, rows)
   return {
     ...presentAnswer(name, {
       columns: found.columns.map((column) => ({ primaryKey: false, ...column })),
@@ -64,6 +59,18 @@ export async function preview(
     ...(found.csvGuesses && { csvGuesses: found.csvGuesses }),
     ...(found.sheets && { sheets: found.sheets.slice(0, 1_000).map(presentSheet) }),
   }
+}
+
+/** Reads the first rows as `preview` does, before they are presented. `hide` hides the values of variables. */
+export function readFirstRows(input: Previewing, reading: AskedReading, rows: number) {
+  const { sources, caller, request } = input
+  return withVariables(input, reading, async (ready, _sentence, hide) => ({
+    hide,
+    found: await whileAsked(
+      { socket: request.stream.socket, queue: shares.previews.queueOf(caller.client), longest, late: tooLittle },
+      (signal) => sources.preview(ready, rows, signal),
+    ),
+  }))
 }
 
 const presentSheet = ({ number, name, isHidden, hasRows, isRead }: FoundSheet) => ({

@@ -32,7 +32,9 @@ export async function uploadFile(
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
     const name = query.name ?? upload.name
-    const mismatch = await checkUpload(input, pipeline, { uid, name })
+    // The settings may have changed while the body was received.
+    const current = await dataPipelines.readToWrite(db, caller, params.uid, request.ifMatch)
+    const check = await checkUpload(input, current, { uid, name })
     const file = await write(async (trx) => {
       await dataPipelines.lock(trx, caller, params.uid, request.ifMatch)
       const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', id).returning('uid').execute()
@@ -46,7 +48,7 @@ export async function uploadFile(
     })
     await release()
     await removeUnneededFiles({ db, directory: files.directory }, replaced)
-    return { ...presentFile(file, caller.username), ...(mismatch && { mismatch }) }
+    return { ...presentFile(file, caller.username), ...check }
   } catch (error) {
     await discard(error)
     throw error

@@ -17,12 +17,8 @@ type Asking = Input<PipelineContext, '/public-datasets/:key/file', PublicDataset
 export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>> {
   const { db, caller, params, query, request, files, write } = input
   const { key } = params
-  const { header_row: headerRow } = await publicDatasets.readToWrite(
-    db,
-    caller,
-    await uidOfKey(db, key),
-    request.ifMatch,
-  )
+  const read = async () => publicDatasets.readToWrite(db, caller, await uidOfKey(db, key), request.ifMatch)
+  await read()
   demandFile(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
@@ -30,6 +26,8 @@ export async function replaceRows(input: Asking): Promise<Answer<PublicDataset>>
   const name = query.name ?? key
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
+    // The settings may have changed while the body was received.
+    const { header_row: headerRow } = await read()
     await readFirstRow(input, { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }, { uid, name })
     const { row, run, replaced } = await write(async (trx) => {
       await lockKey(trx, key)

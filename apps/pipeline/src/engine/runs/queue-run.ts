@@ -31,14 +31,17 @@ export async function queueRun(
 
 /**
  * The file that was uploaded last, where the pipeline loads one: a run keeps to it, whatever is uploaded meanwhile. Its fingerprint lets
- * a schedule tell whether there is anything new to load.
+ * a schedule tell whether there is anything new to load. The row is locked: an upload that replaces it waits for the COMMIT of the run,
+ * and finds that the run needs the file.
  */
 async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
-  const file = await trx
+  const query = trx
     .selectFrom('uploaded_files')
     .select(['uid', 'name', 'size', 'sha256', 'uploaded_at'])
     .where('pipeline_id', '=', pipeline)
-    .executeTakeFirst()
+    .forKeyShare()
+  // A statement that waited for an upload finds the old row deleted, and does not see the new one.
+  const file = (await query.executeTakeFirst()) ?? (await query.executeTakeFirst())
   if (!file) return {}
   const { uploaded_at: uploaded, ...named } = file
   const fingerprint = (await readUploadState(trx, pipeline))?.fingerprint

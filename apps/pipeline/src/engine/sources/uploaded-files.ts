@@ -6,7 +6,7 @@ import { readParquetUpload } from './read-parquet-upload.ts'
 import { rememberedFile } from './files/csv/remembered.ts'
 import { type FileOptions, readUpload } from './read-upload.ts'
 import type { Reading, SourceKind } from './reading.ts'
-import { type FeedColumn, SourceProblem } from './source.ts'
+import { SourceProblem } from './source.ts'
 
 /** Files that people upload, by what they hold. */
 export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PARQUET_UPLOAD', SourceKind> {
@@ -16,8 +16,11 @@ export function uploadedFiles(filesDirectory: string): Record<'CSV_UPLOAD' | 'PA
   }
   return {
     CSV_UPLOAD: {
-      read: (reading, report, signal) => readUpload(uploadOf(reading), fileOptions(reading), report, signal),
-      preview: (reading, rows, signal) => previewUpload(uploadOf(reading), csvOptions(reading), rows, signal),
+      read(reading, report, signal) {
+        const options = { ...fileOptions(reading), columnsBefore: columnsBefore(reading.remembered) }
+        return readUpload(uploadOf(reading), options, report, signal)
+      },
+      preview: (reading, rows, signal) => previewUpload(uploadOf(reading), fileOptions(reading), rows, signal),
     },
     PARQUET_UPLOAD: {
       read: (reading, report, signal) => readParquetUpload(uploadOf(reading), report, signal),
@@ -31,9 +34,9 @@ function fileOf({ input }: Reading, filesDirectory: string): { path: string; fil
   return { path: uploadPath(filesDirectory, file.uid), fileName: file.name }
 }
 
-const fileOptions = (reading: Reading): FileOptions & { columnsBefore: FeedColumn[] } => {
+const fileOptions = (reading: Reading): FileOptions => {
   const remembered = rememberedFile(reading.remembered)
-  return { ...csvOptions(reading), ...(remembered && { remembered }), columnsBefore: columnsBefore(reading.remembered) }
+  return { ...csvOptions(reading), ...(remembered && { remembered }) }
 }
 
 const csvOptions = ({ settings }: Reading): CsvOptions => (settings as { csvOptions?: CsvOptions }).csvOptions ?? {}

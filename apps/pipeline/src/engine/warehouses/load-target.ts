@@ -57,13 +57,15 @@ export interface LoadTarget {
 
 /**
  * How a table changed by what came in. `from` and `to` are the warehouse's own type names, of ROWS_FELL numbers of rows. TYPE_CHANGED:
- * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_DROPPED: it is gone.
+ * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_EMPTIED: the source has the column,
+ * without a value in `to` rows, and the last load had values. COLUMN_DROPPED: it is gone.
  * PART_NOT_READ: `to` is the sentence of the source.
  */
 export interface TableChange {
   kind:
     | 'COLUMN_ADDED'
     | 'COLUMN_VANISHED'
+    | 'COLUMN_EMPTIED'
     | 'COLUMN_DROPPED'
     | 'TYPE_WIDENED'
     | 'TYPE_CHANGED'

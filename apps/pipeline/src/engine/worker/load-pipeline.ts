@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { catalogueClient } from '../../catalogue-client.ts'
-import type { Advice } from '../../advice.ts'
 import type { DB } from '../../database.ts'
 import { settingOf } from '../../settings.ts'
+import { definitionOf, memoryFor } from '../../source-definition.ts'
 import { clearTheWay } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '../loads/load-feeds.ts'
 import type { Claim } from '../runs/claim.ts'
@@ -27,6 +26,7 @@ import { ownTables } from './own-tables.ts'
 import { qualityGate } from './quality-gate.ts'
 import { type PipelineToLoad, readPipeline } from './pipeline-to-load.ts'
 import { describeFile, type Hints, whatChanged, describeHints, whatWasLoaded, whatWouldChange } from './sentences.ts'
+import { RunHints } from './run-hints.ts'
 import { restored, restorePipeline } from './restore-pipeline.ts'
 import { patience } from './silent-source.ts'
 import { sourceToRead } from './source-to-read.ts'
@@ -93,8 +93,7 @@ async function loadOnce(parts: WorkParts, attempt: Attempt): Promise<Success> {
     ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
     : await loadAnew(parts, attempt, pipeline, warehouse)
   await forgetReset(parts.db, pipeline)
-  for (const table of tables)
-    for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
+  for (const table of tables) logChanges(log, table)
   const hints = new Map(outcome.hints)
   return successOf(warehouse, tables, outcome.rejected, { ...outcome, hints, own: pipeline, ...audienceOf(claim) })
 }
@@ -113,6 +112,13 @@ async function loadAnew(
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.ensureSchema(pipeline.schema)
   return load(parts, attempt, pipeline, warehouse)
+}
+
+function logChanges(log: Attempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
+  for (const change of table.changes) {
+    const isWarning = change.warning === true || change.kind === 'COLUMN_EMPTIED'
+    log.write(isWarning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
+  }
 }
 
 const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
@@ -136,8 +142,7 @@ async function dryRun(parts: WorkParts, attempt: Attempt): Promise<Success> {
     await keepPlan(parts.db, claim, plan)
   }
   const { rejected, merged } = await load(parts, attempt, pipeline, warehouse, planned)
-  for (const table of tables)
-    for (const change of table.changes) log.write(change.warning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
+  for (const table of tables) logChanges(log, table)
   return {
     state: isWarning(
       tables.map(({ rowsAfter, changes }) => ({ rows: rowsAfter, changes })),
@@ -220,7 +225,7 @@ async function load(
   const silence = patience(sourceSilence, (reason) => silent.abort(reason))
   let firstRejected: string | undefined
   let whole: string | undefined
-  const hints = new Map<string, Advice>()
+  const hints = new RunHints((sentence) => log.write('WARN', 'HIGH', sentence))
   const report: Report = {
     progress(counts) {
       silence.sign()
@@ -244,16 +249,12 @@ async function load(
     },
     log: (level, importance, message) => log.write(level, importance, message),
     readsEverything: (why) => void (whole = why),
-    hint(sentence, advice) {
-      log.write('WARN', 'HIGH', sentence)
-      hints.set(sentence, advice)
-    },
+    hint: (sentence, advice) => hints.add(sentence, advice),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
   const definition = definitionOf(pipeline)
-  // What was known of another definition says nothing of this one.
-  const remembered = last?.definition === undefined || last.definition === definition ? last : undefined
+  const remembered = memoryFor(definition, last)
   const source = await sourceToRead(parts, claim.client, pipeline)
   const transformation = await transformationOf(parts, claim.client, pipeline)
   const reading = {
@@ -272,7 +273,7 @@ async function load(
     rejected: rejected.count,
     fed,
     merged,
-    hints: [...hints],
+    hints: [...hints.kept],
     ...(whole !== undefined && { whole }),
   })
   const publication = await publicationOf(parts, attempt, pipeline, warehouse)
@@ -301,6 +302,7 @@ async function load(
     },
     mayPublishLater: async (error) => isKept && (await isRetryPossible(db, attempt, error)),
   })
+  hints.logOmitted()
   return { tables, ...counts() }
 }
 
@@ -316,10 +318,6 @@ async function transformationOf(
   redaction.add(...variables.spellings)
   return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
 }
-
-/** A digest of the definition of the source: type and settings such as query, sheet and options. Secrets are left out. */
-const definitionOf = ({ type, settings }: PipelineToLoad): string =>
-  hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 
 /** What earlier attempts at this run left in the way is dropped before it is loaded anew. */
 async function othersUnderWay(

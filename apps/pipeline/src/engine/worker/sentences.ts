@@ -116,6 +116,8 @@ export function whatChanged(
       return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${place}.`
     case 'COLUMN_VANISHED':
       return `Column "${column}" of ${place} is no longer in the source: it stays, and is empty from now on.`
+    case 'COLUMN_EMPTIED':
+      return `Column "${column}" of the source is empty in all ${count(Number(to))} for ${place}. The last load had values in it, and this load removes them from the table: check the source.`
     case 'COLUMN_DROPPED':
       return `Column "${column}" of ${place} is gone: neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':

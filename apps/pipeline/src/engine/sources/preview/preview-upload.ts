@@ -2,6 +2,7 @@ import type { DelimitedOptions } from '@sluice/delimited'
 import { identifiers } from '../../../identifiers.ts'
 import { type OpenedUpload, openUpload, type Upload } from '../files/open-upload.ts'
 import type { UploadOptions } from '../files/upload.ts'
+import { tooManyRejected } from '../../tolerated-rejects.ts'
 import type { RejectedRow, StoredType } from '../source.ts'
 import { previewInThread } from './preview-in-thread.ts'
 import { mostCharacters, readTuples } from './read-tuples.ts'
@@ -20,19 +21,31 @@ export async function previewUpload(
 ): Promise<SourcePreview> {
   using opened = await openUpload({ ...upload, options, firstBytes, wanted: 'DELIMITED' }, signal)
   const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: most }
-  const { columns, tuples, rejected, sample, guesses, notes, description } = await previewInThread(job, signal)
+  const preview = await previewInThread(job, signal)
+  const { columns, tuples, sample, guesses, notes, description, hasSeenAll } = preview
+  const rejected = await firstRejected(preview.rejected, opened)
   const rows = readRows(tuples, columns)
+  const isComplete = opened.complete && sample.complete
+  const count = sample.rejected + opened.rejected
+  const [first] = rejected
+  const tooMany = isComplete
+    ? tooManyRejected(sample.rows - sample.rejected, {
+        count,
+        ...(first && { first: `line ${first.line}: ${first.reason}` }),
+      })
+    : undefined
   const given = options.columns ?? []
   const names = identifiers(
     columns.map(({ label }, index) => given.find((one) => one.index === index || one.label === label)?.name ?? label),
   )
   return {
-    columns: columns.map(({ label, dataType, precision, scale }, index) => {
+    columns: columns.map(({ label, dataType, precision, scale, evidence }, index) => {
       const decimal = precision === undefined ? {} : { precision, scale: scale ?? 0 }
-      return { name: names[index]!, label, dataType, ...decimal }
+      const known = evidence && hasSeenAll && opened.complete ? { evidence } : {}
+      return { name: names[index]!, label, dataType, ...decimal, ...known }
     }),
     rows,
-    rejected: await firstRejected(rejected, opened),
+    rejected,
     notes: [
       ...(opened.unread === undefined ? [] : [opened.unread]),
       opened.how,
@@ -40,8 +53,10 @@ export async function previewUpload(
       ...(opened.dialect ? [] : [`It is read with ${description}.`]),
       ...notes,
     ],
-    complete: opened.complete && sample.complete && sample.rows - rejected.length <= rows.length,
+    complete: isComplete && sample.rows - preview.rejected.length <= rows.length,
     csvGuesses: guesses,
+    ...(opened.sparse && { sparse: true as const }),
+    ...(tooMany !== undefined && { tooManyRejected: tooMany }),
     ...(opened.sheets && { sheets: opened.sheets }),
   }
 }

@@ -15,6 +15,10 @@ export interface SourcePreview {
   notes: string[]
   /** Whether these are all rows that there are. */
   complete: boolean
+  /** Its columns are those that some record has. */
+  sparse?: true
+  /** Why a load is refused, if all rows were looked at and too many of them do not fit. */
+  tooManyRejected?: string
   csvGuesses?: CsvGuesses
   /** Of a workbook. */
   sheets?: FoundSheet[]

@@ -20,6 +20,8 @@ export interface RememberedColumn extends StoredAs {
   undecided?: 'NOTHING' | 'AMBIGUOUS'
   /** An earlier load fed it, and the last one did not. */
   vanished?: true
+  /** A load has decided the type, and the last one had no value. */
+  empty?: true
   /** When a load first made it, as ISO 8601; absent where that was before it was kept. */
   created?: string
   /** Whether the day comes before the month, once a value has said so. */
@@ -54,6 +56,10 @@ export function memoryOfTable(
 /** The columns that the source fed since the table was last replaced. */
 export const fedColumns = (memory: FeedMemory | undefined): string[] =>
   (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
+
+/** Whether the last load had values in a column. */
+export const hadValues = ({ undecided, vanished, empty }: RememberedColumn): boolean =>
+  undecided !== 'NOTHING' && !vanished && !empty
 
 /** What the memory of the last load says of a column of its table. */
 export function historyOf(

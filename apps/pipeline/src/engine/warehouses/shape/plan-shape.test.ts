@@ -83,6 +83,29 @@ describe.each(warehouses)('the shape of a table of %s', (_, rules) => {
     }
     expect(warned).toEqual([0, 1, 0, 0, 1])
   })
+
+  it('names a column that lost all its values once, until it has values again', () => {
+    const named = (feeds: { value: boolean; rows?: number; merging?: boolean; definition?: string }[]) => {
+      let memory: FeedMemory | undefined
+      return feeds.map(({ value, rows = 3, merging = false, definition = 'one' }) => {
+        const columns = [
+          { name: 'id', label: 'id', dataType: 'SMALLINT' as const },
+          { name: 'v', label: 'v', ...(value ? { dataType: 'DATE' as const } : nothing) },
+        ]
+        const plan = planShape(rules, memory, { columns, rows, merging, definition }, {}, { final: true })
+        if (isRefusal(plan)) throw new Error(plan.sentence)
+        memory = { columns: plan.memory, definition }
+        return plan.changes.filter(({ kind }) => kind === 'COLUMN_EMPTIED').map(({ column, to }) => `${column} ${to}`)
+      })
+    }
+    const nothing = { dataType: 'TEXT' as const, evidence: 'NOTHING' as const }
+    const full = { value: true }
+    const empty = { value: false }
+    expect(named([empty, empty, full, empty, empty, full, empty])).toEqual([[], [], [], ['v 3'], [], [], ['v 3']])
+    expect(named([full, { ...empty, rows: 0 }, empty])).toEqual([[], [], []])
+    expect(named([full, { ...empty, merging: true }, empty])).toEqual([[], [], ['v 3']])
+    expect(named([full, { ...empty, definition: 'two' }, { ...empty, definition: 'two' }])).toEqual([[], [], []])
+  })
 })
 
 describe('the plan', () => {

@@ -1,7 +1,7 @@
 import type { SchemaChanges } from '@sluice/contracts'
 import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
 import { type Advice, rebuildAdvice } from '../../../advice.ts'
-import type { Evidence, FeedMemory, RememberedColumn, StoredAs } from './feed-memory.ts'
+import { type Evidence, type FeedMemory, hadValues, type RememberedColumn, type StoredAs } from './feed-memory.ts'
 
 /** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
 export interface TypeRules {
@@ -19,7 +19,7 @@ export interface NewFeed {
   /** The source leaves out columns that no record has a value for. */
   sparse?: boolean
   definition?: string
-  /** Absent as long as rows are still to come. */
+  /** Rows of the source, before transformations. Absent as long as rows are still to come. */
   rows?: number
   /** The rows are merged into those of the table. */
   merging?: boolean
@@ -96,11 +96,16 @@ export function planShape(
     kept,
     decided: planned.filter(({ name, undecided }) => known.get(name)?.undecided && !undecided).map(({ name }) => name),
     ...(fresh && { fresh }),
-    changes: vanishing.map(({ name }) => ({
-      kind: 'COLUMN_VANISHED',
-      column: name,
-      ...(!feed.sparse && { warning: true }),
-    })),
+    changes: [
+      ...vanishing.map(
+        ({ name }): TableChange => ({
+          kind: 'COLUMN_VANISHED',
+          column: name,
+          ...(!feed.sparse && { warning: true }),
+        }),
+      ),
+      ...emptied(known, feed, fresh),
+    ],
     memory: [
       ...columns.filter(({ ignored }) => !ignored).map(remembered),
       ...kept.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
@@ -108,13 +113,39 @@ export function planShape(
   }
 }
 
-function remembered({ name, label, type, dataType, undecided, dayFirst }: PlannedColumn): RememberedColumn {
+/** The columns that had values in the last load and have none in this one, which replaces it. */
+function emptied(
+  known: ReadonlyMap<string, RememberedColumn>,
+  { columns, rows = 0, merging = false }: NewFeed,
+  fresh: ShapePlan['fresh'],
+): TableChange[] {
+  if (rows === 0 || merging || fresh === 'DEFINITION') return []
+  return columns.flatMap(({ name, evidence }): TableChange[] => {
+    const before = known.get(name)
+    return evidence === 'NOTHING' && before && hadValues(before)
+      ? [{ kind: 'COLUMN_EMPTIED', column: name, to: String(rows) }]
+      : []
+  })
+}
+
+/** Whether the table has no value in a column after this load. */
+function isEmpty(
+  before: RememberedColumn | undefined,
+  { evidence }: FedColumn,
+  { rows, merging = false }: NewFeed,
+): boolean {
+  if (evidence !== 'NOTHING' && rows !== 0) return false
+  return !merging || before === undefined || !hadValues(before)
+}
+
+function remembered({ name, label, type, dataType, undecided, empty, dayFirst }: PlannedColumn): RememberedColumn {
   return {
     name,
     label,
     type,
     dataType,
     ...(undecided && { undecided }),
+    ...(empty && undecided !== 'NOTHING' && { empty }),
     ...(dayFirst !== undefined && { dayFirst }),
   }
 }
@@ -131,12 +162,19 @@ function planColumn(
   rules: TypeRules,
   before: RememberedColumn | undefined,
   column: FedColumn,
-  { merging = false }: NewFeed,
+  feed: NewFeed,
   fresh: ShapePlan['fresh'],
 ): PlannedColumn {
+  const { merging = false } = feed
   const { name, label, evidence, primaryKey = false } = column
   const dayFirst = column.dayFirst ?? before?.dayFirst
-  const same = { name, label, primaryKey, ...(dayFirst !== undefined && { dayFirst }) }
+  const same = {
+    name,
+    label,
+    primaryKey,
+    ...(isEmpty(before, column, feed) && { empty: true as const }),
+    ...(dayFirst !== undefined && { dayFirst }),
+  }
   const own = rules.storedAs(column)
   if (evidence === 'AMBIGUOUS') {
     // Text keeps the values as they are written. Over another type the load is refused, once it is sure that nothing decides.

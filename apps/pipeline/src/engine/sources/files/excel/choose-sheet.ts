@@ -16,7 +16,7 @@ type Listed = WorkbookSheet & { hasRows: boolean }
 
 /**
  * Chooses the sheet that the options name, or else the first visible one that has rows. Throws SourceProblem SHEET_NOT_FOUND, or
- * EMPTY_FILE where the sheet has no rows.
+ * where the sheet has no rows SHEET_EMPTY if others have some, and EMPTY_FILE if none has.
  */
 export function chooseSheet(sheets: readonly Listed[], options: UploadOptions, file: string): Listed {
   const { sheet: name, sheetNumber: number } = options
@@ -41,7 +41,8 @@ export function chooseSheet(sheets: readonly Listed[], options: UploadOptions, f
   if (sheet.hasRows) return sheet
   const others = sheets.filter(({ hasRows }) => hasRows)
   const instead = others.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${listed(others, sheets)}.`
-  throw new SourceProblem('EMPTY_FILE', `The sheet ${sheet.name} of ${file} is empty. ${instead}`)
+  const code = others.length === 0 ? 'EMPTY_FILE' : 'SHEET_EMPTY'
+  throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${instead}`)
 }
 
 export const asFound = (sheets: readonly Listed[], read: Listed): FoundSheet[] =>

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { dayStyles, makeWorkbook, type WorkbookParts } from '../test/make-workbook.ts'
 import { uploadFolder } from '../test/open-bytes.ts'
@@ -102,7 +103,7 @@ describe('a sheet', () => {
     expect((await open({ sheets, attributes }, 'Data')).unread).toBeUndefined()
     expect((await open({ sheets: { Data: value, Blank: '' } })).unread).toBeUndefined()
     await expect(open({ sheets }, 'Empty')).rejects.toMatchObject({
-      code: 'EMPTY_FILE',
+      code: 'SHEET_EMPTY',
       message: expect.stringContaining('Sheets with rows: "Data" (number 2)'),
     })
     await expect(open({ sheets: { Cover: '', Data: value }, attributes: { Data: 'state="hidden"' } })).rejects.toThrow(
@@ -150,6 +151,15 @@ describe('a sheet', () => {
     for (const cells of ['', row('<c r="A1" s="1"/>', 1), row('<c t="str"><v></v></c>')]) {
       await expect(open({ sheets: { One: cells } })).rejects.toMatchObject({ code: 'EMPTY_FILE' })
     }
+  })
+
+  it('in an archive is unpacked for a preview up to a limit', async () => {
+    const bytes = gzipSync(makeWorkbook({ sheets: { One: row('<c><v>1</v></c>') } }))
+    const limits = { previewBytes: 300 }
+    await expect(folder.open('a.xlsx.gz', bytes, { limits, firstBytes: 1000 })).rejects.toMatchObject({
+      code: 'PREVIEW_TOO_LARGE',
+    })
+    expect((await folder.open('a.xlsx.gz', bytes, { limits })).text).toBe('1\n')
   })
 
   it('with more columns than a table holds is refused', async () => {

@@ -5,6 +5,7 @@ import {
   BACKSLASH,
   BROKEN,
   COMMA,
+  isSpace,
   JsonScanner,
   MORE,
   OPEN_ARRAY,
@@ -84,8 +85,8 @@ export class JsonCursor {
         else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++
         else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
         const isEnd = depth === 0 && !isText && (byte === QUOTE || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY)
-        // A number or literal ends before the byte that follows it.
-        const isPastEnd = depth < 0 || (depth === 0 && !isText && byte === COMMA)
+        // A number or literal ends before a comma, a bracket or white space.
+        const isPastEnd = depth < 0 || (depth === 0 && !isText && (byte === COMMA || isSpace(byte)))
         if (!isEnd && !isPastEnd) continue
         window.from = isEnd ? at + 1 : at
         return

@@ -20,7 +20,7 @@ const deepest = 512
 const longestNumber = 16_000
 const exponentDigits = 4
 
-const isSpace = (byte: number) => byte === 32 || byte === 10 || byte === 13 || byte === 9
+export const isSpace = (byte: number) => byte === 32 || byte === 10 || byte === 13 || byte === 9
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 48 && byte <= 57
 
 export function afterSpace(bytes: Uint8Array, from: number, end: number): number {

@@ -1,4 +1,5 @@
 import { SourceProblem } from '../../source.ts'
+import { unlessCut } from '../spool/byte-source.ts'
 import type { ByteWindow } from './byte-window.ts'
 import { brokenJson, endsTooEarly } from './problems.ts'
 import { afterSpace, BROKEN, JsonScanner, MORE, OPEN_OBJECT } from './json-scanner.ts'
@@ -26,27 +27,35 @@ interface Look {
 
 /**
  * Looks at the start of a text. A single object is a row, unless arrays of objects are in it: then the rows are in the
- * one such array, or in the one that was named. Throws SourceProblem JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
+ * one such array, or in the one that was named. For a source that is cut short, the part before the cut decides. Throws SourceProblem
+ * JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
  */
 export async function jsonShape(look: Look): Promise<JsonShape> {
   const { window, name, recordBytes } = look
-  await window.grow()
+  let isCut = false
+  const grow = async () => {
+    if (isCut) return false
+    const grown = await window.grow().catch(unlessCut)
+    isCut ||= grown === 'CUT'
+    return grown !== false
+  }
+  await grow()
   let start = 0
-  while ((start = afterSpace(window.bytes, 0, window.end)) === window.end && (await window.grow()));
+  while ((start = afterSpace(window.bytes, 0, window.end)) === window.end && (await grow()));
   if (window.bytes[start] === OPEN_ARRAY) return { kind: 'ARRAY' }
   const scanner = new JsonScanner()
   for (;;) {
     const after = scanner.value(window.bytes, start, window.end)
     if (after === BROKEN) {
-      while (window.end < linesBytes && (await window.grow()));
+      while (window.end < linesBytes && (await grow()));
       if (someLineIsAnObject(window)) return { kind: 'LINES' }
       throw brokenJson(name, scanner.fault, window.place(scanner.faultAt))
     }
     const next = after === MORE ? window.end : afterSpace(window.bytes, after, window.end)
     if (next < window.end) return shapeOfSeveral(window, start, after, next)
-    if (window.end <= recordBytes && (await window.grow())) continue
+    if (window.end <= recordBytes && (await grow())) continue
     if (after === MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
-    return shapeOfOne(look, start)
+    return shapeOfOne(look, start, isCut)
   }
 }
 
@@ -72,15 +81,15 @@ function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
 }
 
 /** The document is one object, or its start as far as it was looked at. */
-function shapeOfOne({ window, name, rowsUnder }: Look, start: number): JsonShape {
+function shapeOfOne({ window, name, rowsUnder }: Look, start: number, isCut: boolean): JsonShape {
   const arrays = arraysUnderKeys(window, start)
   if (rowsUnder !== undefined) {
-    if (arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', under: rowsUnder }
+    if (isCut || arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', under: rowsUnder }
     throw new SourceProblem('ROWS_NOT_FOUND', `${name} has no array of objects under the key ${rowsUnder}.`)
   }
   const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
   // One line may be a document or the only row; here alone a name is asked.
-  if (/\.(ndjson|jsonl)\b/i.test(name) && window.complete) return { kind: 'LINES' }
+  if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
   if (first && second) throw ambiguous(name, first.key, second.key)
   return first ? { kind: 'ARRAY', under: first.key } : { kind: 'SEQUENCE' }
 }

@@ -58,7 +58,7 @@ describe('the rows of a JSON text', () => {
 
   it.each([
     ['[]', 'EMPTY_SOURCE'],
-    ['{"data":[]}', 'EMPTY_FILE'],
+    ['{"data":[]}', 'ROWS_KEY_NOT_SET'],
     ['[{}]', 'EMPTY_FILE'],
     ['{}\n{}', 'EMPTY_FILE'],
   ])('are missing in %s', async (text, code) => {
@@ -252,9 +252,45 @@ describe('what does not fit', () => {
     await expect(open(`[{"a":1},{"a":"${'x'.repeat(9000)}]`)).rejects.toMatchObject({ code: 'JSON_BROKEN' })
   })
 
+  it('is not the white space after a value of an array', async () => {
+    const blank = ' \n'.repeat(5000)
+    const number = '1'.repeat(3000)
+    for (const text of [`[{"a":1}${blank},{"a":2}${blank}]`, `[{"a":1},${number}${blank},{"a":2}]`]) {
+      const { text: written, rejected } = await open(text)
+      expect([written, rejected.length]).toEqual(['"a"\n1\n2\n', text.includes(number) ? 1 : 0])
+    }
+  })
+
   it('is a line of any length', async () => {
     const { text, rejected } = await open(`{"a":1}\n{"a":"${'x'.repeat(100_000)}"}\n{"a":2}\n`)
     expect(text).toBe('"a"\n1\n2\n')
     expect(rejected).toHaveLength(1)
+  })
+})
+
+describe('a preview of JSON with a long record', () => {
+  const preview = (name: string, text: string, rowsUnder?: string) =>
+    folder.open(name, text, {
+      limits: { ...tiny, recordBytes: 20_000 },
+      firstBytes: 3_000,
+      ...(rowsUnder !== undefined && { options: { rowsUnder } }),
+    })
+  const long = `{"a":"${'x'.repeat(5_000)}"}`
+
+  it('reads the records before it', async () => {
+    const { text } = await preview('a.json', `{"type":"FeatureCollection","features":[{"a":"1"},${long}]}`)
+    expect(text).toBe('"a"\n"1"\n')
+  })
+
+  it.each([
+    ['a.json', `{"type":"FeatureCollection","features":[${long}]}`, undefined],
+    ['a.json', `[${long}]`, undefined],
+    ['a.ndjson', `${long}\n{"a":"1"}\n`, undefined],
+    ['a.json', `{"n":"${'x'.repeat(5_000)}","rows":[{"a":1}]}`, 'rows'],
+  ])('says that the first record is not complete: %s', async (name, text, rowsUnder) => {
+    await expect(preview(name, text, rowsUnder)).rejects.toMatchObject({
+      code: 'PREVIEW_TOO_LARGE',
+      message: expect.stringContaining('its first record is not complete'),
+    })
   })
 })

@@ -8,6 +8,8 @@ import { size } from './problems.ts'
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
 const END = -3
+/** A value was taken, and the window ends before the comma or bracket that follows it. */
+const VALUE = -4
 
 /** Objects one behind the other, to the end of the text. What is broken ends it, since nothing says where the next one begins. */
 export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
@@ -35,12 +37,14 @@ export async function walkArray(cursor: JsonCursor, pass: JsonPass, under?: stri
 
 async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window } = cursor
-  while (takeRun(cursor, pass, true) === MORE) {
-    if (!isTooLong(cursor)) {
+  for (;;) {
+    const outcome = takeRun(cursor, pass, true)
+    if (outcome === END) return
+    if (outcome === MORE && !isTooLong(cursor)) {
       await cursor.more()
       continue
     }
-    await rejectLongValue(cursor, pass)
+    if (outcome === MORE) await rejectLongValue(cursor, pass)
     if ((await cursor.peek()) === CLOSE_ARRAY) {
       window.from++
       return
@@ -59,7 +63,7 @@ async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void
 }
 
 /** Takes rows as long as the window has whole ones: elements of an array up to its end, or objects that nothing separates. */
-function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof MORE | typeof END {
+function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof MORE | typeof END | typeof VALUE {
   const { window } = cursor
   const { bytes, end } = window
   const { scanner } = pass.record
@@ -72,14 +76,17 @@ function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof
     if (after === BROKEN) throw cursor.broken(scanner.fault, scanner.faultAt)
     if (after === MORE) return MORE
     const next = separated ? afterSpace(bytes, after, end) : after
-    if (separated && next === end) return MORE
+    const isLast = separated && next === end
+    // White space after a value does not count as a part of it.
+    if (isLast && !isTooLong(cursor)) return MORE
     const line = () => window.place(from).line
     if (after - from > cursor.recordBytes) {
       pass.reject(window, from, after, line(), `is longer than ${size(cursor.recordBytes)}`)
     } else if (isObject) pass.take(window, from, after, line)
     else if (pass.rows === 0) throw notRows(cursor, line())
     else pass.reject(window, from, after, line(), 'is not a JSON object')
-    window.from = separated ? next + 1 : after
+    window.from = separated && !isLast ? next + 1 : after
+    if (isLast) return VALUE
     if (!separated || bytes[next] === COMMA) continue
     if (bytes[next] === CLOSE_ARRAY) return END
     throw cursor.broken('a comma or ] is expected', next)

@@ -9,6 +9,7 @@ import { JsonColumns } from './json-columns.ts'
 import { JsonCursor } from './json-cursor.ts'
 import { JsonPass } from './json-pass.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
+import { size } from './problems.ts'
 import { putDoubled } from './put-text.ts'
 import { walkLines } from './walk-lines.ts'
 import { walkArray, walkSequence } from './walk-values.ts'
@@ -16,7 +17,7 @@ import { walkArray, walkSequence } from './walk-values.ts'
 /** Bytes whose keys make the first header. */
 const guessedFrom = 1024 * 1024
 
-type About = Pick<Job, 'name' | 'limits' | 'options'>
+type About = Pick<Job, 'name' | 'limits' | 'options' | 'firstBytes'>
 
 /**
  * Writes the objects of a JSON text in UTF-8 as lines of delimited text. The header is guessed from the keys of the start; where a
@@ -43,11 +44,22 @@ export async function writeJson(
     records = pass.rows
     if (!pass.late) break
   }
+  // The keys of a record that is cut are not all of its keys.
+  if (records === 0 && !complete)
+    throw new SourceProblem(
+      'PREVIEW_TOO_LARGE',
+      `A preview reads the first ${size(about.firstBytes ?? 0)} of ${about.name}, and its first record is not complete in them. A run reads records of up to ${size(about.limits.recordBytes)}.`,
+    )
   const isMeant = shape.kind === 'ARRAY' && (shape.under === undefined || shape.under === about.options.rowsUnder)
   if (columns.labels.length === 0 && records === 0 && isMeant)
     throw new SourceProblem(
       'EMPTY_SOURCE',
       `${about.name} is an empty list, and no earlier load says which columns it would have. Run again once it has records.`,
+    )
+  if (columns.labels.length === 0 && records === 0 && shape.kind === 'ARRAY')
+    throw new SourceProblem(
+      'ROWS_KEY_NOT_SET',
+      `${about.name} has an empty list under the key ${shape.under}. If its records are there, set rowsUnder to this key.`,
     )
   if (columns.labels.length === 0) {
     throw new SourceProblem('EMPTY_FILE', `${about.name} holds no object with a key; there is no row in it.`)

@@ -4,6 +4,8 @@ import { mostKeptRejects } from '../../../tolerated-rejects.ts'
 export interface UploadLimits {
   /** Bytes that an upload may come to once it is unpacked or rewritten. */
   spoolBytes: number
+  /** Bytes that a preview unpacks of a workbook in an archive. */
+  previewBytes: number
   /** How many times its packed size something may come to, asked from `ratioFrom` bytes on. */
   ratio: number
   ratioFrom: number
@@ -27,6 +29,7 @@ export interface UploadLimits {
 
 export const defaultUploadLimits: UploadLimits = {
   spoolBytes: 64 * 1024 ** 3,
+  previewBytes: 1024 ** 3,
   ratio: 200,
   ratioFrom: 100_000_000,
   writtenFrom: 1024 ** 3,

@@ -5,6 +5,7 @@ import { ZipArchive } from '../compressed/zip-archive.ts'
 import { asUtf8 } from '../encodings/as-utf8.ts'
 import { isWorkbook, refuseOtherDocuments } from '../excel/workbook-kind.ts'
 import { writeSheet } from '../excel/write-sheet.ts'
+import { size } from '../json/problems.ts'
 import { writeJson } from '../json/write-json.ts'
 import { type Content, lookedAt, recognise } from '../recognise.ts'
 import { assertWanted } from '../wanted.ts'
@@ -45,7 +46,7 @@ async function packed(job: Work, inside: ByteSource, name: string, found: string
   // A workbook is read here and there, so it has to be a file.
   const unpacked = job.scratch.open()
   const writer = new SpoolWriter(unpacked, limits.spoolBytes, name)
-  await copy(inside, writer)
+  await copy(job.firstBytes === undefined ? inside : limitBytes(inside, limits.previewBytes, name), writer)
   const archive = await ZipArchive.open(new FileBytes(unpacked, 0, writer.size, limits.chunkBytes), name, limits)
   if (!isWorkbook(archive)) throw nested(name)
   return workbook(job, archive, [found])
@@ -103,6 +104,26 @@ async function copy(source: ByteSource, writer: SpoolWriter): Promise<void> {
   for await (const chunk of source.chunks()) writer.put(chunk)
   writer.flush()
 }
+
+/** The whole source. Throws SourceProblem PREVIEW_TOO_LARGE if it has more than `most` bytes. */
+function limitBytes(source: ByteSource, most: number, name: string): ByteSource {
+  return {
+    async *chunks() {
+      let bytes = 0
+      for await (const chunk of source.chunks()) {
+        bytes += chunk.length
+        if (bytes > most) throw tooLargeForPreview(name, most)
+        yield chunk
+      }
+    },
+  }
+}
+
+const tooLargeForPreview = (name: string, most: number) =>
+  new SourceProblem(
+    'PREVIEW_TOO_LARGE',
+    `${name} is a workbook of more than ${size(most)}, which a preview does not unpack. Run the pipeline to read it, or upload the workbook itself.`,
+  )
 
 const nested = (name: string) =>
   new SourceProblem('ARCHIVE_NESTED', `${name} holds another archive; unpack it once and upload what is inside.`)
