@@ -56,6 +56,11 @@ export class Semaphore {
     return queues.reduce((sum, queue) => sum + (queue?.waiting.length ?? 0), 0)
   }
 
+  /** Whether another key holds a slot or waits for one. */
+  isShared(key: string): boolean {
+    return this.#queues.size > (this.#queues.has(key) ? 1 : 0)
+  }
+
   /** A slot, if there is one at once. Disposing of it gives it back. */
   tryAcquire(key: string, share: Share = {}): Disposable | undefined {
     const queue = this.#find(key)

@@ -96,4 +96,18 @@ describe('a semaphore', () => {
     await expect(semaphore.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
     expect(await semaphore.run('b', async () => 'done')).toBe('done')
   })
+
+  it('is shared as long as another key holds a slot or waits for one', async () => {
+    const semaphore = new Semaphore({ total: 1, waiting: 1, title: 'busy' })
+    expect(semaphore.isShared('a')).toBe(false)
+    const held = await semaphore.acquire('a')
+    expect([semaphore.isShared('a'), semaphore.isShared('b')]).toEqual([false, true])
+    const waiting = semaphore.acquire('b')
+    expect(semaphore.isShared('a')).toBe(true)
+    held[Symbol.dispose]()
+    const next = await waiting
+    expect([semaphore.isShared('a'), semaphore.isShared('b')]).toEqual([true, false])
+    next[Symbol.dispose]()
+    expect(semaphore.isShared('a')).toBe(false)
+  })
 })

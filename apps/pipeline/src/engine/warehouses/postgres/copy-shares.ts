@@ -6,8 +6,12 @@ const cores = Math.max(2, availableParallelism())
 /** Loads that copy at the same moment in this process, by client. Each keeps a core or two busy, so more would only slow each other down. */
 const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, title: 'Every core copies.' })
 
-/** Bytes until another load may go on, and milliseconds that a source may take for a chunk before others do. */
-const turn = 16 * 1024 * 1024
+/**
+ * Bytes until another load may go on. Sockets hold up to 10 MB of each connection that the server has yet to read: after a short turn it would
+ * still work on many loads at once.
+ */
+const turn = 64 * 1024 * 1024
+/** Milliseconds that a source may take for a chunk before others go on. */
 const slow = 100
 
 /**
@@ -23,6 +27,11 @@ export class CopyTurns implements Disposable {
   constructor(client: string, signal: AbortSignal) {
     this.#client = client
     this.#signal = signal
+  }
+
+  /** Whether another client copies or waits for its turn. */
+  get isShared(): boolean {
+    return copying.isShared(this.#client)
   }
 
   /** Waits for the next chunk, without a slot when that takes long. */

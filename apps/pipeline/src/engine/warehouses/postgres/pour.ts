@@ -83,8 +83,10 @@ export class Pour implements Disposable {
     })
   }
 
-  async #leastLoaded(lanes: readonly Lane[]): Promise<Lane> {
+  async #leastLoaded(all: readonly Lane[]): Promise<Lane> {
     for (;;) {
+      // Beside another client, one: each lane is a process of the server.
+      const lanes = this.#turns.isShared ? all.slice(0, 1) : all
       // Of lanes that wait alike, the one with less to do: the first would get all of a slow giver's.
       const lane = lanes.reduce((least, other) =>
         (other.pending - least.pending || other.bytes - least.bytes) < 0 ? other : least,
