@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { isLongRun } from '@sluice/testing/long-run'
 import type { Client } from 'pg'
 import { silentForLong } from '../crash/scene.ts'
 import { spawnWorker, until, type WorkerProcess } from '../engine/worker-process.ts'
@@ -324,7 +325,8 @@ describe('restoring', () => {
     expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^Nothing is kept that could be/)
   })
 
-  it.each(['in-publication', 'published'] as const)('happens once where its worker is killed: %s', async (point) => {
+  const points = ['in-publication', 'published'] as const
+  it.each(isLongRun ? points : points.slice(1))('happens once where its worker is killed: %s', async (point) => {
     const path = await made()
     await load(path, 'a\n1\n')
     await load(path, 'a\n2\n')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Client } from 'pg'
-import { sprung, trapped } from '../crash/scene.ts'
+import { silentForLong, sprung, trapped } from '../crash/scene.ts'
 import { leftovers } from '../leftovers.ts'
 import { columns, loadAll } from '../rows.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from '../api/app-under-test.ts'
@@ -251,6 +251,7 @@ describe('a worker at the gate', () => {
     await superuser.query(`begin; lock table ${table} in access exclusive mode; rollback`)
     held.signal('SIGKILL')
     await held.ended
+    await silentForLong(service.stack, { uid: taskId })
     await using _rescue = await spawnWorker(service.environment)
     expect(await ended(uid, taskId)).toMatchObject({ status: 'OK', attempt: 2, rowsWritten: 4 })
     await until(async () => (await hidden()).length === 0)

@@ -40,16 +40,19 @@ export async function spawnWorker(environment: Record<string, string>): Promise<
   }
 }
 
-/** Asks until the answer is truthy. */
+/**
+ * Asks until the answer is truthy. The pause between two questions grows from 20 to 150 ms, so that long waits leave the
+ * processor to what they wait for; `every` keeps it as it is.
+ */
 export async function until<T>(
   ask: () => T | Promise<T>,
-  { within = 240_000, every = 50 } = {},
+  { within = 240_000, every }: { within?: number; every?: number } = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const end = Date.now() + within
-  for (;;) {
+  for (let pause = 20; ; pause = Math.min(150, pause * 1.25)) {
     const answer = await ask()
     if (answer) return answer as Exclude<T, false | null | undefined>
     if (Date.now() > end) throw new Error(`Did not come about within ${within} ms: ${ask}`)
-    await sleep(every)
+    await sleep(every ?? pause)
   }
 }
