@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
 import { freePort } from '@sluice/testing/free-port'
 import { startProgram, type Program } from '../program.ts'
+import { serveSwift } from '../shared-swift.ts'
 import { keptAlive, sharedIdentity, type SharedIdentity } from './shared.ts'
 
 /** What has to be ended after the last test; `program` is whichever of its programs runs now. */
@@ -21,6 +22,7 @@ export interface Running {
  */
 // oxlint-disable-next-line import/no-default-export -- as jest wants it
 export default async function start(): Promise<void> {
+  await serveSwift()
   // Tests without a database go without it; the others say what is missing.
   if (!process.env['TEST_DATABASE_URL']) return
   const migrations = join(import.meta.dirname, '../../../identity/migrations')

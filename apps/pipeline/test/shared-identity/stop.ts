@@ -1,9 +1,11 @@
 import { rm } from 'node:fs/promises'
+import { stopSwift } from '../shared-swift.ts'
 import { keptAlive, sharedIdentity } from './shared.ts'
 
 /** After the last test file. */
 // oxlint-disable-next-line import/no-default-export -- as jest wants it
 export default async function stop(): Promise<void> {
+  await stopSwift()
   const { running } = sharedIdentity
   if (!running) return
   await running.program.stop()

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { connected, superuserUrl, word } from '../scratch-warehouse.ts'
-import { startSwift, swiftMissing } from '../../src/engine/sources/objects/test/swift.ts'
+import { swiftMissing } from '../../src/engine/sources/objects/test/swift.ts'
+import { sharedSwift } from '../shared-swift.ts'
 import {
   type ClientAccess,
   redshiftAccess,
@@ -67,8 +69,9 @@ function cluster(url: string): Parts {
 }
 
 async function standingIn(): Promise<Parts> {
-  const swift = await startSwift()
-  await swift.put('warehouse')
+  const swift = await sharedSwift()
+  const bucket = `warehouse-${randomBytes(6).toString('hex')}`
+  await swift.put(bucket)
   const standIn = await redshiftStandIn(swift, role)
   const admin = word('redshift_')
   await using superuser = await connected(superuserUrl())
@@ -79,10 +82,9 @@ async function standingIn(): Promise<Parts> {
   const url = `postgres://${admin}:${admin}@127.0.0.1:${standIn.port}/postgres?sslmode=disable`
   return {
     standIn,
-    settings: { url, staging: 's3://warehouse/rows', role, region, accessKey, secretKey, endpoint },
+    settings: { url, staging: `s3://${bucket}/rows`, role, region, accessKey, secretKey, endpoint },
     async end() {
       await standIn[Symbol.asyncDispose]()
-      await swift[Symbol.asyncDispose]()
       await using client = await connected(superuserUrl())
       await client.query(`drop role ${admin}`)
     },

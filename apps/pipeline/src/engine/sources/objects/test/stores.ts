@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import type { Reading } from '../../reading.ts'
 import { account, accountKey, type Azurite, azuriteMissing, sasToken, startAzurite } from './azurite.ts'
-import { startSwift, type Swift, swiftMissing } from './swift.ts'
+import { sharedSwift } from '../../../../../test/shared-swift.ts'
+import { type Swift, swiftMissing } from './swift.ts'
 
 type Changes = Record<string, unknown>
 
-/** A store that runs here, with a bucket or container called `cases`. */
+/** A store that runs here, with a bucket or container of the test's own. */
 export interface TestStore extends AsyncDisposable {
   put(key: string, bytes: Uint8Array | string, headers?: Record<string, string>): Promise<void>
   remove(key: string): Promise<void>
@@ -43,12 +45,13 @@ const swiftKind: KindOfStore = {
   missing: swiftMissing(),
   isSlow: true,
   async start() {
-    const swift: Swift = await startSwift()
-    await swift.put('cases')
+    const swift = await sharedSwift()
     const { endpoint, accessKey, secretKey } = swift
-    const source = { bucket: 'cases', endpoint, pathStyle: true }
+    const bucket = `cases-${randomBytes(6).toString('hex')}`
+    await swift.put(bucket)
+    const source = { bucket, endpoint, pathStyle: true }
     return common(
-      swift,
+      { ...swift, [Symbol.asyncDispose]: async () => {} },
       'OBJECT_STORAGE_BUCKET',
       'objectStoreSource',
       'bucket',
@@ -121,11 +124,12 @@ function common(
   return {
     encodedBy,
     endpoint: server.endpoint,
-    put: (key, bytes, headers) => server.put(`cases/${key}`, Buffer.from(bytes), headers),
-    remove: (key) => server.remove(`cases/${key}`),
+    put: (key, bytes, headers) => server.put(`${source[place]}/${key}`, Buffer.from(bytes), headers),
+    remove: (key) => server.remove(`${source[place]}/${key}`),
     async another(name) {
-      await server.put(name)
-      return { [place]: name }
+      const unique = `${name}-${randomBytes(6).toString('hex')}`
+      await server.put(unique)
+      return { [place]: unique }
     },
     reading: (key, changes = {}) => ({
       type,

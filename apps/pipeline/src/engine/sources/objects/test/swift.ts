@@ -65,19 +65,24 @@ export async function startSwift(): Promise<Swift> {
     for (const port of [memory, object, container, account, web]) await untilDone(() => connect(port!), runs)
     await untilDone(() => send('PUT', 'ready'), runs)
     await untilDone(() => send('PUT', 'ready/object', Buffer.from('x')), runs)
-    return {
-      endpoint,
-      accessKey,
-      secretKey,
-      region,
-      put: (path, bytes, headers) => send('PUT', path, bytes, headers),
-      remove: (path) => send('DELETE', path),
-      [Symbol.asyncDispose]: stop,
-    }
+    return { ...swiftAt(endpoint), [Symbol.asyncDispose]: stop }
   } catch (cause) {
     const said = await readFile(join(folder, 'proxy-server.conf'), 'utf8').catch(() => '')
     await stop()
     throw new Error(`Swift did not start with ${said}`, { cause })
+  }
+}
+
+/** A Swift that runs there. */
+export function swiftAt(endpoint: string): Omit<Swift, typeof Symbol.asyncDispose> {
+  const send = sender(endpoint)
+  return {
+    endpoint,
+    accessKey,
+    secretKey,
+    region,
+    put: (path, bytes, headers) => send('PUT', path, bytes, headers),
+    remove: (path) => send('DELETE', path),
   }
 }
 
