@@ -28,7 +28,7 @@ export interface OddValue {
 const sampleRecords = 1_000
 const minValues = 10
 const minShare = 0.9
-/** The search for odd values ends after so many bytes, unless the caller sets another limit. */
+/** Bytes after which the search for odd values ends, unless the caller sets another limit. */
 const defaultMaxBytes = 64 * 1024 * 1024
 const maxValueLength = 100
 

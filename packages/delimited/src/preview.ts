@@ -31,15 +31,15 @@ export interface Preview {
   tuples: Buffer[]
   /** Rows of the sample that would be set aside, the first hundred of them. */
   rejected: RejectedRow[]
-  /** How many rows were looked at, how many of them would be rejected, and whether they are all there are. */
+  /** How many rows were read, how many of them would be rejected, and whether these are all rows of the file. */
   sample: { rows: number; rejected: number; complete: boolean }
-  /** Whether the types are those of all rows. */
-  hasSeenAll: boolean
+  /** Whether the types were inferred from all rows, and not from samples. */
+  hasSeenAllRows: boolean
 }
 
 const sampleRows = 5000
 const sampleBytes = 1024 * 1024
-/** Bytes in which a preview looks for odd values. */
+/** Bytes that a preview searches for odd values. */
 const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
@@ -53,14 +53,14 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   const machine = startMachine()
   const reading = new Reading(text, dialect, defaultLimits, machine)
   reading.assertDateOrders()
-  const { columns, hasSeenAll } = reading
+  const { columns, hasSeenAllRows } = reading
   const rows = firstRows(machine, text, dialect, columns, most)
   return {
     guesses,
     description: describeGuesses(guesses),
     notes: [...notes, ...reading.findOddValues(oddValueBytes).map(describeOddValue)],
     columns,
-    hasSeenAll,
+    hasSeenAllRows,
     ...rows,
   }
 }

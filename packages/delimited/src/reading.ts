@@ -102,8 +102,8 @@ export class Reading {
     }))
   }
 
-  /** Whether the types are those of all rows, and not of samples. */
-  get hasSeenAll(): boolean {
+  /** Whether the types were inferred from all rows, and not from samples. */
+  get hasSeenAllRows(): boolean {
     return this.#seenInAll !== undefined
   }
 

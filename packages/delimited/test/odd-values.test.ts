@@ -43,7 +43,7 @@ describe('a column that is TEXT because of few values', () => {
     expect(describeOddValues(among('n/a', 700).with(900, 'none'))).toEqual(oddDate('n/a', 702))
   })
 
-  it('is searched by a preview in the first 4 MB', () => {
+  it('is found by a preview in the first 4 MB', () => {
     const first = Array.from({ length: 19 }, (_, index) => `${index + 1},x\n`)
     const long = Array.from({ length: 5 }, () => `1,${'x'.repeat(1024 * 1024)}\n`)
     const last = Array.from({ length: 20 }, () => 'n/a,x\n')

@@ -8,7 +8,7 @@ import type { Table } from './table.ts'
 
 const longestLabel = 1000
 
-/** Throws DelimitedProblem where nothing is left to read. `skipsText` says that the option skipLines left out lines with text. */
+/** Throws DelimitedProblem if the file has no rows. `skipsText`: the option skipLines leaves out lines with text. */
 export function assertRows({ records }: ParsedSample, file: ReadableFile, skipsText: boolean): void {
   if (records.length > 0) return
   if (skipsText)

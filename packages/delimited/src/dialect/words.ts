@@ -13,7 +13,7 @@ const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as con
 
 const times = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
 
-/** The dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. What is as usual is not mentioned. */
+/** The dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Defaults are not mentioned. */
 export function describeGuesses(guesses: Guesses): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
   const skipped = times(skipLines.value, 'line')

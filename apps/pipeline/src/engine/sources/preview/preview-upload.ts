@@ -22,7 +22,7 @@ export async function previewUpload(
   using opened = await openUpload({ ...upload, options, firstBytes, wanted: 'DELIMITED' }, signal)
   const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: most }
   const preview = await previewInThread(job, signal)
-  const { columns, tuples, sample, guesses, notes, description, hasSeenAll } = preview
+  const { columns, tuples, sample, guesses, notes, description, hasSeenAllRows } = preview
   const rejected = await firstRejected(preview.rejected, opened)
   const rows = readRows(tuples, columns)
   const isComplete = opened.complete && sample.complete
@@ -41,7 +41,7 @@ export async function previewUpload(
   return {
     columns: columns.map(({ label, dataType, precision, scale, evidence }, index) => {
       const decimal = precision === undefined ? {} : { precision, scale: scale ?? 0 }
-      const known = evidence && hasSeenAll && opened.complete ? { evidence } : {}
+      const known = evidence && hasSeenAllRows && opened.complete ? { evidence } : {}
       return { name: names[index]!, label, dataType, ...decimal, ...known }
     }),
     rows,
