@@ -6,14 +6,14 @@ const mostNamed = 20
 
 interface Policy {
   schemaChanges: SchemaChanges
-  /** Of the settings as they are now. */
+  /** Digest of the present settings of the source (`definitionOf`). */
   definition: string
-  /** The source leaves out columns that no record has a value for. */
+  /** Whether the source leaves out columns that have no value in any record. */
   sparse: boolean
   hasRows: boolean
 }
 
-/** The types of a whole file are not known from its beginning, so the plan is made for the names alone. */
+/** Compares names only, because the beginning of a file does not decide the types of the whole file. */
 const namesOnly: TypeRules = {
   storedAs: ({ dataType }) => ({ type: dataType, dataType }),
   widest: (one) => one,
@@ -27,8 +27,8 @@ interface FileColumn {
 }
 
 /**
- * Says which columns differ from those of the last load or lost all their values, and what a run does about it. Undefined if none did. A
- * run can also refuse the types of the values.
+ * Returns sentences on the columns that differ from those of the last load or lost all their values, and on what a run would do. Returns
+ * undefined if there are no such columns. Types are not compared, so a run can still fail because of them.
  */
 export function compareColumns(
   last: FeedMemory,
@@ -44,16 +44,16 @@ export function compareColumns(
   const plan = planShape(namesOnly, last, { columns, sparse, definition }, { schemaChanges })
   const before = last.columns.filter(({ vanished }) => !vanished)
   const names = new Set(now.map(({ name }) => name))
-  // Only FAIL refuses a column that an earlier load had.
+  // A column of an earlier load that comes back counts as new only if the run would fail.
   const known = new Set((isRefusal(plan) ? before : last.columns).map(({ name }) => name))
   const missing = before.filter(({ name }) => !names.has(name))
   const added = now.filter(({ name }) => !known.has(name))
   const empty = hasRows && !isRefusal(plan) && plan.fresh !== 'DEFINITION' ? emptyColumns(before, now) : []
-  const isOther = missing.length === before.length && before.length > 0
+  const hasNoKnownColumn = missing.length === before.length && before.length > 0
   const isDifferent = missing.length > 0 || added.length > 0
   const sentence = [
     ...(isDifferent ? [outcomeOf(plan, schemaChanges)] : []),
-    ...(isOther
+    ...(hasNoKnownColumn
       ? [`The file has no column of the last load: ${named(before)}. It has ${named(now)}.`]
       : [
           ...(missing.length > 0 ? [`Columns of the last load that the file does not have: ${named(missing)}.`] : []),
@@ -68,7 +68,7 @@ export function compareColumns(
   return sentence || undefined
 }
 
-/** The columns that have no value in the file and had some in the last load. */
+/** Returns the columns that had values in the last load and have none in the file. */
 function emptyColumns(before: FeedMemory['columns'], now: readonly FileColumn[]): readonly FileColumn[] {
   const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
   return now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))

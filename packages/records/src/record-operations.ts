@@ -10,8 +10,8 @@ type Context = DatabaseContext<any>
 type Asked = { caller: Caller; request: RequestFacts }
 
 /**
- * How a body becomes a row. `current` is the row that is replaced, locked; absent for a new one. `Linked` is what `afterDelete` needs to
- * know of a row that is gone.
+ * How a body becomes a row. `current` is the row that is replaced, locked; absent for a new one. `Linked` is the data that
+ * `beforeDelete` reads for `afterDelete`, such as the files of the deleted row.
  */
 export interface Writing<C extends Context, Row, Body, Sent = Body, Linked = void> {
   /**
@@ -24,7 +24,7 @@ export interface Writing<C extends Context, Row, Body, Sent = Body, Linked = voi
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & Asked): Promise<object>
   /** Refuses, by a problem, to delete what is in use; notes what is to be cleared up elsewhere. The row is locked. */
   beforeDelete(trx: Transaction<any>, row: Row, input: C & Asked): Promise<Linked>
-  /** Clears up elsewhere, once the row is gone for good. `linked` comes from `beforeDelete`. Must not throw. */
+  /** Removes what belongs to the row outside the database, after its deletion is committed. `linked` comes from `beforeDelete`. Must not throw. */
   afterDelete(row: Row, input: C & Asked, linked: Linked): Promise<void>
 }
 

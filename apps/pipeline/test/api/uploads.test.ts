@@ -83,7 +83,7 @@ describe('an upload', () => {
     expect((await readFile(join(service.stack.filesDirectory, 'uploads', stored))).equals(content)).toBe(true)
   })
 
-  it('goes from the disk with its pipeline, like the files that runs read', async () => {
+  it('is removed from the disk with its pipeline, as are the files that its runs read', async () => {
     const uid = await newPipeline()
     const before = await filesOnDisk()
     await csv(owner, uid, 'a\n1\n').expect(200)
@@ -152,7 +152,7 @@ describe('an upload', () => {
     ['rowsUnder', {}, '{"rows":[]}', /rowsUnder/],
     ['sheet', { sheet: 'Cover' }, workbook, /Sheets with rows: "Data"/],
   ])(
-    'without rows because of %s is kept, and its answer names the setting',
+    'without rows because of %s is kept, and the response names the setting',
     async (_what, csvOptions, content, why) => {
       const uid = await newPipeline({ csvOptions })
       const { body } = await csv(owner, uid, content).expect(200)

@@ -35,7 +35,7 @@ interface ReceivedUpload {
   name: string
 }
 
-/** What the response to an upload says about the file; empty for a file that fits. */
+/** The result of the check in the response to an upload. Empty if the file passes. */
 export interface UploadCheck {
   /** How the file differs from the last load, what a run would do about it, or why it would fail. */
   mismatch?: string
@@ -43,8 +43,11 @@ export interface UploadCheck {
   checkSkipped?: string
 }
 
-/** The first row of a file, or why the settings of the pipeline do not read it, or why the check is not possible now. */
-type FirstRow = { found: SourcePreview } | { failure: { code: string; message: string } } | { checkSkipped: string }
+/** The first row of a file, or why the settings of the pipeline cannot read it, or why the check is not possible now. */
+type FirstRowResult =
+  | { found: SourcePreview }
+  | { failure: { code: string; message: string } }
+  | { checkSkipped: string }
 
 /**
  * Compares a received file with the last load of its pipeline. Throws a 422 for a file that no setting makes readable.
@@ -67,27 +70,27 @@ export async function checkUpload(
   const schemaChanges = pipeline.schema_changes as SchemaChanges
   if ('failure' in outcome) {
     const { code, message } = outcome.failure
-    // A run takes the columns of an empty list from the last load with the same settings.
+    // For an empty list, a run uses the columns of the last load with the same settings.
     const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
-    return { mismatch: hasColumns ? emptied(schemaChanges) : failing(message) }
+    return { mismatch: hasColumns ? describeEmptying(schemaChanges) : describeFailure(message) }
   }
   const { columns, rows, rejected, complete, sparse = false, tooManyRejected } = outcome.found
   const hasNoRows = complete && rows.length === 0 && rejected.length === 0
   const sentences = [
-    ...(tooManyRejected === undefined ? [] : [failing(tooManyRejected)]),
+    ...(tooManyRejected === undefined ? [] : [describeFailure(tooManyRejected)]),
     ...(last ? [compareColumns(last, columns, { schemaChanges, definition, sparse, hasRows: rows.length > 0 })] : []),
-    ...(last && hasNoRows ? [emptied(schemaChanges)] : []),
+    ...(last && hasNoRows ? [describeEmptying(schemaChanges)] : []),
   ].filter(Boolean)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
 
-/** FAIL refuses a load that brings fewer than a tenth of 100 rows or more. */
-const emptied = (schemaChanges: SchemaChanges): string =>
+/** With FAIL, a run fails if the table has 100 rows or more and the load has fewer than a tenth of them. */
+const describeEmptying = (schemaChanges: SchemaChanges): string =>
   schemaChanges === 'FAIL'
-    ? 'The file has no records: a run would empty the table or, because schemaChanges is FAIL, fail if it has 100 rows or more.'
+    ? 'The file has no records. Because schemaChanges is FAIL, a run would fail if the table has 100 rows or more, and empty a smaller table.'
     : 'The file has no records, so a run would empty the table.'
 
-const failing = (why: string): string => `A run would fail: ${why}`
+const describeFailure = (why: string): string => `A run would fail: ${why}`
 
 async function findLastFeed(
   { db, warehouses }: CheckContext,
@@ -98,7 +101,8 @@ async function findLastFeed(
 }
 
 /**
- * Reads the first row of a received file. With the memory of the last load it is read as a run reads it. Throws a 422 for a file that no
+ * Reads the first row of a received file. The memory of the last load (`remembered`) sets the
+ * delimiter, the date order and the decimal sign, as in a run. Throws a 422 for a file that no
  * setting makes readable.
  */
 export async function readFirstRow(
@@ -106,7 +110,7 @@ export async function readFirstRow(
   { type, settings }: Pick<DataPipelineRow, 'type' | 'settings'>,
   file: ReceivedUpload,
   remembered?: FeedMemory,
-): Promise<FirstRow> {
+): Promise<FirstRowResult> {
   const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {
     const { found } = await readFirstRows(input, reading, 1)
@@ -130,7 +134,7 @@ export async function readFirstRow(
 const skipped = (why: string) => ({ checkSkipped: `The file was stored without a check, because ${why}.` })
 
 function whyUnknown(error: unknown): string {
-  if (!(error instanceof Problem)) return 'the check failed; the run reads the file in full'
+  if (!(error instanceof Problem)) return 'the check failed. A run reads the whole file and reports its problems'
   const isBusy = error.status === 429 || error.code === 'busy'
   return isBusy ? 'other previews are running' : 'the check took too long'
 }

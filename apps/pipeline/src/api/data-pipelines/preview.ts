@@ -31,11 +31,11 @@ export async function previewSource(input: Asking): Promise<SourcePreview> {
   })
 }
 
-type Previewing = Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
+type PreviewContext = Pick<Asking, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
 
 /** Shows what is read. Ends with the request, and after half a minute. Throws `SourceProblem`. */
 export async function preview(
-  input: Previewing,
+  input: PreviewContext,
   reading: AskedReading,
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
@@ -61,8 +61,8 @@ export async function preview(
   }
 }
 
-/** Reads the first rows as `preview` does, before they are presented. `hide` hides the values of variables. */
-export function readFirstRows(input: Previewing, reading: AskedReading, rows: number) {
+/** Returns the first rows as the source gives them, and `hide`, which removes the values of variables from texts. */
+export function readFirstRows(input: PreviewContext, reading: AskedReading, rows: number) {
   const { sources, caller, request } = input
   return withVariables(input, reading, async (ready, _sentence, hide) => ({
     hide,

@@ -26,7 +26,7 @@ import { sourceColumns } from './source-columns.ts'
 import { kindOf } from './types/registry.ts'
 import { typedBody } from './typed-body.ts'
 
-/** What stays outside the database when a pipeline's row is gone. */
+/** Files of a deleted pipeline that are still on the disk. */
 export interface LinkedFiles {
   /** Uids of uploaded files. */
   files: string[]
@@ -69,7 +69,7 @@ export const dataPipelineWriting: Writing<
     return { files: await filesOfPipeline(trx, row.id) }
   },
 
-  /** Removes the uploaded files, and drops the table if the warehouse lets it go. Maintenance does later what fails now. */
+  /** Removes the uploaded files and drops the table. If one of the two fails, a worker repeats it later. */
   async afterDelete(row, input, { files }) {
     await removeUnneededFiles({ db: input.db, directory: input.files.directory }, files)
     await dropNow(input, row.client, { pipeline: row.uid })

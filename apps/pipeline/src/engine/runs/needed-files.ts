@@ -34,7 +34,7 @@ export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Prom
 export const neededBytes = (client: string) =>
   sql`(select coalesce(sum(size), 0)::float8 from ${needed} where client = ${client})`
 
-/** Returns the uids of a pipeline's uploaded file and of the files that its runs read. Replaced files may be gone already. */
+/** Returns the uids of a pipeline's uploaded file and of the files that its runs read. Replaced files may already be removed. */
 export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {
   const { rows } = await sql<{ uid: string }>`
     select uid from uploaded_files where pipeline_id = ${pipeline}

@@ -31,8 +31,8 @@ export async function queueRun(
 
 /**
  * The file that was uploaded last, where the pipeline loads one: a run keeps to it, whatever is uploaded meanwhile. Its fingerprint lets
- * a schedule tell whether there is anything new to load. The row is locked: an upload that replaces it waits for the COMMIT of the run,
- * and finds that the run needs the file.
+ * a schedule tell whether there is anything new to load. Locks the row: an upload that replaces it waits until the run is committed,
+ * and then keeps the file of the run on the disk.
  */
 async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
   const query = trx
@@ -40,7 +40,7 @@ async function fileOf(trx: Transaction<DB>, pipeline: number): Promise<JsonObjec
     .select(['uid', 'name', 'size', 'sha256', 'uploaded_at'])
     .where('pipeline_id', '=', pipeline)
     .forKeyShare()
-  // A statement that waited for an upload finds the old row deleted, and does not see the new one.
+  // A statement that waited for an upload sees neither the deleted row nor the new one. The second statement sees the new one.
   const file = (await query.executeTakeFirst()) ?? (await query.executeTakeFirst())
   if (!file) return {}
   const { uploaded_at: uploaded, ...named } = file

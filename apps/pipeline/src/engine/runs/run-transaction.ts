@@ -11,7 +11,7 @@ import type { DB } from '../../database.ts'
  *   delays are over  P, its jobs, the runs that come next
  *   cancel           the thing, the c of a workflow by their keys, P, every other P that waits for one of them, and on as in «end»
  *   save, run        the thing, its runnable, c
- *   upload           the thing, its file; a run that is queued locks the file with FOR KEY SHARE after the runnable
+ *   upload           the thing, its file (queueing a run locks the runnable, then the file with FOR KEY SHARE)
  *   delete           the thing, its runnable, its runs, the jobs that name them
  *   schedules        twenty runnables (what others hold is passed over), their c, the jobs
  *
