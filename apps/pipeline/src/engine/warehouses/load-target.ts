@@ -57,8 +57,8 @@ export interface LoadTarget {
 
 /**
  * How a table changed by what came in. `from` and `to` are the warehouse's own type names, of ROWS_FELL numbers of rows. TYPE_CHANGED:
- * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_EMPTIED: the source has the column,
- * without a value in `to` rows, and the last load had values. COLUMN_DROPPED: it is gone.
+ * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_EMPTIED: the column has
+ * no value in any of the `to` rows of the source, and it had values in the last load. COLUMN_DROPPED: it is gone.
  * PART_NOT_READ: `to` is the sentence of the source.
  */
 export interface TableChange {

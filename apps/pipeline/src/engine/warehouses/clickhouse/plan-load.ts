@@ -76,5 +76,5 @@ export const loadedOf = ({ target, held, reading, written }: ClickHouseLoad): Lo
   target,
   held,
   reading,
-  fedRows: written?.rows,
+  sourceRows: written?.rows,
 })

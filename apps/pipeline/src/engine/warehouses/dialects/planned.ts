@@ -95,7 +95,7 @@ export async function becoming(
 /** Throws WAREHOUSE_BUSY where the table has moved on since the staging table was made. */
 export function tableToBe(dialect: Dialect, live: Shape | undefined, load: DialectLoad): TableToBe {
   const { target, held, reading, written } = load
-  const now = planTableToBe(dialect, live, { target, held, reading, fedRows: written?.rows })
+  const now = planTableToBe(dialect, live, { target, held, reading, sourceRows: written?.rows })
   const types = (columns: readonly StagingColumn[]) =>
     columns
       .map(({ name, type }) => `${name}\0${type}`)

@@ -5,36 +5,37 @@ import { unflushed } from './durable.ts'
 import { assertViewsReadable, type ChangedTable, viewsToRead } from './readable-views.ts'
 import { statementsOf, type Swap } from './swap.ts'
 
-/** Someone holds a lock, or another load made or dropped the same table just now. */
-export const worthAnotherTry = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
+/** SQLSTATEs for a lock that another transaction holds, and for a table that another load has just created or dropped. */
+export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
 
 /**
- * Makes all tables of a publication visible at once. Everything is one message, so the exclusive locks are held for no round
- * trip, from the first DETACH to COMMIT; only views over changed columns are read in between. Throws WarehouseProblem VIEWS_DEPEND.
+ * Makes all tables of a publication visible at once. Sends all statements from the first DETACH to COMMIT in one message, so that no
+ * exclusive lock is held during a network round trip. Only if there are views over changed columns, they are read before a separate
+ * COMMIT. Throws WarehouseProblem VIEWS_DEPEND.
  */
 export async function commitSwaps(
   client: ClientBase,
   swaps: readonly (Pick<Swap, 'views' | 'statements'> & { place: string })[],
 ): Promise<void> {
-  const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
+  const settings = `set local statement_timeout = '${swaps.some(hasMaterializedView) ? '5min' : '30s'}'; ${unflushed}`
   const views = viewsToRead(swaps)
   const end = views.size === 0 ? ['commit'] : []
   await client.query([settings, ...statementsOf(swaps), ...end].join(';')).catch((error: unknown) => {
-    throw unmakeable(error, swaps) ?? error
+    throw viewNotRecreated(error, swaps) ?? error
   })
   if (views.size === 0) return
   await assertViewsReadable(client, views)
   await client.query('commit')
 }
 
-const materialises = ({ views }: ChangedTable): boolean => views.some(({ materialised }) => materialised)
+const hasMaterializedView = ({ views }: ChangedTable): boolean => views.some(({ materialised }) => materialised)
 
-/** A view that stood over the old type and does not over the new one. */
-function unmakeable(error: unknown, swaps: readonly ChangedTable[]): WarehouseProblem | undefined {
+/** Returns the problem of a view that is valid with the old type of a column and not with the new one. */
+function viewNotRecreated(error: unknown, swaps: readonly ChangedTable[]): WarehouseProblem | undefined {
   const { code = '', message } = error as { code?: string; message: string }
   const swap = swaps.find(({ views }) => views.length > 0)
-  if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
+  if (!swap || retryableCodes.has(code) || !/^(42|22)/.test(code)) return undefined
   const names = swap.views.map(({ name }) => name).join(', ')
-  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be created again with them: ${asSentence(message)} Change or drop them and run again. The old data stays.`
+  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be created again with the new columns: ${asSentence(message)} Change or drop them and run again. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
 }

@@ -7,11 +7,11 @@ const cores = Math.max(2, availableParallelism())
 const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, title: 'Every core copies.' })
 
 /**
- * Bytes until another load may go on. Sockets hold up to 10 MB of each connection that the server has yet to read: after a short turn it would
- * still work on many loads at once.
+ * Bytes that a load copies until another load gets its turn. The socket of each connection buffers up to 10 MB that the server has not read:
+ * with shorter turns, the server would work on many loads at once.
  */
-const turn = 64 * 1024 * 1024
-/** Milliseconds that a source may take for a chunk before others go on. */
+const turnBytes = 64 * 1024 * 1024
+/** Milliseconds that a load waits for a chunk of its source until another load gets its turn. */
 const slow = 100
 
 /**
@@ -46,7 +46,7 @@ export class CopyTurns implements Disposable {
 
   /** Waits until a chunk of so many bytes may be copied. Throws the signal's reason. */
   async take(bytes: number): Promise<void> {
-    if (this.#bytes >= turn) this[Symbol.dispose]()
+    if (this.#bytes >= turnBytes) this[Symbol.dispose]()
     this.#slot ??= await copying.acquire(this.#client, { signal: this.#signal })
     this.#bytes += bytes
   }

@@ -101,21 +101,23 @@ describe('views over a table whose types widen', () => {
     await expect(load([['x', 'b']], wider)).rejects.toMatchObject({
       code: 'VIEWS_DEPEND',
       retryable: false,
-      message: expect.stringMatching(new RegExp(`sum_${table}.*cannot be created again with them: function sum`)),
+      message: expect.stringMatching(
+        new RegExp(`sum_${table}.*cannot be created again with the new columns: function sum`),
+      ),
     })
     expect([await rowsOf(table), await rowsOf(`sum_${table}`)]).toEqual([[[1, 'a']], [['1']]])
   })
 
   it.each([
-    ['with a column that fails', 'id, id > 2.5 as large', 'column "large" of the view over it'],
-    ['with a condition that fails', 'name', 'the view over it', 'where id > 2.5'],
-  ])('%s at the new values keep the old data, and are named', async (_, selected, named, condition = '') => {
+    ['a column', 'id, id > 2.5 as large', 'column "large" of the view'],
+    ['a condition', 'name', 'the view', 'where id > 2.5'],
+  ])('fail the load and are named if %s fails at the new values', async (_, selected, named, condition = '') => {
     await user.query(`create view health.over_${table} as select ${selected} from health.${table} ${condition}`)
     const before = await rowsOf(`over_${table}`)
     await expect(load([['n/a', 'b']], wider)).rejects.toMatchObject({
       code: 'VIEWS_DEPEND',
       retryable: false,
-      message: `The columns of "health"."${table}" change, and ${named} (health.over_${table}) cannot be read with them: invalid input syntax for type numeric: "n/a". Change or drop the view and run again. The old data stays.`,
+      message: `The columns of "health"."${table}" change, and ${named} health.over_${table} cannot be read with the new values: invalid input syntax for type numeric: "n/a". Change or drop the view and run again. The old data stays.`,
     })
     expect([await rowsOf(table), await rowsOf(`over_${table}`)]).toEqual([[[1, 'a']], before])
     await load([['7', 'b']], wider)

@@ -34,7 +34,7 @@ describe('a worker that is killed between any two steps', () => {
     async ({ mode, type, rows }) => {
       let published = 0
       let adoptions = 0
-      // A short run tests every second step. A failure says which.
+      // A short run tests every second step, from step 1 or 2 on. The message of a failure names the step.
       const stride = isLongRun ? 1 : 2
       const firstStep = 1 + Math.floor(Math.random() * stride)
       // Before a step is after the one before it, but for what only the client did: once is enough.

@@ -41,8 +41,8 @@ export class PostgresLoad implements Load {
   readonly target: LoadTarget
   readonly stagingTable: string
   readonly scene: Scene
-  /** What `write` counted, once it is through. A transformation changes `rows`; `fed` are those of the source. */
-  written: (Copied & { fed?: number }) | undefined
+  /** The counts of `write`, after it has finished. A transformation changes `rows`; `sourceRows` is the number of rows of the source. */
+  written: (Copied & { sourceRows?: number }) | undefined
   /** Who must be gone before the rows may be published: nobody, where every row is frozen. */
   older: OlderReaders[] = []
   /** Its rows are not what the source gave any more. */
@@ -102,7 +102,7 @@ export class PostgresLoad implements Load {
     this.profile = content.profile?.().filter(({ column }) => fed.has(column))
     this.held = content.facts?.() ?? []
     this.reading = content.reading?.()
-    this.written = { ...written, fed: written.rows }
+    this.written = { ...written, sourceRows: written.rows }
     return { rows: written.rows, bytes: written.bytes }
   }
 

@@ -24,7 +24,7 @@ export function planPublication(
   const plan = planLoad(typeRules, before, {
     target: load.target,
     held: load.held,
-    fedRows: load.written?.fed,
+    sourceRows: load.written?.sourceRows,
     merging,
   })
   const now = new Map(plan.columns.map((column) => [column.name, column]))

@@ -85,7 +85,7 @@ export class Pour implements Disposable {
 
   async #leastLoaded(all: readonly Lane[]): Promise<Lane> {
     for (;;) {
-      // Beside another client, one: each lane is a process of the server.
+      // Uses one connection while another client copies, because each connection is a process of the server.
       const lanes = this.#turns.isShared ? all.slice(0, 1) : all
       // Of lanes that wait alike, the one with less to do: the first would get all of a slow giver's.
       const lane = lanes.reduce((least, other) =>

@@ -21,7 +21,7 @@ import { outlast } from './older-readers.ts'
 import { untilDurable } from './durable.ts'
 import { interruptMaintenance } from './maintenance.ts'
 import { complete } from './complete.ts'
-import { commitSwaps, worthAnotherTry } from './commit-swaps.ts'
+import { commitSwaps, retryableCodes } from './commit-swaps.ts'
 import { analyzeParent, prepare } from './prepare.ts'
 import { type Scene, viewsDepend, warehouseProblem } from './problems.ts'
 import { dropDetached } from './staging.ts'
@@ -89,7 +89,7 @@ export async function untilReadersPass<T>(
       return await swap(patience[tries] ?? brief)
     } catch (error) {
       const { code = '' } = error as { code?: string }
-      const early = tries + 1 < patience.length && worthAnotherTry.has(code)
+      const early = tries + 1 < patience.length && retryableCodes.has(code)
       const again = early || (code === lockTimeout && performance.now() < until)
       if (!again) throw refusedToWiden(error, scene) ?? warehouseProblem(error, scene)
     }

@@ -8,10 +8,10 @@ export interface ChangedTable {
   views: readonly DependentView[]
 }
 
-/** Milliseconds for all views of a publication: until then readers of its tables wait. */
+/** Time limit for reading all views of a publication. Readers of its tables wait during this time. */
 const limitMs = 3_000
 
-/** Returns the table of each view by the name of the view. Materialized views are filled when they are recreated. */
+/** Returns the names of the views to read, each with its table. Leaves out materialized views, which are filled when they are recreated. */
 export const viewsToRead = (tables: readonly ChangedTable[]): ReadonlyMap<string, string> =>
   new Map(
     tables.flatMap(({ place, views }) =>
@@ -20,42 +20,42 @@ export const viewsToRead = (tables: readonly ChangedTable[]): ReadonlyMap<string
   )
 
 /**
- * Reads recreated views once, inside the publishing transaction. PostgreSQL writes casts into the definition of a view, such
- * as `(amount)::numeric`, so that the view is valid over a column that became text, and fails on the values. A view that is
- * not read within the time limit is accepted, as is one that fails for another reason than its values.
+ * Reads recreated views once, inside the publishing transaction. PostgreSQL adds casts to the definition of a view, such as
+ * `(amount)::numeric`. If the column becomes text, the view is still valid, but fails at values that are not numbers. Accepts
+ * a view that is not read within the time limit, or that fails for another reason than its values.
  *
- * The SQL of a view may come from a user who may not load. It runs as the role that loads, which has no more rights here than
- * in a transformation, and read-only; the savepoint undoes settings that a function changes.
+ * The SQL of a view can come from a user who has no right to load. It runs read-only, as the role that loads, with the same
+ * rights as a transformation. The savepoint undoes settings that a function changes.
  *
  * Throws WarehouseProblem VIEWS_DEPEND.
  */
 export async function assertViewsReadable(client: ClientBase, views: ReadonlyMap<string, string>): Promise<void> {
   const until = performance.now() + limitMs
   for (const [name, place] of views) {
-    const failure = await dataError(client, `select count((v.*)::text) from ${name} v`, until)
+    const failure = await findDataError(client, `select count((v.*)::text) from ${name} v`, until)
     if (!failure) continue
     const column = await findFailingColumn(client, name, until)
-    const what = column === undefined ? 'the view over it' : `column "${column}" of the view over it`
-    const sentence = `The columns of ${place} change, and ${what} (${name}) cannot be read with them: ${failure.message}. Change or drop the view and run again. The old data stays.`
+    const failing = column === undefined ? 'the view' : `column "${column}" of the view`
+    const sentence = `The columns of ${place} change, and ${failing} ${name} cannot be read with the new values: ${failure.message}. Change or drop the view and run again. The old data stays.`
     throw new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: failure })
   }
 }
 
-/** Undefined if no column alone is the cause, such as for a condition. */
+/** Returns the name of the column that fails, or undefined if the cause is not a single column, for example a condition. */
 async function findFailingColumn(client: ClientBase, view: string, until: number): Promise<string | undefined> {
-  if (await dataError(client, `select count(*) from ${view}`, until)) return undefined
+  if (await findDataError(client, `select count(*) from ${view}`, until)) return undefined
   const { rows } = await client.query<{ name: string; quoted: string }>(
     `select attname as name, quote_ident(attname) as quoted from pg_attribute
      where attrelid = $1::regclass and attnum > 0 and not attisdropped order by attnum`,
     [view],
   )
   for (const { name, quoted } of rows)
-    if (await dataError(client, `select count(v.${quoted}::text) from ${view} v`, until)) return name
+    if (await findDataError(client, `select count(v.${quoted}::text) from ${view} v`, until)) return name
   return undefined
 }
 
-/** The error if a value makes the query fail (SQLSTATE class 22). The transaction stays as it was before. */
-async function dataError(client: ClientBase, query: string, until: number): Promise<Error | undefined> {
+/** Returns the error if a value makes the query fail (SQLSTATE class 22). Rolls the transaction back to its state before the query. */
+async function findDataError(client: ClientBase, query: string, until: number): Promise<Error | undefined> {
   const left = Math.ceil(until - performance.now())
   if (left <= 0) return undefined
   const failure = await client
@@ -65,7 +65,7 @@ async function dataError(client: ClientBase, query: string, until: number): Prom
       (error: Error & { code?: string }) => error,
     )
   await client.query('rollback to savepoint reading').catch((error: unknown) => {
-    // The connection is lost, and the first error says why.
+    // The connection is lost. The first error gives the reason.
     throw failure ?? error
   })
   return failure?.code?.startsWith('22') ? failure : undefined

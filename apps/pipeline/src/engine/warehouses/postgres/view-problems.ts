@@ -30,7 +30,7 @@ export const viewProblems = {
     if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
     return refuse(
       'VIEWS_DEPEND',
-      `The views over ${place} (${names.join(', ')}) cannot be made anew with its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
+      `The views over ${place} (${names.join(', ')}) cannot be created again with its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
       error,
     )
   },
@@ -44,7 +44,7 @@ export const viewProblems = {
   missing: (place: string) =>
     refuse('VIEW_MISSING', `${place} is not in the warehouse as a view. Save the view once more to make it again.`),
   refreshFailed: (place: string, message: string, cause: unknown) =>
-    refuse('QUERY_FAILED', `${place} could not be filled anew: ${asSentence(message)} Its old rows stay.`, cause),
+    refuse('QUERY_FAILED', `${place} could not be refreshed: ${asSentence(message)} Its old rows stay.`, cause),
 }
 
 const undefinedTable = '42P01'

@@ -20,7 +20,7 @@ export interface RememberedColumn extends StoredAs {
   undecided?: 'NOTHING' | 'AMBIGUOUS'
   /** An earlier load fed it, and the last one did not. */
   vanished?: true
-  /** A load has decided the type, and the last one had no value. */
+  /** An earlier load decided the type, and the last load had no value in the column. */
   empty?: true
   /** When a load first made it, as ISO 8601; absent where that was before it was kept. */
   created?: string
@@ -57,7 +57,7 @@ export function memoryOfTable(
 export const fedColumns = (memory: FeedMemory | undefined): string[] =>
   (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
 
-/** Whether the last load had values in a column. */
+/** Returns whether the last load had a value in the column. */
 export const hadValues = ({ undecided, vanished, empty }: RememberedColumn): boolean =>
   undecided !== 'NOTHING' && !vanished && !empty
 

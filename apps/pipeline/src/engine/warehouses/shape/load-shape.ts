@@ -9,14 +9,14 @@ export interface LoadedFeed {
   target: LoadTarget
   /** Absent as long as rows are still to come. */
   held?: readonly ColumnFacts[] | undefined
-  /** How many rows the source had, before transformations. Absent as long as rows are still to come. */
-  fedRows?: number | undefined
+  /** The number of rows of the source, before transformations. Absent until all rows are read. */
+  sourceRows?: number | undefined
   merging?: boolean
 }
 
 /** `planShape` for a load. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS where the load is refused. */
 export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: LoadedFeed): ShapePlan {
-  const { target, held, fedRows } = feed
+  const { target, held, sourceRows } = feed
   const { schemaChanges, rebuild, definition, sparse, unread, merging } = target.shape ?? {}
   const facts = new Map(held?.map((column) => [column.column, column]))
   const columns = target.columns.map((column) => {
@@ -33,7 +33,7 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
       sparse: sparse === true,
       merging: feed.merging ?? merging === true,
       ...(definition && { definition }),
-      ...(fedRows !== undefined && { rows: fedRows }),
+      ...(sourceRows !== undefined && { rows: sourceRows }),
     },
     { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
     { final: held !== undefined },

@@ -19,7 +19,7 @@ export interface NewFeed {
   /** The source leaves out columns that no record has a value for. */
   sparse?: boolean
   definition?: string
-  /** Rows of the source, before transformations. Absent as long as rows are still to come. */
+  /** The number of rows of the source, before transformations. Absent until all rows are read. */
   rows?: number
   /** The rows are merged into those of the table. */
   merging?: boolean
@@ -79,7 +79,7 @@ export function planShape(
   if (last && fresh !== 'REBUILD') {
     const refusal =
       refusedChange(before, planned, feed, policy) ??
-      (fresh ? undefined : (mismatch(before, planned, feed) ?? valuesAsNames(before, feed))) ??
+      (fresh ? undefined : (mismatch(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
       (final ? ambiguousDates(known, feed) : undefined)
     if (refusal) return refusal
   }
@@ -104,7 +104,7 @@ export function planShape(
           ...(!feed.sparse && { warning: true }),
         }),
       ),
-      ...emptied(known, feed, fresh),
+      ...emptiedColumns(known, feed, fresh),
     ],
     memory: [
       ...columns.filter(({ ignored }) => !ignored).map(remembered),
@@ -113,8 +113,8 @@ export function planShape(
   }
 }
 
-/** The columns that had values in the last load and have none in this one, which replaces it. */
-function emptied(
+/** Returns a change for each column that had values in the last load and has none in this load, if this load replaces all rows. */
+function emptiedColumns(
   known: ReadonlyMap<string, RememberedColumn>,
   { columns, rows = 0, merging = false }: NewFeed,
   fresh: ShapePlan['fresh'],
@@ -128,7 +128,7 @@ function emptied(
   })
 }
 
-/** Whether the table has no value in a column after this load. */
+/** Returns whether the column has no value in the table after this load. */
 function isEmpty(
   before: RememberedColumn | undefined,
   { evidence }: FedColumn,
@@ -195,15 +195,16 @@ function planColumn(
 }
 
 /**
- * A file whose line ends are lost consists of one line, so that its values are names of columns and the columns of the
- * last load are among them. At least half of the names are new even if the file had only one row.
+ * Refuses a header without rows that looks like a file whose line ends are lost. Such a file is one line, so all its values
+ * become column names after those of the last load. Even if the file had only one row, at least half of the names are new.
+ * A new name without letters and with digits is probably a value, too.
  */
-function valuesAsNames(before: readonly RememberedColumn[], feed: NewFeed): Refusal | undefined {
+function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed): Refusal | undefined {
   const { columns, rows, sparse, merging } = feed
   const fedBefore = before.filter(({ vanished }) => !vanished)
   if (fedBefore.length === 0 || rows !== 0 || sparse || merging) return undefined
   const known = new Set(before.map(({ name }) => name))
-  // A database names and types the columns of an empty table, so these are no values.
+  // A database gives the types of the columns of an empty table. Their evidence is not NOTHING, and their names are not values.
   const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !known.has(name))
   const value = added.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
   const why =
