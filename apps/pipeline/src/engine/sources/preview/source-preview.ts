@@ -15,9 +15,9 @@ export interface SourcePreview {
   notes: string[]
   /** Whether these are all rows that there are. */
   complete: boolean
-  /** Its columns are those that some record has. */
+  /** The columns are only those that at least one record has. */
   sparse?: true
-  /** Why a load is refused, if all rows were looked at and too many of them do not fit. */
+  /** Why a load would fail. Set if all rows were read and too many of them do not fit. */
   tooManyRejected?: string
   csvGuesses?: CsvGuesses
   /** Of a workbook. */

@@ -15,8 +15,8 @@ export interface FoundSheet {
 type Listed = WorkbookSheet & { hasRows: boolean }
 
 /**
- * Chooses the sheet that the options name, or else the first visible one that has rows. Throws SourceProblem SHEET_NOT_FOUND, or
- * where the sheet has no rows SHEET_EMPTY if others have some, and EMPTY_FILE if none has.
+ * Chooses the sheet that the options name, or else the first visible one that has rows. Throws SourceProblem SHEET_NOT_FOUND,
+ * SHEET_EMPTY if the sheet has no rows and another sheet has some, or EMPTY_FILE if no sheet has rows.
  */
 export function chooseSheet(sheets: readonly Listed[], options: UploadOptions, file: string): Listed {
   const { sheet: name, sheetNumber: number } = options

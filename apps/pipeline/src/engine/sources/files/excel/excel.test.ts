@@ -153,7 +153,7 @@ describe('a sheet', () => {
     }
   })
 
-  it('in an archive is unpacked for a preview up to a limit', async () => {
+  it('in an archive is unpacked for a preview only up to a limit', async () => {
     const bytes = gzipSync(makeWorkbook({ sheets: { One: row('<c><v>1</v></c>') } }))
     const limits = { previewBytes: 300 }
     await expect(folder.open('a.xlsx.gz', bytes, { limits, firstBytes: 1000 })).rejects.toMatchObject({

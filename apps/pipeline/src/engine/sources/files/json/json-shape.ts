@@ -27,7 +27,7 @@ interface Look {
 
 /**
  * Looks at the start of a text. A single object is a row, unless arrays of objects are in it: then the rows are in the
- * one such array, or in the one that was named. For a source that is cut short, the part before the cut decides. Throws SourceProblem
+ * one such array, or in the one that was named. If the source is cut short, only the part before the cut is examined. Throws SourceProblem
  * JSON_BROKEN, JSON_AMBIGUOUS or ROWS_NOT_FOUND.
  */
 export async function jsonShape(look: Look): Promise<JsonShape> {

@@ -252,7 +252,7 @@ describe('what does not fit', () => {
     await expect(open(`[{"a":1},{"a":"${'x'.repeat(9000)}]`)).rejects.toMatchObject({ code: 'JSON_BROKEN' })
   })
 
-  it('is not the white space after a value of an array', async () => {
+  it('does not include white space after a value of an array', async () => {
     const blank = ' \n'.repeat(5000)
     const number = '1'.repeat(3000)
     for (const text of [`[{"a":1}${blank},{"a":2}${blank}]`, `[{"a":1},${number}${blank},{"a":2}]`]) {
@@ -290,7 +290,7 @@ describe('a preview of JSON with a long record', () => {
   ])('says that the first record is not complete: %s', async (name, text, rowsUnder) => {
     await expect(preview(name, text, rowsUnder)).rejects.toMatchObject({
       code: 'PREVIEW_TOO_LARGE',
-      message: expect.stringContaining('its first record is not complete'),
+      message: expect.stringContaining('this part has no complete record'),
     })
   })
 })

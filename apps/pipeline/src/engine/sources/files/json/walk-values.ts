@@ -77,7 +77,7 @@ function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof
     if (after === MORE) return MORE
     const next = separated ? afterSpace(bytes, after, end) : after
     const isLast = separated && next === end
-    // White space after a value does not count as a part of it.
+    // White space after a value does not count towards its length.
     if (isLast && !isTooLong(cursor)) return MORE
     const line = () => window.place(from).line
     if (after - from > cursor.recordBytes) {

@@ -44,11 +44,11 @@ export async function writeJson(
     records = pass.rows
     if (!pass.late) break
   }
-  // The keys of a record that is cut are not all of its keys.
+  // An incomplete record may lack keys, so the columns cannot be taken from it.
   if (records === 0 && !complete)
     throw new SourceProblem(
       'PREVIEW_TOO_LARGE',
-      `A preview reads the first ${size(about.firstBytes ?? 0)} of ${about.name}, and its first record is not complete in them. A run reads records of up to ${size(about.limits.recordBytes)}.`,
+      `A preview reads only the first ${size(about.firstBytes ?? 0)} of ${about.name}, and this part has no complete record. A run reads records of up to ${size(about.limits.recordBytes)}.`,
     )
   const isMeant = shape.kind === 'ARRAY' && (shape.under === undefined || shape.under === about.options.rowsUnder)
   if (columns.labels.length === 0 && records === 0 && isMeant)
@@ -59,7 +59,7 @@ export async function writeJson(
   if (columns.labels.length === 0 && records === 0 && shape.kind === 'ARRAY')
     throw new SourceProblem(
       'ROWS_KEY_NOT_SET',
-      `${about.name} has an empty list under the key ${shape.under}. If its records are there, set rowsUnder to this key.`,
+      `The only list in ${about.name} is empty and has the key ${shape.under}. If this list is for the records, set rowsUnder to its key.`,
     )
   if (columns.labels.length === 0) {
     throw new SourceProblem('EMPTY_FILE', `${about.name} holds no object with a key; there is no row in it.`)

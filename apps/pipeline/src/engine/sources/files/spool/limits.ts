@@ -4,7 +4,7 @@ import { mostKeptRejects } from '../../../tolerated-rejects.ts'
 export interface UploadLimits {
   /** Bytes that an upload may come to once it is unpacked or rewritten. */
   spoolBytes: number
-  /** Bytes that a preview unpacks of a workbook in an archive. */
+  /** Size in bytes of the largest workbook that a preview unpacks from an archive. */
   previewBytes: number
   /** How many times its packed size something may come to, asked from `ratioFrom` bytes on. */
   ratio: number

@@ -105,7 +105,7 @@ async function copy(source: ByteSource, writer: SpoolWriter): Promise<void> {
   writer.flush()
 }
 
-/** The whole source. Throws SourceProblem PREVIEW_TOO_LARGE if it has more than `most` bytes. */
+/** Returns a source with the same bytes, which throws SourceProblem PREVIEW_TOO_LARGE after `most` bytes. */
 function limitBytes(source: ByteSource, most: number, name: string): ByteSource {
   return {
     async *chunks() {
@@ -122,7 +122,7 @@ function limitBytes(source: ByteSource, most: number, name: string): ByteSource 
 const tooLargeForPreview = (name: string, most: number) =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
-    `${name} is a workbook of more than ${size(most)}, which a preview does not unpack. Run the pipeline to read it, or upload the workbook itself.`,
+    `A preview unpacks workbooks of up to ${size(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
   )
 
 const nested = (name: string) =>

@@ -6,7 +6,7 @@ import { type Swift, swiftMissing } from './swift.ts'
 
 type Changes = Record<string, unknown>
 
-/** A store that runs here, with a bucket or container of the test's own. */
+/** A store that runs on this machine, with a bucket or container that no other test uses. */
 export interface TestStore extends AsyncDisposable {
   put(key: string, bytes: Uint8Array | string, headers?: Record<string, string>): Promise<void>
   remove(key: string): Promise<void>

@@ -73,7 +73,7 @@ export async function startSwift(): Promise<Swift> {
   }
 }
 
-/** A Swift that runs there. */
+/** Returns access to the running Swift server at this endpoint. */
 export function swiftAt(endpoint: string): Omit<Swift, typeof Symbol.asyncDispose> {
   const send = sender(endpoint)
   return {

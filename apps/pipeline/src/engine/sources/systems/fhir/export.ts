@@ -126,7 +126,7 @@ const tooManyFiles = (): SourceProblem =>
 const noAddress = (said: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
-    `The list of files of the export gives "${said.slice(0, 100)}" as the address of a file, and it is not an address. Check the public address in the settings of the server.`,
+    `The list of files of the export gives "${said.slice(0, 100)}" as the address of a file, and this is not a valid address. Check the public address in the settings of the server.`,
   )
 
 /** Files may wait at another host, which gets no credentials. */

@@ -105,7 +105,7 @@ async function call(
     log(
       'WARN',
       'LOW',
-      `The function says that "${column}" is of type "${http.words(type)}", which is not a type of Sluice. The type is taken from its values.`,
+      `The function says that "${column}" is of type "${http.words(type)}", which Sluice does not know. Sluice infers the type from the values.`,
     ),
   )
 }
