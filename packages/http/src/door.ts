@@ -34,7 +34,7 @@ export interface Door<Context> extends Surroundings<Context> {
   translate(error: unknown): Problem | undefined
   /** Milliseconds that a JSON body may take to arrive; 30,000 when absent. */
   bodyDeadline?: number
-  /** Answers errors as pages where people see them, and passes the others on, which become problem documents. */
+  /** Answers errors that a person sees in a browser with a page. Passes other errors on, which are then answered as problem documents. */
   problemPages?: ErrorRequestHandler
   /** Express routes beside the operations, such as published keys. Below the root. */
   sideDoors?: Router

@@ -217,7 +217,7 @@ describe('coming back', () => {
 
   it.each([
     ['that refused it', { code: undefined, error: 'access_denied' }, 401, 'was refused or cancelled'],
-    ['whose answer is another provider’s', { iss: 'https://other.example.org' }, 502, 'gave no valid answer'],
+    ['whose answer names another provider', { iss: 'https://other.example.org' }, 502, 'gave no valid answer'],
   ])('shows a browser a page about a sign-in at a provider %s', async (_what, back, status, sentence) => {
     const { code } = await somebody()
     provider.misbehaviour = { back }
@@ -231,7 +231,7 @@ describe('coming back', () => {
     expect(answer.text).toContain(answer.headers['x-request-id'])
   })
 
-  it('shows a browser a page about an unknown sign-in, user and client, and programs JSON', async () => {
+  it('answers an unknown sign-in, user or client with a page for browsers, and with JSON for programs', async () => {
     const { code, config } = await somebody({ status: 'INACTIVE' })
     const { location, cookie } = await begin(service, code)
     const back = await followed(location)

@@ -218,7 +218,7 @@ export const en = {
     unreadable: 'The form came in a way that cannot be read. Go back and try again.',
     internalTitle: 'Something went wrong',
     internal: 'The mistake is on our side, and nothing was changed. Try again in a minute.',
-    /** Failed sign-ins at a provider that no application started, by the code of the problem. */
+    /** Pages about a failed sign-in at a provider, by problem code. If an application started the sign-in, it gets the error instead. */
     federated: {
       'sso-unknown': {
         title: 'This sign-in has ended',
@@ -226,19 +226,19 @@ export const en = {
       },
       'sso-denied': {
         title: 'You are not signed in',
-        text: 'The sign-in was refused or cancelled where your organisation signs you in. Start again, or ask your administrator.',
+        text: 'The sign-in was refused or cancelled at the sign-in service of your organisation. Start again, or ask your administrator.',
       },
       'sso-provider-failed': {
         title: 'You are not signed in',
-        text: 'The service where your organisation signs you in gave no valid answer. Start again in a minute, or ask your administrator.',
+        text: 'The sign-in service of your organisation gave no valid answer. Start again in a minute, or ask your administrator.',
       },
       'sso-address-refused': {
         title: 'You are not signed in',
-        text: 'The service where your organisation signs you in is not set up correctly here. Ask your administrator.',
+        text: 'The sign-in service of your organisation is not set up correctly here. Ask your administrator.',
       },
       'sign-in-failed': {
         title: 'You are not signed in',
-        text: 'Your organisation knows you, but no active user here belongs to your account. Ask your administrator.',
+        text: 'Your organisation confirmed who you are, but no active user here belongs to your account. Ask your administrator.',
       },
     },
     reference: (id: Shown) => html`If you ask for help, name this: ${id}`,
