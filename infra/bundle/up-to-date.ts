@@ -12,22 +12,22 @@ const recordOf = (folder: string) => join(folder, 'made-of.json')
 const always = ['package-lock.json', 'infra/bundle/bundle.ts', 'infra/bundle/in-place.ts']
 
 /**
- * Bundles anew unless the folder holds what the sources of now would give. Two at the same time need a folder each.
- * Throws Refusal when files of a package are missing.
+ * Builds the bundles, unless those in the folder are up to date with the sources. Two processes at the same time need a folder
+ * each. Throws Refusal if files of a package are missing.
  */
 export async function bringUpToDate(root: string, folder: string): Promise<void> {
   if (isUpToDate(root, folder)) return
   await rm(recordOf(folder), { force: true })
   const bundled = await bundle(root, folder).catch((error: unknown) => {
-    throw packagesDamaged(error) ?? error
+    throw missingPackageRefusal(error) ?? error
   })
   const files = [...bundled, ...always]
   const stamps = Object.fromEntries(files.map((file) => [file, stampOf(root, file)]))
   await writeFile(recordOf(folder), JSON.stringify({ root, folder, node: process.version, stamps }))
 }
 
-/** An import of a package that esbuild does not find, or a file that a package itself does not find. */
-function packagesDamaged(error: unknown): Refusal | undefined {
+/** Returns a Refusal if esbuild does not find an imported package, or a file that a package imports. */
+function missingPackageRefusal(error: unknown): Refusal | undefined {
   const { errors = [] } = error as Partial<BuildFailure>
   const missing = errors.flatMap(({ text, location }) => {
     const [, name] = /^Could not resolve "(.*)"$/.exec(text) ?? []

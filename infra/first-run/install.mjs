@@ -9,8 +9,8 @@ const stampFile = join(root, 'node_modules/.sluice-installed')
 const claimFile = join(root, '.sluice/installing')
 
 /**
- * Makes node_modules what package-lock.json says: `npm ci` when it is absent, unfinished, damaged, of another machine, or
- * of another lock file. A node_modules that `npm install` brought up to date is accepted as it is.
+ * Runs `npm ci` if node_modules is missing, incomplete, damaged, or was installed on another kind of machine or from another
+ * package-lock.json. A node_modules that `npm install` brought up to date is accepted as it is.
  */
 export const installWhatIsMissing = async () => {
   const lock = read(lockFile)
@@ -19,7 +19,7 @@ export const installWhatIsMissing = async () => {
   const stamp = `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`
   const { packages } = JSON.parse(lock)
   const isUsable = () => isInstalled({ packages }, read(stampFile))
-  // The stamp outlives an interrupted `npm install` and a removed package, so it alone does not suffice.
+  // The stamp stays when `npm install` is interrupted or a package is removed, so the packages are checked as well.
   const isDone = () => read(stampFile) === stamp && isUsable()
   if (isDone()) return
   await claim()
@@ -41,8 +41,9 @@ const read = (file) => {
 }
 
 /**
- * npm's own record of what it installed holds every package of the lock file in its version, and every package of the
- * record is on the disk: also those in the folders of workspaces, which a copy of the root's node_modules does not contain.
+ * Returns whether npm's own record of the installation has every package of the lock file in its version, and every package of
+ * the record is on the disk. This includes packages in the folders of workspaces, which are missing if only the node_modules of
+ * the root was copied from another checkout.
  */
 export const isInstalled = (
   lock,
@@ -63,7 +64,7 @@ export const isInstalled = (
   )
 }
 
-/** Empty for a record whose writing was interrupted. */
+/** Returns no packages if npm was interrupted while it wrote the record. */
 const packagesOf = (record) => {
   try {
     return JSON.parse(record).packages ?? {}

@@ -44,12 +44,12 @@ describe('a node_modules', () => {
     ['another version', JSON.stringify({ packages: { ...installed, 'node_modules/pg': { version: '7.9.0' } } })],
     ['no packages', '{"packages":{}}'],
     ['half a record', '{"packages":{"node_mod'],
-  ])('is not, when the record of npm has %s', (_, record) => {
+  ])('is incomplete if the record of npm has %s', (_, record) => {
     writeRecord(record)
     expect(isInstalled(lock, undefined, folder)).toBe(false)
   })
 
-  it('is not, without a package of the lock file', () => {
+  it('is incomplete without a package of the lock file', () => {
     const packages = { ...lock.packages, 'node_modules/new': { version: '1.0.0' } }
     expect(isInstalled({ packages }, undefined, folder)).toBe(false)
   })
@@ -59,7 +59,7 @@ describe('a node_modules', () => {
     ['a package, which an interrupted "npm install" leaves out', 'node_modules/pg'],
     ['the files of a package', 'node_modules/pg/package.json'],
     ['a package of a workspace, which a copy of the root does not contain', 'packages/http/node_modules/ipaddr.js'],
-  ])('is not, without %s', (_, path) => {
+  ])('is incomplete without %s', (_, path) => {
     rmSync(join(folder, path), { recursive: true })
     expect(isInstalled(lock, undefined, folder)).toBe(false)
   })

@@ -15,7 +15,7 @@ describe('the installation', () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-interrupted-'))
     try {
       await cp(join(root, 'infra/first-run'), join(folder, 'infra/first-run'), { recursive: true })
-      // A finished installation, from which an interrupted npm has removed a package.
+      // A complete installation, except for a package that an interrupted npm removed.
       const lock = '{"packages":{"node_modules/pg":{"version":"8.0.0"}}}'
       const stamp = `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`
       await writeFile(join(folder, 'package-lock.json'), lock)

@@ -34,7 +34,7 @@ export const explainFailure = (program: string, said: string): Refusal => {
   // The version is in a DETAIL line, which the log leaves out (log_error_verbosity).
   if (/database files are incompatible with server/.test(said)) {
     return new Refusal(
-      'The data folder belongs to another version of PostgreSQL, which its file PG_VERSION names: dump it with that version, or move it away.',
+      'The data folder belongs to another version of PostgreSQL (see its file PG_VERSION). Dump it with that version, or move it away.',
     )
   }
   const words = said.trim().split('\n').slice(-6).join('\n  ')

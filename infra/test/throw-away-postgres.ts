@@ -22,7 +22,7 @@ export const throwAwayPostgres = async (): Promise<Cluster> => {
     password: randomBytes(24).toString('base64url'),
     port: 16432,
     durable: false,
-    // Autovacuum visits each database once in its nap time. Test databases are too short-lived to need it.
+    // A longer nap time means fewer autovacuum processes. Test databases are too short-lived to need autovacuum.
     settings: { max_connections: '600', log_min_messages: 'warning', autovacuum_naptime: '10min' },
   })
   const stop = async (): Promise<void> => {

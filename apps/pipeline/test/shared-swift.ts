@@ -8,8 +8,8 @@ import { startSwift, type Swift, swiftAt } from '../src/engine/sources/objects/t
 
 /**
  * One OpenStack Swift for all test files, because a start takes four seconds of processor time. Jest's main process starts it
- * when the first file asks for it, so that tests without Swift do not wait for it. Files share it: their buckets need names of
- * their own.
+ * when the first test file needs it, so that tests without Swift do not wait for it. All files share it, so each needs buckets
+ * with unique names.
  */
 export async function sharedSwift(): Promise<Omit<Swift, typeof Symbol.asyncDispose>> {
   const socket = process.env[variable]

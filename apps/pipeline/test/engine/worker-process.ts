@@ -41,8 +41,8 @@ export async function spawnWorker(environment: Record<string, string>): Promise<
 }
 
 /**
- * Asks until the answer is truthy. The pause between two questions grows from 20 to 150 ms, so that long waits leave the
- * processor to what they wait for; `every` keeps it as it is.
+ * Repeats a check until its result is truthy. The pause between two checks grows from 20 to 150 ms, so that long waits use
+ * little processor time. `every` sets a constant pause in milliseconds.
  */
 export async function until<T>(
   ask: () => T | Promise<T>,

@@ -166,7 +166,7 @@ function lawOf(scene: Scene, positions: readonly number[]): void {
     await holds(cleared)
   })
 
-  it.each(positions)('is the same where records change behind answer %i of a reading', async (answers) => {
+  it.each(positions)('is the same where records change after answer %i of a reading', async (answers) => {
     await holds(during(answers))
   })
 
@@ -187,7 +187,7 @@ function spelled(value: unknown): string {
   return /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(text) ? new Date(text).toISOString() : text
 }
 
-/** In a short run, each source has one of them. */
+/** The answers after which records change. A short run tests one of them for each source. */
 const positions = [1, 2, 4]
 const withIncrements = Object.values(scenes).filter(({ without }) => !without.increment)
 describe.each(withIncrements.map((scene, index) => ({ scene, index })))(

@@ -18,7 +18,7 @@ const person = (id: number, more: object = {}) => `${JSON.stringify({ id, name: 
 const largeBytes = 64_000_000
 const manyObjects = 1_000
 
-/** The stores share all that these tests look at; the protocol of each is tested with its own reader. */
+/** A short run tests only the first store, because all stores share the code under test. The protocol of each has its own tests. */
 const [firstStore, ...otherStores] = kindsOfStores
 const stores = [firstStore!, ...otherStores.map((store) => ({ ...store, missing: longRunOnly ?? store.missing }))]
 

@@ -36,6 +36,6 @@ export class RunHints {
   /** Logs the number of hints that were not kept, if any. Call it after the last row. */
   logOmitted(): void {
     if (this.#omitted > 0)
-      this.#log(`${countOf(this.#omitted, 'more hint')} of this kind ${this.#omitted === 1 ? 'is' : 'are'} not listed.`)
+      this.#log(`${countOf(this.#omitted, 'more hint')} ${this.#omitted === 1 ? 'is' : 'are'} not listed.`)
   }
 }
