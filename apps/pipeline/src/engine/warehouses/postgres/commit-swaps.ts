@@ -2,7 +2,7 @@ import { asSentence } from '../../../as-sentence.ts'
 import type { ClientBase } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { unflushed } from './durable.ts'
-import { assertViewsReadable, type ChangedTable, viewsToRead } from './readable-views.ts'
+import type { DependentView } from './dependent-views.ts'
 import { statementsOf, type Swap } from './swap.ts'
 
 /** Someone holds a lock, or another load made or dropped the same table just now. */
@@ -10,21 +10,21 @@ export const worthAnotherTry = new Set(['55P03', '40P01', '40001', '42P07', '235
 
 /**
  * Makes all tables of a publication visible at once. Everything is one message, so the exclusive locks are held for no round
- * trip, from the first DETACH to COMMIT; only views over changed columns are read in between. Throws WarehouseProblem VIEWS_DEPEND.
+ * trip, from the first DETACH to COMMIT. Throws WarehouseProblem VIEWS_DEPEND.
  */
 export async function commitSwaps(
   client: ClientBase,
   swaps: readonly (Pick<Swap, 'views' | 'statements'> & { place: string })[],
 ): Promise<void> {
   const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
-  const views = viewsToRead(swaps)
-  const end = views.size === 0 ? ['commit'] : []
-  await client.query([settings, ...statementsOf(swaps), ...end].join(';')).catch((error: unknown) => {
+  await client.query([settings, ...statementsOf(swaps), 'commit'].join(';')).catch((error: unknown) => {
     throw unmakeable(error, swaps) ?? error
   })
-  if (views.size === 0) return
-  await assertViewsReadable(client, views)
-  await client.query('commit')
+}
+
+interface ChangedTable {
+  place: string
+  views: readonly DependentView[]
 }
 
 const materialises = ({ views }: ChangedTable): boolean => views.some(({ materialised }) => materialised)
