@@ -11,6 +11,8 @@ const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, 
  * still work on many loads at once.
  */
 const turn = 64 * 1024 * 1024
+/** Milliseconds of a turn at most: a source of many small chunks takes long to bring so many bytes. */
+const longestTurn = 5_000
 /** Milliseconds that a source may take for a chunk before others go on. */
 const slow = 100
 
@@ -23,6 +25,7 @@ export class CopyTurns implements Disposable {
   readonly #signal: AbortSignal
   #slot: Disposable | undefined
   #bytes = 0
+  #began = 0
 
   constructor(client: string, signal: AbortSignal) {
     this.#client = client
@@ -46,8 +49,11 @@ export class CopyTurns implements Disposable {
 
   /** Waits until a chunk of so many bytes may be copied. Throws the signal's reason. */
   async take(bytes: number): Promise<void> {
-    if (this.#bytes >= turn) this[Symbol.dispose]()
-    this.#slot ??= await copying.acquire(this.#client, { signal: this.#signal })
+    if (this.#bytes >= turn || performance.now() - this.#began > longestTurn) this[Symbol.dispose]()
+    if (!this.#slot) {
+      this.#slot = await copying.acquire(this.#client, { signal: this.#signal })
+      this.#began = performance.now()
+    }
     this.#bytes += bytes
   }
 
