@@ -28,7 +28,11 @@ let schema: string
 beforeAll(async () => {
   service = await startService({ uploadLimit: limit })
   const { id } = await service.identity.client()
-  person = await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE'])
+  person = await service.identity.person(id, [
+    'ROLE_MANAGE_SCHEMA',
+    'ROLE_MANAGE_DATA_PIPELINE',
+    'ROLE_MANAGE_VARIABLE',
+  ])
   owner = service.as(person)
   schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
 })
@@ -255,6 +259,14 @@ describe('an upload that is refused', () => {
     expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringMatching(why) })
     expect(body.detail).toMatch(/The upload was discarded; any earlier file stays\.$/)
     await untouched()
+  })
+
+  it('gets an error about its content, also if the settings name a variable', async () => {
+    await owner.post('/variables').send({ name: 'sheet', secured: true, value: 'Stock' }).expect(201)
+    const csvOptions = { sheet: '${sheet}' }
+    const { body: other } = await owner.post('/data-pipelines').send(pipelineBody(schema, { csvOptions })).expect(201)
+    const { body } = await csv(owner, other.id, '%PDF-1.7\n', '?name=stock.csv').expect(422)
+    expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringMatching(/is a PDF document/) })
   })
 
   it.each([

@@ -75,6 +75,7 @@ export const tableChanges = [
   'SHAPE_REPLACED',
   'ROWS_FELL',
   'PART_NOT_READ',
+  'VIEWS_RECREATED',
 ] as const
 
 /** A table as a dry run would have left it. */

@@ -41,7 +41,7 @@ export function assertReadable({ records }: ParsedSample, table: Table, sample: 
   }
   const long = labels.findIndex((label) => label.length > longestLabel)
   if (long < 0) return
-  throw refuse(`label ${long + 1} is longer than ${longestLabel} characters; is the first row really a header?`)
+  throw refuse(`label ${long + 1} is longer than ${longestLabel} characters, so the first row is probably not a header`)
 }
 
 function whyUnreadable({ from, next, fault }: SampleRecord, sample: Uint8Array): string | undefined {

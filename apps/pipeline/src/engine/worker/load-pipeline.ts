@@ -116,7 +116,7 @@ async function loadAnew(
 
 function logChanges(log: Attempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
   for (const change of table.changes) {
-    const isWarning = change.warning === true || change.kind === 'COLUMN_EMPTIED'
+    const isWarning = change.warning === true || ['COLUMN_EMPTIED', 'VIEWS_RECREATED'].includes(change.kind)
     log.write(isWarning ? 'WARN' : 'INFO', 'HIGH', whatChanged(table, change))
   }
 }

@@ -126,6 +126,8 @@ export function whatChanged(
       return `The settings of the source changed, so ${place} has the columns and types of this load.`
     case 'ROWS_FELL':
       return `The source has ${count(Number(to))} for ${place}, where the table had ${count(Number(from))}: check that the source is complete.`
+    case 'VIEWS_RECREATED':
+      return `Views over the changed columns of ${place} were created again: ${to}. A cast or comparison in them can fail at new values: read each view once.`
     case 'PART_NOT_READ':
       return to ?? ''
     case 'TYPE_WIDENED':

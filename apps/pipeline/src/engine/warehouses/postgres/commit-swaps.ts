@@ -2,7 +2,7 @@ import { asSentence } from '../../../as-sentence.ts'
 import type { ClientBase } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
 import { unflushed } from './durable.ts'
-import { assertViewsReadable, type ChangedTable, viewsToRead } from './readable-views.ts'
+import type { DependentView } from './dependent-views.ts'
 import { statementsOf, type Swap } from './swap.ts'
 
 /** SQLSTATEs for a lock that another transaction holds, and for a table that another load has just created or dropped. */
@@ -10,22 +10,21 @@ export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '2350
 
 /**
  * Makes all tables of a publication visible at once. Sends all statements from the first DETACH to COMMIT in one message, so that no
- * exclusive lock is held during a network round trip. Only if there are views over changed columns, they are read before a separate
- * COMMIT. Throws WarehouseProblem VIEWS_DEPEND.
+ * exclusive lock is held during a network round trip. Throws WarehouseProblem VIEWS_DEPEND.
  */
 export async function commitSwaps(
   client: ClientBase,
   swaps: readonly (Pick<Swap, 'views' | 'statements'> & { place: string })[],
 ): Promise<void> {
   const settings = `set local statement_timeout = '${swaps.some(hasMaterializedView) ? '5min' : '30s'}'; ${unflushed}`
-  const views = viewsToRead(swaps)
-  const end = views.size === 0 ? ['commit'] : []
-  await client.query([settings, ...statementsOf(swaps), ...end].join(';')).catch((error: unknown) => {
+  await client.query([settings, ...statementsOf(swaps), 'commit'].join(';')).catch((error: unknown) => {
     throw viewNotRecreated(error, swaps) ?? error
   })
-  if (views.size === 0) return
-  await assertViewsReadable(client, views)
-  await client.query('commit')
+}
+
+interface ChangedTable {
+  place: string
+  views: readonly DependentView[]
 }
 
 const hasMaterializedView = ({ views }: ChangedTable): boolean => views.some(({ materialised }) => materialised)

@@ -11,6 +11,8 @@ const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, 
  * with shorter turns, the server would work on many loads at once.
  */
 const turnBytes = 64 * 1024 * 1024
+/** The longest turn in milliseconds. A source of many small chunks takes long to send `turnBytes`. */
+const longestTurnMs = 5_000
 /** Milliseconds that a load waits for a chunk of its source until another load gets its turn. */
 const slow = 100
 
@@ -23,6 +25,7 @@ export class CopyTurns implements Disposable {
   readonly #signal: AbortSignal
   #slot: Disposable | undefined
   #bytes = 0
+  #began = 0
 
   constructor(client: string, signal: AbortSignal) {
     this.#client = client
@@ -46,8 +49,11 @@ export class CopyTurns implements Disposable {
 
   /** Waits until a chunk of so many bytes may be copied. Throws the signal's reason. */
   async take(bytes: number): Promise<void> {
-    if (this.#bytes >= turnBytes) this[Symbol.dispose]()
-    this.#slot ??= await copying.acquire(this.#client, { signal: this.#signal })
+    if (this.#bytes >= turnBytes || performance.now() - this.#began > longestTurnMs) this[Symbol.dispose]()
+    if (!this.#slot) {
+      this.#slot = await copying.acquire(this.#client, { signal: this.#signal })
+      this.#began = performance.now()
+    }
     this.#bytes += bytes
   }
 

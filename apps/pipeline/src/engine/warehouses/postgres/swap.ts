@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import type { TableChange } from '../load-target.ts'
 import type { PublishedTable } from '../warehouse.ts'
 import { dependentViews, type DependentView } from './dependent-views.ts'
 import { fedColumns, type FeedMemory } from '../shape/feed-memory.ts'
@@ -85,6 +86,8 @@ export async function planSwap(
     ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
     : evolution.forTable
   const views = await viewsInTheWay(client, load.scene, current, plan, evolution.rebuild)
+  if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
+    published.changes.push(...describeRecreated(views))
   const detach = current.partition
     ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
     : []
@@ -94,6 +97,19 @@ export async function planSwap(
     views,
     ...(current.partition && { oldPartition: current.partition }),
   }
+}
+
+const mostNamedViews = 10
+
+/**
+ * Names the plain views that are created again. PostgreSQL adds casts to their definitions, so a view over a column that
+ * became text can be valid and fail when it is read. A materialised view is filled in the load, which fails if the view does.
+ */
+function describeRecreated(views: readonly DependentView[]): TableChange[] {
+  const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
+  if (names.length === 0) return []
+  const more = names.length > mostNamedViews ? ` and ${names.length - mostNamedViews} more` : ''
+  return [{ kind: 'VIEWS_RECREATED', column: '', to: `${names.slice(0, mostNamedViews).join(', ')}${more}` }]
 }
 
 /**
