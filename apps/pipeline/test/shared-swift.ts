@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer, type Server } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -25,14 +25,17 @@ let running: { server: Server; folder: string; swift: Promise<Swift> | undefined
 /** Listens until the first test file asks for Swift, then starts it. For Jest's global setup. */
 export async function serveSwift(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-swift-'))
-  const server = createServer(async (socket) => {
-    socket.on('error', () => {})
+  const answer = async (socket: Socket) => {
     const { swift } = (running = { server, folder, swift: running?.swift ?? startSwift() })
-    const answer = await swift!.then(
+    const found = await swift!.then(
       ({ endpoint }) => ({ endpoint }),
       (error: Error) => ({ error: `Swift did not start: ${error.message}` }),
     )
-    socket.end(JSON.stringify(answer))
+    socket.end(JSON.stringify(found))
+  }
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    void answer(socket)
   })
   running = { server, folder, swift: undefined }
   process.env[variable] = join(folder, 'socket')
