@@ -120,6 +120,8 @@ describe('a column that lost all its values', () => {
 })
 
 describe('the check of an upload', () => {
+  const mixed =
+    '[{"id":1,"day":"2026-01-31","n":1.5,"big":12345678901,"on":true,"none":null,"list":[1]},{"id":2,"n":2e30,"text":"x"}]'
   it.each<[what: string, first: string, next: string | Buffer, fails?: boolean]>([
     ['ragged rows', 'id,note\nk1,a\nk2,b\n', 'id,note\n1;2,a\n3;4\n5;6\n7;8\n'],
     ['dates with the month first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,12/25/2024\n', true],
@@ -129,6 +131,7 @@ describe('the check of an upload', () => {
     ['another delimiter', 'id,name\n1,Bern\n', 'id;name\n1;Bern\n2;Basel\n'],
     ['a wider number in a column of decimals', 'id,n\n1,1.5\n', 'id,n\n1,123456.75\n'],
     ['dates in a column of texts', 'id,v\n1,abc\n', 'id,v\n1,2026-01-31\n'],
+    ['the same JSON', mixed, mixed],
     ['values in a column that was empty', 'id,v\n1,\n', 'id,v\n1,5\n'],
   ])('agrees with the run on %s', async (_what, first, next, fails = false) => {
     const { id } = await made()
