@@ -1,54 +1,187 @@
 import type { SchemaChanges } from '@sluice/contracts'
 import { describe, expect, it } from '@jest/globals'
+import fc from 'fast-check'
 import { compareColumns } from './compare-columns.ts'
+import { typeRules as clickHouse } from './engine/warehouses/clickhouse/types.ts'
+import { typeRules as postgres } from './engine/warehouses/postgres/types.ts'
+import { type FedColumn, isRefusal, planShape } from './engine/warehouses/shape/plan-shape.ts'
+import { planTable } from './engine/warehouses/shape/plan-table.ts'
 
 const last = {
   definition: 'before',
   columns: ['a', 'b', 'c', 'd'].map((name) => ({ name, label: name, type: 'text', dataType: 'TEXT' as const })),
 }
+const policy = { schemaChanges: 'EVOLVE' as SchemaChanges, definition: 'before', transforms: false }
 const compare = (
   names: string,
   schemaChanges: SchemaChanges,
-  changes: { definition?: string; sparse?: boolean } = {},
-) =>
-  compareColumns(
-    last,
-    [...names].map((name) => ({ name, label: name })),
-    { schemaChanges, definition: 'before', sparse: false, hasRows: true, ...changes },
-  )
+  { definition = 'before', ...file }: { definition?: string; sparse?: boolean; rows?: number } = {},
+) => {
+  const columns = [...names].map((name) => ({ name, label: name, dataType: 'TEXT' as const }))
+  const read = { columns, typesKnown: false, sparse: false, rows: 1, ...file }
+  return compareColumns(postgres, last, read, { ...policy, schemaChanges, definition }).sentence
+}
 
 describe('the sentence on columns that differ', () => {
   it('says what a run does', () => {
     const missing = 'Columns of the last load that the file does not have: "d".'
-    expect(compare('abcd', 'FAIL')).toBeUndefined()
-    expect(compare('abc', 'EVOLVE')).toBe(missing)
+    const added = 'Columns that the last load did not have: "x".'
+    expect(compare('abcd', 'FAIL')).toBe('')
+    expect(compare('abc', 'EVOLVE')).toBe(`${missing} A run would keep these columns and leave them empty.`)
+    expect(compare('abcdx', 'EVOLVE')).toBe(`${added} A run would add these columns to the table.`)
+    expect(compare('abcdx', 'IGNORE_NEW')).toBe(
+      `${added} A run would ignore these columns, because schemaChanges is IGNORE_NEW.`,
+    )
     expect(compare('abc', 'FAIL')).toBe(`A run would fail, because schemaChanges is FAIL. ${missing}`)
     expect(compare('abc', 'REPLACE')).toBe(
       `A run would replace the columns of the table, because schemaChanges is REPLACE. ${missing}`,
     )
-    expect(compare('ax', 'EVOLVE')).toMatch(
-      /^A run would fail, because the file has too few columns of the last load\./,
+    expect(compare('axy', 'EVOLVE')).toMatch(
+      /^A run would fail, because the source has only 1 of the 4 columns of the last load\. Columns of the last load that/,
     )
     expect(compare('ax', 'EVOLVE', { sparse: true })).toMatch(/^Columns of the last load/)
-    expect(compare('x', 'REPLACE')).toMatch(/^A run would replace .* The file has no column of the last load/)
+    expect(compare('x', 'REPLACE')).toMatch(/^A run would replace .* Columns of the last load: .* of the file: "x"\.$/)
     expect(compare('x', 'EVOLVE', { definition: 'after' })).toMatch(
       /^A run would replace the columns of the table, because the settings of the source changed\./,
     )
   })
 
+  it('says that a header without rows is refused as values in one line', () => {
+    expect(compare('abxy', 'EVOLVE', { rows: 0 })).toBe(
+      'A run would fail, because the source has no rows and 2 of its 4 columns are new. Check the line ends of the file. Columns of the last load that the file does not have: "c", "d". Columns that the last load did not have: "x", "y".',
+    )
+    expect(compare('abcd', 'EVOLVE', { rows: 0 })).toBe('')
+  })
+
   it('names columns that lost all their values', () => {
-    const emptied = (memory: object, hasRows = true, changes: object = {}) =>
+    const emptied = (memory: object, rows = 1, changes: object = {}) =>
       compareColumns(
+        postgres,
         { ...last, columns: last.columns.map((column) => (column.name === 'd' ? { ...column, ...memory } : column)) },
-        [...'abcd'].map((name) => ({ name, label: name, ...(name === 'd' && { evidence: 'NOTHING' as const }) })),
-        { schemaChanges: 'FAIL', definition: 'before', sparse: false, hasRows, ...changes },
-      )
+        {
+          columns: [...'abcd'].map((name) => ({
+            name,
+            label: name,
+            dataType: 'TEXT',
+            ...(name === 'd' && { evidence: 'NOTHING' as const }),
+          })),
+          typesKnown: true,
+          sparse: false,
+          rows,
+        },
+        { ...policy, schemaChanges: 'FAIL', ...changes },
+      ).sentence
     expect(emptied({})).toBe('Columns without a value in any row: "d". A run would remove their values from the table.')
     expect([
       emptied({ empty: true }),
       emptied({ undecided: 'NOTHING' }),
-      emptied({}, false),
-      emptied({}, true, { schemaChanges: 'EVOLVE', definition: 'after' }),
-    ]).toEqual([undefined, undefined, undefined, undefined])
+      emptied({}, 0),
+      emptied({}, 1, { schemaChanges: 'EVOLVE', definition: 'after' }),
+    ]).toEqual(['', '', '', ''])
+  })
+})
+
+describe('the sentence on types', () => {
+  const before = (dataType: FedColumn['dataType'], memory: object = {}) => ({
+    definition: 'before',
+    columns: [{ name: 'v', label: 'V', ...postgres.storedAs({ dataType }), ...memory }],
+  })
+  const after = (column: Omit<FedColumn, 'name' | 'label'>, typesKnown = true) => ({
+    columns: [{ name: 'v', label: 'V', ...column }],
+    typesKnown,
+    sparse: false,
+    rows: 1,
+  })
+
+  it('names the change, or why it is refused', () => {
+    const toText = after({ dataType: 'TEXT' })
+    const whole = (schemaChanges: SchemaChanges, file = toText) =>
+      compareColumns(postgres, before('INTEGER'), file, { ...policy, schemaChanges }).sentence
+    expect(whole('EVOLVE')).toBe('A run would change the type of column "V" from INTEGER to TEXT.')
+    expect(whole('REPLACE')).toBe(whole('EVOLVE'))
+    expect(whole('FAIL')).toBe(
+      'A run would fail, because schemaChanges is FAIL and column "v" needs text instead of integer.',
+    )
+    expect(whole('EVOLVE', after({ dataType: 'TEXT', evidence: 'AMBIGUOUS' }))).toBe(
+      'A run would fail, because column "V" is integer in the table, and day and month of its new values are ambiguous. Write its dates as YYYY-MM-DD.',
+    )
+  })
+
+  it('says nothing where the run changes nothing or the types are not known', () => {
+    const unchanged = [
+      compareColumns(
+        postgres,
+        before('DECIMAL', { type: 'numeric(2,1)' }),
+        after({ dataType: 'DECIMAL', precision: 8, scale: 2 }),
+        policy,
+      ),
+      compareColumns(postgres, before('BIGINT'), after({ dataType: 'SMALLINT' }), policy),
+      compareColumns(postgres, before('DOUBLE'), after({ dataType: 'INTEGER' }), policy),
+      compareColumns(postgres, before('TEXT'), after({ dataType: 'INTEGER' }), policy),
+      compareColumns(postgres, before('TEXT', { undecided: 'NOTHING' }), after({ dataType: 'DATE' }), policy),
+      compareColumns(
+        postgres,
+        before('DATE', { empty: true }),
+        after({ dataType: 'TEXT', evidence: 'NOTHING' }),
+        policy,
+      ),
+      compareColumns(postgres, before('INTEGER'), after({ dataType: 'TEXT' }, false), policy),
+      compareColumns(postgres, before('INTEGER'), after({ dataType: 'TEXT' }), { ...policy, transforms: true }),
+    ]
+    for (const one of unchanged) expect(one).toEqual({ isRefused: false, sentence: '' })
+  })
+
+  it.each([
+    ['PostgreSQL', postgres],
+    ['ClickHouse', clickHouse],
+  ])('agrees with the plan of the table in %s for every two loads', (_, rules) => {
+    const kind = fc.oneof(
+      fc.record({
+        dataType: fc.constantFrom<FedColumn['dataType']>('SMALLINT', 'INTEGER', 'BIGINT', 'DOUBLE', 'DATE', 'TEXT'),
+      }),
+      fc.record({
+        dataType: fc.constant('DECIMAL' as const),
+        precision: fc.integer({ min: 4, max: 20 }),
+        scale: fc.constant(2),
+      }),
+      fc.record({
+        dataType: fc.constant('TEXT' as const),
+        evidence: fc.constantFrom('NOTHING' as const, 'AMBIGUOUS' as const),
+      }),
+      fc.record({
+        dataType: fc.constantFrom('DATE' as const, 'TEXT' as const),
+        evidence: fc.constant('REQUESTED' as const),
+      }),
+    )
+    const file = fc
+      .tuple(kind, kind)
+      .map((kinds) => kinds.map((one, at): FedColumn => ({ name: `c${at}`, label: `c${at}`, ...one })))
+    const changes = fc.constantFrom<SchemaChanges>('EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE')
+    fc.assert(
+      fc.property(file, file, changes, (first, next, schemaChanges) => {
+        const made = planShape(rules, undefined, { columns: first, rows: 1 }, {}, { final: true })
+        if (isRefusal(made)) throw new Error(made.sentence)
+        const memory = { columns: made.memory, definition: 'before' }
+        const { isRefused, sentence } = compareColumns(
+          rules,
+          memory,
+          { columns: next, typesKnown: true, sparse: false, rows: 1 },
+          { ...policy, schemaChanges },
+        )
+        const feed = { columns: next, rows: 1, definition: 'before' }
+        const plan = planShape(rules, memory, feed, { schemaChanges }, { final: true })
+        expect(isRefused).toBe(isRefusal(plan))
+        if (isRefusal(plan)) return
+        const table = (columns: typeof plan.columns) =>
+          columns.map(({ name, label, type, dataType }) => ({ name, label, type, dataType }))
+        const { retyped } = planTable(rules, table(made.columns), table(plan.columns), plan)
+        const changed = retyped
+          .filter(({ name, dataType }) => memory.columns.find((one) => one.name === name)!.dataType !== dataType)
+          .map(({ name }) => name)
+          .filter((name) => !plan.decided.includes(name))
+        const announced = [...sentence.matchAll(/column "(c\d)" from/g)].map(([, name]) => name)
+        expect(announced).toEqual(changed)
+      }),
+    )
   })
 })

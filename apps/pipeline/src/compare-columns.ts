@@ -1,88 +1,132 @@
 import type { SchemaChanges } from '@sluice/contracts'
-import { type Evidence, type FeedMemory, hadValues } from './engine/warehouses/shape/feed-memory.ts'
-import { isRefusal, planShape, type TypeRules } from './engine/warehouses/shape/plan-shape.ts'
+import { type FeedMemory, hadValues, type RememberedColumn } from './engine/warehouses/shape/feed-memory.ts'
+import {
+  type FedColumn,
+  isRefusal,
+  planShape,
+  type Refusal,
+  type ShapePlan,
+  type TypeRules,
+} from './engine/warehouses/shape/plan-shape.ts'
 
 const mostNamed = 20
+
+interface ReadFile {
+  columns: readonly FedColumn[]
+  /** Types and evidence of the columns are those of all rows. */
+  typesKnown: boolean
+  /** The source leaves out columns that no record has a value for. */
+  sparse: boolean
+  /** How many rows were read. Absent if no row was read of a file that may have some. */
+  rows?: number
+}
 
 interface Policy {
   schemaChanges: SchemaChanges
   /** Digest of the present settings of the source (`definitionOf`). */
   definition: string
-  /** Whether the source leaves out columns that have no value in any record. */
-  sparse: boolean
-  hasRows: boolean
+  /** A transformation can change types between the file and the table. */
+  transforms: boolean
 }
 
-/** Compares names only, because the beginning of a file does not decide the types of the whole file. */
-const namesOnly: TypeRules = {
-  storedAs: ({ dataType }) => ({ type: dataType, dataType }),
-  widest: (one) => one,
-}
-
-interface FileColumn {
-  name: string
-  label: string
-  /** NOTHING: no row has a value in it. */
-  evidence?: Evidence
+export interface Comparison {
+  isRefused: boolean
+  /** Empty if a run changes no column and no type. */
+  sentence: string
 }
 
 /**
- * Returns sentences on the columns that differ from those of the last load or lost all their values, and on what a run would do. Returns
- * undefined if there are no such columns. Types are not compared, so a run can still fail because of them.
+ * Says which columns differ from those of the last load, change their type or lost all their values, and what a run does about it. Types
+ * are compared only if all rows were read.
  */
 export function compareColumns(
+  rules: TypeRules,
   last: FeedMemory,
-  now: readonly FileColumn[],
-  { schemaChanges, definition, sparse, hasRows }: Policy,
-): string | undefined {
-  const columns = now.map(({ name, label }) => ({
-    name,
-    label,
-    dataType: 'TEXT' as const,
-    evidence: 'NOTHING' as const,
-  }))
-  const plan = planShape(namesOnly, last, { columns, sparse, definition }, { schemaChanges })
+  file: ReadFile,
+  { schemaChanges, definition, transforms }: Policy,
+): Comparison {
+  const { columns: now, typesKnown, sparse, rows } = file
+  const columns = typesKnown ? now : now.map(withoutType)
+  const feed = { columns, sparse, definition, ...(rows !== undefined && { rows }) }
+  const plan = planShape(rules, last, feed, { schemaChanges }, { final: true })
   const before = last.columns.filter(({ vanished }) => !vanished)
-  const names = new Set(now.map(({ name }) => name))
-  // A column of an earlier load that comes back counts as new only if the run would fail.
-  const known = new Set((isRefusal(plan) ? before : last.columns).map(({ name }) => name))
-  const missing = before.filter(({ name }) => !names.has(name))
-  const added = now.filter(({ name }) => !known.has(name))
-  const empty = hasRows && !isRefusal(plan) && plan.fresh !== 'DEFINITION' ? emptyColumns(before, now) : []
-  const hasNoKnownColumn = missing.length === before.length && before.length > 0
-  const isDifferent = missing.length > 0 || added.length > 0
-  const sentence = [
-    ...(isDifferent ? [outcomeOf(plan, schemaChanges)] : []),
-    ...(hasNoKnownColumn
-      ? [`The file has no column of the last load: ${named(before)}. It has ${named(now)}.`]
-      : [
-          ...(missing.length > 0 ? [`Columns of the last load that the file does not have: ${named(missing)}.`] : []),
-          ...(added.length > 0 ? [`Columns that the last load did not have: ${named(added)}.`] : []),
-        ]),
-    ...(empty.length > 0
-      ? [`Columns without a value in any row: ${named(empty)}. A run would remove their values from the table.`]
-      : []),
-  ]
-    .filter(Boolean)
-    .join(' ')
-  return sentence || undefined
+  if (isRefusal(plan)) return { isRefused: true, sentence: joined(refused(plan), differences(before, before, now)) }
+  return {
+    isRefused: false,
+    sentence: joined(
+      differences(before, last.columns, now, plan),
+      transforms ? '' : retyped(last.columns, plan),
+      rows && plan.fresh !== 'DEFINITION' ? emptied(before, now) : '',
+    ),
+  }
 }
 
-/** Returns the columns that had values in the last load and have none in the file. */
-function emptyColumns(before: FeedMemory['columns'], now: readonly FileColumn[]): readonly FileColumn[] {
+/** A type that holds for the beginning of a file only must not change a column. */
+const withoutType = ({ name, label }: FedColumn): FedColumn => ({
+  name,
+  label,
+  dataType: 'TEXT',
+  evidence: 'NOTHING',
+})
+
+const joined = (...sentences: string[]): string => sentences.filter(Boolean).join(' ')
+
+const refused = ({ reason, correction = '' }: Refusal): string =>
+  joined(`A run would fail, because ${reason}.`, correction)
+
+/** Names the columns that are missing and those that are not `known`. Without a plan, it does not say what a run does about them. */
+function differences(
+  before: readonly RememberedColumn[],
+  known: readonly RememberedColumn[],
+  now: readonly FedColumn[],
+  plan?: ShapePlan,
+): string {
+  const [knownNames, names] = [known, now].map((columns) => new Set(columns.map(({ name }) => name)))
+  const missing = before.filter(({ name }) => !names!.has(name))
+  const added = now.filter(({ name }) => !knownNames!.has(name))
+  if (missing.length === 0 && added.length === 0) return ''
+  const isReplaced = plan?.fresh !== undefined
+  const replaced = isReplaced
+    ? `A run would replace the columns of the table, because ${plan.fresh === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'}.`
+    : ''
+  if (missing.length === before.length && before.length > 0)
+    return joined(replaced, `Columns of the last load: ${named(before)}.`, `Columns of the file: ${named(now)}.`)
+  const isPlanned = plan !== undefined && !isReplaced
+  const isIgnored = plan?.columns.some(({ ignored }) => ignored)
+  return joined(
+    replaced,
+    missing.length > 0 ? `Columns of the last load that the file does not have: ${named(missing)}.` : '',
+    missing.length > 0 && isPlanned ? 'A run would keep these columns and leave them empty.' : '',
+    added.length > 0 ? `Columns that the last load did not have: ${named(added)}.` : '',
+    added.length > 0 && isPlanned
+      ? isIgnored
+        ? 'A run would ignore these columns, because schemaChanges is IGNORE_NEW.'
+        : 'A run would add these columns to the table.'
+      : '',
+  )
+}
+
+/**
+ * A column without a decided type has no values whose type could change. Decimals get more digits with almost every file, so another
+ * precision is no difference to announce.
+ */
+function retyped(known: readonly RememberedColumn[], plan: ShapePlan): string {
+  const decided = new Map(known.filter(({ undecided }) => !undecided).map((column) => [column.name, column]))
+  const changes = plan.columns.flatMap(({ name, label, dataType }) => {
+    const from = decided.get(name)?.dataType
+    return from === undefined || from === dataType ? [] : [`column ${named([{ label }])} from ${from} to ${dataType}`]
+  })
+  const more = changes.length > mostNamed ? ` and ${changes.length - mostNamed} more` : ''
+  return changes.length > 0 ? `A run would change the type of ${changes.slice(0, mostNamed).join(', ')}${more}.` : ''
+}
+
+/** Names the columns that have no value in the file and had some in the last load. */
+function emptied(before: readonly RememberedColumn[], now: readonly FedColumn[]): string {
   const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
-  return now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
-}
-
-function outcomeOf(plan: ReturnType<typeof planShape>, schemaChanges: SchemaChanges): string {
-  if (isRefusal(plan))
-    return schemaChanges === 'FAIL'
-      ? 'A run would fail, because schemaChanges is FAIL.'
-      : 'A run would fail, because the file has too few columns of the last load.'
-  if (plan.fresh === 'POLICY') return 'A run would replace the columns of the table, because schemaChanges is REPLACE.'
-  if (plan.fresh === 'DEFINITION')
-    return 'A run would replace the columns of the table, because the settings of the source changed.'
-  return ''
+  const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
+  return empty.length > 0
+    ? `Columns without a value in any row: ${named(empty)}. A run would remove their values from the table.`
+    : ''
 }
 
 function named(columns: readonly { label: string }[]): string {

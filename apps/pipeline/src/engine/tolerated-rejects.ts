@@ -4,6 +4,19 @@ export const mostKeptRejects = 10_000
 /** One in a hundred, once there are a hundred rows; of fewer, at least one has to fit. */
 const tolerated = { share: 0.01, fromRows: 100 }
 
+/** Share of rejected rows at the beginning of a file that makes a failure of its load likely. */
+const likelyShare = 0.9
+
+/** Says how many of the first rows of a file do not fit, if nearly all of them do not. `first` is the first of them. */
+export function likelyRejected(
+  rows: number,
+  { count: rejected, first }: { count: number; first?: string | undefined },
+): string | undefined {
+  if (rows < tolerated.fromRows || rejected < rows * likelyShare) return undefined
+  const [some, all] = [rejected, rows].map((count) => count.toLocaleString('en'))
+  return `Of the first ${all} rows, ${some} do not fit, so a run would probably fail.${first ? ` The first is in ${first}.` : ''}`
+}
+
 /** Why a load with so many rejected rows must not be published, in a sentence; undefined where it may. `first` is the first of them. */
 export function tooManyRejected(
   fitting: number,

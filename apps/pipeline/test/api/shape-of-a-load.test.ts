@@ -70,12 +70,16 @@ describe('schemaChanges of a pipeline', () => {
       const { file, run } = await load(id, 'id,a,new\n1,2,9\n')
       expect([schemaChanges, run.status]).toEqual([schemaChanges, status])
       expect((await columnsOf(id)).map(({ name }: { name: string }) => name)).toEqual(names)
-      const would: Record<string, string> = {
-        FAIL: 'A run would fail, because schemaChanges is FAIL. ',
-        REPLACE: 'A run would replace the columns of the table, because schemaChanges is REPLACE. ',
+      const kept = ' A run would keep these columns and leave them empty.'
+      const would: Record<string, [string, string?, string?]> = {
+        EVOLVE: ['', kept, ' A run would add these columns to the table.'],
+        IGNORE_NEW: ['', kept, ' A run would ignore these columns, because schemaChanges is IGNORE_NEW.'],
+        FAIL: ['A run would fail, because schemaChanges is FAIL. '],
+        REPLACE: ['A run would replace the columns of the table, because schemaChanges is REPLACE. '],
       }
+      const [outcome, missing = '', added = ''] = would[schemaChanges]!
       expect(file.mismatch).toBe(
-        `${would[schemaChanges] ?? ''}Columns of the last load that the file does not have: "b". Columns that the last load did not have: "new".`,
+        `${outcome}Columns of the last load that the file does not have: "b".${missing} Columns that the last load did not have: "new".${added}`,
       )
     }
   })
@@ -116,13 +120,19 @@ describe('a column that lost all its values', () => {
 })
 
 describe('the check of an upload', () => {
+  const mixed =
+    '[{"id":1,"day":"2026-01-31","n":1.5,"big":12345678901,"on":true,"none":null,"list":[1]},{"id":2,"n":2e30,"text":"x"}]'
   it.each<[what: string, first: string, next: string | Buffer, fails?: boolean]>([
-    ['ragged rows', 'id,note\n1,a\n2,b\n', 'id,note\n1;2,a\n3;4\n5;6\n7;8\n'],
+    ['ragged rows', 'id,note\nk1,a\nk2,b\n', 'id,note\n1;2,a\n3;4\n5;6\n7;8\n'],
     ['dates with the month first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,12/25/2024\n', true],
     ['dates with the day first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,03/04/2024\n'],
     ['a decimal comma', 'id;n\n1;1.5\n', 'id;n\n1;1,5\n2;2,75\n', true],
     ['rows in Latin-1', 'id,name\n1,Bern\n', Buffer.from('id,name\n1,Z\xfcrich\n2,Gen\xe8ve\n', 'latin1'), true],
     ['another delimiter', 'id,name\n1,Bern\n', 'id;name\n1;Bern\n2;Basel\n'],
+    ['a wider number in a column of decimals', 'id,n\n1,1.5\n', 'id,n\n1,123456.75\n'],
+    ['dates in a column of texts', 'id,v\n1,abc\n', 'id,v\n1,2026-01-31\n'],
+    ['the same JSON', mixed, mixed],
+    ['values in a column that was empty', 'id,v\n1,\n', 'id,v\n1,5\n'],
   ])('agrees with the run on %s', async (_what, first, next, fails = false) => {
     const { id } = await made()
     expect((await load(id, first)).run.status).toBe('OK')
@@ -133,6 +143,76 @@ describe('the check of an upload', () => {
   })
 })
 
+describe('the check of an upload agrees with the run on', () => {
+  const rows = Array.from({ length: 30 }, (_, index) => `001,Hôpital ${index + 1},3,1.5,15/02/2026`)
+  const file = (...lines: string[]) => ['facility,name,visits,rate,day', ...lines].join('\n')
+  const good = file(...rows)
+
+  it.each<[what: string, first: string, next: string, code: string, mismatch: RegExp, changes?: object]>([
+    [
+      'a file whose line ends are lost',
+      good,
+      good.replaceAll('\n', ' '),
+      'SCHEMA_MISMATCH',
+      /^A run would fail, because the source has no rows and \d+ of its \d+ columns are new\. Check the line ends of the file\. /,
+    ],
+    [
+      'a header of which half is new, without rows',
+      'a,b,c,d\n1,2,3,4\n',
+      'a,b,x,y\n',
+      'SCHEMA_MISMATCH',
+      /^A run would fail, because the source has no rows and 2 of its 4 columns are new\. (?!.*would empty)/,
+    ],
+    [
+      'a header with too few columns, without rows',
+      'a,b,c,d\n1,2,3,4\n',
+      'a\n',
+      'SCHEMA_MISMATCH',
+      /^A run would fail, because the source has one column where the last load had 4\. (?!.*would empty)/,
+    ],
+    [
+      'ambiguous dates in a column of dates',
+      'a,d\n1,2026-01-31\n',
+      'a,d\n1,01/02/2026\n',
+      'DATES_AMBIGUOUS',
+      /^A run would fail, because column "d" is date in the table, .* ambiguous\. Write its dates as YYYY-MM-DD\.$/,
+    ],
+    [
+      'ambiguous dates in a column of numbers',
+      'a,d\n1,7\n',
+      'a,d\n1,01/02/2026\n',
+      'DATES_AMBIGUOUS',
+      /^A run would fail, because column "d" is smallint in the table, /,
+    ],
+    [
+      'another type where schemaChanges is FAIL',
+      good,
+      file(...rows, '001,Hôpital 31,n/a,1.5,15/02/2026'),
+      'SCHEMA_MISMATCH',
+      /^A run would fail, because schemaChanges is FAIL and column "visits" needs text instead of smallint\.$/,
+      { schemaChanges: 'FAIL' },
+    ],
+  ])('%s', async (_what, first, next, errorCode, mismatch, changes = {}) => {
+    const { id } = await made(changes)
+    expect((await load(id, first)).run.status).toBe('OK')
+    const { file: uploaded, run } = await load(id, next)
+    expect(run).toMatchObject({ status: 'FAILED', errorCode })
+    expect(uploaded.mismatch).toMatch(mismatch)
+  })
+
+  it('another type', async () => {
+    const { id } = await made()
+    await load(id, good)
+    const types = async () => (await columnsOf(id)).map(({ dataType }: { dataType: string }) => dataType)
+    expect(await types()).toEqual(['TEXT', 'TEXT', 'SMALLINT', 'DECIMAL', 'DATE'])
+    const changed = await load(id, file(...rows, '001,Hôpital 31,n/a,1.5,15/02/2026'))
+    expect(changed.file.mismatch).toBe('A run would change the type of column "visits" from SMALLINT to TEXT.')
+    expect(await types()).toEqual(['TEXT', 'TEXT', 'TEXT', 'DECIMAL', 'DATE'])
+    expect((await load(id, good)).file).not.toHaveProperty('mismatch')
+    expect(await types()).toEqual(['TEXT', 'TEXT', 'TEXT', 'DECIMAL', 'DATE'])
+  })
+})
+
 describe('a run with "rebuild"', () => {
   it('takes columns and types from its load alone', async () => {
     const { id } = await made()
@@ -140,7 +220,7 @@ describe('a run with "rebuild"', () => {
     const { file, run } = await load(id, 'x,y\n7,8\n')
     expect(run).toMatchObject({ status: 'FAILED', errorCode: 'SCHEMA_MISMATCH' })
     expect(file.mismatch).toBe(
-      'A run would fail, because the file has too few columns of the last load. The file has no column of the last load: "id", "v". It has "x", "y".',
+      'A run would fail, because the source has no column of the last load. Columns of the last load: "id", "v". Columns of the file: "x", "y".',
     )
     expect((await load(id, 'id,v\n1,7\n', { rebuild: true })).run.status).toBe('OK')
     const types = (await columnsOf(id)).map(({ dataType }: { dataType: string }) => dataType)
@@ -182,8 +262,12 @@ describe('a workbook', () => {
     const { id } = await made()
     const unread = 'Sheets with rows that were not read: "Data" (number 2).'
     for (let time = 0; time < 2; time++) {
-      const { run } = await load(id, makeWorkbook({ sheets: { Cover: cover, Data: data } }))
+      const { file, run } = await load(id, makeWorkbook({ sheets: { Cover: cover, Data: data } }))
       expect(run).toMatchObject({ status: 'WARNING', message: expect.stringContaining(unread) })
+      expect(file.mismatch).toMatch(
+        /^Only the sheet "Cover" .* upload a workbook that has only the sheet with the rows\.$/,
+      )
+      expect(run.message).toContain(file.mismatch)
     }
     const { body: pipeline } = await owner.get(`/data-pipelines/${id}`).expect(200)
     await owner

@@ -5,14 +5,15 @@ import { SourceProblem } from '../../engine/sources/source.ts'
 import { checkUpload } from './check-upload.ts'
 
 /** Checks an upload whose preview throws `error`. */
-async function checkWith(error: Error) {
+const checkWith = (error: Error) =>
+  checkThrough(async () => {
+    throw error
+  })
+
+async function checkThrough(preview: () => Promise<unknown>) {
   const logged: unknown[] = []
   const input = {
-    sources: {
-      async preview() {
-        throw error
-      },
-    },
+    sources: { preview },
     warehouses: { find: async () => undefined },
     caller: { client: 'a client' },
     request: { stream: { socket: new Socket() } },
@@ -33,6 +34,16 @@ describe('the check of an upload', () => {
     }
     const long = new SourceProblem('PREVIEW_TOO_LARGE', 'The first record is not complete.')
     expect(await checkWith(long)).toMatchObject({ answer: { checkSkipped: 'The first record is not complete.' } })
+  })
+
+  it('is skipped without an entry in the log while the organisation has too many previews', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    const mostAtOnce = 22
+    const checks = Array.from({ length: mostAtOnce }, () => checkThrough(() => promise))
+    const checkSkipped = 'The file was stored without a check, because other previews are running.'
+    expect(await checkThrough(() => promise)).toEqual({ answer: { checkSkipped }, logged: [] })
+    resolve({ columns: [], rows: [], rejected: [], notes: [], complete: true })
+    expect(await Promise.all(checks)).toEqual(checks.map(() => ({ answer: {}, logged: [] })))
   })
 
   it('logs an unexpected error', async () => {

@@ -1,8 +1,10 @@
-import type { SchemaChanges } from '@sluice/contracts'
+import type { DataPipeline, SchemaChanges } from '@sluice/contracts'
 import { Problem } from '@sluice/http'
+import { SemaphoreBusy } from '@sluice/process'
 import { compareColumns } from '../../compare-columns.ts'
 import type { SourcePreview } from '../../engine/sources/preview/source-preview.ts'
 import type { FeedMemory } from '../../engine/warehouses/shape/feed-memory.ts'
+import type { TypeRules } from '../../engine/warehouses/shape/plan-shape.ts'
 import { sourceProblemCode, translate } from '../../problems.ts'
 import { definitionOf, memoryFor } from '../../source-definition.ts'
 import type { Asked } from '../operation.ts'
@@ -58,12 +60,12 @@ export async function checkUpload(
   file: ReceivedUpload,
 ): Promise<UploadCheck> {
   const definition = definitionOf(pipeline)
-  const lastLoad = await findLastFeed(input, pipeline).catch((error: unknown) => {
+  const lastLoad = await findLastLoad(input, pipeline).catch((error: unknown) => {
     logUnknown(input, error)
     return 'UNKNOWN' as const
   })
   const last = lastLoad === 'UNKNOWN' ? undefined : lastLoad
-  const remembered = memoryFor(definition, last)
+  const remembered = memoryFor(definition, last?.feed)
   const outcome = await readFirstRow(input, pipeline, file, remembered)
   if ('checkSkipped' in outcome) return outcome
   if (lastLoad === 'UNKNOWN') return skipped('the warehouse did not answer')
@@ -74,15 +76,38 @@ export async function checkUpload(
     const hasColumns = code === 'EMPTY_SOURCE' && remembered?.columns.some(({ vanished }) => !vanished)
     return { mismatch: hasColumns ? describeEmptying(schemaChanges) : describeFailure(message) }
   }
-  const { columns, rows, rejected, complete, sparse = false, tooManyRejected } = outcome.found
-  const hasNoRows = complete && rows.length === 0 && rejected.length === 0
-  const sentences = [
-    ...(tooManyRejected === undefined ? [] : [describeFailure(tooManyRejected)]),
-    ...(last ? [compareColumns(last, columns, { schemaChanges, definition, sparse, hasRows: rows.length > 0 })] : []),
-    ...(last && hasNoRows ? [describeEmptying(schemaChanges)] : []),
-  ].filter(Boolean)
+  const { found } = outcome
+  const sentences = last ? compareWithLastLoad(last, found, pipeline, definition) : failuresOf(found)
+  if (found.unread !== undefined) sentences.push(found.unread)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
+
+/** Returns one outcome of a run: if it would fail, nothing else is said about the table. */
+function compareWithLastLoad(
+  { feed, rules }: LastLoad,
+  found: SourcePreview,
+  pipeline: DataPipelineRow,
+  definition: string,
+): string[] {
+  const { columns, rows, rejected, complete, sparse = false, typesKnown = false } = found
+  const schemaChanges = pipeline.schema_changes as SchemaChanges
+  const hasNoRows = complete && rows.length === 0 && rejected.length === 0
+  const transformation = pipeline.transformation as DataPipeline['transformation']
+  const { isRefused, sentence } = compareColumns(
+    rules,
+    feed,
+    { columns, sparse, typesKnown, ...((hasNoRows || rows.length > 0) && { rows: rows.length }) },
+    { schemaChanges, definition, transforms: (transformation?.sqlStatements ?? []).length > 0 },
+  )
+  const failures = isRefused ? [sentence] : failuresOf(found)
+  if (failures.length > 0) return failures
+  return [sentence, hasNoRows ? describeEmptying(schemaChanges) : ''].filter(Boolean)
+}
+
+const failuresOf = ({ tooManyRejected, likelyRejected }: SourcePreview): string[] => [
+  ...(tooManyRejected === undefined ? [] : [describeFailure(tooManyRejected)]),
+  ...(likelyRejected === undefined ? [] : [likelyRejected]),
+]
 
 /** With FAIL, a run fails if the table has 100 rows or more and the load has fewer than a tenth of them. */
 const describeEmptying = (schemaChanges: SchemaChanges): string =>
@@ -92,12 +117,20 @@ const describeEmptying = (schemaChanges: SchemaChanges): string =>
 
 const describeFailure = (why: string): string => `A run would fail: ${why}`
 
-async function findLastFeed(
+interface LastLoad {
+  feed: FeedMemory
+  rules: TypeRules
+}
+
+async function findLastLoad(
   { db, warehouses }: CheckContext,
   pipeline: DataPipelineRow,
-): Promise<FeedMemory | undefined> {
+): Promise<LastLoad | undefined> {
   const warehouse = await warehouses.find(pipeline.client)
-  return warehouse?.findFeed(await schemaOf(db, pipeline), pipeline.table_name)
+  if (!warehouse) return undefined
+  const schema = await schemaOf(db, pipeline)
+  const feed = await warehouse.findFeed(schema, pipeline.table_name)
+  return feed && { feed, rules: await warehouse.typeRules(schema) }
 }
 
 /**
@@ -134,12 +167,17 @@ export async function readFirstRow(
 const skipped = (why: string) => ({ checkSkipped: `The file was stored without a check, because ${why}.` })
 
 function whyUnknown(error: unknown): string {
-  if (!(error instanceof Problem)) return 'the check failed. A run reads the whole file and reports its problems'
-  const isBusy = error.status === 429 || error.code === 'busy'
-  return isBusy ? 'other previews are running' : 'the check took too long'
+  if (isBusy(error)) return 'other previews are running'
+  return error instanceof Problem
+    ? 'the check took too long'
+    : 'the check failed. A run reads the whole file and reports its problems'
 }
 
-/** Logs an error that is neither a problem nor translated to one. */
+const isBusy = (error: unknown): boolean =>
+  error instanceof SemaphoreBusy || (error instanceof Problem && (error.status === 429 || error.code === 'busy'))
+
+/** Logs an error that is neither a problem, nor translated to one, nor a lack of free slots. */
 function logUnknown({ logger }: CheckContext, error: unknown): void {
-  if (!(error instanceof Problem) && !translate(error)) logger.error({ err: error }, 'an upload could not be checked')
+  if (!isBusy(error) && !(error instanceof Problem) && !translate(error))
+    logger.error({ err: error }, 'an upload could not be checked')
 }

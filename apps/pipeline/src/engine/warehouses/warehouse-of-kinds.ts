@@ -132,6 +132,7 @@ export function warehouseOfKinds(opened: Opened, kindsOf: () => Promise<Readonly
     closeRun: (run, attempt) => first((warehouse) => warehouse.closeRun(run, attempt)),
     findCursor: async (schema, table) => (await of(schema)).findCursor(schema, table),
     findFeed: async (schema, table) => (await of(schema)).findFeed(schema, table),
+    typeRules: async (schema) => (await of(schema)).typeRules(schema),
     findTable: async (schema, table) => (await of(schema)).findTable(schema, table),
     readTable: async (schema, ...rest) => (await of(schema)).readTable(schema, ...rest),
     async query(query, signal) {

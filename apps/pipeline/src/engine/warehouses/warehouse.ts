@@ -3,6 +3,7 @@ import { type Advice, withAdvice } from '../../advice.ts'
 import type { ColumnFacts, LoadTarget, PlannedTable, Publication, RestoreTarget, StoredType } from './load-target.ts'
 import type { StagedRecords } from './part-of.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
+import type { TypeRules } from './shape/plan-shape.ts'
 import type { WarehouseViews } from './views.ts'
 
 export type * from './load-target.ts'
@@ -259,6 +260,8 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
   findCursor(schema: string, table: string): Promise<unknown>
   /** Returns the memory of the table's last load, or undefined if there was none. */
   findFeed(schema: string, table: string): Promise<FeedMemory | undefined>
+  /** Returns the rules by which tables of a schema get their types. */
+  typeRules(schema: string): Promise<TypeRules>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** As role `read`, read-only, with time, row and byte caps. `offset` and `limit` in rows, in the table's own order. */
   readTable(schema: string, table: string, page: { limit: number; offset: number }, limits?: ReadLimits): Promise<Rows>

@@ -2,7 +2,7 @@ import type { DelimitedOptions } from '@sluice/delimited'
 import { identifiers } from '../../../identifiers.ts'
 import { type OpenedUpload, openUpload, type Upload } from '../files/open-upload.ts'
 import type { UploadOptions } from '../files/upload.ts'
-import { tooManyRejected } from '../../tolerated-rejects.ts'
+import { likelyRejected, tooManyRejected } from '../../tolerated-rejects.ts'
 import type { RejectedRow, StoredType } from '../source.ts'
 import { previewInThread } from './preview-in-thread.ts'
 import { mostCharacters, readTuples } from './read-tuples.ts'
@@ -28,20 +28,17 @@ export async function previewUpload(
   const isComplete = opened.complete && sample.complete
   const count = sample.rejected + opened.rejected
   const [first] = rejected
-  const tooMany = isComplete
-    ? tooManyRejected(sample.rows - sample.rejected, {
-        count,
-        ...(first && { first: `line ${first.line}: ${first.reason}` }),
-      })
-    : undefined
+  const tooMany = isComplete ? tooManyRejected(sample.rows - sample.rejected, { count, ...firstOf(first) }) : undefined
+  const likely = isComplete ? undefined : likelyRejected(sample.rows + opened.rejected, { count, ...firstOf(first) })
   const given = options.columns ?? []
+  const typesKnown = hasSeenAllRows && opened.complete
   const names = identifiers(
     columns.map(({ label }, index) => given.find((one) => one.index === index || one.label === label)?.name ?? label),
   )
   return {
     columns: columns.map(({ label, dataType, precision, scale, evidence }, index) => {
       const decimal = precision === undefined ? {} : { precision, scale: scale ?? 0 }
-      const known = evidence && hasSeenAllRows && opened.complete ? { evidence } : {}
+      const known = evidence && typesKnown ? { evidence } : {}
       return { name: names[index]!, label, dataType, ...decimal, ...known }
     }),
     rows,
@@ -55,11 +52,16 @@ export async function previewUpload(
     ],
     complete: isComplete && sample.rows - preview.rejected.length <= rows.length,
     csvGuesses: guesses,
+    ...(typesKnown && { typesKnown }),
     ...(opened.sparse && { sparse: true as const }),
+    ...(likely !== undefined && { likelyRejected: likely }),
+    ...(opened.unread !== undefined && { unread: opened.unread }),
     ...(tooMany !== undefined && { tooManyRejected: tooMany }),
     ...(opened.sheets && { sheets: opened.sheets }),
   }
 }
+
+const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.line}: ${row.reason}` } : {})
 
 /** As many rows as fit into an answer. */
 function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): Cell[][] {

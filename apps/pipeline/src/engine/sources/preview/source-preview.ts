@@ -15,10 +15,16 @@ export interface SourcePreview {
   notes: string[]
   /** Whether these are all rows that there are. */
   complete: boolean
+  /** Whether types and evidence of the columns are those of all rows. */
+  typesKnown?: true
   /** The columns are only those that at least one record has. */
   sparse?: true
   /** Why a load would fail. Set if all rows were read and too many of them do not fit. */
   tooManyRejected?: string
+  /** How many of the rows at the beginning of a larger file do not fit, if nearly all of them do not. */
+  likelyRejected?: string
+  /** A sentence about sheets with rows that a load would not read. */
+  unread?: string
   csvGuesses?: CsvGuesses
   /** Of a workbook. */
   sheets?: FoundSheet[]

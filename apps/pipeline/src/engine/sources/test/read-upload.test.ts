@@ -97,4 +97,19 @@ describe('a preview of an upload', () => {
     expect(rows).toHaveLength(5)
     expect(rejected.map(({ line }) => line)).toEqual(first(100).map((line) => line + 5))
   })
+
+  it.each([
+    [6_000, 0, 'Of the first 5,000 rows, 5,000 do not fit, so a run would probably fail. The first is in line 2: '],
+    [6_000, 1_000, undefined],
+    [4_000, 0, undefined],
+  ])(
+    'of %i rows says that a load of a larger file would probably fail, with %i rows that fit',
+    async (rows, fit, said) => {
+      const lines = Array.from({ length: rows }, (_, row) => `${row},${row < fit ? row : 'x'}`)
+      const file = upload('wrong.csv', ['id,n', ...lines].join('\n'))
+      const options = { columns: [{ label: 'n', dataType: 'INTEGER' as const }] }
+      const preview = await previewUpload({ ...file, limits: defaultUploadLimits }, options, 1, never)
+      expect(preview.likelyRejected?.slice(0, said?.length)).toBe(said)
+    },
+  )
 })

@@ -28,6 +28,7 @@ import { restore } from './restore.ts'
 import { dropSettled, settlePending, unlessOvertaken } from './settle.ts'
 import { readShape } from './shape.ts'
 import { transform } from './transform.ts'
+import { typeRules } from './types.ts'
 import { defineView, demandUnread, dropView, findView, managed, refreshView, viewsByHand } from './views.ts'
 
 /**
@@ -125,6 +126,7 @@ export function openClickHouseWarehouse(access: ClientAccess, { keepDays = 0 } =
     closeRun: (id, attempt) => run('the ledger', () => closeRun(access, { run: id, attempt })),
     findCursor: (schema, table) => settled(named(schema, table), () => findCursor(access, schema, table)),
     findFeed: (schema, table) => settled(named(schema, table), () => findFeed(access, schema, table)),
+    typeRules: async () => typeRules,
     findTable: async (schema, table) => run(named(schema, table), () => findTable(access, schema, table)),
     readTable: async (schema, table, page, limits) =>
       run(whole, () => readTable(access, { schema, table }, page, limits)),

@@ -25,6 +25,7 @@ import { ambiguousTable, query, readTable } from './query.ts'
 import { rehearse } from './rehearsal.ts'
 import { inTurn, settleFirst, together } from './settle.ts'
 import { asked, readShape, shownAs } from './shapes.ts'
+import { typeRules } from './staging.ts'
 import { transform } from './transform.ts'
 import { defineView, demandUnread, dropView, findView, refreshView, viewsByHand } from './views.ts'
 
@@ -117,6 +118,7 @@ export function openDialectWarehouse(dialect: Dialect): Warehouse {
     closeRun: (id) => run('the ledger', () => closeRun(dialect, id)),
     findCursor: (schema, table) => placed(schema, table, (session, place) => findCursor(dialect, session, place)),
     findFeed: (schema, table) => placed(schema, table, (session, place) => findFeed(dialect, session, place)),
+    typeRules: async () => typeRules(dialect.types),
     findTable: (schema, table) =>
       placed(schema, table, async (session, place) => {
         const shape = await readShape(dialect, session, place)

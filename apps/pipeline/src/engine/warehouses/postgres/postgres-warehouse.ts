@@ -28,6 +28,7 @@ import { transform } from './transform.ts'
 import { acquireQuery } from '../query-shares.ts'
 import { endReadWatch, limitStatements } from './statement-watch.ts'
 import { mostViewBytes } from './view-size.ts'
+import { typeRules } from './types.ts'
 import { dropView, findView, refreshView } from './views.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
@@ -164,6 +165,8 @@ export function openPostgresWarehouse(
       checkTableName(table)
       return run(qualified(schema, table), (client) => findFeed(client, schema, table))
     },
+
+    typeRules: async () => typeRules,
 
     async findTable(schema, table) {
       checkSchemaName(schema)

@@ -120,6 +120,7 @@ describe('the plan', () => {
     const columns = ['x', 'y'].map((name) => ({ name, label: name, dataType: 'TEXT' as const }))
     expect(planShape(postgres, memory, { columns }, {})).toEqual({
       code: 'SCHEMA_MISMATCH',
+      reason: 'the source has no column of the last load',
       sentence:
         'The source has no column of the last load, so nothing was loaded; the old data stays. Columns of the last load: "id", "name", "amount". Columns of the source now: "x", "y".',
       advice: rebuildAdvice('To take the new columns'),

@@ -55,6 +55,10 @@ export interface ShapePlan {
 /** Why a load is refused; the old rows stay. */
 export interface Refusal {
   code: 'SCHEMA_MISMATCH' | 'DATES_AMBIGUOUS'
+  /** A clause for "because": the announcement of a load that would be refused has no other words of its own. */
+  reason: string
+  /** A sentence that says how to correct the source, if the reason does not show it. */
+  correction?: string
   sentence: string
   advice: Advice
 }
@@ -213,11 +217,14 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
       : value
         ? `the name of its new column "${value.label}" looks like a value`
         : undefined
+  const correction = 'Check the line ends of the file.'
   return why === undefined
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
-        sentence: `The source has no rows and ${why}, so nothing was loaded; the old data stays. Check the line ends of the file. ${lists(fedBefore, columns)}`,
+        reason: `the source has no rows and ${why}`,
+        correction,
+        sentence: `The source has no rows and ${why}, so nothing was loaded; the old data stays. ${correction} ${lists(fedBefore, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
@@ -243,13 +250,16 @@ function refusedChange(
     ...retyped,
   ]
   if (changes.length === 0) return undefined
-  const more = changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''
   return {
     code: 'SCHEMA_MISMATCH',
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${changes.slice(0, mostNamed).join(', ')}${more}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source.`,
+    reason: ['schemaChanges is FAIL', ...(retyped.length > 0 ? [`column ${firstOf(retyped)}`] : [])].join(' and '),
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changes)}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source.`,
     advice: retyped.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
   }
 }
+
+const firstOf = (changes: readonly string[]): string =>
+  `${changes.slice(0, mostNamed).join(', ')}${changes.length > mostNamed ? `, and ${changes.length - mostNamed} more` : ''}`
 
 const newTypes = rebuildAdvice('To take the new columns and types')
 const retypedAdvice: Advice = {
@@ -281,6 +291,7 @@ function mismatch(
     ? undefined
     : {
         code: 'SCHEMA_MISMATCH',
+        reason: `the source ${why}`,
         sentence: `The source ${why}, so nothing was loaded; the old data stays. ${lists(fedBefore, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
@@ -292,13 +303,16 @@ function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns 
     const before = known.get(name)
     return evidence === 'AMBIGUOUS' && before !== undefined && !isText(before)
   })
-  return (
-    column && {
-      code: 'DATES_AMBIGUOUS',
-      sentence: `Column "${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous. The old data stays. Write its dates as YYYY-MM-DD.`,
-      advice: { pipeline: 'Alternatively, set dateFormat of the column.' },
-    }
-  )
+  if (!column) return undefined
+  const why = `olumn "${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
+  const correction = 'Write its dates as YYYY-MM-DD.'
+  return {
+    code: 'DATES_AMBIGUOUS',
+    reason: `c${why}`,
+    correction,
+    sentence: `C${why}. The old data stays. ${correction}`,
+    advice: { pipeline: 'Alternatively, set dateFormat of the column.' },
+  }
 }
 
 const isText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
