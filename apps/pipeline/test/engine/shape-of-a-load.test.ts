@@ -227,4 +227,29 @@ describe('a file', () => {
     expect(await load(pipeline, '[{"id":1}]')).toMatchObject({ state: 'OK' })
     expect((await tableOf(pipeline)).rows).toEqual([[1, null, null, null]])
   })
+
+  it('of JSON with objects or lists in a column of other values makes the column text', async () => {
+    const nested = ['{"x": 1}', '[1, 2]']
+    const plain = ['2', '"t"', '"2026-02-15"', 'true']
+    const pairs = [...nested.flatMap((one) => plain.map((other) => [one, other])), nested] as [string, string][]
+    const keys = pairs.map((_, index) => `c${index}`)
+    const record = (which: 0 | 1) => `{${pairs.map((pair, index) => `"${keys[index]}":${pair[which]}`).join(',')}}`
+    const unquoted = (value: string) => value.replaceAll(/^"|"$/g, '')
+    const typeOf = ([, other]: [string, string]) => (nested.includes(other) ? 'JSONB' : 'TEXT')
+    const columns = pairs.map((pair, index) => `${keys[index]} ${typeOf(pair)}`).join(', ')
+    const rowOf = (which: 0 | 1) =>
+      pairs.map((pair) => (typeOf(pair) === 'TEXT' ? unquoted(pair[which]) : (JSON.parse(pair[which]) as unknown)))
+
+    const [once, forth, back] = [await stack.pipeline(), await stack.pipeline(), await stack.pipeline()]
+    await load(once, `[${record(0)},${record(1)}]`)
+    expect(await tableOf(once)).toEqual({ columns, rows: [rowOf(0), rowOf(1)] })
+    for (const [pipeline, first, next] of [
+      [forth, 0, 1],
+      [back, 1, 0],
+    ] as const) {
+      await load(pipeline, `[${record(first)}]`)
+      expect(await load(pipeline, `[${record(next)}]`)).toMatchObject({ state: 'OK', rows_rejected: 0 })
+      expect(await tableOf(pipeline)).toEqual({ columns, rows: [rowOf(next)] })
+    }
+  })
 })
