@@ -43,7 +43,7 @@ describe('the sentence on columns that differ', () => {
         [...'abcd'].map((name) => ({ name, label: name, ...(name === 'd' && { evidence: 'NOTHING' as const }) })),
         { schemaChanges: 'FAIL', definition: 'before', sparse: false, hasRows, ...changes },
       )
-    expect(emptied({})).toBe('Columns without a value in any row: "d". A run would remove their values from the table.')
+    expect(emptied({})).toBe('Columns without a value in any row, which had values in the last load: "d".')
     expect([
       emptied({ empty: true }),
       emptied({ undecided: 'NOTHING' }),

@@ -60,7 +60,7 @@ export function compareColumns(
           ...(added.length > 0 ? [`Columns that the last load did not have: ${named(added)}.`] : []),
         ]),
     ...(empty.length > 0
-      ? [`Columns without a value in any row: ${named(empty)}. A run would remove their values from the table.`]
+      ? [`Columns without a value in any row, which had values in the last load: ${named(empty)}.`]
       : []),
   ]
     .filter(Boolean)

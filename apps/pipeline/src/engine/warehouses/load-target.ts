@@ -58,7 +58,7 @@ export interface LoadTarget {
 /**
  * How a table changed by what came in. `from` and `to` are the warehouse's own type names, of ROWS_FELL numbers of rows. TYPE_CHANGED:
  * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_EMPTIED: the source has the column,
- * without a value in `to` rows, and the last load had values. COLUMN_DROPPED: it is gone.
+ * without a value in `rows` rows, and the last load had values. COLUMN_DROPPED: it is gone.
  * PART_NOT_READ: `to` is the sentence of the source.
  */
 export interface TableChange {
@@ -76,6 +76,8 @@ export interface TableChange {
   column: string
   from?: string
   to?: string
+  /** Rows of the source. */
+  rows?: number
   /** The run that made it is a WARNING. */
   warning?: true
 }
