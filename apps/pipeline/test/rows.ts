@@ -5,6 +5,7 @@ import type {
   LoadContent,
   LoadTarget,
   Publication,
+  PublishOptions,
   StoredType,
   TargetColumn,
   TupleChunk,
@@ -61,8 +62,13 @@ export async function stage(warehouse: Warehouse, target: Target, rows: Rows): P
   return load
 }
 
-export async function loadAll(warehouse: Warehouse, target: Target, rows: Rows): Promise<Publication> {
+export async function loadAll(
+  warehouse: Warehouse,
+  target: Target,
+  rows: Rows,
+  options: PublishOptions = {},
+): Promise<Publication> {
   await using load = await stage(warehouse, target, rows)
   // Awaited here: the load is disposed, and its table dropped, as soon as this function returns.
-  return await warehouse.publish([load], async () => true, never)
+  return await warehouse.publish([load], async () => true, never, options)
 }

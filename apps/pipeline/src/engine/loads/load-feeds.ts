@@ -15,7 +15,7 @@ import type {
 export type LoadedTable = PublishedTable
 
 /** How staged feeds are published. */
-export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
+export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting' | 'warn'> {
   warehouse: Warehouse
   /** Whether this attempt may still publish; asked once more just before it does. */
   stillOurs: () => Promise<boolean>
@@ -162,7 +162,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
 
 async function publishStaged(
   { loads, cursors, mode }: StagedFeeds,
-  { warehouse, stillOurs, signal, gate, behind, waiting }: PublicationOfFeeds,
+  { warehouse, stillOurs, signal, gate, behind, waiting, warn }: PublicationOfFeeds,
 ): Promise<LoadedTable[]> {
   const options = {
     ...(mode && { mode }),
@@ -170,6 +170,7 @@ async function publishStaged(
     ...(gate && { gate }),
     ...(behind && { behind }),
     ...(waiting && { waiting }),
+    ...(warn && { warn }),
   }
   return (await warehouse.publish(loads, stillOurs, signal, options)).tables
 }

@@ -116,6 +116,8 @@ export interface PublishOptions {
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
   /** Told once, in a sentence, when publication waits for readers for longer than a few seconds. The rows stay where they are. */
   waiting?(why: string): void
+  /** Receives a sentence for each thing that was published unchecked. */
+  warn?(sentence: string): void
   /**
    * Told what still goes on once the rows are public: old ones are dropped, statistics of the whole table taken. It never
    * fails. Where nobody is told, publication waits for it.
@@ -227,7 +229,7 @@ export interface Warehouse extends AsyncDisposable, WarehouseViews {
     target: RestoreTarget,
     stillOurs: () => Promise<boolean>,
     signal: AbortSignal,
-    options?: Pick<PublishOptions, 'behind' | 'waiting'>,
+    options?: Pick<PublishOptions, 'behind' | 'waiting' | 'warn'>,
   ): Promise<Publication>
   /** Drops what is kept for longer than it should be; answers how many publications that were. */
   expirePrevious(): Promise<number>

@@ -26,7 +26,8 @@ export async function restorePipeline(parts: WorkParts, attempt: Attempt): Promi
   const previous = await warehouse.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
   const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)
-  const publication = await warehouse.restore(target, stillOurs, signal, { behind, waiting })
+  const warn = (sentence: string) => log.write('WARN', 'HIGH', sentence)
+  const publication = await warehouse.restore(target, stillOurs, signal, { behind, waiting, warn })
   for (const one of publication.tables)
     for (const change of one.changes) log.write('INFO', 'HIGH', whatChanged(one, change))
   return restored(warehouse, publication, previous?.publishedAt)

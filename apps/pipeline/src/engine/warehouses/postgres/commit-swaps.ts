@@ -1,8 +1,9 @@
-import { asSentence } from '../../../as-sentence.ts'
 import type { ClientBase } from 'pg'
-import { WarehouseProblem } from '../warehouse.ts'
+import { asSentence } from '../../../as-sentence.ts'
+import type { WarehouseProblem } from '../warehouse.ts'
+import type { DependentView } from './dependent-views.ts'
 import { unflushed } from './durable.ts'
-import { assertViewsReadable, type ChangedTable, viewsToRead } from './readable-views.ts'
+import { type ChangedTable, findUncheckedViews, tablesOfViews, viewFails } from './readable-views.ts'
 import { statementsOf, type Swap } from './swap.ts'
 
 /** Someone holds a lock, or another load made or dropped the same table just now. */
@@ -10,31 +11,57 @@ export const worthAnotherTry = new Set(['55P03', '40P01', '40001', '42P07', '235
 
 /**
  * Makes all tables of a publication visible at once. Everything is one message, so the exclusive locks are held for no round
- * trip, from the first DETACH to COMMIT; only views over changed columns are read in between. Throws WarehouseProblem VIEWS_DEPEND.
+ * trip, from the first DETACH to COMMIT; only views over changed columns are read in between. Returns a sentence for each view that could not
+ * be read in time. Throws WarehouseProblem VIEWS_DEPEND.
  */
 export async function commitSwaps(
   client: ClientBase,
-  swaps: readonly (Pick<Swap, 'views' | 'statements'> & { place: string })[],
-): Promise<void> {
+  swaps: readonly (ChangedTable & Pick<Swap, 'statements'>)[],
+): Promise<string[]> {
   const settings = `set local statement_timeout = '${swaps.some(materialises) ? '5min' : '30s'}'; ${unflushed}`
-  const views = viewsToRead(swaps)
+  const views = tablesOfViews(swaps)
   const end = views.size === 0 ? ['commit'] : []
-  await client.query([settings, ...statementsOf(swaps), ...end].join(';')).catch((error: unknown) => {
-    throw unmakeable(error, swaps) ?? error
+  const statements = [settings, ...statementsOf(swaps), ...end]
+  await client.query(statements.join(';')).catch((error: unknown) => {
+    throw unmakeable(error, swaps, statements) ?? error
   })
-  if (views.size === 0) return
-  await assertViewsReadable(client, views)
+  if (views.size === 0) return []
+  const unchecked = await findUncheckedViews(client, views)
   await client.query('commit')
+  return unchecked
 }
 
 const materialises = ({ views }: ChangedTable): boolean => views.some(({ materialised }) => materialised)
 
 /** A view that stood over the old type and does not over the new one. */
-function unmakeable(error: unknown, swaps: readonly ChangedTable[]): WarehouseProblem | undefined {
+function unmakeable(
+  error: unknown,
+  swaps: readonly ChangedTable[],
+  statements: readonly string[],
+): WarehouseProblem | undefined {
   const { code = '', message } = error as { code?: string; message: string }
-  const swap = swaps.find(({ views }) => views.length > 0)
-  if (!swap || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
-  const names = swap.views.map(({ name }) => name).join(', ')
-  const sentence = `The columns of ${swap.place} change, and the views over it (${names}) cannot be created again with them: ${asSentence(message)} Change or drop them and run again. The old data stays.`
-  return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error })
+  const changed = swaps.find(({ views }) => views.length > 0)
+  if (!changed || worthAnotherTry.has(code) || !/^(42|22)/.test(code)) return undefined
+  const failed = statementAt(statements, Number((error as { position?: string }).position))
+  const swap = swaps.find(({ views }) => views.some(isCreatedBy(failed))) ?? changed
+  // Only a materialized view reads values when it is created.
+  const candidates = code.startsWith('22') ? swap.views.filter(({ materialised }) => materialised) : swap.views
+  const view = swap.views.find(isCreatedBy(failed))
+  const names = (view ? [view] : candidates).map(({ name }) => name).join(', ')
+  const what = view || candidates.length === 1 ? 'the view over it' : 'one of the views over it'
+  return viewFails(swap, `${what} (${names}) cannot be created again`, asSentence(message), error)
+}
+
+const isCreatedBy =
+  (statement: string | undefined) =>
+  ({ create }: DependentView): boolean =>
+    statement !== undefined && create.includes(statement)
+
+/** Returns the statement at a place of the message, which PostgreSQL counts in characters from 1. */
+function statementAt(statements: readonly string[], position: number): string | undefined {
+  let end = 0
+  return statements.find((statement) => {
+    end += Array.from(statement).length + 1
+    return position <= end
+  })
 }

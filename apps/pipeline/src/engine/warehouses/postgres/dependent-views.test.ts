@@ -25,8 +25,8 @@ describe('views over a table whose types widen', () => {
     await scratch?.[Symbol.asyncDispose]()
   })
 
-  const load = (rows: Parameters<typeof loadAll>[2], shape = two) =>
-    loadAll(scratch.warehouse, { table, columns: shape }, rows)
+  const load = (rows: Parameters<typeof loadAll>[2], shape = two, options: Parameters<typeof loadAll>[3] = {}) =>
+    loadAll(scratch.warehouse, { table, columns: shape }, rows, options)
   const rowsOf = async (name: string) =>
     (await user.query({ text: `select * from health.${name}`, rowMode: 'array' })).rows
 
@@ -106,6 +106,18 @@ describe('views over a table whose types widen', () => {
     expect([await rowsOf(table), await rowsOf(`sum_${table}`)]).toEqual([[[1, 'a']], [['1']]])
   })
 
+  it('that make no sense over others are named without those', async () => {
+    await user.query(`
+      create view health.any_${table} as select 'é' as accent, id from health.${table};
+      create view health.sum_${table} as select sum(id) as total from health.any_${table};
+      create view health.top_${table} as select total from health.sum_${table}`)
+    await expect(load([['x', 'b']], wider)).rejects.toMatchObject({
+      message: expect.stringContaining(
+        `("id" from integer to text), and the view over it (health.sum_${table}) cannot be created again with them: function sum(text) does not exist.`,
+      ),
+    })
+  })
+
   it.each([
     ['with a column that fails', 'id, id > 2.5 as large', 'column "large" of the view over it'],
     ['with a condition that fails', 'name', 'the view over it', 'where id > 2.5'],
@@ -115,7 +127,7 @@ describe('views over a table whose types widen', () => {
     await expect(load([['n/a', 'b']], wider)).rejects.toMatchObject({
       code: 'VIEWS_DEPEND',
       retryable: false,
-      message: `The columns of "health"."${table}" change, and ${named} (health.over_${table}) cannot be read with them: invalid input syntax for type numeric: "n/a". Change or drop the view and run again. The old data stays.`,
+      message: `The columns of "health"."${table}" change ("id" from integer to text), and ${named} (health.over_${table}) cannot be read with them: invalid input syntax for type numeric: "n/a". The old data stays. Correct the file or source, or set dataType of the column in csvOptions.columns (files); otherwise change or drop the view. Then run again.`,
     })
     expect([await rowsOf(table), await rowsOf(`over_${table}`)]).toEqual([[[1, 'a']], before])
     await load([['7', 'b']], wider)
@@ -129,8 +141,12 @@ describe('views over a table whose types widen', () => {
         $$ begin perform set_config('application_name', 'changed', false); insert into health.log_${table} values (1); return 1; end $$;
       create view health.writing_${table} as select id > 2.5 as large, health.log_${table}() as n from health.${table};
       create view health.slow_${table} as select id > 2.5 as large, pg_sleep(60)::text from health.${table}`)
-    await load([['7', 'b']], wider)
+    const warned: string[] = []
+    await load([['7', 'b']], wider, { warn: (sentence) => warned.push(sentence) })
     expect([await rowsOf(table), await rowsOf(`log_${table}`)]).toEqual([[['7', 'b']], []])
+    expect(warned).toEqual([
+      `View health.slow_${table} was not checked: reading the views over "health"."${table}" takes longer than 3 seconds.`,
+    ])
     const { rows } = await scratch.superuser.query(
       `select from pg_stat_activity where datname = current_database() and application_name = 'changed'`,
     )

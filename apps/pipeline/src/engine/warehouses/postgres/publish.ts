@@ -69,7 +69,7 @@ export async function publish(publishing: Publishing, signal: AbortSignal): Prom
 }
 
 /** How long a publication waits for readers of its table, and who is told of it. */
-export interface Swapping extends Pick<PublishOptions, 'behind' | 'waiting'> {
+export interface Swapping extends Pick<PublishOptions, 'behind' | 'waiting' | 'warn'> {
   /** Milliseconds. */
   waitMs: number
 }
@@ -147,10 +147,11 @@ async function swapAll(
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.spare()
-    await commitSwaps(
+    const unchecked = await commitSwaps(
       client,
-      swaps.map(({ load, views, statements }) => ({ place: load.scene.place, views, statements })),
+      swaps.map(({ load, ...swap }) => ({ ...swap, place: load.scene.place })),
     )
+    for (const sentence of unchecked) options.warn?.(sentence)
     // What was merged into another partition is left in the staging table, to be dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
     await untilDurable(client)

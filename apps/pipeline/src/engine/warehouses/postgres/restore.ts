@@ -58,7 +58,7 @@ export function restore(restoring: Restoring, signal: AbortSignal): Promise<Publ
 }
 
 async function restoreAll(
-  { pools, target, read, keeping, stillOurs }: Restoring,
+  { pools, target, read, keeping, stillOurs, options }: Restoring,
   wait: number,
   signal: AbortSignal,
 ): Promise<{ publication: Publication; returned: Return[] }> {
@@ -82,7 +82,11 @@ async function restoreAll(
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.spare()
-    await commitSwaps(client, returned)
+    const unchecked = await commitSwaps(
+      client,
+      returned.map((one) => ({ ...one, restores: true })),
+    )
+    for (const sentence of unchecked) options.warn?.(sentence)
     await untilDurable(client)
     const tables = returned.map(({ published }) => published)
     return { publication: { run, attempt, publishedAt, ...totals(tables) }, returned }
