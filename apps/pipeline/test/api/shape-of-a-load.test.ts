@@ -199,7 +199,7 @@ describe('a workbook', () => {
     expect(shorter.run).toMatchObject({
       status: 'FAILED',
       errorCode: 'SHEET_NOT_FOUND',
-      message: expect.stringContaining('has no sheet number 2; it holds the sheets "Data" (number 1).'),
+      message: expect.stringContaining('has no sheet number 2; it has the sheets "Data" (number 1).'),
     })
   })
 
