@@ -71,7 +71,7 @@ describe('the sentence on columns that differ', () => {
         },
         { ...policy, schemaChanges: 'FAIL', ...changes },
       ).sentence
-    expect(emptied({})).toBe('Columns without a value in any row: "d". A run would remove their values from the table.')
+    expect(emptied({})).toBe('Columns without a value in any row, which had values in the last load: "d".')
     expect([
       emptied({ empty: true }),
       emptied({ undecided: 'NOTHING' }),

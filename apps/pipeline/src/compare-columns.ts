@@ -125,7 +125,7 @@ function emptied(before: readonly RememberedColumn[], now: readonly FedColumn[])
   const withValues = new Set(before.filter(hadValues).map(({ name }) => name))
   const empty = now.filter(({ name, evidence }) => evidence === 'NOTHING' && withValues.has(name))
   return empty.length > 0
-    ? `Columns without a value in any row: ${named(empty)}. A run would remove their values from the table.`
+    ? `Columns without a value in any row, which had values in the last load: ${named(empty)}.`
     : ''
 }
 

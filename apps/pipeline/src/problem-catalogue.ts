@@ -1,5 +1,9 @@
 import type { KnownProblem } from '@sluice/http'
 
+/** Returns the title of the problem for a code of `WarehouseProblem`. */
+export const refusalTitle = (code: string): string =>
+  code === 'NOTHING_TO_RESTORE' ? 'There is nothing to restore.' : 'The warehouse refused.'
+
 /** What the warehouse refuses, by the codes of `WarehouseProblem`; runs and logs carry them in capitals. */
 export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_REFUSED: 'The warehouse refuses for a reason that has no code of its own: `detail` has its words.',
@@ -107,7 +111,7 @@ export const pipelineProblems: readonly KnownProblem[] = [
   ...Object.entries(warehouseRefusals).map(([code, when]) => ({
     code: code.toLowerCase().replaceAll('_', '-'),
     status: 422,
-    title: 'The warehouse refused.',
+    title: refusalTitle(code),
     when,
   })),
 ]

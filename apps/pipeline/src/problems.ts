@@ -4,6 +4,7 @@ import { Problem, problems } from '@sluice/http'
 import { SourceProblem } from './engine/sources/source.ts'
 import { VariableProblem } from './engine/variables/variable-problem.ts'
 import { WarehouseProblem } from './engine/warehouses/warehouse.ts'
+import { refusalTitle } from './problem-catalogue.ts'
 
 /** What a broken constraint means to whoever sent the body: the field, and a sentence. */
 const conflicts: Record<string, [pointer: string, detail: string]> = {
@@ -45,7 +46,7 @@ export function translate(error: unknown): Problem | undefined {
   if (error instanceof WarehouseProblem) {
     return error.retryable
       ? problems.unavailable('warehouse', error)
-      : new Problem(422, error.code.toLowerCase().replaceAll('_', '-'), 'The warehouse refused.', {
+      : new Problem(422, error.code.toLowerCase().replaceAll('_', '-'), refusalTitle(error.code), {
           detail: error.message,
           cause: error,
         })

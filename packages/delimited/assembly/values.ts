@@ -42,7 +42,9 @@ function writeTyped(out: usize, field: usize, state: usize): i32 {
     const proven = (check & PROVEN) != 0
     const length = proven
       ? writeGuessed(out, from, to, typeAt(state), state)
-      : writeGiven(out, from, to, typeAt(state), <i32>digitsLimitAt(state), <i32>scaleLimitAt(state), state)
+      : typeAt(state) == AS_JSON
+        ? asJson(out, writeText(out + 1, field, from, to))
+        : writeGiven(out, from, to, typeAt(state), <i32>digitsLimitAt(state), <i32>scaleLimitAt(state), state)
     if (length < 0 && from != to) return proven ? UNFIT : REFUSED
   }
   switch (stored) {
@@ -99,6 +101,8 @@ function writeGiven(out: usize, from: usize, to: usize, type: u8, digits: i32, s
       return writeDouble(out, from, to, false)
     case AS_BOOLEAN:
       return writeBoolean(out, from, to, false)
+    case AS_REAL:
+      return writeReal(out, from, to)
     default:
       return writeTime(out, from, to, type, spellingsTakenAt(state), false)
   }

@@ -36,7 +36,7 @@ export function rejectedRow(records: Records, shape: Shape): RejectedRow {
 export function refusedRow(records: Records, { labels }: Shape, column: number, type: string): RejectedRow {
   const value = fieldText(records, column)
   const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
-  const reason = `${JSON.stringify(shown)} is no ${type}`
+  const reason = `${JSON.stringify(shown)} is not a valid ${type}`
   return { line: records.line, column: labels[column]!, reason, raw: rawText(records) }
 }
 
@@ -75,7 +75,7 @@ function raggedReason({ scanner, trailing, grammar }: Records, columns: number, 
   const found = `${count} ${count === 1 ? 'value' : 'values'} where the ${measure} has ${columns}`
   if (count < columns) return `${found}: something is missing, or the row was broken into two lines`
   const delimiter = grammar.delimiter === 9 ? 'a tab' : `"${String.fromCharCode(grammar.delimiter)}"`
-  return `${found}: a value that holds ${delimiter} has to stand in quotes`
+  return `${found}: put a value that contains ${delimiter} in quotes, or remove the value that is too many`
 }
 
 /** Index of the field to blame, or -1 where it is the record as a whole. */

@@ -58,8 +58,8 @@ describe('what is given is not guessed', () => {
     [{ delimiter: '#', comment: '#' }, /have to be different/],
     [{ headerRow: false, headerLines: 2 }, /no header lines/],
     [{ columns: [{ dataType: 'TEXT' }] }, /needs a label or an index/],
-    [{ columns: [{ index: 3 }] }, /speak of column 4; the file has 3/],
-    [{ columns: [{ label: 'Name' }] }, /speak of the column "Name", which the file does not have/],
+    [{ columns: [{ index: 3 }] }, /name column 4, but the file has only 3/],
+    [{ columns: [{ label: 'Name' }] }, /name the column "Name", which the file does not have/],
     [{ columns: [{ index: 1, label: 'id' }] }, /say that column 2 is called "id"; the file calls it "name"/],
     [{ columns: [{ index: 1 }, { label: 'name' }] }, /Two of the columns/],
   ])('%j is refused', (options, message) => {

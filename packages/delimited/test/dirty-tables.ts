@@ -286,7 +286,7 @@ export const dirtyTables: DirtyFile[] = [
     text: 'id,cases\n1,NA\n2,-\n3,4\n',
     labels: 'id¦cases',
     rows: ['1¦NA', '2¦-', '3¦4'],
-    notes: ['-, NA may stand for no value; they are kept as text unless the options list them as null values.'],
+    notes: ['Kept as text: -, NA. If they mean that there is no value, list them in nullValues.'],
   },
   {
     name: 'labels of other scripts',

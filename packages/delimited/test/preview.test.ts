@@ -54,9 +54,7 @@ describe('a preview', () => {
   it('shows what was guessed, the columns with their types, the first rows and those that do not fit', () => {
     const { description, notes, columns, rows, rejected, sample } = preview(text)
     expect(description).toBe('delimiter “;”, header in line 3, 2 lines above it skipped')
-    expect(notes).toEqual([
-      'NA may stand for no value; they are kept as text unless the options list them as null values.',
-    ])
+    expect(notes).toEqual(['Kept as text: NA. If it means that there is no value, list it in nullValues.'])
     expect(columns).toEqual([
       { label: 'id', dataType: 'SMALLINT' },
       { label: 'name', dataType: 'TEXT' },
@@ -130,9 +128,9 @@ describe('a preview', () => {
       [null, 'Di', null],
     ])
     expect(rejected).toEqual([
-      { line: 3, column: 'id', reason: '"abc" is no INTEGER', raw: 'abc;Bo;2024-02-01' },
-      { line: 4, column: 'on', reason: '"soon" is no DATE', raw: '3;"C;""o""";soon' },
-      { line: 6, column: 'id', reason: '"99999999999" is no INTEGER', raw: '99999999999;Eve;2024-02-02' },
+      { line: 3, column: 'id', reason: '"abc" is not a valid INTEGER', raw: 'abc;Bo;2024-02-01' },
+      { line: 4, column: 'on', reason: '"soon" is not a valid DATE', raw: '3;"C;""o""";soon' },
+      { line: 6, column: 'id', reason: '"99999999999" is not a valid INTEGER', raw: '99999999999;Eve;2024-02-02' },
     ])
     expect(sample).toEqual({ rows: 5, rejected: 3, complete: true })
     expect(readInPlace(folder.write(refused), options, defaultLimits)).toMatchObject({ rejected })
@@ -152,7 +150,7 @@ describe('a preview', () => {
     expect(rows).toEqual([["O'Brien,Tom", '2']])
     expect(rejected).toMatchObject([
       { line: 2, column: 'name', raw: "'O\\'Reilly,Tom',1" },
-      { line: 4, column: 'id', reason: '"x" is no SMALLINT', raw: 'Jo,x' },
+      { line: 4, column: 'id', reason: '"x" is not a valid SMALLINT', raw: 'Jo,x' },
     ])
     expect(readInPlace(folder.write(escaped), options, defaultLimits)).toMatchObject({ rejected })
   })

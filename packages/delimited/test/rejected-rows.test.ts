@@ -23,7 +23,8 @@ describe('a rejected row', () => {
       [
         {
           line: 2,
-          reason: '3 values where the header has 2: a value that holds "," has to stand in quotes',
+          reason:
+            '3 values where the header has 2: put a value that contains "," in quotes, or remove the value that is too many',
           raw: '1,2,',
         },
       ],

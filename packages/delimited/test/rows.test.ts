@@ -82,7 +82,8 @@ describe('rows', () => {
     expect(whole.rejected).toEqual([
       {
         line: 3,
-        reason: '3 values where the first row has 2: a value that holds "," has to stand in quotes',
+        reason:
+          '3 values where the first row has 2: put a value that contains "," in quotes, or remove the value that is too many',
         raw: '2,y,z',
       },
     ])

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { defaultLimits } from '../src/limits.ts'
+import type { ColumnOptions } from '../src/dialect/options.ts'
+import { defaultLimits, type Limits } from '../src/limits.ts'
 import { startMachine } from '../src/machine.ts'
 import { Reading } from '../src/reading.ts'
 import type { StoredType } from '../src/column-type.ts'
@@ -10,9 +11,13 @@ import { tuplesOf } from './tuples.ts'
 const machine = startMachine()
 
 /** Reads a text as a load does: as `store` says for the columns that the reading offers, again as long as types widen. */
-function load(text: string, store: (columns: readonly StoredType[]) => StoredType[], limits = defaultLimits) {
+function load(
+  text: string,
+  store: (columns: readonly StoredType[]) => StoredType[],
+  { limits = defaultLimits, columns = [] }: { limits?: Limits; columns?: ColumnOptions[] } = {},
+) {
   const source = textOf(text)
-  const { dialect } = detectText(source, { delimiter: 'COMMA', headerRow: true, headerLines: 1 })
+  const { dialect } = detectText(source, { delimiter: 'COMMA', headerRow: true, headerLines: 1, columns })
   const reading = new Reading(source, dialect, limits, machine)
   for (let passes = 1; passes <= 10; passes++) {
     const rows: (Buffer | null)[][] = []
@@ -53,7 +58,21 @@ describe('a column that is stored as something wider than it reads', () => {
     const lines = Array.from({ length: 4_000 }, (_, index) => `${index === 2_000 ? '3.5e+7' : index % 100},x\n`)
     const store = (columns: readonly StoredType[]): StoredType[] =>
       columns[0]!.dataType === 'DOUBLE' ? [{ dataType: 'SMALLINT' }, { dataType: 'TEXT' }] : [...columns]
-    const { rows, rejected, columns } = load(`n,t\n${lines.join('')}`, store, limits)
+    const { rows, rejected, columns } = load(`n,t\n${lines.join('')}`, store, { limits })
     expect([rows.length, rejected, columns[0]!.dataType]).toEqual([3_999, [2_002], 'DOUBLE'])
   })
+
+  it.each([
+    ['JSONB', ['"{""x"":1}"', '"[1,2]"', '7'], ['{"x":1}', '[1,2]', '7'], '{x'],
+    ['FLOAT', ['1.5', '7', '2e3'], ['1.5', '7', '2e3'], 'x'],
+  ] as const)(
+    'keeps values of a declared %s as they are written where the table has text',
+    (dataType, values, texts, bad) => {
+      const text = `n,t\n${[...values, bad].map((value) => `${value},a\n`).join('')}`
+      const store = (): StoredType[] => [{ dataType: 'TEXT' }, { dataType: 'TEXT' }]
+      const { rows, rejected } = load(text, store, { columns: [{ index: 0, dataType, declared: true }] })
+      expect(rows.map(([n]) => n!.toString())).toEqual(texts)
+      expect(rejected).toEqual([values.length + 2])
+    },
+  )
 })

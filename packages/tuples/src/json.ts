@@ -29,7 +29,7 @@ export function checkJson(text: string): void {
     else JSON.parse(text)
   } catch (error) {
     if (error instanceof Misfit) throw error
-    throw new Misfit('is no valid JSON')
+    throw new Misfit('is not valid JSON')
   }
   if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
 }

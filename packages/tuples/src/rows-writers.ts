@@ -52,7 +52,7 @@ const integer =
 function wholeNumber(value: unknown, name: string): number {
   if (typeof value === 'boolean') return value ? 1 : 0
   const written = textOf(value)
-  if (!/^[+-]?\d{1,40}$/.test(written)) throw new Misfit(`is no ${name}`)
+  if (!/^[+-]?\d{1,40}$/.test(written)) throw new Misfit(`is not a valid ${name}`)
   return Number(written)
 }
 
@@ -62,7 +62,7 @@ const bigint: Make = () => (value, out) => {
   else if (typeof value === 'number' && Number.isSafeInteger(value)) whole = BigInt(value)
   else if (typeof value === 'string' && /^[+-]?\d{1,40}$/.test(value)) whole = BigInt(value.replace('+', ''))
   else if (typeof value === 'boolean') whole = value ? 1n : 0n
-  else throw new Misfit('is no BIGINT')
+  else throw new Misfit('is not a valid BIGINT')
   if (whole !== BigInt.asIntN(64, whole)) throw new Misfit('does not fit BIGINT')
   out.room(12)
   out.view.setInt32(out.at, 8)
@@ -76,7 +76,7 @@ const decimal: Make = ({ precision, scale = 0 }) => {
   return (value, out) => {
     const written = textOf(value)
     if (written.length > scratch.length) scratch = Buffer.allocUnsafeSlow(written.length)
-    if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new Misfit('is no number')
+    if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new Misfit('is not a number')
     checkDecimal(number, precision, scale)
     out.room(4 + number.room)
     const bytes = number.write(out.view, out.at + 4)
@@ -108,7 +108,7 @@ const float =
 
 function floatOf(written: string): number {
   const number = written.trim() === '' ? Number.NaN : Number(written)
-  if (Number.isNaN(number) && written.toLowerCase() !== 'nan') throw new Misfit('is no number')
+  if (Number.isNaN(number) && written.toLowerCase() !== 'nan') throw new Misfit('is not a number')
   return number
 }
 
@@ -134,14 +134,14 @@ const time =
     const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
     return (value, out) => {
       if (value instanceof Date) {
-        if (Number.isNaN(value.getTime())) throw new Misfit(`is no ${dataType}`)
+        if (Number.isNaN(value.getTime())) throw new Misfit(`is not a valid ${dataType}`)
         momentOf(value, moment)
         const { nanosecondsDelta = 0 } = value as { nanosecondsDelta?: number }
         moment.microseconds += Math.round(nanosecondsDelta * 1e6)
       } else {
         const read = typeof value === 'string' ? readTime(value, moment) : undefined
         if (read === undefined || (dataType === 'DATE' && read === 'TIME' && !atMidnight(moment)))
-          throw new Misfit(`is no ${dataType}`)
+          throw new Misfit(`is not a valid ${dataType}`)
         if (read === 'ZERO') {
           nulled.zeroDates++
           out.writeNull()

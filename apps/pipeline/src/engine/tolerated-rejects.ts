@@ -25,8 +25,9 @@ export function tooManyRejected(
   const total = fitting + rejected
   const fits = total < tolerated.fromRows ? fitting > 0 : rejected <= total * tolerated.share
   if (fits || rejected === 0) return undefined
+  const why = fitting === 0 ? 'so none would be left' : `and at most ${tolerated.share * 100} % may be set aside`
   return (
-    `${rejected} of ${total} rows do not fit; of ${tolerated.fromRows} rows and more, ${tolerated.share * 100} % may be set aside. ` +
+    `${rejected} of ${total} rows do not fit, ${why}. ` +
     `The old data stays. ${first ? `The first is in ${first}. ` : ''}` +
     'The run’s rejected rows say what is wrong with each; correct them in the source and run again.'
   )

@@ -137,7 +137,7 @@ describe('a preview of a file', () => {
     expect(second.body.rows).toEqual([[2]])
     expect(second.body.notes[0]).toBe('a.xlsx is an Excel workbook, of which the sheet Lists (2 of 3) was read.')
     const beyond = await send(book, '?name=a.xlsx&sheetNumber=4').expect(422)
-    expect(beyond.body.detail).toContain('a.xlsx has no sheet number 4; it holds the sheets "Cover" (number 1), ')
+    expect(beyond.body.detail).toContain('a.xlsx has no sheet number 4; it has the sheets "Cover" (number 1), ')
     const both = await send(book, '?name=a.xlsx&sheetNumber=1&sheet=Cover').expect(422)
     expect(both.body.errors[0].pointer).toBe('/csvOptions/sheetNumber')
     await send(book, '?sheetNumber=0').expect(400)

@@ -106,13 +106,13 @@ describe('a column that lost all its values', () => {
     const place = `${dataWarehouseTarget.schema.schemaName}.${dataWarehouseTarget.tableName}`
     expect(loads.map(({ file }) => file.mismatch)).toEqual([
       undefined,
-      'Columns without a value in any row: "v". A run would remove their values from the table.',
+      'Columns without a value in any row, which had values in the last load: "v".',
       undefined,
     ])
     expect(loads.map(({ run }) => [run.status, run.message])).toEqual(
       [
         '',
-        ` Column "v" of the source is empty in all 2 rows for ${place}. The last load had values in it, and this load removes them from the table: check the source.`,
+        ` The source has no value in column "v" in all 2 rows for ${place}, and had some in the last load: check the source.`,
         '',
       ].map((hint) => ['OK', `Loaded 2 rows into ${place}.${hint}`]),
     )
@@ -283,7 +283,7 @@ describe('a workbook', () => {
     expect(shorter.run).toMatchObject({
       status: 'FAILED',
       errorCode: 'SHEET_NOT_FOUND',
-      message: expect.stringContaining('has no sheet number 2; it holds the sheets "Data" (number 1).'),
+      message: expect.stringContaining('has no sheet number 2; it has the sheets "Data" (number 1).'),
     })
   })
 

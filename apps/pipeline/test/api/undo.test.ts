@@ -213,7 +213,10 @@ describe('restoring', () => {
     const path = await made({ disabled: false })
     expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(/^Nothing is kept that could be/)
     await load(path, 'id;v\n1;1,5\n2;2,5\n')
-    expect((await owner.post(`${path}/restore`).expect(422)).body.code).toBe('nothing-to-restore')
+    expect((await owner.post(`${path}/restore`).expect(422)).body).toMatchObject({
+      code: 'nothing-to-restore',
+      title: 'There is nothing to restore.',
+    })
     const before = await tableOf(path)
     const wrong = await load(path, 'x;y\n1;1.5\n', { rebuild: true })
     expect(wrong).toMatchObject({ status: 'OK' })

@@ -120,7 +120,7 @@ describe('a pipeline with a group of checks', () => {
       `“${checks[0].name}”: It names ${schema.schemaName}.named with its schema, where nothing was published yet. Write “named” without a schema: `,
     )
     expect(first.message).toContain(
-      `“${checks[1].name}”: The check could not be run. Users who may read the check see the reason.`,
+      `“${checks[1].name}”: The check could not be run. Users with read access to the check can see the reason.`,
     )
     for (const check of checks)
       await owner
@@ -144,7 +144,7 @@ describe('a pipeline with a group of checks', () => {
     const alerts = await service.stack.db.selectFrom('alerts').select('content').execute()
     expect(alerts.length).toBeGreaterThan(0)
     expect(JSON.stringify([run, log, alerts])).not.toContain('canary-cell')
-    expect(JSON.stringify(log)).toContain('Users who may read the check see the reason')
+    expect(JSON.stringify(log)).toContain('Users with read access to the check can see the reason')
   })
 
   it('finds other tables in its own schema first, and refuses a name that only others have, several of them', async () => {

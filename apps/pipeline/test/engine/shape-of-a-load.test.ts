@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { listLogs } from '../../src/engine/runs/read-runs.ts'
 import { finished } from './large-load.ts'
@@ -178,6 +179,21 @@ describe('a file', () => {
     expect(again.message).not.toContain(hint)
   })
 
+  it('with an odd value that a view fails at names the value and its line', async () => {
+    const pipeline = await stack.pipeline()
+    const { client, schema } = pipeline
+    const numbers = Array.from({ length: 100 }, (_, id) => `${id}`)
+    await load(pipeline, lines('n', ...numbers))
+    const warehouse = await stack.warehouses.open(client)
+    const view = { id: randomUUID(), schema, name: 'large', query: 'select n > 2.5 as large from cases' }
+    await warehouse.defineView({ ...view, materialized: false }, { seconds: 20 }, new AbortController().signal)
+    const run = await load(pipeline, lines('n', ...numbers.with(40, 'n/a')))
+    expect(run).toMatchObject({ state: 'FAILED', error_code: 'VIEWS_DEPEND' })
+    expect(run.message).toMatch(
+      /"n" from smallint to text.* Column "n" is TEXT because of "n\/a" in line 42; .*dataType/,
+    )
+  })
+
   it('with a secret as its one odd value is loaded as OK, and the message hides the secret', async () => {
     const pipeline = await stack.pipeline()
     const secret = stack.environment['SERVICE_SECRET']!
@@ -192,7 +208,7 @@ describe('a file', () => {
     const run = await load(pipeline, lines('id,v', '1,x'))
     expect(run).toMatchObject({ state: 'OK' })
     expect(run.message).toMatch(
-      /became text to hold what came in; it was smallint\. To return to the types of the newest file, run once with "rebuild": true \(POST \/data-pipelines\/\{uid\}\/run\)\.$/,
+      /changed from smallint to text\. To return to the types of the newest file, run once with "rebuild": true \(POST \/data-pipelines\/\{uid\}\/run\)\.$/,
     )
     await load(pipeline, lines('id,v', '1,7'), { rebuild: true })
     expect((await tableOf(pipeline)).columns).toBe('id SMALLINT, v SMALLINT')
@@ -226,5 +242,30 @@ describe('a file', () => {
     await load(pipeline, '[{"id":1,"a":2,"b":3,"c":4}]')
     expect(await load(pipeline, '[{"id":1}]')).toMatchObject({ state: 'OK' })
     expect((await tableOf(pipeline)).rows).toEqual([[1, null, null, null]])
+  })
+
+  it('of JSON with objects or lists in a column of other values makes the column text', async () => {
+    const nested = ['{"x": 1}', '[1, 2]']
+    const plain = ['2', '"t"', '"2026-02-15"', 'true']
+    const pairs = [...nested.flatMap((one) => plain.map((other) => [one, other])), nested] as [string, string][]
+    const keys = pairs.map((_, index) => `c${index}`)
+    const record = (which: 0 | 1) => `{${pairs.map((pair, index) => `"${keys[index]}":${pair[which]}`).join(',')}}`
+    const unquoted = (value: string) => value.replaceAll(/^"|"$/g, '')
+    const typeOf = ([, other]: [string, string]) => (nested.includes(other) ? 'JSONB' : 'TEXT')
+    const columns = pairs.map((pair, index) => `${keys[index]} ${typeOf(pair)}`).join(', ')
+    const rowOf = (which: 0 | 1) =>
+      pairs.map((pair) => (typeOf(pair) === 'TEXT' ? unquoted(pair[which]) : (JSON.parse(pair[which]) as unknown)))
+
+    const [once, forth, back] = [await stack.pipeline(), await stack.pipeline(), await stack.pipeline()]
+    await load(once, `[${record(0)},${record(1)}]`)
+    expect(await tableOf(once)).toEqual({ columns, rows: [rowOf(0), rowOf(1)] })
+    for (const [pipeline, first, next] of [
+      [forth, 0, 1],
+      [back, 1, 0],
+    ] as const) {
+      await load(pipeline, `[${record(first)}]`)
+      expect(await load(pipeline, `[${record(next)}]`)).toMatchObject({ state: 'OK', rows_rejected: 0 })
+      expect(await tableOf(pipeline)).toEqual({ columns, rows: [rowOf(next)] })
+    }
   })
 })

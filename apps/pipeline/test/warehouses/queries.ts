@@ -73,7 +73,7 @@ export function queriesSuite(subject: Given): void {
       await expect(ask('select * from nowhere')).rejects.toMatchObject({
         code: 'QUERY_FAILED',
         message: expect.stringMatching(
-          /nowhere.*[^.]\. It was deleted or never loaded: load it, or correct the query\.$/,
+          /nowhere.*[^.]\. It was deleted or not created yet\. Load the table, create the view, or correct the query\.$/,
         ),
       })
       await expect(ask('select 1 / (id - id) from asked where id = cast(name as integer)')).rejects.toMatchObject({

@@ -97,6 +97,10 @@ export const PlannedTable = contract(
               ...Text,
               description: 'Like `from`; of PART_NOT_READ, the sentence that says which part.',
             }),
+            rows: Type.Optional({
+              ...Count,
+              description: 'Of COLUMN_EMPTIED: rows of the source, none of which has a value in the column.',
+            }),
             warning: Type.Boolean({ description: 'Whether a run that makes this change is a WARNING.' }),
           },
           closed,

@@ -17,14 +17,15 @@ export function columnOptions(
 function placeOf(column: ColumnOptions, labels: readonly string[]): number {
   const { index, label } = column
   if (index !== undefined) {
-    if (index >= labels.length) throw notUsable(`The options speak of ${shown(column)}; the file has ${labels.length}`)
+    if (index >= labels.length)
+      throw notUsable(`The options name ${shown(column)}, but the file has only ${labels.length}`)
     if (label === undefined || labels[index] === label) return index
     throw notUsable(
       `The options say that ${shown({ index })} is called "${label}"; the file calls it "${labels[index]}"`,
     )
   }
   const found = labels.indexOf(label!)
-  if (found < 0) throw notUsable(`The options speak of ${shown(column)}, which the file does not have`)
+  if (found < 0) throw notUsable(`The options name ${shown(column)}, which the file does not have`)
   if (labels.indexOf(label!, found + 1) < 0) return found
   throw notUsable(`The file has several columns called "${label}"; say which one by its index`)
 }

@@ -2,6 +2,7 @@ import type { ResultEnvelope } from '@sluice/contracts'
 import { Problem, type Input } from '@sluice/http'
 import { isToBeDropped } from '../../engine/drops/drops.ts'
 import { startRun } from '../../engine/runs/start-run.ts'
+import { refusalTitle } from '../../problem-catalogue.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
@@ -23,7 +24,7 @@ export async function restorePrevious(input: Asking): Promise<ResultEnvelope> {
   const left = await isToBeDropped(db, { client: row.client, schema, table: row.table_name })
   const previous = left ? undefined : await warehouse?.findPrevious(schema, row.table_name)
   if (!previous)
-    throw new Problem(422, 'nothing-to-restore', 'The warehouse refused.', {
+    throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
       detail:
         'Nothing is kept that could be restored: only one load has published so far, the time for which old tables are kept is over, or their room was needed. Increments replace no table.',
     })

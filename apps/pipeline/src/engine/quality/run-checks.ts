@@ -111,7 +111,7 @@ export async function runCheck(check: CheckToRun, surroundings: Surroundings): P
 }
 
 /** Said of a check that failed to run to those who may not read it. */
-export const couldNotBeRun = 'The check could not be run. Users who may read the check see the reason.'
+export const couldNotBeRun = 'The check could not be run. Users with read access to the check can see the reason.'
 
 /** Problems whose sentences are ours from end to end. */
 const ownWords = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])

@@ -58,7 +58,7 @@ export interface LoadTarget {
 /**
  * How a table changed by what came in. `from` and `to` are the warehouse's own type names, of ROWS_FELL numbers of rows. TYPE_CHANGED:
  * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_EMPTIED: the column has
- * no value in any of the `to` rows of the source, and it had values in the last load. COLUMN_DROPPED: it is gone.
+ * no value in any of the `rows` rows of the source, and it had values in the last load. COLUMN_DROPPED: it is gone.
  * PART_NOT_READ: `to` is the sentence of the source. VIEWS_RECREATED: `to` names the views over columns with another type.
  */
 export interface TableChange {
@@ -77,6 +77,8 @@ export interface TableChange {
   column: string
   from?: string
   to?: string
+  /** Rows of the source. */
+  rows?: number
   /** The run that made it is a WARNING. */
   warning?: true
 }

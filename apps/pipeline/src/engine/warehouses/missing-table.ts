@@ -1,2 +1,3 @@
-/** The sentence after a server's message that a table or view of a query is not in the warehouse. */
-export const missingTableAdvice = 'It was deleted or never loaded: load it, or correct the query.'
+/** Follows the server's sentence about a query that reads a table or view that is not in the warehouse. */
+export const missingTableAdvice =
+  'It was deleted or not created yet. Load the table, create the view, or correct the query.'

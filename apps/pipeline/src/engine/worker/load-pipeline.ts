@@ -15,7 +15,7 @@ import { forgetStagedLoads } from '../runs/staged-loads.ts'
 import type { Report } from '../sources/source.ts'
 import { holdsNothing } from '../warehouses/holds-nothing.ts'
 import { assertUndo, type Kind } from '../warehouses/kinds.ts'
-import type { PlannedTable, PlanOptions, Warehouse } from '../warehouses/warehouse.ts'
+import { type PlannedTable, type PlanOptions, type Warehouse, WarehouseProblem } from '../warehouses/warehouse.ts'
 import { namesVariables } from '../variables/replace.ts'
 import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../variables/source-values.ts'
@@ -183,7 +183,18 @@ async function publishStaged(
 ): Promise<Loaded> {
   const publication = await publicationOf(parts, attempt, pipeline, warehouse)
   const mayPublishLater = (error: unknown) => isRetryPossible(parts.db, attempt, error)
-  return { tables: await publishFeeds(feeds, { ...publication, mayPublishLater }), ...counts }
+  const tables = await publishFeeds(feeds, { ...publication, mayPublishLater }).catch((error: unknown) => {
+    throw withHints(error, new Map(counts.hints))
+  })
+  return { tables, ...counts }
+}
+
+/** Adds the hints of the source to a view that fails at the new type of a column: they name the value that changed the type. */
+function withHints(error: unknown, hints: Hints): unknown {
+  if (!(error instanceof WarehouseProblem) || error.code !== 'VIEWS_DEPEND' || hints.size === 0) return error
+  const { code, sentence, advice, retryable } = error
+  const shown = [...hints.keys()].slice(0, 3).join(' ')
+  return new WarehouseProblem(code, `${sentence} ${shown}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
 async function publicationOf(
@@ -278,7 +289,7 @@ async function load(
   })
   const publication = await publicationOf(parts, attempt, pipeline, warehouse)
   let isKept = false
-  const tables = await loadFeeds({
+  const loading = loadFeeds({
     ...publication,
     feeds: ownTables(db, claim, pipeline, silence.watch(feeds)),
     target,
@@ -301,6 +312,9 @@ async function load(
       isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })
     },
     mayPublishLater: async (error) => isKept && (await isRetryPossible(db, attempt, error)),
+  })
+  const tables = await loading.catch((error: unknown) => {
+    throw withHints(error, hints.kept)
   })
   hints.logOmitted()
   return { tables, ...counts() }

@@ -108,7 +108,7 @@ function severalTables(tables: readonly LoadedTable[]): string {
 
 export function whatChanged(
   { schema, table }: Pick<LoadedTable, 'schema' | 'table'>,
-  { kind, column, from, to }: TableChange,
+  { kind, column, from, to, rows }: TableChange,
 ): string {
   const place = `${schema}.${table}`
   switch (kind) {
@@ -117,7 +117,8 @@ export function whatChanged(
     case 'COLUMN_VANISHED':
       return `Column "${column}" of ${place} is no longer in the source: it stays, and is empty from now on.`
     case 'COLUMN_EMPTIED':
-      return `Column "${column}" of the source is empty in all ${count(Number(to))} for ${place}. The last load had values in it, and this load removes them from the table: check the source.`
+      // Runs of earlier versions have the number of rows in `to`.
+      return `The source has no value in column "${column}" in all ${count(rows ?? Number(to))} for ${place}, and had some in the last load: check the source.`
     case 'COLUMN_DROPPED':
       return `Column "${column}" of ${place} is gone: neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':
@@ -131,6 +132,6 @@ export function whatChanged(
     case 'PART_NOT_READ':
       return to ?? ''
     case 'TYPE_WIDENED':
-      return `Column "${column}" of ${place} became ${to} to hold what came in; it was ${from}.`
+      return `Column "${column}" of ${place} changed from ${from} to ${to}.`
   }
 }

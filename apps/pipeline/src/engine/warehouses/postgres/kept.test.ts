@@ -49,6 +49,23 @@ describe('what a load replaced', () => {
     expect(await rowsOf(table)).toBe(2)
   })
 
+  it('is not restored if a view makes no sense over its types', async () => {
+    await using warehouse = opened()
+    const table = word('cases_')
+    await loadAll(warehouse, { table, columns: two }, [[1, 'a']])
+    await loadAll(warehouse, { table, columns: columns({ id: 'TEXT', name: 'TEXT' }) }, [
+      ['n/a', 'b'],
+      ['x', 'c'],
+    ])
+    await using user = await connectedAs(scratch.access, 'load')
+    await user.query(`create view health.upper_${table} as select upper(id) from health.${table}`)
+    await expect(restore(warehouse, table)).rejects.toMatchObject({
+      code: 'VIEWS_DEPEND',
+      message: `The columns of "health"."${table}" change ("id" from text to integer), and the view over it (health.upper_${table}) cannot be created again with them: function upper(integer) does not exist. The old data stays. Change or drop the view and restore again.`,
+    })
+    expect(await rowsOf(table)).toBe(2)
+  })
+
   it('is dropped when its days are over, and at once where there are none', async () => {
     const table = word('cases_')
     await using warehouse = opened()

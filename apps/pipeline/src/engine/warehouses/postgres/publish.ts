@@ -149,7 +149,7 @@ async function swapAll(
     borrowed.spare()
     await commitSwaps(
       client,
-      swaps.map(({ load, views, statements }) => ({ place: load.scene.place, views, statements })),
+      swaps.map(({ load, ...swap }) => ({ ...swap, place: load.scene.place })),
     )
     // What was merged into another partition is left in the staging table, to be dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable

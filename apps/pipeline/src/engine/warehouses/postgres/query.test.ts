@@ -121,7 +121,7 @@ describe('queries that users wrote', () => {
     [
       'select 1\nfrom  numbrs',
       'QUERY_FAILED',
-      'The query failed in line 2, column 7: relation "numbrs" does not exist. It was deleted or never loaded: load it, or correct the query.',
+      'The query failed in line 2, column 7: relation "numbrs" does not exist. It was deleted or not created yet. Load the table, create the view, or correct the query.',
     ],
     [
       'select n.number from numbers',

@@ -82,7 +82,10 @@ async function restoreAll(
     await failpoint('in-publication')
     signal.throwIfAborted()
     borrowed.spare()
-    await commitSwaps(client, returned)
+    await commitSwaps(
+      client,
+      returned.map((one) => ({ ...one, restores: true })),
+    )
     await untilDurable(client)
     const tables = returned.map(({ published }) => published)
     return { publication: { run, attempt, publishedAt, ...totals(tables) }, returned }

@@ -116,7 +116,9 @@ function describeRecreated(views: readonly DependentView[]): TableChange[] {
  * What a publication does to all its tables. Views come first and last, in the order in which a reader's query locks them: view,
  * then table. One that stands over several of the tables is dropped once, and made once.
  */
-export function statementsOf(swaps: readonly Pick<Swap, 'views' | 'statements'>[]): string[] {
+export function statementsOf(
+  swaps: readonly (Pick<Swap, 'statements'> & { views: readonly DependentView[] })[],
+): string[] {
   const all = swaps.flatMap(({ views }) => views)
   // Wherever a view is, those over it are behind it: its last place is behind all that it reads, before all that reads it.
   const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))

@@ -95,7 +95,9 @@ describe.each(warehouses)('the shape of a table of %s', (_, rules) => {
         const plan = planShape(rules, memory, { columns, rows, merging, definition }, {}, { final: true })
         if (isRefusal(plan)) throw new Error(plan.sentence)
         memory = { columns: plan.memory, definition }
-        return plan.changes.filter(({ kind }) => kind === 'COLUMN_EMPTIED').map(({ column, to }) => `${column} ${to}`)
+        return plan.changes
+          .filter(({ kind }) => kind === 'COLUMN_EMPTIED')
+          .map(({ column, rows }) => `${column} ${rows}`)
       })
     }
     const nothing = { dataType: 'TEXT' as const, evidence: 'NOTHING' as const }

@@ -126,9 +126,7 @@ function emptiedColumns(
   if (rows === 0 || merging || fresh === 'DEFINITION') return []
   return columns.flatMap(({ name, evidence }): TableChange[] => {
     const before = known.get(name)
-    return evidence === 'NOTHING' && before && hadValues(before)
-      ? [{ kind: 'COLUMN_EMPTIED', column: name, to: String(rows) }]
-      : []
+    return evidence === 'NOTHING' && before && hadValues(before) ? [{ kind: 'COLUMN_EMPTIED', column: name, rows }] : []
   })
 }
 

@@ -106,7 +106,7 @@ function decimal({ precision, scale = 0 }: StoredType): Write {
   return (on, out) => {
     const length = on.length()
     const from = on.skip(length)
-    if (!number.read(on.bytes, from, from + length)) throw new Misfit('is no number')
+    if (!number.read(on.bytes, from, from + length)) throw new Misfit('is not a number')
     checkDecimal(number, precision, scale)
     out.room(4 + number.room)
     const bytes = number.write(out.view, out.at + 4)
@@ -130,7 +130,7 @@ function time(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): W
       out.writeNull()
       return
     }
-    if (!isDay(year, month, day)) throw new Misfit(`is no ${dataType}`)
+    if (!isDay(year, month, day)) throw new Misfit(`is not a valid ${dataType}`)
     moment.days = daysFrom2000(year, month, day)
     moment.seconds = length > 4 ? bytes[at + 4]! * 3600 + bytes[at + 5]! * 60 + bytes[at + 6]! : 0
     moment.microseconds = length > 7 ? view.getUint32(at + 7, true) : 0

@@ -121,7 +121,7 @@ describeUnless(missing)('MariaDB as a source', () => {
         reason: 'The value holds a NUL character, which text in the warehouse cannot.',
         raw: '[2,"a\\u0000b","2026-01-31"]',
       },
-      { line: 3, column: 'd', reason: 'The value is no DATE.', raw: '[3,"x","2026-02-31"]' },
+      { line: 3, column: 'd', reason: 'The value is not a valid DATE.', raw: '[3,"x","2026-02-31"]' },
     ])
   })
 

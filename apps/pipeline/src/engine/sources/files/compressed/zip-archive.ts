@@ -36,7 +36,7 @@ export class ZipArchive {
       return archive
     } catch (cause) {
       if (cause instanceof SourceProblem) throw cause
-      throw damaged(name, `is no whole ZIP archive (${(cause as Error).message}); upload it again`, cause)
+      throw damaged(name, `is not a complete ZIP archive (${(cause as Error).message}); upload it again`, cause)
     }
   }
 

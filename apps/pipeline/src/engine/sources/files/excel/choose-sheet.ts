@@ -36,7 +36,7 @@ export function chooseSheet(sheets: readonly Listed[], options: UploadOptions, f
           ? ` has no sheet number ${number}; it`
           : ''
     const there = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${listed(sheets, sheets)}`
-    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${wanted} holds ${there}.`)
+    throw new SourceProblem('SHEET_NOT_FOUND', `${file}${wanted} has ${there}.`)
   }
   if (sheet.hasRows) return sheet
   const others = sheets.filter(({ hasRows }) => hasRows)

@@ -65,7 +65,7 @@ describe('a sheet', () => {
     await expect(open({ sheets }, 'None')).rejects.toMatchObject({
       code: 'SHEET_NOT_FOUND',
       message:
-        'a.xlsx has no sheet called None; it holds the sheets "Notes" (number 1), "Data" (number 2), "More" (number 3).',
+        'a.xlsx has no sheet called None; it has the sheets "Notes" (number 1), "Data" (number 2), "More" (number 3).',
     })
   })
 
@@ -80,7 +80,7 @@ describe('a sheet', () => {
     expect((await read({ sheet: '2' })).text).toBe('20\n')
     await expect(read({ sheetNumber: 9 })).rejects.toMatchObject({
       code: 'SHEET_NOT_FOUND',
-      message: expect.stringMatching(/^a\.xlsx has no sheet number 9; it holds .*"Notes" \(hidden, number 2\)/),
+      message: expect.stringMatching(/^a\.xlsx has no sheet number 9; it has .*"Notes" \(hidden, number 2\)/),
     })
   })
 

@@ -84,8 +84,8 @@ describe('a CSV file of which somebody said what its columns are', () => {
       [null, null, null],
     ])
     expect(whole.rejected).toEqual([
-      { line: 3, column: 'n', reason: '"many" is no INTEGER', raw: '8,many,02/03/2024' },
-      { line: 4, column: 'day', reason: '"31/31/2024" is no DATE', raw: '9,2,31/31/2024' },
+      { line: 3, column: 'n', reason: '"many" is not a valid INTEGER', raw: '8,many,02/03/2024' },
+      { line: 4, column: 'day', reason: '"31/31/2024" is not a valid DATE', raw: '9,2,31/31/2024' },
     ])
   })
 
