@@ -60,6 +60,20 @@ export function translate(error: unknown): Problem | undefined {
 export const sourceProblemCode = (error: unknown): string | undefined =>
   error instanceof SourceProblem ? error.code : undefined
 
+/** Throws a `SourceProblem` again with its texts changed by `hide`, and without its cause. Ignores any other error. */
+export function throwIfSourceProblem(error: unknown, hide: (text: string) => string): void {
+  if (!(error instanceof SourceProblem)) return
+  const { code, sentence, advice } = error
+  throw new SourceProblem(code, hide(sentence), {
+    ...(advice && {
+      advice: {
+        pipeline: hide(advice.pipeline),
+        ...(advice.dataset !== undefined && { dataset: hide(advice.dataset) }),
+      },
+    }),
+  })
+}
+
 /** The log has the field that breaks the contract. It may hold a name, so the answer does not. */
 const unreadableIdentity = (cause: Error): Problem => {
   const unavailable = problems.unavailable('identity service', cause)

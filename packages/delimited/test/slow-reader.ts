@@ -54,7 +54,8 @@ export function readSlowly(
       .slice(0, width)
       .some((field, column) => given[column] && !isNull(field) && !fitsGiven(decode(field), given[column], decimal))
   const reasons = data.map(
-    (record) => whyBad(record) ?? (!fits(record) ? ragged : refused(record) ? /^".*" is no [A-Z_0-9]+$/s : undefined),
+    (record) =>
+      whyBad(record) ?? (!fits(record) ? ragged : refused(record) ? /^".*" is not a valid [A-Z_0-9]+$/s : undefined),
   )
   const good = data.filter((_, index) => !reasons[index])
   const types = Array.from({ length: width }, (_, column) => {

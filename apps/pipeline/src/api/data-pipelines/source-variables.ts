@@ -1,11 +1,10 @@
 import { Problem, type Caller } from '@sluice/http'
 import type { Reading } from '../../engine/sources/reading.ts'
-import { SourceProblem } from '../../engine/sources/source.ts'
 import { namesVariables } from '../../engine/variables/replace.ts'
 import { withValuesOf } from '../../engine/variables/source-values.ts'
 import { variablesOf } from '../../engine/variables/stored.ts'
 import { hider } from '../../engine/quality/hide-secured.ts'
-import { translate } from '../../problems.ts'
+import { throwIfSourceProblem, translate } from '../../problems.ts'
 import type { PipelineContext } from '../operation.ts'
 import type { AskedReading } from './source-asked.ts'
 
@@ -31,19 +30,10 @@ export async function withVariables<T>(
     return await work(ready, (sentence) => variables.hideIn(sentence), hider(variables.secured))
   } catch (error) {
     // Leaves out the cause, because the driver repeats the values in it. Keeps the code for the check of an upload.
-    if (error instanceof SourceProblem) throw withoutValues(error, (text) => variables.hideIn(text))
+    throwIfSourceProblem(error, (text) => variables.hideIn(text))
     const problem = translate(error)
     if (!problem) throw error
     const { status, code, title, headers } = problem
     throw new Problem(status, code, title, { detail: variables.hideIn(problem.message), headers })
   }
-}
-
-function withoutValues({ code, sentence, advice }: SourceProblem, hide: (text: string) => string): SourceProblem {
-  const { pipeline, dataset } = advice ?? {}
-  return new SourceProblem(code, hide(sentence), {
-    ...(pipeline !== undefined && {
-      advice: { pipeline: hide(pipeline), ...(dataset !== undefined && { dataset: hide(dataset) }) },
-    }),
-  })
 }

@@ -25,8 +25,8 @@ describe('views over a table whose types widen', () => {
     await scratch?.[Symbol.asyncDispose]()
   })
 
-  const load = (rows: Parameters<typeof loadAll>[2], shape = two, options: Parameters<typeof loadAll>[3] = {}) =>
-    loadAll(scratch.warehouse, { table, columns: shape }, rows, options)
+  const load = (rows: Parameters<typeof loadAll>[2], shape = two) =>
+    loadAll(scratch.warehouse, { table, columns: shape }, rows)
   const rowsOf = async (name: string) =>
     (await user.query({ text: `select * from health.${name}`, rowMode: 'array' })).rows
 
