@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { dirname } from 'node:path'
 
 /** How a program ended, and what it said. */
 export interface Ended {
@@ -20,9 +21,9 @@ export const runProgram = (
     child.stdin?.end()
   })
 
-/** PATH of a terminal outside npm: the tour is pasted there, where `node` is the machine's own, 20 or later. */
-export const pathOfTerminal = (path = ''): string =>
-  path
-    .split(':')
-    .filter((entry) => !entry.includes('node_modules'))
-    .join(':')
+/**
+ * PATH of a terminal outside npm: the tour is pasted there, where `node` is the machine's own, 20 or later. With `node`, the folder of this
+ * program comes first.
+ */
+export const pathOfTerminal = (path = '', node?: string): string =>
+  [...(node ? [dirname(node)] : []), ...path.split(':').filter((entry) => !entry.includes('node_modules'))].join(':')

@@ -90,7 +90,7 @@ function submission({ id, name, extra, children = [], made, bad }: Person): obje
 export const kobo: Scene = {
   type: 'SOURCE_SYSTEM_E',
   system: 'KoboToolbox',
-  isLargeInEveryRun: true,
+  hasAllRowsInEveryRun: true,
   without: {
     edit: 'An edit leaves the moment of submission as it is, so the API cannot tell it: full readings bring edits and deletions.',
   },

@@ -20,8 +20,8 @@ export interface Scene {
   group?: { table: string; column: string }
   /** The column of records that says which of them were deleted, where increments bring those. */
   marked?: string
-  /** Tests bounded memory in every run, not only in `npm run test:long`. */
-  isLargeInEveryRun?: boolean
+  /** Set for one system: it has the rows of shared code in every run, not only in `npm run test:long`. */
+  hasAllRowsInEveryRun?: boolean
   /** What there is to choose from, by kind, and the ids that are found. */
   lookups: Record<string, string[]>
   start(): Promise<StandIn>
