@@ -9,7 +9,7 @@ import { root } from '../paths.ts'
 const freeMemoryNeeded = 6 * 1024 ** 3
 
 /**
- * Creates a folder in memory (`/dev/shm`), and a symbolic link to it at the path `link`. Does nothing if there is no such folder, if less than 6 GB of
+ * Creates a folder in memory (`/dev/shm`), and a symbolic link to it at the path `link`. Does nothing if `/dev/shm` does not exist, if less than 6 GB of
  * memory are free, or if PostgreSQL's user cannot enter the checkout, because then `shelter` makes the link.
  *
  * Each test file creates and drops databases of 300 files. On ext4 without a journal a new file costs much more for minutes

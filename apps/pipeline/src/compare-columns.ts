@@ -107,8 +107,8 @@ function differences(
 }
 
 /**
- * A column without a decided type has no values whose type could change. Decimals get more digits with almost every file, so another
- * precision is no difference to announce.
+ * Names the columns whose type a run would change. A column without a decided type is left out, because its values have no type yet.
+ * Decimals get more digits with almost every file, so a change of precision alone is left out, too.
  */
 function retyped(known: readonly RememberedColumn[], plan: ShapePlan): string {
   const decided = new Map(known.filter(({ undecided }) => !undecided).map((column) => [column.name, column]))

@@ -286,7 +286,7 @@ export const dirtyTables: DirtyFile[] = [
     text: 'id,cases\n1,NA\n2,-\n3,4\n',
     labels: 'id¦cases',
     rows: ['1¦NA', '2¦-', '3¦4'],
-    notes: ['Kept as text: -, NA. If they mean that there is no value, list them in nullValues.'],
+    notes: ['Kept as text: -, NA. To load these values as null, use the option nullValues.'],
   },
   {
     name: 'labels of other scripts',

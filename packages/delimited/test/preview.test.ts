@@ -54,7 +54,7 @@ describe('a preview', () => {
   it('shows what was guessed, the columns with their types, the first rows and those that do not fit', () => {
     const { description, notes, columns, rows, rejected, sample } = preview(text)
     expect(description).toBe('delimiter “;”, header in line 3, 2 lines above it skipped')
-    expect(notes).toEqual(['Kept as text: NA. If it means that there is no value, list it in nullValues.'])
+    expect(notes).toEqual(['Kept as text: NA. To load this value as null, use the option nullValues.'])
     expect(columns).toEqual([
       { label: 'id', dataType: 'SMALLINT' },
       { label: 'name', dataType: 'TEXT' },

@@ -243,7 +243,7 @@ describe('coming back', () => {
     const unreadable = await service.http.get(callback).set(browser).expect(400)
     expect(unreadable.text).toContain('<h1>This sign-in has ended</h1>')
     const unknown = await service.http.get('/api/v1/auth/sso/no-such-client').set(browser).expect(404)
-    expect(unknown.text).toContain('<h1>There is no such page</h1>')
+    expect(unknown.text).toContain('<h1>Page not found</h1>')
     for (const { headers } of [refused, again, unreadable, unknown]) expect(headers).toMatchObject(pageHeaders)
     const program = await comeBack(service, back, cookie).set('accept', 'application/json').expect(400)
     expect([program.type, program.body.code]).toEqual(['application/problem+json', 'sso-unknown'])

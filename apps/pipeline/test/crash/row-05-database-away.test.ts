@@ -27,31 +27,31 @@ beforeAll(async () => {
   const throughGate = Object.assign(new URL(url), { port: String(gate.port) }).href
   await using workers = new AsyncDisposableStack()
   const first: WorkerProcess[] = []
-  const asked: { scene: Loaded; run: Awaited<ReturnType<typeof ask>> }[] = []
+  const started: { scene: Loaded; run: Awaited<ReturnType<typeof ask>> }[] = []
   // One after the other: the warehouse ends a publication that stands still for ten seconds, so its worker comes last.
   for (const [index, point] of points.entries()) {
     const worker = workers.use(await trapped(stack, `${point}:stop@1`, { PIPELINE_DATABASE_URL: throughGate }))
     first.push(worker)
     const scene = scenes[index]!
     const run = await ask(stack, scene.pipeline, numbered(2))
-    asked.push({ scene, run })
+    started.push({ scene, run })
     await sprung(worker, point)
     // Workers may stay stopped for longer than a heartbeat until the last one has stopped. Their runs must not be requeued.
     if (index < points.length - 1) await neverSilent(stack, run.uid)
   }
   await gate.shut()
   for (const worker of first) worker.signal('SIGCONT')
-  for (const { run } of asked) await heardNow(stack, run.uid)
+  for (const { run } of started) await heardNow(stack, run.uid)
   await Promise.all(
-    asked.map(async ({ scene, run }, index) => {
+    started.map(async ({ scene, run }, index) => {
       if (allowed.includes(points[index]!)) await until(async () => (await seen(stack, scene, run)).publications === 1)
       else await until(() => /an attempt failed|could not be written/.test(first[index]!.output()))
     }),
   )
-  const away = await Promise.all(asked.map(({ scene, run }) => seen(stack, scene, run)))
+  const away = await Promise.all(started.map(({ scene, run }) => seen(stack, scene, run)))
   await gate.open()
   await Promise.all(
-    asked.map(async ({ scene, run }, index) => {
+    started.map(async ({ scene, run }, index) => {
       await finished(stack, run)
       await until(async () => (await seen(stack, scene, run)).jobs === 0)
       await until(async () => (await stagingTables(scene.client, run)) === 0)

@@ -49,6 +49,6 @@ export function notesOf(guesses: Guesses, footer: Footer, isMended: boolean): st
       : `The last row may be a total: ${footer.doubt}. It is kept as a row unless the options say that it is one of the lines at the end.`,
     suggested.length === 0
       ? ''
-      : `Kept as text: ${suggested.join(', ')}. If ${suggested.length === 1 ? 'it means' : 'they mean'} that there is no value, list ${suggested.length === 1 ? 'it' : 'them'} in nullValues.`,
+      : `Kept as text: ${suggested.join(', ')}. To load ${suggested.length === 1 ? 'this value' : 'these values'} as null, use the option nullValues.`,
   ].filter((note) => note !== '')
 }

@@ -212,7 +212,7 @@ export const en = {
     wait: (seconds: number) => `There were too many tries. You can try again in ${seconds} seconds.`,
     busyTitle: 'Just a moment',
     busy: 'Something that this needs cannot be reached just now. Try again in a minute.',
-    notFoundTitle: 'There is no such page',
+    notFoundTitle: 'Page not found',
     notFound: 'Check the address, or go back to where you came from.',
     unreadableTitle: 'That could not be read',
     unreadable: 'The form came in a way that cannot be read. Go back and try again.',

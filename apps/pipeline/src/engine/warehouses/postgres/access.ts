@@ -20,8 +20,8 @@ export interface WarehouseAccess {
   read: Login
   /**
    * Niceness, 0 to 19, of the server's processes for these sessions. It applies if they run on this machine and this process may change
-   * their priority. All sessions of all warehouses have the same niceness: otherwise queries of one organisation would starve the loads
-   * of other organisations.
+   * their priority. All sessions of all warehouses have the same niceness. Otherwise, queries of one organisation would starve the
+   * loads of the others.
    */
   niceness?: number
 }

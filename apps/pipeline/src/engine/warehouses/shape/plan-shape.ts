@@ -55,7 +55,7 @@ export interface ShapePlan {
 /** Why a load is refused; the old rows stay. */
 export interface Refusal {
   code: 'SCHEMA_MISMATCH' | 'DATES_AMBIGUOUS'
-  /** A clause for "because": the announcement of a load that would be refused has no other words of its own. */
+  /** The clause after "because" in a sentence that announces the refusal before the load. */
   reason: string
   /** A sentence that says how to correct the source, if the reason does not show it. */
   correction?: string
@@ -302,13 +302,13 @@ function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns 
     return evidence === 'AMBIGUOUS' && before !== undefined && !isText(before)
   })
   if (!column) return undefined
-  const why = `olumn "${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
+  const problem = `"${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
   const correction = 'Write its dates as YYYY-MM-DD.'
   return {
     code: 'DATES_AMBIGUOUS',
-    reason: `c${why}`,
+    reason: `column ${problem}`,
     correction,
-    sentence: `C${why}. The old data stays. ${correction}`,
+    sentence: `Column ${problem}. The old data stays. ${correction}`,
     advice: { pipeline: 'Alternatively, set dateFormat of the column.' },
   }
 }
