@@ -8,28 +8,40 @@ import { presentTable, type Shown } from './present-table.ts'
 /** Milliseconds: the server's time for a page and a little more. */
 const longest = 35_000
 
-/** A page of the rows of a table or view, in its own order: all of its rows, or a problem. Dropped when the caller leaves. */
-export async function readPage(
+/** A table or view of a warehouse, and the name it is shown under. */
+interface Found {
+  warehouse: Warehouse
+  table: WarehouseTable
+  shown: Shown
+}
+
+/**
+ * A page of the rows of a table or view, in its own order: all of its rows, or a problem. Dropped when the caller leaves. `find` runs in
+ * the caller's share, because it queries the warehouse.
+ */
+export function readPage(
   { query, request, caller }: { query: DataQuery; request: Pick<RequestFacts, 'stream'>; caller: { client: string } },
-  { warehouse, table }: { warehouse: Warehouse; table: WarehouseTable },
-  shown: Shown,
+  find: () => Promise<Found>,
 ): Promise<QueryResult> {
   const { page = 1, pageSize = 100 } = query
-  const start = new Date()
-  const { columns, rows, truncated } = await whileAsked(
+  return whileAsked(
     { socket: request.stream.socket, queue: shares.pages.queueOf(caller.client), longest, late: tooSlow },
-    (signal) =>
-      warehouse.readTable(table.schema, table.name, { limit: pageSize, offset: (page - 1) * pageSize }, { signal }),
+    async (signal) => {
+      const { warehouse, table, shown } = await find()
+      const start = new Date()
+      const range = { limit: pageSize, offset: (page - 1) * pageSize }
+      const { columns, rows, truncated } = await warehouse.readTable(table.schema, table.name, range, { signal })
+      if (truncated) throw pageTooLarge(pageSize, rows.length)
+      return {
+        ...presentTable(table, shown),
+        queryStartTime: start.toISOString(),
+        queryDuration: Date.now() - start.getTime(),
+        rows,
+        height: rows.length,
+        width: columns.length,
+      }
+    },
   )
-  if (truncated) throw pageTooLarge(pageSize, rows.length)
-  return {
-    ...presentTable(table, shown),
-    queryStartTime: start.toISOString(),
-    queryDuration: Date.now() - start.getTime(),
-    rows,
-    height: rows.length,
-    width: columns.length,
-  }
 }
 
 /** Said of a page that takes too long. */

@@ -15,10 +15,11 @@ export async function readTable(input: Asking<undefined>): Promise<Table> {
 }
 
 /** A page of the loaded rows, in the order in which they were loaded. */
-export async function readData(input: Asking<DataQuery>): Promise<QueryResult> {
-  const { pipeline, ...found } = await loadedTable(input)
-  return readPage(input, found, shownAs(pipeline))
-}
+export const readData = (input: Asking<DataQuery>): Promise<QueryResult> =>
+  readPage(input, async () => {
+    const { pipeline, ...found } = await loadedTable(input)
+    return { ...found, shown: shownAs(pipeline) }
+  })
 
 /** Rows that wait to be published, or that a failed run left for whoever looks into it. */
 export async function readStagingTable(input: Asking<undefined>): Promise<Table> {

@@ -37,11 +37,13 @@ export const publicDatasetOperations = {
     await assertMayPublish(input)
     return replaceRows(input)
   }),
-  data: operation(signatures.data, async (input) => {
-    const { db, caller, params } = input
-    const row = await publicDatasets.read(db, caller, await uidOfKey(db, params.key))
-    const found = await findTable(input, row)
-    if (!found) throw problems.notFound('rows yet: the file is being loaded, or could not be')
-    return readPage(input, found, shownAs(row))
-  }),
+  data: operation(signatures.data, (input) =>
+    readPage(input, async () => {
+      const { db, caller, params } = input
+      const row = await publicDatasets.read(db, caller, await uidOfKey(db, params.key))
+      const found = await findTable(input, row)
+      if (!found) throw problems.notFound('rows yet: the file is being loaded, or could not be')
+      return { ...found, shown: shownAs(row) }
+    }),
+  ),
 }

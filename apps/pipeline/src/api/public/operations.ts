@@ -117,13 +117,12 @@ const readRows = (table: Table) => async (input: Asking<PublicDataQuery>) => {
   const answer = await dataKept(
     JSON.stringify([row.uid, row.version, page, pageSize]),
     async (signal) => {
-      const { warehouse, table: there } = await inWarehouse(input, row)
-      const asked = { limit: pageSize, offset: (page - 1) * pageSize }
-      const { columns, rows, truncated } = await readAnonymously(
-        row.client,
-        () => warehouse.readTable(there.schema, there.name, asked, { signal, seconds: anonymousSeconds }),
-        signal,
-      )
+      const range = { limit: pageSize, offset: (page - 1) * pageSize }
+      const read = async () => {
+        const { warehouse, table: there } = await inWarehouse(input, row)
+        return warehouse.readTable(there.schema, there.name, range, { signal, seconds: anonymousSeconds })
+      }
+      const { columns, rows, truncated } = await readAnonymously(row.client, read, signal)
       if (truncated) throw pageTooLarge(pageSize, rows.length)
       return { id: row.uid, columns: columns.map(presentColumn), rows, height: rows.length, width: columns.length }
     },

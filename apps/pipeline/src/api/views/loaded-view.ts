@@ -14,11 +14,12 @@ export async function readViewTable(input: Asking<undefined>): Promise<Table> {
 }
 
 /** A page of its rows, in the order in which the query gives them. */
-export async function readViewData(input: Asking<DataQuery>): Promise<QueryResult> {
-  const { row, view, warehouse } = await madeView(input)
-  if (!view.populated) throw problems.notFound('rows yet: the view is filled by its first run')
-  return readPage(input, { warehouse, table: view }, shownAs(row))
-}
+export const readViewData = (input: Asking<DataQuery>): Promise<QueryResult> =>
+  readPage(input, async () => {
+    const { row, view, warehouse } = await madeView(input)
+    if (!view.populated) throw problems.notFound('rows yet: the view is filled by its first run')
+    return { warehouse, table: view, shown: shownAs(row) }
+  })
 
 export const shownAs = ({ name, description }: ViewRow): Shown => ({
   displayName: name,
