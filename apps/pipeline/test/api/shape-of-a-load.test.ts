@@ -112,7 +112,7 @@ describe('a column that lost all its values', () => {
     expect(loads.map(({ run }) => [run.status, run.message])).toEqual(
       [
         '',
-        ` The source has no value in column "v" in all 2 rows for ${place}, and had some in the last load: check the source.`,
+        ` Column "v" of ${place} had values in the last load. The source has none for it now, in 2 rows: check the source.`,
         '',
       ].map((hint) => ['OK', `Loaded 2 rows into ${place}.${hint}`]),
     )

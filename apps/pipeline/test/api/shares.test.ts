@@ -73,6 +73,8 @@ describe('pages of data', () => {
     await until(async () => (await atWork(greedy)) >= 3)
     const took = await milliseconds(() => other.ask.get(`/data-pipelines/${other.place.pipeline}/data`).expect(200))
     expect(took).toBeLessThan(3_000)
+    // Refused before any look-up: a page of a view that does not exist would be a 404.
+    await greedy.ask.get('/views/abcdefghijk/data').expect(503)
     const statuses = await Promise.all(flood)
     expect(new Set(statuses)).toEqual(new Set([200, 503]))
   })

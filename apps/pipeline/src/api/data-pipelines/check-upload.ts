@@ -117,6 +117,9 @@ const describeEmptying = (schemaChanges: SchemaChanges): string =>
 
 const describeFailure = (why: string): string => `A run would fail: ${why}`
 
+/** Milliseconds. The check delays the answer of an upload. */
+const longest = 10_000
+
 interface LastLoad {
   feed: FeedMemory
   rules: TypeRules
@@ -146,7 +149,7 @@ export async function readFirstRow(
 ): Promise<FirstRowResult> {
   const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {
-    const { found } = await readFirstRows(input, reading, 1)
+    const { found } = await readFirstRows(input, reading, { rows: 1, longest })
     return { found }
   } catch (error) {
     const code = sourceProblemCode(error)

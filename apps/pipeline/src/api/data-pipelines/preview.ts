@@ -12,7 +12,7 @@ import { whileAsked } from './while-asked.ts'
 
 type Asking = Input<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
-/** Milliseconds. Whoever waits for a preview sits in front of it. */
+/** Milliseconds that a preview may take. */
 const longest = 30_000
 
 /** The first rows of a source that may not be saved yet. */
@@ -40,7 +40,7 @@ export async function preview(
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
-  const { found, hide } = await readFirstRows(input, reading, rows)
+  const { found, hide } = await readFirstRows(input, reading, { rows, longest })
   return {
     ...presentAnswer(name, {
       columns: found.columns.map((column) => ({ primaryKey: false, ...column })),
@@ -61,13 +61,20 @@ export async function preview(
   }
 }
 
-/** Returns the first rows as the source gives them, and `hide`, which removes the values of variables from texts. */
-export function readFirstRows(input: PreviewContext, reading: AskedReading, rows: number) {
+/**
+ * Returns the first rows as the source gives them, and `hide`, which removes the values of variables from texts. Throws a 422 after
+ * `longest` milliseconds.
+ */
+export function readFirstRows(
+  input: PreviewContext,
+  reading: AskedReading,
+  { rows, longest }: { rows: number; longest: number },
+) {
   const { sources, caller, request } = input
   return withVariables(input, reading, async (ready, _sentence, hide) => ({
     hide,
     found: await whileAsked(
-      { socket: request.stream.socket, queue: shares.previews.queueOf(caller.client), longest, late: tooLittle },
+      { socket: request.stream.socket, queue: shares.previews.queueOf(caller.client), longest, late: () => tooLittle(longest) },
       (signal) => sources.preview(ready, rows, signal),
     ),
   }))
@@ -81,7 +88,7 @@ const presentSheet = ({ number, name, isHidden, hasRows, isRead }: FoundSheet) =
   read: isRead,
 })
 
-const tooLittle = (): never => {
+const tooLittle = (longest: number): never => {
   throw problems.refused(
     '/',
     `The source gave too little within ${longest / 1000} seconds: ask it for less, or simply run it.`,

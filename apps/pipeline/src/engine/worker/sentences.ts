@@ -117,7 +117,7 @@ export function whatChanged(
     case 'COLUMN_VANISHED':
       return `Column "${column}" of ${place} is no longer in the source: it stays, and is empty from now on.`
     case 'COLUMN_EMPTIED':
-      return `The source has no value in column "${column}" in all ${count(rows ?? 0)} for ${place}, and had some in the last load: check the source.`
+      return `Column "${column}" of ${place} had values in the last load. The source has none for it now, in ${count(rows ?? 0)}: check the source.`
     case 'COLUMN_DROPPED':
       return `Column "${column}" of ${place} is gone: neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':
