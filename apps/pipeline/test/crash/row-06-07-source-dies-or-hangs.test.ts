@@ -1,6 +1,8 @@
 import { truncate } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
+import { longRunOnly } from '@sluice/testing/long-run'
+import { itUnless } from '@sluice/testing/skip'
 import { sealSourceSecrets } from '../../src/source-secrets.ts'
 import { uploadPath } from '../../src/files/upload-path.ts'
 import { startGate } from '../api/gate.ts'
@@ -38,41 +40,44 @@ describe('a source', () => {
     expect((await stack.state(run)).message).toMatch(/old data stays|again/)
   })
 
-  it('that is a database and cuts the connection fails the run, and the table stays as it was', async () => {
-    const scene = scenes[2]!
-    const url = new URL(superuserUrl())
-    const gate = await startGate(Number(url.port))
-    const { uid } = await stack.db
-      .selectFrom('data_pipelines')
-      .select('uid')
-      .where('id', '=', scene.pipeline.id)
-      .executeTakeFirstOrThrow()
-    const jdbcSource = {
-      hostname: '127.0.0.1',
-      port: gate.port,
-      database: 'postgres',
-      username: url.username,
-      ssl: false,
-    }
-    const sqlQuery = `select 2 as run, g as row, 'name ' || g as name from generate_series(1, 3000000) g`
-    const password = decodeURIComponent(url.password)
-    const settings = JSON.stringify({ jdbcSource, sqlQuery }) as never
-    const source_secrets = sealSourceSecrets(uid, { password }, keyRing(stack.environment['SECRET_KEYS']!))
-    await stack.db
-      .updateTable('data_pipelines')
-      .set({ type: 'SQL_DATABASE_D', settings, source_secrets })
-      .where('id', '=', scene.pipeline.id)
-      .execute()
-    await using worker = await trapped(stack, 'in-copy:stop@3', { OUTGOING_ALLOWED: '127.0.0.1' })
-    const run = await stack.run(scene.pipeline)
-    await sprung(worker, 'in-copy')
-    await gate.shut()
-    worker.signal('SIGCONT')
-    await finished(stack, run)
-    await until(async () => (await seen(stack, scene, run)).jobs === 0)
-    expect(await seen(stack, scene, run)).toMatchObject({ ...untouched, attempt: 1 })
-    expect((await stack.state(run)).error_code).toMatch(/CONNECTION/)
-  })
+  itUnless(longRunOnly)(
+    'that is a database and cuts the connection fails the run, and the table stays as it was',
+    async () => {
+      const scene = scenes[2]!
+      const url = new URL(superuserUrl())
+      const gate = await startGate(Number(url.port))
+      const { uid } = await stack.db
+        .selectFrom('data_pipelines')
+        .select('uid')
+        .where('id', '=', scene.pipeline.id)
+        .executeTakeFirstOrThrow()
+      const jdbcSource = {
+        hostname: '127.0.0.1',
+        port: gate.port,
+        database: 'postgres',
+        username: url.username,
+        ssl: false,
+      }
+      const sqlQuery = `select 2 as run, g as row, 'name ' || g as name from generate_series(1, 3000000) g`
+      const password = decodeURIComponent(url.password)
+      const settings = JSON.stringify({ jdbcSource, sqlQuery }) as never
+      const source_secrets = sealSourceSecrets(uid, { password }, keyRing(stack.environment['SECRET_KEYS']!))
+      await stack.db
+        .updateTable('data_pipelines')
+        .set({ type: 'SQL_DATABASE_D', settings, source_secrets })
+        .where('id', '=', scene.pipeline.id)
+        .execute()
+      await using worker = await trapped(stack, 'in-copy:stop@3', { OUTGOING_ALLOWED: '127.0.0.1' })
+      const run = await stack.run(scene.pipeline)
+      await sprung(worker, 'in-copy')
+      await gate.shut()
+      worker.signal('SIGCONT')
+      await finished(stack, run)
+      await until(async () => (await seen(stack, scene, run)).jobs === 0)
+      expect(await seen(stack, scene, run)).toMatchObject({ ...untouched, attempt: 1 })
+      expect((await stack.state(run)).error_code).toMatch(/CONNECTION/)
+    },
+  )
 
   it('that hangs is given up after a while, with the reason', async () => {
     const scene = scenes[1]!

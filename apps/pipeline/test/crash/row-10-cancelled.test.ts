@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
+import { itUnless } from '@sluice/testing/skip'
 import type { Client } from 'pg'
 import type { Failpoint } from '../../src/engine/failpoints.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
@@ -64,7 +66,7 @@ describe('a run that is cancelled', () => {
     expect((await scene.client.query(sleeping)).rowCount).toBe(0)
   })
 
-  it('when its rows wait to be swapped in does not publish them', async () => {
+  itUnless(longRunOnly)('when its rows wait to be swapped in does not publish them', async () => {
     const scene = scenes[2]!
     await using worker = await trapped(stack, 'before-swap:stop')
     const run = await ask(stack, scene.pipeline, numbered(2))
@@ -77,7 +79,7 @@ describe('a run that is cancelled', () => {
     expect(await logOf(stack, run)).toMatch(/is no longer in the hands of attempt 1|The run was cancelled/)
   })
 
-  it.each<Failpoint>(['in-publication', 'published'])(
+  it.each<Failpoint>(isLongRun ? ['in-publication', 'published'] : ['in-publication'])(
     'a moment too late (%s) is what its table holds: OK',
     async (point) => {
       const scene = scenes[3]!

@@ -117,7 +117,7 @@ describe('staged rows of a worker that is killed before the publication', () => 
     expect(await endOf(run)).toMatchObject({ ...publishedByRetry(3, 300), attempt: 3 })
   })
 
-  it('keep rejected rows, the status and a transformation that ran once', async () => {
+  itInLongRun('keep rejected rows, the status and a transformation that ran once', async () => {
     await change({ transformation: { sqlStatements: [{ statement: 'update cases set row = row + 1' }] } })
     const run = await killedAt('rows-staged', `${numbered((last = 4), 300)}4,1,a,b,c\n`)
     await removeFile(run)
@@ -195,18 +195,21 @@ describe('staged rows are not published, and the source is read again, when in b
 })
 
 describe('staged rows of a worker that lives', () => {
-  it('are published by its next attempt when the warehouse ends its connection in the publication', async () => {
-    await using worker = await trapped(stack, 'in-publication:stop@1')
-    const run = await ask(stack, scene.pipeline, numbered((last += 1), 300))
-    await sprung(worker, 'in-publication')
-    await removeFile(run)
-    await scene.client.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'sluice'`,
-    )
-    worker.signal('SIGCONT')
-    expect(await endOf(run)).toMatchObject(publishedByRetry(last, 300))
-    expect(await logOf(stack, run)).toContain(adopted)
-  })
+  itInLongRun(
+    'are published by its next attempt when the warehouse ends its connection in the publication',
+    async () => {
+      await using worker = await trapped(stack, 'in-publication:stop@1')
+      const run = await ask(stack, scene.pipeline, numbered((last += 1), 300))
+      await sprung(worker, 'in-publication')
+      await removeFile(run)
+      await scene.client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'sluice'`,
+      )
+      worker.signal('SIGCONT')
+      expect(await endOf(run)).toMatchObject(publishedByRetry(last, 300))
+      expect(await logOf(stack, run)).toContain(adopted)
+    },
+  )
 
   itInLongRun('are published by another worker when it is told to stop while a reader is in its way', async () => {
     const { schema, table } = scene.pipeline
@@ -246,7 +249,7 @@ describe('staged rows of a worker that lives', () => {
     },
   )
 
-  it('are out of its reach when it is woken while another worker is about to publish them', async () => {
+  itInLongRun('are out of its reach when it is woken while another worker is about to publish them', async () => {
     await using stopped = await trapped(stack, 'rows-staged:stop@1')
     const run = await ask(stack, scene.pipeline, numbered((last += 1), 300))
     await sprung(stopped, 'rows-staged')
@@ -302,24 +305,28 @@ describe('staged rows of a system over HTTP', () => {
   const ann = { id: 1, children: ['Ann', 'Ben'] }
   const cid = { id: 2, children: ['Cid'] }
 
-  it.each([
+  const modesOfLoads = [
     ['FULL', ann, 'REPLACE', [ann]],
     ['INCREMENTAL', cid, 'MERGE', [ann, cid]],
-  ] as const)('are published in mode %s, with their groups, without one request', async (mode, person, how, all) => {
-    standIn.people.put({ ...person })
-    const { id, client } = pipeline
-    const request = { runnableId: id, client, mode, trigger: 'MANUAL' as const, createdBy: null, input: {} }
-    let run: Run
-    {
-      await using worker = await trapped(stack, 'rows-staged:exit', outgoing)
-      run = (await stack.db.transaction().execute((trx) => createRun(trx, stack.queue, request))).run
-      await worker.ended
-      await silentForLong(stack, run)
-    }
-    standIn.server.requests.length = 0
-    await using _other = await spawnWorker({ ...stack.environment, ...outgoing })
-    expect(await finished(stack, run)).toMatchObject({ state: 'OK', attempt: 2 })
-    expect(standIn.server.requests).toEqual([])
-    expect([await people(), await modes(run)]).toEqual([all, [{ mode: how }]])
-  })
+  ] as const
+  it.each(isLongRun ? modesOfLoads : modesOfLoads.slice(0, 1))(
+    'are published in mode %s, with their groups, without one request',
+    async (mode, person, how, all) => {
+      standIn.people.put({ ...person })
+      const { id, client } = pipeline
+      const request = { runnableId: id, client, mode, trigger: 'MANUAL' as const, createdBy: null, input: {} }
+      let run: Run
+      {
+        await using worker = await trapped(stack, 'rows-staged:exit', outgoing)
+        run = (await stack.db.transaction().execute((trx) => createRun(trx, stack.queue, request))).run
+        await worker.ended
+        await silentForLong(stack, run)
+      }
+      standIn.server.requests.length = 0
+      await using _other = await spawnWorker({ ...stack.environment, ...outgoing })
+      expect(await finished(stack, run)).toMatchObject({ state: 'OK', attempt: 2 })
+      expect(standIn.server.requests).toEqual([])
+      expect([await people(), await modes(run)]).toEqual([all, [{ mode: how }]])
+    },
+  )
 })

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { longRunOnly } from '@sluice/testing/long-run'
+import { itUnless } from '@sluice/testing/skip'
 import { sql } from 'kysely'
 import { listLogs } from '../../src/engine/runs/read-runs.ts'
 import { count, finished, inTheMiddle, manyRows, publications, stagingTables } from './large-load.ts'
@@ -34,7 +36,7 @@ describe('a load that is under way', () => {
     expect(await publications(client, run)).toBe(1)
   })
 
-  it('is tried again when the warehouse goes away', async () => {
+  itUnless(longRunOnly)('is tried again when the warehouse goes away', async () => {
     const { pipeline, run, client } = await inTheMiddle(stack)
     await using _ = client
     await client.query(
@@ -51,7 +53,7 @@ describe('a load that is under way', () => {
     expect(logs.rows.map(({ message }) => message).join('\n')).toMatch(/WAREHOUSE_UNAVAILABLE; next try in \d seconds/)
   })
 
-  it('goes on when the connections to the service’s own database are cut', async () => {
+  itUnless(longRunOnly)('goes on when the connections to the service’s own database are cut', async () => {
     const { pipeline, run, client } = await inTheMiddle(stack)
     await using _ = client
     await sql`

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { isLongRun } from '@sluice/testing/long-run'
 import { listLogs } from '../../src/engine/runs/read-runs.ts'
 import { finished } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
@@ -40,24 +41,28 @@ const settingsOf = (pipeline: Pipeline, csvOptions: object) =>
 const lines = (...all: string[]) => `${all.join('\n')}\n`
 
 describe('a file', () => {
-  it.each([
-    ['of other columns', 'x,y\n7,8\n'],
+  const wrongFiles: [what: string, content: string][] = [
     ['that is an error as JSON', '{"error":"denied"}'],
+    ['of other columns', 'x,y\n7,8\n'],
     ['without a header', '7,x,8\n9,y,10\n'],
     ['of other columns without rows', 'x,y\n'],
     ['of one line', 'hello\n'],
     ['without line ends', 'id,name,amountx,a,fivey,b,six'],
-  ])('%s leaves the table as it was, and fails the run with both lists of columns', async (_, content) => {
-    const pipeline = await stack.pipeline()
-    await load(pipeline, lines('id,name,amount', '1,a,5', '2,b,6', '3,c,7'))
-    const before = await tableOf(pipeline)
-    const run = await load(pipeline, content)
-    expect(run).toMatchObject({ state: 'FAILED', error_code: 'SCHEMA_MISMATCH' })
-    expect(run.message).toMatch(/"id", "name", "amount"/)
-    expect(await tableOf(pipeline)).toEqual(before)
-    expect(await load(pipeline, 'x,y\n7,8\n', { rebuild: true })).toMatchObject({ state: 'OK' })
-    expect(await tableOf(pipeline)).toEqual({ columns: 'x SMALLINT, y SMALLINT', rows: [[7, 8]] })
-  })
+  ]
+  it.each(isLongRun ? wrongFiles : wrongFiles.slice(0, 2))(
+    '%s leaves the table as it was, and fails the run with both lists of columns',
+    async (_, content) => {
+      const pipeline = await stack.pipeline()
+      await load(pipeline, lines('id,name,amount', '1,a,5', '2,b,6', '3,c,7'))
+      const before = await tableOf(pipeline)
+      const run = await load(pipeline, content)
+      expect(run).toMatchObject({ state: 'FAILED', error_code: 'SCHEMA_MISMATCH' })
+      expect(run.message).toMatch(/"id", "name", "amount"/)
+      expect(await tableOf(pipeline)).toEqual(before)
+      expect(await load(pipeline, 'x,y\n7,8\n', { rebuild: true })).toMatchObject({ state: 'OK' })
+      expect(await tableOf(pipeline)).toEqual({ columns: 'x SMALLINT, y SMALLINT', rows: [[7, 8]] })
+    },
+  )
 
   it('that is mostly ragged is read by the delimiter of the last one', async () => {
     const pipeline = await stack.pipeline()

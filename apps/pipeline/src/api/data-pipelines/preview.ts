@@ -74,7 +74,12 @@ export function readFirstRows(
   return withVariables(input, reading, async (ready, _sentence, hide) => ({
     hide,
     found: await whileAsked(
-      { socket: request.stream.socket, queue: shares.previews.queueOf(caller.client), longest, late: () => tooLittle(longest) },
+      {
+        socket: request.stream.socket,
+        queue: shares.previews.queueOf(caller.client),
+        longest,
+        late: () => tooLittle(longest),
+      },
       (signal) => sources.preview(ready, rows, signal),
     ),
   }))
