@@ -4,6 +4,9 @@ import pc from 'picocolors'
 import { root } from '../paths.ts'
 import { refuse } from '../refusal.ts'
 import { workspaces } from '../workspaces.ts'
+import { countsOf } from './counts/counts.ts'
+import { productSources } from './counts/product-sources.ts'
+import { readRecorded, risen, tableOf } from './counts/ratchet.ts'
 import { badNames } from './names.ts'
 import { type Part, selectedParts } from './selection.ts'
 
@@ -73,6 +76,12 @@ const names = (folders: readonly string[]): Promise<Outcome> => {
   return Promise.resolve({ good: bad.length === 0, said: bad.join('\n') })
 }
 
+const counts = (): Promise<Outcome> => {
+  const found = countsOf(productSources())
+  const worse = risen(found, readRecorded())
+  return Promise.resolve({ good: worse.length === 0, said: [tableOf(found), '', ...worse].join('\n') })
+}
+
 /** The checks of some parts, or of everything where none are named. */
 const checksOf = (parts: readonly Part[]): Check[] => {
   const folders = parts.map(({ folder }) => folder)
@@ -94,6 +103,9 @@ const checksOf = (parts: readonly Part[]): Check[] => {
       run: () => command('biome', 'format', '--max-diagnostics=20', ...(folders.length > 0 ? folders : ['.'])),
     },
     ...(parts.length === 0 ? [generated] : []),
+    ...(parts.length === 0
+      ? [{ name: 'counts', mend: 'use plainer words or fewer parts; the figures may fall, not rise', run: counts }]
+      : []),
     { name: 'names', mend: 'name it after what it holds', run: () => names(folders) },
   ]
 }
