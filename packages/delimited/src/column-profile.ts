@@ -1,6 +1,6 @@
 import { isText, profileCode } from './column-state.ts'
 import type { StoredType } from './column-type.ts'
-import type { Machine } from './machine.ts'
+import type { WasmScanner } from './wasm-scanner.ts'
 import { dateText, doubleText, momentText, numericText } from './value-text.ts'
 
 /** What one column holds, measured over every row that was written: `distinct` is an estimate, `min` and `max` as PostgreSQL prints them. */
@@ -13,13 +13,13 @@ export interface ColumnProfile {
   maxLength?: number
 }
 
-export function startProfiles({ run }: Machine, stored: readonly StoredType[]): void {
+export function startProfiles({ run }: WasmScanner, stored: readonly StoredType[]): void {
   run.forgetProfiles(stored.length)
   for (const [column, { dataType }] of stored.entries()) run.setProfile(column, profileCode(dataType))
 }
 
 /** What assembly/profile.ts measured since `startProfiles`, when so many rows were written. */
-export function profiles(machine: Machine, stored: readonly StoredType[], rows: number): ColumnProfile[] {
+export function readProfiles(machine: WasmScanner, stored: readonly StoredType[], rows: number): ColumnProfile[] {
   const { bytes, run } = machine
   return stored.map((type, column) => {
     const { dataType } = type
@@ -27,18 +27,18 @@ export function profiles(machine: Machine, stored: readonly StoredType[], rows: 
     const state = bytes.subarray(at, at + run.PROFILE_BYTES.value)
     const registers = run.REGISTERS.value + column * run.REGISTER_COUNT.value
     const nulls = Number(state.readBigUInt64LE(0))
-    const estimated = estimate(bytes.subarray(registers, registers + run.REGISTER_COUNT.value))
+    const estimated = estimateDistinct(bytes.subarray(registers, registers + run.REGISTER_COUNT.value))
     // The estimate may be off by some per cent, also upwards.
     const distinct = Math.min(estimated, rows - nulls)
     const profile: ColumnProfile = { nulls, distinct }
-    const kind = kindOf(dataType)
+    const kind = profileKindOf(dataType)
     if (kind === 'text' && distinct > 0) profile.maxLength = state.readUInt32LE(8)
     if (state[13] === 0 || kind === 'none') return profile
-    return { ...profile, min: extreme(state, 0, type), max: extreme(state, 1, type) }
+    return { ...profile, min: extremeText(state, 0, type), max: extremeText(state, 1, type) }
   })
 }
 
-function kindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | 'none' | 'key' {
+function profileKindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | 'none' | 'key' {
   if (dataType === 'JSONB') return 'none'
   if (dataType === 'DECIMAL') return 'numeric'
   return isText(dataType) ? 'text' : 'key'
@@ -46,7 +46,7 @@ function kindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | 'none' |
 
 const keptBytes = 64
 
-function extreme(state: Buffer, which: 0 | 1, { dataType, scale }: StoredType): string {
+function extremeText(state: Buffer, which: 0 | 1, { dataType, scale }: StoredType): string {
   const kept = state.subarray(40 + which * keptBytes)
   const length = Math.min(state.readUInt32LE(32 + which * 4), keptBytes)
   const key = state.readBigInt64LE(16 + which * 8)
@@ -78,7 +78,7 @@ function wholeCharacters(bytes: Buffer): string {
 }
 
 /** HyperLogLog's estimate, by counting empty registers where there are few values. */
-function estimate(registers: Uint8Array): number {
+function estimateDistinct(registers: Uint8Array): number {
   const count = registers.length
   let sum = 0
   let empty = 0

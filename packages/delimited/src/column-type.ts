@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { DateFormat } from './dialect/options.ts'
+import type { DateFormat } from './dialect/delimited-options.ts'
 
 /** What a column is stored as; precision (digits in total) and scale (digits after the point) where it is DECIMAL. */
 export interface StoredType {

@@ -1,7 +1,7 @@
 import type { Grammar } from './grammar.ts'
-import type { Machine } from './machine.ts'
-import type { Records } from './records.ts'
-import { BACKSLASHED, DOUBLED, QUOTED, unescape } from './scan.ts'
+import type { WasmScanner } from './wasm-scanner.ts'
+import type { RecordReader } from './record-reader.ts'
+import { BACKSLASHED, DOUBLED, QUOTED, unescape } from './record-scanner.ts'
 
 const QUOTE = 34
 const wasQuoted = 1
@@ -13,7 +13,7 @@ const numbersOfField = 4
  * Tells the machine where the fields of the record at hand are. What only its grammar knows how to undo is undone in the window; answers
  * the record as it was then, so that it can be put back to be shown.
  */
-export function placeFields(machine: Machine, records: Records): Buffer | undefined {
+export function placeFields(machine: WasmScanner, records: RecordReader): Buffer | undefined {
   const { fields, window, run } = machine
   const { bytes, grammar, scanner } = records
   if (bytes.buffer !== window.buffer) throw new Error('The record does not lie in the memory of the scanner')

@@ -1,25 +1,30 @@
-export { detectDialect } from './dialect/detect.ts'
-export type { Detected, Dialect, Guess, Guesses } from './dialect/dialect.ts'
+export { detectDialect } from './dialect/detect-dialect.ts'
+export type { DetectedDialect, DelimitedDialect, DetectedValue, DetectedOptions } from './dialect/dialect.ts'
 export {
   type ColumnOptions,
   dateFormats,
   type DelimitedOptions,
-  type Delimiter,
+  type DelimiterName,
   delimiters,
-  type Remembered,
-} from './dialect/options.ts'
+  type RememberedDialect,
+} from './dialect/delimited-options.ts'
 export type { ReadableFile } from './dialect/sample.ts'
-export { describeGuesses } from './dialect/words.ts'
+export { describeGuesses } from './dialect/detection-notes.ts'
 export type { Grammar } from './grammar.ts'
 export type { ColumnProfile } from './column-profile.ts'
 export { type ColumnType, isDayFirst, type StoredType } from './column-type.ts'
-export { defaultLimits, type Limits } from './limits.ts'
-export { startMachine } from './machine.ts'
+export { defaultDelimitedLimits, type DelimitedLimits } from './limits.ts'
+export { startScanner } from './wasm-scanner.ts'
 export { describeOddValue, type OddValue } from './odd-values.ts'
-export type { Batch } from './pass.ts'
-export { type Preview, type PreviewColumn, type PreviewFile, previewRows } from './preview.ts'
+export type { TupleBatch } from './record-pass.ts'
+export { type DelimitedPreview, type PreviewColumn, type PreviewFile, previewRows } from './preview.ts'
 export { DelimitedProblem } from './problem.ts'
-export { type Outcome, type ReadColumn, Reading, type Tell } from './reading.ts'
-export type { RejectedRow } from './reject.ts'
-export { detectText } from './rows.ts'
-export { type Encoding, TextFile, type TextSource } from './text-file.ts'
+export {
+  type EncodingOutcome,
+  type InferredColumn,
+  DelimitedReader,
+  type ProgressListener,
+} from './delimited-reader.ts'
+export type { RejectedRow } from './rejected-row.ts'
+export { detectText } from './open-rows.ts'
+export { type TextEncodingName, TextFile, type TextSource } from './text-file.ts'

@@ -1,5 +1,5 @@
 /** Sizes the reader works within. Tests make them tiny so that every boundary is crossed. */
-export interface Limits {
+export interface DelimitedLimits {
   /** Bytes of the file held at a time, as long as records are shorter than that. */
   readBytes: number
   /** Bytes of tuples handed on at a time; a single longer record gets a chunk of its own. */
@@ -17,7 +17,7 @@ export interface Limits {
   sliceBytes: number
 }
 
-export const defaultLimits: Limits = {
+export const defaultDelimitedLimits: DelimitedLimits = {
   readBytes: 1024 * 1024,
   chunkBytes: 512 * 1024,
   chunksInFlight: 8,

@@ -1,14 +1,14 @@
 import type { DataType } from '@sluice/contracts'
-import { givenTypes, tellDialect } from './told.ts'
+import { givenTypes, configureScanner } from './configure-scanner.ts'
 import { SeenValues } from './column-state.ts'
 import type { ColumnType } from './column-type.ts'
-import type { Dialect } from './dialect/dialect.ts'
-import { fieldText } from './reject.ts'
+import type { DelimitedDialect } from './dialect/dialect.ts'
+import { fieldText } from './rejected-row.ts'
 import { placeFields } from './field-places.ts'
-import type { Limits } from './limits.ts'
-import { type Machine, OBSERVE, TAKEN } from './machine.ts'
-import type { Records } from './records.ts'
-import { rowsOf } from './rows.ts'
+import type { DelimitedLimits } from './limits.ts'
+import { type WasmScanner, OBSERVE, TAKEN } from './wasm-scanner.ts'
+import type { RecordReader } from './record-reader.ts'
+import { openRows } from './open-rows.ts'
 import type { TextSource } from './text-file.ts'
 
 /** Why a column is TEXT although nearly all of its values have a narrower type. */
@@ -33,15 +33,15 @@ const defaultMaxBytes = 64 * 1024 * 1024
 const maxValueLength = 100
 
 const families = ['BOOLEAN', 'DECIMAL', 'DATE', 'TIMESTAMP'] as const
-type Family = (typeof families)[number]
+type TypeFamily = (typeof families)[number]
 
 interface WatchedColumn {
   column: number
   seen: SeenValues
   values: number
-  counts: Record<Family, number>
+  counts: Record<TypeFamily, number>
   /** The first value outside each family. */
-  odd: Partial<Record<Family, { value: string; line: number }>>
+  odd: Partial<Record<TypeFamily, { value: string; line: number }>>
   /** Date spellings that fit all values so far, as bits. */
   spellings: number
   /** Whether an odd value looks like a code (`007`, `1E30`): a column of codes is meant to be text. */
@@ -53,20 +53,20 @@ interface WatchedColumn {
  * read, because it resets the state of the machine. Reads past the sample only until each such column has an odd value.
  */
 export function findOddValues(
-  machine: Machine,
+  machine: WasmScanner,
   file: TextSource,
-  dialect: Dialect,
-  limits: Limits,
+  dialect: DelimitedDialect,
+  limits: DelimitedLimits,
   columns: readonly ColumnType[],
   maxBytes = defaultMaxBytes,
 ): OddValue[] {
   const given = givenTypes(dialect)
   let watched = columns.flatMap(({ dataType, evidence }, column) =>
-    dataType === 'TEXT' && !evidence && !given[column] ? [watch(machine, column)] : [],
+    dataType === 'TEXT' && !evidence && !given[column] ? [watchColumn(machine, column)] : [],
   )
   if (watched.length === 0) return []
-  tellDialect(machine, dialect, limits.chunkBytes)
-  const { records, reader } = rowsOf(file, dialect, limits, machine.window)
+  configureScanner(machine, dialect, limits.chunkBytes)
+  const { records, reader } = openRows(file, dialect, limits, machine.window)
   const start = reader.position
   for (let count = 1; records.advance(); count++) {
     if (records.fault === undefined) {
@@ -88,7 +88,7 @@ export function findOddValues(
   })
 }
 
-const familyNames: Record<Family, string> = {
+const familyNames: Record<TypeFamily, string> = {
   BOOLEAN: 'true or false',
   DECIMAL: 'numbers',
   DATE: 'dates',
@@ -99,7 +99,7 @@ const familyNames: Record<Family, string> = {
 export const describeOddValue = ({ label, dataType, value, line }: OddValue): string =>
   `Column "${label}" is TEXT because of "${value}" in line ${line}; nearly all of its values are ${familyNames[dataType]}.`
 
-const watch = (machine: Machine, column: number): WatchedColumn => ({
+const watchColumn = (machine: WasmScanner, column: number): WatchedColumn => ({
   column,
   seen: new SeenValues(machine, column),
   values: 0,
@@ -109,7 +109,7 @@ const watch = (machine: Machine, column: number): WatchedColumn => ({
   hasCodes: false,
 })
 
-function observeRecord(one: WatchedColumn, records: Records): void {
+function observeRecord(one: WatchedColumn, records: RecordReader): void {
   const { kinds, spellings } = one.seen
   if (kinds === 0) return
   one.values++
@@ -127,14 +127,14 @@ function observeRecord(one: WatchedColumn, records: Records): void {
 }
 
 /** Returns the family of the value kinds, which are the bits of assembly/columns.ts. */
-function familyOf(kinds: number): Family | undefined {
+function familyOf(kinds: number): TypeFamily | undefined {
   if (kinds === 1) return 'BOOLEAN'
   if ((kinds & ~0x0e) === 0) return 'DECIMAL'
   if (kinds === 0x10) return 'DATE'
   return (kinds & ~0x60) === 0 ? 'TIMESTAMP' : undefined
 }
 
-const mainFamily = ({ values, counts }: WatchedColumn): Family | undefined =>
+const mainFamily = ({ values, counts }: WatchedColumn): TypeFamily | undefined =>
   values < minValues ? undefined : families.find((family) => counts[family] >= values * minShare)
 
 function isDecided(one: WatchedColumn): boolean {

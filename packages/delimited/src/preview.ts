@@ -1,15 +1,18 @@
-import type { Dialect, Guesses } from './dialect/dialect.ts'
-import type { DelimitedOptions } from './dialect/options.ts'
-import { describeGuesses } from './dialect/words.ts'
+import type { DelimitedDialect, DetectedOptions } from './dialect/dialect.ts'
+import type { DelimitedOptions } from './dialect/delimited-options.ts'
+import { describeGuesses } from './dialect/detection-notes.ts'
 import type { ColumnType } from './column-type.ts'
-import { defaultLimits } from './limits.ts'
-import { type Machine, startMachine } from './machine.ts'
+import { defaultDelimitedLimits } from './limits.ts'
+import { ENCODE, IS_REFUSED, IS_UNFIT, type WasmScanner, TAKEN, startScanner } from './wasm-scanner.ts'
 import { describeOddValue } from './odd-values.ts'
-import { refusedRow, type RejectedRow, rejectedRow } from './reject.ts'
-import { detectText, rowsOf } from './rows.ts'
-import { Reading } from './reading.ts'
-import { SampleEncoder } from './sample-encoder.ts'
+import { type RejectedRow, rejectUnfitValue, rejectFaultyRecord } from './rejected-row.ts'
+import { detectText, openRows } from './open-rows.ts'
+import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
+import { setColumn } from './column-state.ts'
+import { placeFields } from './field-places.ts'
+import type { RecordReader } from './record-reader.ts'
+import { givenTypes, configureScanner } from './configure-scanner.ts'
 
 /** What is looked at: an open file or a path, both with what people call it. */
 export type PreviewFile = { fd: number; name: string } | { path: string; name: string }
@@ -20,8 +23,8 @@ export interface PreviewColumn extends ColumnType {
 }
 
 /** What a file would be loaded as, before anything is saved. */
-export interface Preview {
-  guesses: Guesses
+export interface DelimitedPreview {
+  guesses: DetectedOptions
   /** The guesses as part of a sentence, and whole sentences about what else is to be known. */
   description: string
   notes: string[]
@@ -47,14 +50,14 @@ const mostRejected = 100
  * Reads the beginning of a file as a load would, within milliseconds whatever its size; types are guessed as a load guesses them at
  * first. Throws DelimitedProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
  */
-export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): Preview {
+export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
   const { dialect, guesses, notes } = detectText(text, options)
-  const machine = startMachine()
-  const reading = new Reading(text, dialect, defaultLimits, machine)
+  const machine = startScanner()
+  const reading = new DelimitedReader(text, dialect, defaultDelimitedLimits, machine)
   reading.assertDateOrders()
   const { columns, hasSeenAllRows } = reading
-  const rows = firstRows(machine, text, dialect, columns, most)
+  const rows = readFirstRows(machine, text, dialect, columns, most)
   return {
     guesses,
     description: describeGuesses(guesses),
@@ -65,15 +68,15 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   }
 }
 
-function firstRows(
-  machine: Machine,
+function readFirstRows(
+  machine: WasmScanner,
   text: TextFile,
-  dialect: Dialect,
+  dialect: DelimitedDialect,
   columns: readonly PreviewColumn[],
   most: number,
-): Pick<Preview, 'tuples' | 'rejected' | 'sample'> {
+): Pick<DelimitedPreview, 'tuples' | 'rejected' | 'sample'> {
   const encoder = new SampleEncoder(machine, dialect, columns)
-  const { records, shape } = rowsOf(text, dialect, defaultLimits, machine.window)
+  const { records, shape } = openRows(text, dialect, defaultDelimitedLimits, machine.window)
   const tuples: Buffer[] = []
   const rejected: RejectedRow[] = []
   let rejectedRows = 0
@@ -89,7 +92,7 @@ function firstRows(
     if (complete) break
     bytes += records.next - records.from
     if (records.fault !== undefined) {
-      reject(rejectedRow(records, shape))
+      reject(rejectFaultyRecord(records, shape))
       continue
     }
     const sampled = encoder.encode(records)
@@ -97,11 +100,38 @@ function firstRows(
     if (sampled === 'UNFIT') break
     if (sampled === 'RAGGED') {
       records.fault = sampled
-      reject(rejectedRow(records, shape))
+      reject(rejectFaultyRecord(records, shape))
     } else if ('refusedBy' in sampled) {
       const { refusedBy } = sampled
-      reject(refusedRow(records, shape, refusedBy, columns[refusedBy]!.dataType))
+      reject(rejectUnfitValue(records, shape, refusedBy, columns[refusedBy]!.dataType))
     } else if (tuples.length < most) tuples.push(sampled.tuple)
   }
   return { tuples, rejected, sample: { rows, rejected: rejectedRows, complete } }
+}
+
+/** What became of a record: its tuple, the column that refuses it, or that it has another number of fields or needs other types. */
+type SampledRecord = { tuple: Buffer } | { refusedBy: number } | 'RAGGED' | 'UNFIT'
+
+/** Encodes records one by one, with the code that a load has for it. The records lie in the machine's window. */
+class SampleEncoder {
+  readonly #machine: WasmScanner
+
+  constructor(machine: WasmScanner, dialect: DelimitedDialect, types: readonly ColumnType[]) {
+    this.#machine = machine
+    configureScanner(machine, dialect, defaultDelimitedLimits.chunkBytes)
+    const given = givenTypes(dialect)
+    for (const [index, type] of types.entries()) setColumn(machine, index, type, type, given[index] === undefined)
+  }
+
+  /** Encodes the record at hand, which is without a fault. */
+  encode(records: RecordReader): SampledRecord {
+    const { run, bytes } = this.#machine
+    const original = placeFields(this.#machine, records)
+    run.emptyOut()
+    const outcome = run.take(records.next - records.from, ENCODE)
+    if (original) records.bytes.set(original, records.from)
+    if (outcome === TAKEN) return { tuple: Buffer.from(bytes.subarray(run.OUT.value, run.outEnd.value)) }
+    if (outcome === IS_REFUSED) return { refusedBy: run.blamed.value }
+    return outcome === IS_UNFIT ? 'UNFIT' : 'RAGGED'
+  }
 }

@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { DelimitedProblem } from './problem.ts'
 
-export type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
+export type TextEncodingName = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
 
-const unreadable: Record<string, string> = {
+const unsupportedEncodings: Record<string, string> = {
   ENOENT: 'is not on the server any more; upload it again',
   EACCES: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
   EPERM: 'may not be read by the service; an operator has to mend the permissions of the upload folder',
@@ -15,7 +15,7 @@ export interface TextSource {
   /** What people call it. */
   readonly name: string
   readonly size: number
-  readonly encoding: Encoding
+  readonly encoding: TextEncodingName
   /** Bytes of the byte order mark. */
   readonly skip: number
   /** Puts at most `length` bytes from `position` on to `at`; how many, 0 at the end. */
@@ -28,7 +28,7 @@ export interface TextSource {
 export class TextFile implements TextSource, Disposable {
   readonly name: string
   readonly size: number
-  readonly encoding: Encoding
+  readonly encoding: TextEncodingName
   readonly skip: number
   readonly #descriptor: number
   /** A descriptor that was given is closed by whoever gave it. */
@@ -51,12 +51,12 @@ export class TextFile implements TextSource, Disposable {
       start = start.subarray(0, readSync(this.#descriptor, start, 0, start.length, 0))
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
-      const why = unreadable[code] ?? `cannot be read (${code})`
+      const why = unsupportedEncodings[code] ?? `cannot be read (${code})`
       throw new DelimitedProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, {
         cause: error,
       })
     }
-    const { encoding, skip } = recognise(start, name)
+    const { encoding, skip } = detectEncoding(start, name)
     this.encoding = encoding
     this.skip = skip
   }
@@ -76,7 +76,7 @@ export class TextFile implements TextSource, Disposable {
   }
 }
 
-function recognise(start: Uint8Array, name: string): { encoding: Encoding; skip: number } {
+function detectEncoding(start: Uint8Array, name: string): { encoding: TextEncodingName; skip: number } {
   const [a, b, c, d] = start
   const notCsv = (kind: string) =>
     new DelimitedProblem('NOT_CSV', `${name} is ${kind}, not a CSV file; export it as CSV.`)

@@ -37,7 +37,7 @@ export function doubleText(ordered: bigint, single: boolean): string {
   if (power < -4 || power >= (single ? 6 : 15)) {
     return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
   }
-  return plain(mantissa, power)
+  return plainNotation(mantissa, power)
 }
 
 function shortestSingle(value: number): string {
@@ -49,7 +49,7 @@ function shortestSingle(value: number): string {
 }
 
 /** `-1.25`, 3 as `-1250`. */
-function plain(mantissa: string, power: number): string {
+function plainNotation(mantissa: string, power: number): string {
   const sign = mantissa.startsWith('-') ? '-' : ''
   const digits = mantissa.replace(/[-.]/g, '')
   if (power < 0) return `${sign}0.${'0'.repeat(-power - 1)}${digits}`

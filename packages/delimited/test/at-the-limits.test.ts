@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Dialect } from '../src/dialect/dialect.ts'
+import type { DelimitedDialect } from '../src/dialect/dialect.ts'
 import { plainGrammar } from '../src/grammar.ts'
-import { defaultLimits } from '../src/limits.ts'
-import { startMachine } from '../src/machine.ts'
-import { type Outcome, Reading } from '../src/reading.ts'
-import type { RejectedRow } from '../src/reject.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
+import { startScanner } from '../src/wasm-scanner.ts'
+import { type EncodingOutcome, DelimitedReader } from '../src/delimited-reader.ts'
+import type { RejectedRow } from '../src/rejected-row.ts'
 import type { TextSource } from '../src/text-file.ts'
 import { textOf } from './read-text.ts'
 
-const machine = startMachine()
+const machine = startScanner()
 
-function dialectOf(text: TextSource, labels: string[]): Dialect {
+function dialectOf(text: TextSource, labels: string[]): DelimitedDialect {
   const from = labels.join(',').length + 1
   const place = { from, line: 2, end: text.size, headerLine: 1 }
   return {
@@ -25,7 +25,7 @@ function dialectOf(text: TextSource, labels: string[]): Dialect {
 }
 
 /** Writes everything once and keeps nothing of it. */
-function pass(reading: Reading): { outcome: Outcome; rejected: RejectedRow[]; bytes: number } {
+function pass(reading: DelimitedReader): { outcome: EncodingOutcome; rejected: RejectedRow[]; bytes: number } {
   const rejected: RejectedRow[] = []
   let bytes = 0
   const rows = reading.encode(reading.columns)
@@ -70,7 +70,7 @@ describe('memory stays within its bounds', () => {
   ])('over %s, which is rejected', (_, head, tail, reason) => {
     const text = endless(head, 4e8, tail)
     const before = process.memoryUsage.rss()
-    const reading = new Reading(text, dialectOf(text, ['a', 'b']), defaultLimits, machine)
+    const reading = new DelimitedReader(text, dialectOf(text, ['a', 'b']), defaultDelimitedLimits, machine)
     const { outcome, rejected } = pass(reading)
     expect(process.memoryUsage.rss() - before).toBeLessThan(200e6)
     expect(outcome).toMatchObject({ rows: 3 })
@@ -79,7 +79,9 @@ describe('memory stays within its bounds', () => {
 
   it('over a record of nearly 16 MB, which is read', () => {
     const text = endless('a,b\n1,y\n3,', 15e6, '\n4,z\n')
-    const { outcome, rejected, bytes } = pass(new Reading(text, dialectOf(text, ['a', 'b']), defaultLimits, machine))
+    const { outcome, rejected, bytes } = pass(
+      new DelimitedReader(text, dialectOf(text, ['a', 'b']), defaultDelimitedLimits, machine),
+    )
     expect(rejected).toEqual([])
     expect(outcome).toMatchObject({ rows: 3 })
     expect(bytes).toBe(15e6 + 3 * (2 + 4 + 2 + 4) + 2)
@@ -106,7 +108,7 @@ describe('types hold for every row', () => {
     ['1E5', { dataType: 'TEXT' }],
   ])('and are told anew where %s comes late', (odd, type) => {
     const text = withOne(odd)
-    const reading = new Reading(text, dialectOf(text, ['n', 't']), defaultLimits, machine)
+    const reading = new DelimitedReader(text, dialectOf(text, ['n', 't']), defaultDelimitedLimits, machine)
     expect(reading.columns[0]).toEqual({ label: 'n', dataType: 'INTEGER' })
     const { outcome } = pass(reading)
     expect(outcome).toEqual({
@@ -122,7 +124,7 @@ describe('types hold for every row', () => {
     // A field of many lines, of which each looks like a row to a slice that begins inside it.
     const lines = plain.with(1_000_000, `1,"${'text,x\n'.repeat(100_000)}"`)
     const text = textOf(`n,t\n${lines.join('\n')}\n`)
-    const reading = new Reading(text, dialectOf(text, ['n', 't']), defaultLimits, machine)
+    const reading = new DelimitedReader(text, dialectOf(text, ['n', 't']), defaultDelimitedLimits, machine)
     expect(reading.columns[0]).toEqual({ label: 'n', dataType: 'TEXT' })
     expect(pass(reading).outcome).toMatchObject({ widened: [{ dataType: 'INTEGER' }, { dataType: 'TEXT' }] })
     expect(pass(reading).outcome).toMatchObject({ rows })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
-import { detectDialect } from '../src/dialect/detect.ts'
-import type { DelimitedOptions } from '../src/dialect/options.ts'
-import { defaultLimits } from '../src/limits.ts'
-import { describeGuesses } from '../src/dialect/words.ts'
+import { detectDialect } from '../src/dialect/detect-dialect.ts'
+import type { DelimitedOptions } from '../src/dialect/delimited-options.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
+import { describeGuesses } from '../src/dialect/detection-notes.ts'
 import { below, pick, seeded } from './random-files.ts'
 import { readText, textOf } from './read-text.ts'
 
@@ -182,7 +182,7 @@ it('any bytes at all come to a dialect that lies within the file, or to a senten
         line: true,
       })
       expect(labels.length).toBeGreaterThan(0)
-      readText(bytes, {}, { ...defaultLimits, readBytes: 64 })
+      readText(bytes, {}, { ...defaultDelimitedLimits, readBytes: 64 })
     } catch (error) {
       expect({ seed, name: (error as Error).name, message: (error as Error).message }).toMatchObject({
         seed,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { detectDialect } from '../src/dialect/detect.ts'
-import type { DelimitedOptions } from '../src/dialect/options.ts'
+import { detectDialect } from '../src/dialect/detect-dialect.ts'
+import type { DelimitedOptions } from '../src/dialect/delimited-options.ts'
 import type { ReadableFile } from '../src/dialect/sample.ts'
 
 export function fileOf(content: string | Uint8Array): ReadableFile {

@@ -1,4 +1,4 @@
-import type { DelimitedOptions } from '../src/dialect/options.ts'
+import type { DelimitedOptions } from '../src/dialect/delimited-options.ts'
 
 /** A small file and all that has to come out of it. Cells are divided by ¦, and ∅ is null. */
 export interface DirtyFile {

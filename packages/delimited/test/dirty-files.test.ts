@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { defaultLimits } from '../src/limits.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
 import type { DirtyFile } from './dirty-file.ts'
 import { dirtyGrammars } from './dirty-grammars.ts'
 import { dirtyTables } from './dirty-tables.ts'
@@ -39,8 +39,8 @@ describe('a load', () => {
   it('brings every cell of all of them, in small windows and large ones, and rejects the same rows', () => {
     const exact = files.filter((file) => {
       const { dialect } = readText(file.text, file.options)
-      const loaded = [100, defaultLimits.readBytes].map((readBytes) =>
-        load(textOf(file.text), dialect, { ...defaultLimits, readBytes }),
+      const loaded = [100, defaultDelimitedLimits.readBytes].map((readBytes) =>
+        load(textOf(file.text), dialect, { ...defaultDelimitedLimits, readBytes }),
       )
       return loaded.every(({ rows, rejected }) => {
         const cells = rows.map((row) => row.map((cell) => cell ?? '∅').join('¦'))

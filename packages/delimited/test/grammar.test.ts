@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
 import { valueText } from '../src/dialect/cell-text.ts'
 import type { Grammar } from '../src/grammar.ts'
-import { Records } from '../src/records.ts'
-import { rawText, reason } from '../src/reject.ts'
+import { RecordReader } from '../src/record-reader.ts'
+import { rawText, reason } from '../src/rejected-row.ts'
 import { grammarAtRandom, grammarOf } from './grammars.ts'
 import { below, pick, seeded } from './random-files.ts'
 import { isBlank, type SlowGrammar, splitRecords } from './slow-records.ts'
@@ -26,7 +26,7 @@ function readFast(text: string, grammar: Grammar, readBytes: number, recordBytes
       return read
     },
   }
-  const records = new Records(reader, grammar, { readBytes, recordBytes } as never)
+  const records = new RecordReader(reader, grammar, { readBytes, recordBytes } as never)
   const shape = { labels: [], headerRow: true, recordBytes }
   const all: Read[] = []
   while (records.advance()) {

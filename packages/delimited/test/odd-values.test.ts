@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import type { DelimitedOptions } from '../src/dialect/options.ts'
-import { defaultLimits, type Limits } from '../src/limits.ts'
+import type { DelimitedOptions } from '../src/dialect/delimited-options.ts'
+import { defaultDelimitedLimits, type DelimitedLimits } from '../src/limits.ts'
 import { describeOddValue } from '../src/odd-values.ts'
 import { previewRows } from '../src/preview.ts'
-import { Reading } from '../src/reading.ts'
-import { detectText } from '../src/rows.ts'
+import { DelimitedReader } from '../src/delimited-reader.ts'
+import { detectText } from '../src/open-rows.ts'
 import { TextFile } from '../src/text-file.ts'
 import { inputFolder } from './read-whole.ts'
 
@@ -14,11 +14,11 @@ const folder = inputFolder()
 function describeOddValues(
   values: readonly string[],
   options: DelimitedOptions = {},
-  limits: Limits = defaultLimits,
+  limits: DelimitedLimits = defaultDelimitedLimits,
 ): string[] {
   const path = folder.write(`value,end\n${values.map((value) => `${value},x1\n`).join('')}`)
   using file = new TextFile(path, 'cases.csv')
-  const reading = new Reading(file, detectText(file, options).dialect, limits)
+  const reading = new DelimitedReader(file, detectText(file, options).dialect, limits)
   for (let isDone = false; !isDone; ) {
     const rows = reading.encode(reading.columns)
     let step = rows.next()
@@ -55,7 +55,7 @@ describe('a column that is TEXT because of few values', () => {
 
   it('is reported also if the odd value is far behind the sample', () => {
     const many = Array.from({ length: 20_000 }, (_, index) => String(index + 1)).with(15_000, 'about 7')
-    const small = { ...defaultLimits, wholeBytes: 1024, sampleBytes: 1024, slices: 1, sliceBytes: 64 }
+    const small = { ...defaultDelimitedLimits, wholeBytes: 1024, sampleBytes: 1024, slices: 1, sliceBytes: 64 }
     expect(describeOddValues(many, {}, small)).toEqual([
       'Column "value" is TEXT because of "about 7" in line 15002; nearly all of its values are numbers.',
     ])

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DelimitedOptions } from '../src/dialect/options.ts'
+import type { DelimitedOptions } from '../src/dialect/delimited-options.ts'
 import { DelimitedProblem } from '../src/problem.ts'
 import { readText } from './read-text.ts'
 

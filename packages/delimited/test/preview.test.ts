@@ -1,12 +1,12 @@
 import { closeSync, openSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import type { ColumnOptions, DelimitedOptions } from '../src/dialect/options.ts'
-import { defaultLimits } from '../src/limits.ts'
-import type { Batch } from '../src/pass.ts'
+import type { ColumnOptions, DelimitedOptions } from '../src/dialect/delimited-options.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
+import type { TupleBatch } from '../src/record-pass.ts'
 import type { StoredType } from '../src/column-type.ts'
-import { type Preview, previewRows } from '../src/preview.ts'
-import { Reading } from '../src/reading.ts'
-import { detectText } from '../src/rows.ts'
+import { type DelimitedPreview, previewRows } from '../src/preview.ts'
+import { DelimitedReader } from '../src/delimited-reader.ts'
+import { detectText } from '../src/open-rows.ts'
 import { TextFile } from '../src/text-file.ts'
 import { inputFolder, readInPlace } from './read-whole.ts'
 import { tuplesOf } from './tuples.ts'
@@ -17,7 +17,7 @@ const preview = (content: string | Uint8Array, options: DelimitedOptions = {}, r
   shown(previewRows({ path: folder.write(content), name: 'cases.csv' }, options, rows === undefined ? {} : { rows }))
 
 /** A preview with its tuples as texts. */
-const shown = ({ tuples, ...rest }: Preview) => ({ ...rest, rows: textsOf(tuples, rest.columns) })
+const shown = ({ tuples, ...rest }: DelimitedPreview) => ({ ...rest, rows: textsOf(tuples, rest.columns) })
 
 function textsOf(tuples: readonly Buffer[], columns: readonly StoredType[]): (string | null)[][] {
   return tuplesOf(Buffer.concat(tuples)).map((tuple) =>
@@ -43,8 +43,8 @@ function textOf(value: Buffer, { dataType }: StoredType): string {
 /** The first rows as a load writes them. */
 function loaded(content: string, options: DelimitedOptions = {}): (string | null)[][] {
   using file = new TextFile(folder.write(content), 'cases.csv')
-  const reading = new Reading(file, detectText(file, options).dialect, defaultLimits)
-  const { tuples } = reading.encode(reading.columns).next().value as Batch
+  const reading = new DelimitedReader(file, detectText(file, options).dialect, defaultDelimitedLimits)
+  const { tuples } = reading.encode(reading.columns).next().value as TupleBatch
   return textsOf([tuples], reading.columns)
 }
 
@@ -133,7 +133,7 @@ describe('a preview', () => {
       { line: 6, column: 'id', reason: '"99999999999" is not a valid INTEGER', raw: '99999999999;Eve;2024-02-02' },
     ])
     expect(sample).toEqual({ rows: 5, rejected: 3, complete: true })
-    expect(readInPlace(folder.write(refused), options, defaultLimits)).toMatchObject({ rejected })
+    expect(readInPlace(folder.write(refused), options, defaultDelimitedLimits)).toMatchObject({ rejected })
   })
 
   it('holds values against given types without their escapes, and shows rows as they stood', () => {
@@ -152,7 +152,7 @@ describe('a preview', () => {
       { line: 2, column: 'name', raw: "'O\\'Reilly,Tom',1" },
       { line: 4, column: 'id', reason: '"x" is not a valid SMALLINT', raw: 'Jo,x' },
     ])
-    expect(readInPlace(folder.write(escaped), options, defaultLimits)).toMatchObject({ rejected })
+    expect(readInPlace(folder.write(escaped), options, defaultDelimitedLimits)).toMatchObject({ rejected })
   })
 
   it.each<[NonNullable<ColumnOptions['dataType']>, string | null]>([
@@ -174,8 +174,8 @@ describe('a preview', () => {
       ['2', null],
     ])
     using file = new TextFile(folder.write(quoted), 'cases.csv')
-    const reading = new Reading(file, detectText(file, options).dialect, defaultLimits)
-    const batch = reading.encode(reading.columns).next().value as Batch
+    const reading = new DelimitedReader(file, detectText(file, options).dialect, defaultDelimitedLimits)
+    const batch = reading.encode(reading.columns).next().value as TupleBatch
     expect(tuplesOf(batch.tuples).map(([, value]) => value?.toString() ?? null)).toEqual([expected, null])
   })
 

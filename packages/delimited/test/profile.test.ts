@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ColumnProfile } from '../src/column-profile.ts'
-import { defaultLimits } from '../src/limits.ts'
-import { Reading } from '../src/reading.ts'
-import { detectText } from '../src/rows.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
+import { DelimitedReader } from '../src/delimited-reader.ts'
+import { detectText } from '../src/open-rows.ts'
 import { TextFile } from '../src/text-file.ts'
 import { inputFolder } from './read-whole.ts'
 
@@ -10,7 +10,7 @@ const folder = inputFolder()
 
 function profilesOf(content: string): ColumnProfile[] {
   using file = new TextFile(folder.write(content), 'cases.csv')
-  const reading = new Reading(file, detectText(file, {}).dialect, defaultLimits)
+  const reading = new DelimitedReader(file, detectText(file, {}).dialect, defaultDelimitedLimits)
   const pass = reading.encode(reading.columns)
   for (;;) {
     const step = pass.next()

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { defaultLimits } from '../src/limits.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
 import { readInPlace } from './read-whole.ts'
 import { readSlowly } from './slow-reader.ts'
 
@@ -15,7 +15,7 @@ describe('public data', () => {
   }
   it.each(files)('has every cell as a slow reader reads it: %s', (name) => {
     const path = new URL(name, covid).pathname
-    const whole = readInPlace(path, {}, defaultLimits)
+    const whole = readInPlace(path, {}, defaultDelimitedLimits)
     const slow = readSlowly(readFileSync(path), { delimiter: ',', headerRow: true, recordBytes: 1e6 })
     if ('problem' in slow || 'problem' in whole) throw new Error('It could not be read')
     expect(whole.rows.length).toBeGreaterThan(100)

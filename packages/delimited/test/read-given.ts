@@ -1,5 +1,5 @@
-import { defaultLimits, type Limits } from '../src/limits.ts'
-import type { DelimitedOptions } from '../src/dialect/options.ts'
+import { defaultDelimitedLimits, type DelimitedLimits } from '../src/limits.ts'
+import type { DelimitedOptions } from '../src/dialect/delimited-options.ts'
 import { inputFolder, readInPlace, type Whole } from './read-whole.ts'
 
 export const comma: DelimitedOptions = { delimiter: 'COMMA', headerRow: true }
@@ -7,8 +7,8 @@ export const comma: DelimitedOptions = { delimiter: 'COMMA', headerRow: true }
 /** Reads texts and bytes as a load reads the file of a user. */
 export function readGiven() {
   const folder = inputFolder()
-  const read = (content: string | Uint8Array, dialect = comma, limits: Partial<Limits> = {}) =>
-    readInPlace(folder.write(content), dialect, { ...defaultLimits, ...limits })
+  const read = (content: string | Uint8Array, dialect = comma, limits: Partial<DelimitedLimits> = {}) =>
+    readInPlace(folder.write(content), dialect, { ...defaultDelimitedLimits, ...limits })
   return {
     /** What came of it: a problem is an answer. */
     outcome: read,

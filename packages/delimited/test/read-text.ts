@@ -1,10 +1,10 @@
 import { valueText } from '../src/dialect/cell-text.ts'
-import type { DelimitedOptions } from '../src/dialect/options.ts'
-import { describeGuesses } from '../src/dialect/words.ts'
-import { defaultLimits } from '../src/limits.ts'
-import { type RejectedRow, rejectedRow } from '../src/reject.ts'
-import { detectText, rowsOf } from '../src/rows.ts'
-import { QUOTED } from '../src/scan.ts'
+import type { DelimitedOptions } from '../src/dialect/delimited-options.ts'
+import { describeGuesses } from '../src/dialect/detection-notes.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
+import { type RejectedRow, rejectFaultyRecord } from '../src/rejected-row.ts'
+import { detectText, openRows } from '../src/open-rows.ts'
+import { QUOTED } from '../src/record-scanner.ts'
 import type { TextSource } from '../src/text-file.ts'
 
 /** A text in memory as if it were a file of UTF-8. */
@@ -21,16 +21,20 @@ export function textOf(content: string | Uint8Array): TextSource {
 }
 
 /** All rows of a text by the plain way through it, with its dialect guessed. */
-export function readText(content: string | Uint8Array, options: DelimitedOptions = {}, limits = defaultLimits) {
+export function readText(
+  content: string | Uint8Array,
+  options: DelimitedOptions = {},
+  limits = defaultDelimitedLimits,
+) {
   const text = textOf(content)
   const { dialect, guesses, notes } = detectText(text, options)
-  const { records, shape } = rowsOf(text, dialect, limits)
+  const { records, shape } = openRows(text, dialect, limits)
   const { scanner, grammar } = records
   const nulls = new Set(dialect.nulls)
   const rows: (string | null)[][] = []
   const rejected: RejectedRow[] = []
   while (records.advance()) {
-    if (records.fault) rejected.push(rejectedRow(records, shape))
+    if (records.fault) rejected.push(rejectFaultyRecord(records, shape))
     else
       rows.push(
         dialect.labels.map((_, index) => {

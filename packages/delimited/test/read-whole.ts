@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from '@jest/globals'
-import type { DelimitedOptions } from '../src/dialect/options.ts'
-import type { Dialect } from '../src/dialect/dialect.ts'
-import type { Limits } from '../src/limits.ts'
-import { startMachine } from '../src/machine.ts'
+import type { DelimitedOptions } from '../src/dialect/delimited-options.ts'
+import type { DelimitedDialect } from '../src/dialect/dialect.ts'
+import type { DelimitedLimits } from '../src/limits.ts'
+import { startScanner } from '../src/wasm-scanner.ts'
 import { DelimitedProblem } from '../src/problem.ts'
-import { type ReadColumn, Reading } from '../src/reading.ts'
-import type { RejectedRow } from '../src/reject.ts'
-import { detectText } from '../src/rows.ts'
+import { type InferredColumn, DelimitedReader } from '../src/delimited-reader.ts'
+import type { RejectedRow } from '../src/rejected-row.ts'
+import { detectText } from '../src/open-rows.ts'
 import { TextFile, type TextSource } from '../src/text-file.ts'
 import { tuplesOf } from './tuples.ts'
 
@@ -19,7 +19,7 @@ export type { Cell }
 
 /** A whole file at once, as tests want to see it; or the code of the problem. */
 export interface Whole {
-  columns: ReadColumn[]
+  columns: InferredColumn[]
   /** Each value as it stands in the file, or null where it is stored as null. */
   rows: Cell[][]
   rejected: RejectedRow[]
@@ -27,7 +27,7 @@ export interface Whole {
   widened: number
 }
 
-const machine = startMachine()
+const machine = startScanner()
 
 /** A folder for one test file's inputs, gone after its tests. */
 export function inputFolder() {
@@ -44,7 +44,11 @@ export function inputFolder() {
 }
 
 /** Reads a file as a load does, without a thread. */
-export function readInPlace(path: string, options: DelimitedOptions, limits: Limits): Whole | { problem: string } {
+export function readInPlace(
+  path: string,
+  options: DelimitedOptions,
+  limits: DelimitedLimits,
+): Whole | { problem: string } {
   try {
     using file = new TextFile(path, 'input.csv')
     return readText(file, detectText(file, options).dialect, limits)
@@ -55,8 +59,8 @@ export function readInPlace(path: string, options: DelimitedOptions, limits: Lim
 }
 
 /** Reads a text twice: its rows as they are inferred say what is null, and as TEXT they say what is written. */
-export function readText(file: TextSource, dialect: Dialect, limits: Limits): Whole {
-  const reading = new Reading(file, dialect, limits, machine)
+export function readText(file: TextSource, dialect: DelimitedDialect, limits: DelimitedLimits): Whole {
+  const reading = new DelimitedReader(file, dialect, limits, machine)
   let widened = 0
   let typed = passOver(reading, reading.columns)
   for (; !typed; typed = passOver(reading, reading.columns)) if (++widened > 1) throw new Error('Widened twice')
@@ -72,7 +76,7 @@ export function readText(file: TextSource, dialect: Dialect, limits: Limits): Wh
 }
 
 /** All rows in one pass, or undefined where the types had to be widened. */
-function passOver(reading: Reading, stored: Parameters<Reading['encode']>[0]) {
+function passOver(reading: DelimitedReader, stored: Parameters<DelimitedReader['encode']>[0]) {
   const rows: (Buffer | null)[][] = []
   const rejected: RejectedRow[] = []
   const pass = reading.encode(stored)

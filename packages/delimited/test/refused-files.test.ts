@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import type { DelimitedOptions as Dialect } from '../src/dialect/options.ts'
-import { defaultLimits } from '../src/limits.ts'
+import type { DelimitedOptions as Dialect } from '../src/dialect/delimited-options.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
 import { bytes, comma, readGiven } from './read-given.ts'
 import { readInPlace } from './read-whole.ts'
 
@@ -40,8 +40,10 @@ describe('a file is refused', () => {
   })
 
   it('with FILE_NOT_FOUND or FILE_NOT_READABLE when it cannot be opened', async () => {
-    expect(await readInPlace('/nowhere/input.csv', comma, defaultLimits)).toEqual({ problem: 'FILE_NOT_FOUND' })
-    expect(await readInPlace('/', comma, defaultLimits)).toEqual({ problem: 'FILE_NOT_READABLE' })
+    expect(await readInPlace('/nowhere/input.csv', comma, defaultDelimitedLimits)).toEqual({
+      problem: 'FILE_NOT_FOUND',
+    })
+    expect(await readInPlace('/', comma, defaultDelimitedLimits)).toEqual({ problem: 'FILE_NOT_READABLE' })
   })
 
   it('not with 1,600 columns', async () => {

@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals'
-import type { Remembered } from '../src/dialect/options.ts'
-import { defaultLimits } from '../src/limits.ts'
+import type { RememberedDialect } from '../src/dialect/delimited-options.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
 import { inputFolder, readInPlace, type Whole } from './read-whole.ts'
 
 const folder = inputFolder()
 
-function read(text: string, remembered?: Partial<Remembered>): Whole | { problem: string } {
+function read(text: string, remembered?: Partial<RememberedDialect>): Whole | { problem: string } {
   const known = remembered && { labels: ['id', 'd', 'v'], dayFirst: {}, numbers: [], ...remembered }
-  return readInPlace(folder.write(text), known ? { remembered: known } : {}, defaultLimits)
+  return readInPlace(folder.write(text), known ? { remembered: known } : {}, defaultDelimitedLimits)
 }
 
-function typesOf(text: string, remembered?: Partial<Remembered>): string[] {
+function typesOf(text: string, remembered?: Partial<RememberedDialect>): string[] {
   const whole = read(text, remembered)
   if ('problem' in whole) throw new Error(whole.problem)
   return whole.columns.map(({ dataType, evidence }) => (evidence ? `${dataType} ${evidence}` : dataType))
@@ -49,7 +49,7 @@ describe('what earlier files have decided', () => {
   })
 
   it('says what the decimal sign is, and refuses the other one', () => {
-    const known: Partial<Remembered> = { delimiter: 'SEMI_COLON', decimal: 'COMMA', numbers: ['v'] }
+    const known: Partial<RememberedDialect> = { delimiter: 'SEMI_COLON', decimal: 'COMMA', numbers: ['v'] }
     expect(typesOf(lines('id;d;v', '1;x;1'), known)[2]).toBe('SMALLINT')
     expect(read(lines('id;d;v', '1;x;1.234'), known)).toEqual({ problem: 'DECIMAL_SIGN_CHANGED' })
     expect(typesOf(lines('id;d;v', '1;x;1.234'), { ...known, numbers: [] })[2]).toBe('TEXT')

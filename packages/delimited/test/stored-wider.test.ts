@@ -1,24 +1,24 @@
 import { describe, expect, it } from '@jest/globals'
-import type { ColumnOptions } from '../src/dialect/options.ts'
-import { defaultLimits, type Limits } from '../src/limits.ts'
-import { startMachine } from '../src/machine.ts'
-import { Reading } from '../src/reading.ts'
+import type { ColumnOptions } from '../src/dialect/delimited-options.ts'
+import { defaultDelimitedLimits, type DelimitedLimits } from '../src/limits.ts'
+import { startScanner } from '../src/wasm-scanner.ts'
+import { DelimitedReader } from '../src/delimited-reader.ts'
 import type { StoredType } from '../src/column-type.ts'
-import { detectText } from '../src/rows.ts'
+import { detectText } from '../src/open-rows.ts'
 import { textOf } from './read-text.ts'
 import { tuplesOf } from './tuples.ts'
 
-const machine = startMachine()
+const machine = startScanner()
 
 /** Reads a text as a load does: as `store` says for the columns that the reading offers, again as long as types widen. */
 function load(
   text: string,
   store: (columns: readonly StoredType[]) => StoredType[],
-  { limits = defaultLimits, columns = [] }: { limits?: Limits; columns?: ColumnOptions[] } = {},
+  { limits = defaultDelimitedLimits, columns = [] }: { limits?: DelimitedLimits; columns?: ColumnOptions[] } = {},
 ) {
   const source = textOf(text)
   const { dialect } = detectText(source, { delimiter: 'COMMA', headerRow: true, headerLines: 1, columns })
-  const reading = new Reading(source, dialect, limits, machine)
+  const reading = new DelimitedReader(source, dialect, limits, machine)
   for (let passes = 1; passes <= 10; passes++) {
     const rows: (Buffer | null)[][] = []
     const rejected: number[] = []
@@ -54,7 +54,14 @@ describe('a column that is stored as something wider than it reads', () => {
   })
 
   it('ends likewise in a file whose types are guessed from samples', () => {
-    const limits = { ...defaultLimits, wholeBytes: 100, sampleBytes: 100, slices: 1, sliceBytes: 50, readBytes: 4096 }
+    const limits = {
+      ...defaultDelimitedLimits,
+      wholeBytes: 100,
+      sampleBytes: 100,
+      slices: 1,
+      sliceBytes: 50,
+      readBytes: 4096,
+    }
     const lines = Array.from({ length: 4_000 }, (_, index) => `${index === 2_000 ? '3.5e+7' : index % 100},x\n`)
     const store = (columns: readonly StoredType[]): StoredType[] =>
       columns[0]!.dataType === 'DOUBLE' ? [{ dataType: 'SMALLINT' }, { dataType: 'TEXT' }] : [...columns]

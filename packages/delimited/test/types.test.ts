@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { defaultLimits } from '../src/limits.ts'
+import { defaultDelimitedLimits } from '../src/limits.ts'
 import { inputFolder, readInPlace } from './read-whole.ts'
 
 const folder = inputFolder()
 
 async function typeOf(values: string[]): Promise<string> {
   const path = folder.write(`value,end\n${values.map((value) => `${value},\n`).join('')}`)
-  const whole = await readInPlace(path, { delimiter: 'COMMA', headerRow: true }, defaultLimits)
+  const whole = await readInPlace(path, { delimiter: 'COMMA', headerRow: true }, defaultDelimitedLimits)
   if ('problem' in whole) throw new Error(whole.problem)
   const { dataType, precision, scale } = whole.columns[0]!
   expect(whole.rows.map(([value]) => value ?? '')).toEqual(values.map((value) => value.replaceAll('"', '')))

@@ -1,6 +1,6 @@
 import type { Grammar } from '../grammar.ts'
-import { BACKSLASHED, DOUBLED, unescape } from '../scan.ts'
-import type { SampleRecord } from './parse.ts'
+import { BACKSLASHED, DOUBLED, unescape } from '../record-scanner.ts'
+import type { SampleRecord } from './parse-sample.ts'
 
 /** The value of a field as text. */
 export function valueText(bytes: Uint8Array, from: number, to: number, mark: number, grammar: Grammar): string {

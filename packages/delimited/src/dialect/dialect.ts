@@ -1,8 +1,8 @@
 import type { Grammar } from '../grammar.ts'
-import type { ColumnOptions } from './options.ts'
+import type { ColumnOptions } from './delimited-options.ts'
 
 /** How one file is read: everything a reader has to know. Plain data, so it goes to threads as it is. */
-export interface Dialect extends Grammar {
+export interface DelimitedDialect extends Grammar {
   /** Position of the first row in the file, behind the header, and its physical line, from 1. */
   from: number
   line: number
@@ -25,32 +25,32 @@ export interface Dialect extends Grammar {
 }
 
 /** Where a part of the dialect comes from, and how sure it is: from 0 to 1, and 1 for what was given. */
-export interface Guess<Value> {
+export interface DetectedValue<Value> {
   value: Value
   given: boolean
   confidence: number
 }
 
 /** The dialect in the words of the options, for people to look at and to overrule. */
-export interface Guesses {
-  delimiter: Guess<string>
-  quote: Guess<'DOUBLE' | 'SINGLE' | 'NONE'>
-  escape: Guess<'DOUBLED' | 'BACKSLASH'>
-  recordEnds: Guess<'LF' | 'CRLF' | 'CR' | 'MIXED' | 'NONE'>
-  skipLines: Guess<number>
-  headerRow: Guess<boolean>
-  headerLines: Guess<number>
-  trailingDelimiters: Guess<number>
-  trimSpaces: Guess<boolean>
-  footerLines: Guess<number>
-  decimal: Guess<'POINT' | 'COMMA'>
+export interface DetectedOptions {
+  delimiter: DetectedValue<string>
+  quote: DetectedValue<'DOUBLE' | 'SINGLE' | 'NONE'>
+  escape: DetectedValue<'DOUBLED' | 'BACKSLASH'>
+  recordEnds: DetectedValue<'LF' | 'CRLF' | 'CR' | 'MIXED' | 'NONE'>
+  skipLines: DetectedValue<number>
+  headerRow: DetectedValue<boolean>
+  headerLines: DetectedValue<number>
+  trailingDelimiters: DetectedValue<number>
+  trimSpaces: DetectedValue<boolean>
+  footerLines: DetectedValue<number>
+  decimal: DetectedValue<'POINT' | 'COMMA'>
   /** Spellings that look as if they meant null; the value is what is applied. */
-  nullValues: Guess<string[]> & { suggested: string[] }
+  nullValues: DetectedValue<string[]> & { suggested: string[] }
 }
 
-export interface Detected {
-  dialect: Dialect
-  guesses: Guesses
+export interface DetectedDialect {
+  dialect: DelimitedDialect
+  guesses: DetectedOptions
   /** Whether the values leave no other reading of the decimal sign, or it was given. */
   decimalDecided: boolean
   /** What a reader of the log should know besides the guesses: what was skipped, or trails behind. Whole sentences. */

@@ -1,10 +1,10 @@
 import type { Grammar } from '../grammar.ts'
-import { afterLineEnd, countLineEnds, QUOTED, RECORD, RecordScanner } from '../scan.ts'
-import { cellKind, EMPTY, NUMBER, TIME } from './cells.ts'
-import type { Sample } from './sample.ts'
+import { afterLineEnd, countLineEnds, QUOTED, RECORD, RecordScanner } from '../record-scanner.ts'
+import { cellKind, EMPTY, NUMBER, TIME } from './cell-kind.ts'
+import type { FileSample } from './sample.ts'
 
 /** Lines at the end that are no rows. */
-export interface Footer {
+export interface DetectedFooter {
   /** Position in the file where they begin; its size where there are none. */
   from: number
   lines: number
@@ -34,7 +34,7 @@ const bullets = /^\s*["']?\s*([*†‡#]|\(\d+\)|\d+\)|\[\d+\]|--)/
 const totals =
   /^\W*(grand total|sub-?total|total|totals|totale|totaux|sum|summe|gesamt|insgesamt|suma|somme|всего|итого)\b/iu
 
-interface Line {
+interface FooterLine {
   from: number
   text: string
   fields: string[]
@@ -45,10 +45,10 @@ interface Line {
  * Lines behind the last row that are clearly none: notes of one cell, and totals, set off from the rows by an empty line or telling
  * by how they begin. One line that could be a row, a piece of one or a quoted line of one, and nothing is cut off: then what does not fit is rejected.
  */
-export function findFooter(sample: Sample, size: number, grammar: Grammar, shape: FooterShape): Footer {
+export function findFooter(sample: FileSample, size: number, grammar: Grammar, shape: FooterShape): DetectedFooter {
   const none = { from: size, lines: 0, text: '' }
   if (shape.fields < 2) return none
-  const lines: Line[] = []
+  const lines: FooterLine[] = []
   let end = sample.tail.length
   let setOff = false
   let clear = false
@@ -61,7 +61,8 @@ export function findFooter(sample: Sample, size: number, grammar: Grammar, shape
     if (filled > 0 && isRow(line, filled, shape)) {
       clear = true
       const isLast = lines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY))
-      if (isLast && totals.test(line.fields.find((field) => field !== '')!)) return { ...none, doubt: cut(line.text) }
+      if (isLast && totals.test(line.fields.find((field) => field !== '')!))
+        return { ...none, doubt: shortened(line.text) }
       break
     }
     lines.unshift(line)
@@ -69,45 +70,45 @@ export function findFooter(sample: Sample, size: number, grammar: Grammar, shape
     end = from
   }
   const told = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY))
-  if (!clear || told.length === 0 || !(setOff || told.every(isTelling))) return none
+  if (!clear || told.length === 0 || !(setOff || told.every(isMeaningful))) return none
   // A total like one that stands among the rows is a subtotal like it: they all go or none does.
   const rows = Buffer.from(sample.tail.subarray(0, told[0]!.from))
   const subtotal = told.find(({ fields, text }) => {
     const cell = firstCell(text, grammar)
     return totals.test(fields[0]!) && ['\n', '\r'].some((lineEnd) => rows.includes(lineEnd + cell))
   })
-  if (subtotal) return { ...none, doubt: cut(subtotal.text) }
+  if (subtotal) return { ...none, doubt: shortened(subtotal.text) }
   const from = sample.tailFrom + told[0]!.from
   const count = countLineEnds(sample.tail, told[0]!.from, sample.tail.length)
   const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
   const text = told.map((line) => line.text).join(' / ')
-  return { from, lines: count + open, text: cut(text) }
+  return { from, lines: count + open, text: shortened(text) }
 }
 
 /** With the delimiter behind it, as it is written. */
 const firstCell = (text: string, { delimiter }: Grammar) =>
   text.slice(0, text.indexOf(String.fromCharCode(delimiter)) + 1)
 
-const cut = (text: string) => (text.length > shownText ? `${text.slice(0, shownText)}…` : text)
+const shortened = (text: string) => (text.length > shownText ? `${text.slice(0, shownText)}…` : text)
 
-const isTelling = ({ fields }: Line) => {
+const isMeaningful = ({ fields }: FooterLine) => {
   const first = fields.find((field) => field !== '')!
   return notes.test(first) || bullets.test(first) || totals.test(first)
 }
 
 /** A full row, unless it is a total or a padded note; or too much for a note. */
-function isRow(line: Line, filled: number, { fields, firstKind }: FooterShape): boolean {
+function isRow(line: FooterLine, filled: number, { fields, firstKind }: FooterShape): boolean {
   const first = line.fields.find((field) => field !== '')!
   if (line.kinds.length === fields) {
     const breaksFirst = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY
     if (totals.test(first)) return !(breaksFirst || filled < fields)
-    return !(filled === 1 && fields > 2 && line.kinds[0] !== EMPTY && isTelling(line))
+    return !(filled === 1 && fields > 2 && line.kinds[0] !== EMPTY && isMeaningful(line))
   }
   return filled > 1 && !totals.test(first) && !notes.test(first)
 }
 
 /** A line as a record of its own; undefined where its quoting is not complete in itself, for then it may be part of a longer record. */
-function readLine(tail: Uint8Array, from: number, end: number, grammar: Grammar): Line | undefined {
+function readLine(tail: Uint8Array, from: number, end: number, grammar: Grammar): FooterLine | undefined {
   let textEnd = end
   while (textEnd > from && (tail[textEnd - 1] === 10 || tail[textEnd - 1] === 13)) textEnd--
   const text = Buffer.from(tail.subarray(from, textEnd)).toString()
@@ -145,14 +146,19 @@ export function steadyKind(kinds: readonly number[]): number | undefined {
 }
 
 /** The last lines as a footer because somebody says so; never more than there are below the header. */
-export function lastLines({ tail, tailFrom }: Sample, size: number, lines: number, rowsFrom: number): Footer {
+export function lastLines(
+  { tail, tailFrom }: FileSample,
+  size: number,
+  lines: number,
+  rowsFrom: number,
+): DetectedFooter {
   let at = tail.length
   for (let line = 0; line < lines && at > 0; line++) at = startOfLine(tail, at)
   return { from: lines === 0 ? size : Math.max(tailFrom + at, rowsFrom), lines, text: '' }
 }
 
 /** The position behind the first lines. */
-export function behindLines(head: Uint8Array, lines: number): number {
+export function skipLines(head: Uint8Array, lines: number): number {
   let at = 0
   for (let line = 0; line < lines; line++) {
     const after = afterLineEnd(head, at, head.length, true)

@@ -1,8 +1,8 @@
-import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cells.ts'
-import type { SampleRecord } from './parse.ts'
+import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cell-kind.ts'
+import type { SampleRecord } from './parse-sample.ts'
 
 /** Share of a column's values that have to be numbers or times for the column to speak. */
-const clearly = 0.9
+const clearMajority = 0.9
 
 /** A record and its values as text. */
 export interface HeaderCandidate {
@@ -22,7 +22,7 @@ export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly H
   for (const [index, kind] of record.kinds.entries()) {
     const column = sample.filter((row) => row.record.kinds[index] !== undefined && row.record.kinds[index] !== EMPTY)
     if (kind === EMPTY || column.length === 0) continue
-    votes += vote(
+    votes += voteOfColumn(
       kind,
       texts[index]!,
       column.map((row) => ({ kind: row.record.kinds[index]!, text: row.texts[index]! })),
@@ -31,8 +31,8 @@ export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly H
   return votes
 }
 
-function vote(kind: number, label: string, column: readonly { kind: number; text: string }[]): number {
-  const typed = dominant(column)
+function voteOfColumn(kind: number, label: string, column: readonly { kind: number; text: string }[]): number {
+  const typed = dominantKind(column)
   // A date over numbers is a label too.
   if (typed === NUMBER && kind === TIME) return 1
   if (typed !== undefined) return isBare(kind) ? -1 : 1
@@ -45,9 +45,9 @@ function vote(kind: number, label: string, column: readonly { kind: number; text
 
 const isBare = (kind: number) => kind === NUMBER || kind === TIME
 
-function dominant(column: readonly { kind: number }[]): number | undefined {
+function dominantKind(column: readonly { kind: number }[]): number | undefined {
   for (const wanted of [NUMBER, TIME]) {
-    if (column.filter(({ kind }) => kind === wanted).length >= clearly * column.length) return wanted
+    if (column.filter(({ kind }) => kind === wanted).length >= clearMajority * column.length) return wanted
   }
   return undefined
 }

@@ -6,7 +6,7 @@ export interface ReadableFile {
 }
 
 /** The first bytes of a file behind its byte order mark, and the last ones where the file is longer than that. */
-export interface Sample {
+export interface FileSample {
   head: Uint8Array
   /** Position of `head` in the file. */
   from: number
@@ -21,7 +21,7 @@ export const sampleBytes = 256 * 1024
 const tailBytes = 64 * 1024
 
 /** The first `headBytes` bytes, mark included. */
-export function readSample(file: ReadableFile, headBytes = sampleBytes): Sample {
+export function readSample(file: ReadableFile, headBytes = sampleBytes): FileSample {
   const start = readAt(file, 0, headBytes)
   const from = start[0] === 0xef && start[1] === 0xbb && start[2] === 0xbf ? 3 : 0
   const head = start.subarray(from)

@@ -1,5 +1,5 @@
 import type { CsvOptions } from '@sluice/contracts'
-import type { Remembered } from '@sluice/delimited'
+import type { RememberedDialect } from '@sluice/delimited'
 import { csvSource } from './files/csv/csv-source.ts'
 import { type OpenedUpload, openUpload, type Upload } from './files/open-upload.ts'
 import { tooManyRejected } from '../tolerated-rejects.ts'
@@ -8,7 +8,7 @@ import { type Feed, type FeedColumn, type Report, SourceProblem } from './source
 import { twoHalves } from './two-halves.ts'
 
 /** The options that a user gave for a file, and the decisions of earlier loads. */
-export type FileOptions = CsvOptions & { remembered?: Remembered; lookAtAll?: boolean }
+export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtAll?: boolean }
 
 /**
  * An uploaded file of rows, whatever it is written as: opened as plain text, then read like any delimited file. An empty list has

@@ -1,4 +1,4 @@
-import type { DelimitedOptions, Preview } from '@sluice/delimited'
+import type { DelimitedOptions, DelimitedPreview } from '@sluice/delimited'
 import { type ProblemMessage, ReadingThread } from '../reading-thread.ts'
 
 export interface PreviewJob {
@@ -7,13 +7,13 @@ export interface PreviewJob {
   rows: number
 }
 
-export type PreviewMessage = { kind: 'done'; preview: Preview } | ProblemMessage
+export type PreviewMessage = { kind: 'done'; preview: DelimitedPreview } | ProblemMessage
 
 /**
  * `previewRows` beside the event loop: samples of a large file take it a tenth of a second, in which nobody else would be
  * answered. Ends at once when the signal aborts. Throws `SourceProblem`, or the signal's reason.
  */
-export async function previewInThread(job: PreviewJob, signal: AbortSignal): Promise<Preview> {
+export async function previewInThread(job: PreviewJob, signal: AbortSignal): Promise<DelimitedPreview> {
   signal.throwIfAborted()
   const program = new URL('./preview-thread.ts', import.meta.url)
   await using thread = new ReadingThread<PreviewMessage>(

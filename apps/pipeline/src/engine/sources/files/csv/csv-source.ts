@@ -1,11 +1,11 @@
 import {
   type ColumnProfile,
-  defaultLimits,
+  defaultDelimitedLimits,
   type DelimitedOptions,
   isDayFirst,
-  type Limits,
-  type ReadColumn,
-  type Remembered,
+  type DelimitedLimits,
+  type InferredColumn,
+  type RememberedDialect,
 } from '@sluice/delimited'
 import type { Advice } from '../../../../advice.ts'
 import { identifiers } from '../../../../identifiers.ts'
@@ -46,7 +46,12 @@ export interface CsvConfig extends DelimitedOptions {
  */
 export const csvSource: Source<CsvConfig> = {
   read: ({ lookAtAll, ...config }, report, signal) =>
-    readCsv(config, report, signal, lookAtAll ? { ...defaultLimits, wholeBytes: Infinity } : defaultLimits),
+    readCsv(
+      config,
+      report,
+      signal,
+      lookAtAll ? { ...defaultDelimitedLimits, wholeBytes: Infinity } : defaultDelimitedLimits,
+    ),
 }
 
 /** `csvSource.read` within other limits. */
@@ -54,7 +59,7 @@ export async function* readCsv(
   { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
   report: Report,
   signal: AbortSignal,
-  limits: Limits,
+  limits: DelimitedLimits,
 ): AsyncGenerator<Feed, void, void> {
   signal.throwIfAborted()
   await using thread = startReading({ file: path, fileName, options, limits, reportOddValues }, signal)
@@ -83,7 +88,7 @@ class CsvRows {
   readonly #report: Report
   #begun = false
   #profiles: ColumnProfile[] = []
-  #columns: readonly ReadColumn[] = []
+  #columns: readonly InferredColumn[] = []
 
   constructor(thread: ReturnType<typeof startReading>, opened: Opened, report: Report) {
     this.#thread = thread
@@ -154,7 +159,7 @@ function stored(dataType: StoredType['dataType'], precision?: number, scale?: nu
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
 }
 
-function feedColumns(columns: readonly ReadColumn[], given: readonly (string | undefined)[]): FeedColumn[] {
+function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): FeedColumn[] {
   const names = identifiers(columns.map(({ label }, index) => given[index] ?? label))
   return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
     name: names[index]!,
@@ -165,7 +170,7 @@ function feedColumns(columns: readonly ReadColumn[], given: readonly (string | u
 }
 
 /** A decimal sign stays known where a file says nothing of it. */
-const sign = (remembered: Remembered | undefined) => remembered?.decimal && { decimal: remembered.decimal }
+const sign = (remembered: RememberedDialect | undefined) => remembered?.decimal && { decimal: remembered.decimal }
 
 const whatWasGuessed = ({ encoding, guesses }: Opened): string => ` as ${encoding}, ${guesses}`
 

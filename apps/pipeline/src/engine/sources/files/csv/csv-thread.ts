@@ -1,14 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import {
-  type Batch,
+  type TupleBatch,
   DelimitedProblem,
   describeGuesses,
   describeOddValue,
   detectText,
-  type Guesses,
-  type Limits,
-  Reading,
-  startMachine,
+  type DetectedOptions,
+  type DelimitedLimits,
+  DelimitedReader,
+  startScanner,
   type StoredType,
   TextFile,
 } from '@sluice/delimited'
@@ -19,12 +19,12 @@ const progressInterval = 250
 
 if (!parentPort) throw new Error('csv-thread.ts is a worker thread, not a program')
 const port = parentPort
-const machine = startMachine()
+const machine = startScanner()
 
 interface Open {
   file: TextFile
-  reading: Reading
-  limits: Limits
+  reading: DelimitedReader
+  limits: DelimitedLimits
   reportOddValues: boolean
 }
 
@@ -63,7 +63,7 @@ async function write({ file, reading, limits, reportOddValues }: Open, types: re
   }
 }
 
-async function send({ tuples, rejected }: Batch, pool: ChunkPool): Promise<void> {
+async function send({ tuples, rejected }: TupleBatch, pool: ChunkPool): Promise<void> {
   const { length } = tuples
   if (length === 0 && rejected.length === 0) return
   const memory = await pool.take(length)
@@ -88,7 +88,7 @@ function close(): void {
 function read({ file: path, fileName, options, limits, reportOddValues = false }: Job): void {
   const file = new TextFile(path, fileName)
   const { dialect, guesses, decimalDecided, notes } = detectText(file, options)
-  const reading = new Reading(file, dialect, limits, machine)
+  const reading = new DelimitedReader(file, dialect, limits, machine)
   open = { file, reading, limits, reportOddValues }
   const names = dialect.columns.map((column) => column?.name)
   const { columns } = reading
@@ -104,7 +104,10 @@ function read({ file: path, fileName, options, limits, reportOddValues = false }
   post({ kind: 'opened', opened })
 }
 
-const readingOf = ({ delimiter, quote, escape, headerRow, decimal }: Guesses, decided: boolean): FileReading => ({
+const readingOf = (
+  { delimiter, quote, escape, headerRow, decimal }: DetectedOptions,
+  decided: boolean,
+): FileReading => ({
   delimiter: delimiter.value,
   quote: quote.value,
   escape: escape.value,

@@ -2,11 +2,11 @@ import type { ProblemMessage } from '../../reading-thread.ts'
 import type {
   ColumnProfile,
   DelimitedOptions,
-  Encoding,
-  Limits,
-  ReadColumn,
+  TextEncodingName,
+  DelimitedLimits,
+  InferredColumn,
   RejectedRow,
-  Remembered,
+  RememberedDialect,
   StoredType,
 } from '@sluice/delimited'
 
@@ -16,7 +16,7 @@ export interface Job {
   file: string | number
   fileName: string
   options: DelimitedOptions
-  limits: Limits
+  limits: DelimitedLimits
   /** Look for the odd values that made a column TEXT, after all rows are written. */
   reportOddValues?: boolean
 }
@@ -35,10 +35,10 @@ export interface Totals {
 
 /** What was guessed, before any row is written. */
 export interface Opened {
-  columns: ReadColumn[]
+  columns: InferredColumn[]
   /** What the options call the columns, where they do. */
   names: (string | undefined)[]
-  encoding: Encoding
+  encoding: TextEncodingName
   /** In words: part of a sentence, and sentences. */
   guesses: string
   notes: string[]
@@ -48,13 +48,13 @@ export interface Opened {
 }
 
 /** The dialect with which a file was read, as options. */
-export type FileReading = Pick<Remembered, 'delimiter' | 'quote' | 'escape' | 'headerRow' | 'decimal'>
+export type FileReading = Pick<RememberedDialect, 'delimiter' | 'quote' | 'escape' | 'headerRow' | 'decimal'>
 
 /** What the thread says. The memory of a chunk is handed over with it; `writing` counts how often it was told to ENCODE. */
 export type Message =
   | { kind: 'progress'; totals: Totals }
   | { kind: 'opened'; opened: Opened }
   | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; writing: number }
-  | { kind: 'done'; columns: ReadColumn[]; profiles: ColumnProfile[]; oddValues: string[] }
-  | { kind: 'widened'; columns: ReadColumn[] }
+  | { kind: 'done'; columns: InferredColumn[]; profiles: ColumnProfile[]; oddValues: string[] }
+  | { kind: 'widened'; columns: InferredColumn[] }
   | ProblemMessage

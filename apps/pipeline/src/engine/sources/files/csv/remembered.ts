@@ -1,4 +1,4 @@
-import type { Remembered } from '@sluice/delimited'
+import type { RememberedDialect } from '@sluice/delimited'
 import type { RememberedFeed } from '../../reading.ts'
 import type { FileReading } from './protocol.ts'
 
@@ -6,7 +6,7 @@ const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const numbers = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']
 
 /** Returns what the last load decided about reading the table's next file. */
-export function rememberedFile(feed: RememberedFeed | undefined): Remembered | undefined {
+export function rememberedFile(feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
   const columns = feed.columns.filter(({ vanished }) => !vanished)
   const dated = columns.filter(({ dataType, dayFirst }) => dayFirst !== undefined && times.includes(dataType))

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs'
-import type { ColumnOptions, Remembered } from '@sluice/delimited'
+import type { ColumnOptions, RememberedDialect } from '@sluice/delimited'
 import { countOf } from '../../count-of.ts'
 import { describeColumns } from '../../describe-columns.ts'
 import { columnsBefore, emptyFeed } from '../../empty-feed.ts'
@@ -72,7 +72,7 @@ function columnOptions({ table, textsMayBeAnything }: TableToFeed, { dialect }: 
 }
 
 /** The decisions of the last load, by the paths of the columns. */
-function rememberedRows(table: TableSpool, feed: RememberedFeed | undefined): Remembered | undefined {
+function rememberedRows(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
   const paths = [...table.seen.keys()]
   const names = columnNames(paths)

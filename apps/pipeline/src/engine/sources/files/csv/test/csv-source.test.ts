@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { defaultLimits } from '@sluice/delimited'
+import { defaultDelimitedLimits } from '@sluice/delimited'
 import { type Report, SourceProblem } from '../../../source.ts'
 import { csvSource } from '../csv-source.ts'
 import { startReading } from '../csv-in-thread.ts'
@@ -116,7 +116,7 @@ describe('the thread', () => {
         file: manyRows(1),
         fileName: 'input.csv',
         options: { headerRow: true },
-        limits: { ...defaultLimits, chunkBytes: 4096, chunksInFlight: 3 },
+        limits: { ...defaultDelimitedLimits, chunkBytes: 4096, chunksInFlight: 3 },
       },
       never,
     )

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import {
   type ColumnProfile,
-  defaultLimits,
+  defaultDelimitedLimits,
   detectText,
-  type Outcome,
-  Reading,
+  type EncodingOutcome,
+  DelimitedReader,
   type StoredType,
 } from '@sluice/delimited'
 import { drawCount } from '@sluice/testing/draw-count'
@@ -120,7 +120,7 @@ function encoded(text: string, stored: readonly StoredType[]): { tuples: Buffer;
     trimSpaces: false,
     decimal: 'POINT',
   } as const
-  const reading = new Reading(source, detectText(source, options).dialect, defaultLimits)
+  const reading = new DelimitedReader(source, detectText(source, options).dialect, defaultDelimitedLimits)
   const chunks: Buffer[] = []
   const pass = reading.encode(stored)
   for (;;) {
@@ -131,7 +131,7 @@ function encoded(text: string, stored: readonly StoredType[]): { tuples: Buffer;
   }
 }
 
-function profilesOf(outcome: Outcome): ColumnProfile[] {
+function profilesOf(outcome: EncodingOutcome): ColumnProfile[] {
   if ('widened' in outcome) throw new Error('All was looked at, and yet the types did not hold')
   return outcome.profiles
 }

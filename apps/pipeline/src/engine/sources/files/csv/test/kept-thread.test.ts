@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { defaultLimits } from '@sluice/delimited'
+import { defaultDelimitedLimits } from '@sluice/delimited'
 import { suspendSpareThreads } from '../../../spare-thread.ts'
 import { keepCsvThread } from '../csv-in-thread.ts'
 import { readCsv } from '../csv-source.ts'
@@ -87,7 +87,7 @@ describe('a thread that is kept for the next file', () => {
     const path = folder.write(`n,name\n${many}`)
     const given = new AbortController()
     const reading = (async () => {
-      for await (const feed of readCsv({ path, fileName: 'x.csv' }, nobody, given.signal, defaultLimits))
+      for await (const feed of readCsv({ path, fileName: 'x.csv' }, nobody, given.signal, defaultDelimitedLimits))
         for await (const _chunk of chunksOf(feed)) given.abort(new Error('Given up'))
     })()
     await expect(reading).rejects.toThrow('Given up')
@@ -98,7 +98,12 @@ describe('a thread that is kept for the next file', () => {
     using _kept = keepCsvThread()
     await expect(readThroughThread({ path: folder.write('{"a": 1}') })).rejects.toThrow('is JSON, not a CSV file')
     const before = await nextThreadId()
-    for await (const feed of readCsv({ path: folder.write('a\n1\n'), fileName: 'x.csv' }, nobody, never, defaultLimits))
+    for await (const feed of readCsv(
+      { path: folder.write('a\n1\n'), fileName: 'x.csv' },
+      nobody,
+      never,
+      defaultDelimitedLimits,
+    ))
       for await (const _chunk of chunksOf(feed)) await sleep(1_500)
     // The file's own, and the one that is asked for its number.
     expect((await nextThreadId()) - before).toBeLessThanOrEqual(2)

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defaultLimits, type Limits } from '@sluice/delimited'
+import { defaultDelimitedLimits, type DelimitedLimits } from '@sluice/delimited'
 import { tuplesOf } from '../../../../../../../../packages/delimited/test/tuples.ts'
 import type { Feed, FeedColumn, RejectedRow } from '../../../source.ts'
 import { type CsvConfig, readCsv } from '../csv-source.ts'
@@ -23,7 +23,7 @@ export function inputFolder() {
 /** Everything the source says and gives, through its thread. */
 export async function readThroughThread(
   config: Omit<CsvConfig, 'fileName'>,
-  limits: Partial<Limits> = {},
+  limits: Partial<DelimitedLimits> = {},
   signal = new AbortController().signal,
 ) {
   const rejected: RejectedRow[] = []
@@ -37,7 +37,7 @@ export async function readThroughThread(
     log: (level: string, importance: string, message: string) => logs.push(`${level} ${importance} ${message}`),
   }
   const feeds: { table: string; columns: FeedColumn[]; rows: (Buffer | null)[][] }[] = []
-  const source = readCsv({ fileName: 'input.csv', ...config }, report, signal, { ...defaultLimits, ...limits })
+  const source = readCsv({ fileName: 'input.csv', ...config }, report, signal, { ...defaultDelimitedLimits, ...limits })
   for await (const feed of source) {
     const { table, columns } = feed
     feeds.push({ table, columns, rows: (await Array.fromAsync(chunksOf(feed))).flatMap(tuplesOf) })

@@ -1,6 +1,6 @@
 import { openSync, closeSync } from 'node:fs'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { type ColumnOptions, defaultLimits } from '@sluice/delimited'
+import { type ColumnOptions, defaultDelimitedLimits } from '@sluice/delimited'
 import { type RejectedRow, type Report, TypesWidened } from '../../../source.ts'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
@@ -11,7 +11,7 @@ afterAll(() => folder[Symbol.dispose]())
 const never = new AbortController().signal
 /** So little is looked at that the first row alone makes the guess. */
 const hasty = {
-  ...defaultLimits,
+  ...defaultDelimitedLimits,
   readBytes: 256,
   wholeBytes: 0,
   sampleBytes: 1,

@@ -1,29 +1,29 @@
-import { detectDialect, longestSample } from './dialect/detect.ts'
-import type { Detected, Dialect, Guesses } from './dialect/dialect.ts'
-import type { DelimitedOptions } from './dialect/options.ts'
+import { detectDialect, longestSample } from './dialect/detect-dialect.ts'
+import type { DetectedDialect, DelimitedDialect, DetectedOptions } from './dialect/dialect.ts'
+import type { DelimitedOptions } from './dialect/delimited-options.ts'
 import type { ReadableFile } from './dialect/sample.ts'
-import { type Limits, maxColumns } from './limits.ts'
+import { type DelimitedLimits, maxColumns } from './limits.ts'
 import { DelimitedProblem } from './problem.ts'
-import { Records } from './records.ts'
-import type { Shape } from './reject.ts'
+import { RecordReader } from './record-reader.ts'
+import type { RowShape } from './rejected-row.ts'
 import type { TextSource } from './text-file.ts'
 import { type Utf8Reader, utf8Reader } from './utf8-reader.ts'
 
 /** A file's records from the first row on, and what they are held against. */
-export interface Rows {
-  records: Records
+export interface RowInput {
+  records: RecordReader
   reader: Utf8Reader
-  shape: Shape
+  shape: RowShape
 }
 
 /** How a file is read, found out as `detectDialect` says; UTF-16 is looked at as UTF-8. */
-export function detectText(file: TextSource, options: DelimitedOptions): Detected {
+export function detectText(file: TextSource, options: DelimitedOptions): DetectedDialect {
   const source = file.encoding === 'UTF-8' ? file : decodedHead(file)
   return detectAsRemembered(source, options) ?? detectDialect(source, options)
 }
 
 /** By the grammar of the last file of the table, unless that finds none of its columns. */
-function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): Detected | undefined {
+function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
   const { remembered } = options
   if (!remembered?.delimiter) return undefined
   const { delimiter, quote, escape, headerRow, labels } = remembered
@@ -32,7 +32,7 @@ function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): De
   try {
     const detected = detectDialect(source, { ...grammar, ...header, ...options })
     if (!detected.dialect.labels.some((label) => labels.includes(label))) return undefined
-    return { ...detected, guesses: asGuessed(detected.guesses, options) }
+    return { ...detected, guesses: withOriginalOptions(detected.guesses, options) }
   } catch (error) {
     if (error instanceof DelimitedProblem && error.code !== 'DECIMAL_SIGN_CHANGED') return undefined
     throw error
@@ -40,7 +40,7 @@ function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): De
 }
 
 /** What is remembered was not given by anybody. */
-function asGuessed(guesses: Guesses, options: DelimitedOptions): Guesses {
+function withOriginalOptions(guesses: DetectedOptions, options: DelimitedOptions): DetectedOptions {
   const given = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
   return {
     ...guesses,
@@ -52,10 +52,15 @@ function asGuessed(guesses: Guesses, options: DelimitedOptions): Guesses {
 }
 
 /** Opens the rows of a file whose dialect is known, once for each pass. The window lies in `memory` where that is given. */
-export function rowsOf(file: TextSource, dialect: Dialect, limits: Limits, memory?: Buffer): Rows {
-  demandRoom(dialect)
+export function openRows(
+  file: TextSource,
+  dialect: DelimitedDialect,
+  limits: DelimitedLimits,
+  memory?: Buffer,
+): RowInput {
+  assertColumnsFit(dialect)
   const reader = file.encoding === 'UTF-8' ? new RowsReader(file, dialect) : new DecodedRowsReader(file, dialect)
-  const records = new Records(reader, dialect, limits, memory)
+  const records = new RecordReader(reader, dialect, limits, memory)
   const { labels, headerLine, trailing } = dialect
   records.line = dialect.line
   records.width = labels.length
@@ -64,7 +69,7 @@ export function rowsOf(file: TextSource, dialect: Dialect, limits: Limits, memor
 }
 
 /** Throws TOO_MANY_COLUMNS: the scanner has room for so many fields, those behind the last column included. */
-function demandRoom({ labels, trailing }: Dialect): void {
+function assertColumnsFit({ labels, trailing }: DelimitedDialect): void {
   if (labels.length + trailing <= maxColumns) return
   const fields = `${labels.length} columns and ${trailing} trailing delimiters`
   throw new DelimitedProblem(
@@ -79,7 +84,7 @@ class RowsReader implements Utf8Reader {
   readonly #file: TextSource
   readonly #end: number
 
-  constructor(file: TextSource, { from, end }: Dialect) {
+  constructor(file: TextSource, { from, end }: DelimitedDialect) {
     this.#file = file
     this.position = from
     this.#end = end
@@ -97,7 +102,7 @@ class DecodedRowsReader implements Utf8Reader {
   readonly #reader: Utf8Reader
   #held: Buffer = Buffer.alloc(0)
 
-  constructor(file: TextSource, { from }: Dialect) {
+  constructor(file: TextSource, { from }: DelimitedDialect) {
     this.#reader = utf8Reader(file)
     for (let decoded = 0; decoded < from; ) {
       const bytes = Buffer.allocUnsafe(decodedBytes)

@@ -16,17 +16,17 @@ export type GivenGrammar = Partial<Grammar>
  * The grammars worth trying on a sample, the plainest first: only delimiters that are there, another quote only where one stands
  * at the beginning of a field, backslashes only where one stands before a quote or a delimiter.
  */
-export function candidates(sample: Uint8Array, given: GivenGrammar): Grammar[] {
-  const seen = look(sample)
+export function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): Grammar[] {
+  const seen = countBytes(sample)
   const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
   // One that is nowhere stands for a file of one column.
   const absent = guessedDelimiters.filter((delimiter) => (seen.bytes[delimiter] ?? 0) === 0).slice(0, 1)
   const delimiters = given.delimiter === undefined ? [...present, ...absent] : [given.delimiter]
   const comment = given.comment ?? -1
   return delimiters.flatMap((delimiter) =>
-    quotes(seen, delimiter, given).flatMap((quote) =>
-      escapes(seen, delimiter, quote, given).flatMap((escape) =>
-        paddings(seen, delimiter, given).map((padded) => ({
+    candidateQuotes(seen, delimiter, given).flatMap((quote) =>
+      candidateEscapes(seen, delimiter, quote, given).flatMap((escape) =>
+        candidatePaddings(seen, delimiter, given).map((padded) => ({
           delimiter,
           quote,
           escape,
@@ -38,7 +38,7 @@ export function candidates(sample: Uint8Array, given: GivenGrammar): Grammar[] {
   )
 }
 
-interface Seen {
+interface ByteCounts {
   bytes: Uint32Array
   /** How often a quote stands behind a byte or behind that byte and spaces; those of line ends count for every delimiter. */
   doubleBehind: Uint32Array
@@ -49,8 +49,8 @@ interface Seen {
   backslashed: Uint32Array
 }
 
-function look(sample: Uint8Array): Seen {
-  const seen: Seen = {
+function countBytes(sample: Uint8Array): ByteCounts {
+  const seen: ByteCounts = {
     bytes: new Uint32Array(256),
     doubleBehind: new Uint32Array(256),
     singleBehind: new Uint32Array(256),
@@ -72,7 +72,7 @@ function look(sample: Uint8Array): Seen {
   return seen
 }
 
-function quotes(seen: Seen, delimiter: number, { quote }: GivenGrammar): number[] {
+function candidateQuotes(seen: ByteCounts, delimiter: number, { quote }: GivenGrammar): number[] {
   if (quote !== undefined) return [quote]
   const opening = (behind: Uint32Array) => behind[delimiter]! + behind[LF]! + behind[CR]!
   const found = [DOUBLE]
@@ -81,14 +81,14 @@ function quotes(seen: Seen, delimiter: number, { quote }: GivenGrammar): number[
   return found
 }
 
-function escapes(seen: Seen, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
+function candidateEscapes(seen: ByteCounts, delimiter: number, quote: number, { escape }: GivenGrammar): number[] {
   if (escape !== undefined) return [escape]
   const { backslashed } = seen
   const telling = (quote < 0 ? 0 : backslashed[quote]!) + backslashed[delimiter]!
   return telling > 0 ? [-1, BACKSLASH] : [-1]
 }
 
-function paddings(seen: Seen, delimiter: number, { padded }: GivenGrammar): boolean[] {
+function candidatePaddings(seen: ByteCounts, delimiter: number, { padded }: GivenGrammar): boolean[] {
   if (delimiter === SPACE) return [false]
   if (padded !== undefined) return [padded]
   return seen.padded[delimiter]! > 0 ? [false, true] : [false]

@@ -1,12 +1,12 @@
-import { forgetColumns } from './column-state.ts'
+import { resetColumns } from './column-state.ts'
 import type { ColumnType } from './column-type.ts'
-import type { Dialect } from './dialect/dialect.ts'
-import type { ColumnOptions } from './dialect/options.ts'
-import type { Machine } from './machine.ts'
+import type { DelimitedDialect } from './dialect/dialect.ts'
+import type { ColumnOptions } from './dialect/delimited-options.ts'
+import type { WasmScanner } from './wasm-scanner.ts'
 import { DelimitedProblem } from './problem.ts'
 
 /** Types that are no guess, one place for each column. */
-export function givenTypes({ columns }: Dialect): (ColumnType | undefined)[] {
+export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
   return columns.map((options) => {
     const given = options && givenType(options)
     return given && !options.declared ? { ...given, evidence: 'REQUESTED' } : given
@@ -20,16 +20,16 @@ function givenType({ dataType, precision, scale, dateFormat }: ColumnOptions): C
 }
 
 /** Tells the machine what values mean, with nothing known of the columns but what is given. Chunks end at so many bytes. */
-export function tellDialect(machine: Machine, dialect: Dialect, chunkBytes: number): void {
+export function configureScanner(machine: WasmScanner, dialect: DelimitedDialect, chunkBytes: number): void {
   const { run } = machine
   const given = givenTypes(dialect)
   run.setDecimal(dialect.decimal)
-  tellNulls(machine, dialect.nulls)
-  forgetColumns(machine, given, dialect.dayFirst)
+  setNullSpellings(machine, dialect.nulls)
+  resetColumns(machine, given, dialect.dayFirst)
   run.setUse(dialect.labels.length, chunkBytes, given.some((type) => type !== undefined) ? 1 : 0)
 }
 
-function tellNulls({ run, bytes }: Machine, nulls: readonly string[]): void {
+function setNullSpellings({ run, bytes }: WasmScanner, nulls: readonly string[]): void {
   let at = run.NULLS.value
   const end = at + run.NULLS_BYTES.value
   for (const spelling of nulls) {

@@ -1,6 +1,15 @@
 import type { Grammar } from '../grammar.ts'
-import { afterLineEnd, COMMENT, countLineEnds, MORE, QUOTED, RECORD, RecordScanner, TEXT_AFTER_QUOTE } from '../scan.ts'
-import { cellKind } from './cells.ts'
+import {
+  afterLineEnd,
+  COMMENT,
+  countLineEnds,
+  MORE,
+  QUOTED,
+  RECORD,
+  RecordScanner,
+  TEXT_AFTER_QUOTE,
+} from '../record-scanner.ts'
+import { cellKind } from './cell-kind.ts'
 
 /** One record of a sample under some grammar. */
 export interface SampleRecord {
@@ -35,7 +44,7 @@ const longQuote = 32 * 1024
 const strayQuotes = 3
 
 /** Records and cells that are looked at, at most; a few records however many cells they have. */
-export interface Looked {
+export interface SampleBudget {
   records: number
   cells: number
 }
@@ -48,7 +57,7 @@ export function parseSample(
   from: number,
   complete: boolean,
   grammar: Grammar,
-  most: Looked,
+  most: SampleBudget,
   until = bytes.length,
 ): ParsedSample {
   const scanner = new RecordScanner(grammar)
@@ -72,7 +81,7 @@ export function parseSample(
     const next = after < 0 ? end : after
     const isBlank = whole && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < QUOTED
     if (isBlank) blankLines.push(line)
-    else if (outcome !== COMMENT) records.push(describe(scanner, { from: at, next, line }, outcome, bytes))
+    else if (outcome !== COMMENT) records.push(describeRecord(scanner, { from: at, next, line }, outcome, bytes))
     cells += scanner.count
     line += whole ? scanner.lines : countLineEnds(bytes, at, next)
     at = next
@@ -80,7 +89,7 @@ export function parseSample(
   return { grammar, records, blankLines, exhausted: at >= end }
 }
 
-function describe(
+function describeRecord(
   { starts, ends, marks, count }: RecordScanner,
   place: Pick<SampleRecord, 'from' | 'next' | 'line'>,
   outcome: number,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type Grammar, plainGrammar } from './grammar.ts'
-import type { Limits } from './limits.ts'
+import type { DelimitedLimits } from './limits.ts'
 import {
   afterLineEnd,
   COMMENT,
@@ -10,10 +10,10 @@ import {
   RecordScanner,
   TEXT_AFTER_QUOTE,
   UNCLOSED_QUOTE,
-} from './scan.ts'
+} from './record-scanner.ts'
 import type { Utf8Reader } from './utf8-reader.ts'
 
-export type Fault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
+export type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
 
 const noMemory = Buffer.alloc(0)
 /** Room that a reader needs at least. */
@@ -27,7 +27,7 @@ const pieceBytes = 8 * 1024
  * Broken quoting gives up no more than it must: the record ends with the line in which the broken quote was opened, and
  * reading goes on behind it. One stray quote costs its own line, not the rest of the file, and the rejected rows count honestly.
  */
-export class Records {
+export class RecordReader {
   readonly grammar: Grammar
   readonly scanner: RecordScanner
   bytes: Buffer
@@ -35,7 +35,7 @@ export class Records {
   from = 0
   next = 0
   line = 1
-  fault: Fault | undefined
+  fault: RecordFault | undefined
   /** Fields that every record must have; 0 until they are known. */
   width = 0
   /** Empty fields that every record has behind those; they are dropped. */
@@ -43,7 +43,7 @@ export class Records {
   /** Called whenever more of the file was read. */
   onRead: (() => void) | undefined
   readonly #reader: Utf8Reader
-  readonly #limits: Limits
+  readonly #limits: DelimitedLimits
   readonly #memory: Buffer
   #end = 0
   #complete = false
@@ -54,7 +54,7 @@ export class Records {
   #nul = -1
 
   /** `memory` is where the window lies, for as long as it is large enough. */
-  constructor(reader: Utf8Reader, grammar: Grammar | number, limits: Limits, memory: Buffer = noMemory) {
+  constructor(reader: Utf8Reader, grammar: Grammar | number, limits: DelimitedLimits, memory: Buffer = noMemory) {
     this.#reader = reader
     this.#limits = limits
     this.#memory = memory
@@ -158,7 +158,7 @@ export class Records {
   }
 
   /** Ends the record at the line end behind `position`, which may not have been read yet. */
-  #giveUp(fault: Fault, position: number): true {
+  #giveUp(fault: RecordFault, position: number): true {
     this.fault = fault
     const after = afterLineEnd(this.bytes, position, this.#end, this.#complete)
     this.#skipping = after < 0 && !this.#complete

@@ -1,16 +1,16 @@
 import { isPlain, placeFields } from './field-places.ts'
-import { ENCODE, IS_REFUSED, IS_UNFIT, type Machine, OBSERVE, OUT_IS_FULL, TAKEN } from './machine.ts'
-import { refusedRow, type RejectedRow, rejectedRow } from './reject.ts'
-import type { Rows } from './rows.ts'
+import { ENCODE, IS_REFUSED, IS_UNFIT, type WasmScanner, OBSERVE, OUT_IS_FULL, TAKEN } from './wasm-scanner.ts'
+import { rejectUnfitValue, type RejectedRow, rejectFaultyRecord } from './rejected-row.ts'
+import type { RowInput } from './open-rows.ts'
 
 /** Tuples that were written since the last batch, in the machine's memory until the next is asked for, and the rows rejected on the way. */
-export interface Batch {
+export interface TupleBatch {
   tuples: Buffer
   rejected: RejectedRow[]
 }
 
 /** How a pass came to its end: at the end of the text, or at a record that the guessed types do not hold for. */
-export type Ending = 'END' | 'NOT_AS_GUESSED'
+export type PassEnding = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
 /** Records about as long as the limit are left to `Records`, which knows where the limit is exactly. */
@@ -20,19 +20,19 @@ const nearly = 2
  * One way through the records. The machine takes what is plainly right, a window at a time; whatever it stops at is looked
  * at here, record by record: `Records` knows what is wrong with it, or finds that it is right after all.
  */
-export class Pass {
+export class RecordPass {
   /** Records that were taken or rejected. */
   rows = 0
   /** Those of `rows` that were rejected. */
   rejectedRows = 0
-  readonly #machine: Machine
-  readonly #rows: Rows
+  readonly #machine: WasmScanner
+  readonly #rows: RowInput
   readonly #plain: boolean
   /** What a column is said to be, in words; for rows that are refused. */
   readonly #types: readonly string[]
   #rejected: RejectedRow[] = []
 
-  constructor(machine: Machine, rows: Rows, types: readonly string[] = []) {
+  constructor(machine: WasmScanner, rows: RowInput, types: readonly string[] = []) {
     this.#machine = machine
     this.#rows = rows
     this.#types = types
@@ -54,7 +54,7 @@ export class Pass {
   }
 
   /** Writes records as tuples until the text ends, or a record does not hold to the guessed types: that one is observed. */
-  *encode(): Generator<Batch, Ending, void> {
+  *encode(): Generator<TupleBatch, PassEnding, void> {
     const { records, shape } = this.#rows
     const { run } = this.#machine
     for (;;) {
@@ -64,14 +64,14 @@ export class Pass {
       if (records.fault === undefined) {
         if (!run.hasRoom(records.next - records.from)) yield this.#batch()
         if (this.#takeOne(ENCODE)) return 'NOT_AS_GUESSED'
-      } else this.#rejected.push(rejectedRow(records, shape))
+      } else this.#rejected.push(rejectFaultyRecord(records, shape))
       if (this.#rejected.length >= rejectedInBatch) yield this.#batch()
     }
     yield this.#batch()
     return 'END'
   }
 
-  #batch(): Batch {
+  #batch(): TupleBatch {
     const { run, bytes } = this.#machine
     const tuples = bytes.subarray(run.OUT.value, run.outEnd.value)
     run.profile(run.OUT.value, run.outEnd.value)
@@ -96,7 +96,7 @@ export class Pass {
   }
 
   /** Takes a record that `Records` found right. */
-  #takeOne(use: number): Ending | undefined {
+  #takeOne(use: number): PassEnding | undefined {
     const { records, shape } = this.#rows
     const { run } = this.#machine
     const original = placeFields(this.#machine, records)
@@ -106,7 +106,7 @@ export class Pass {
     if (original) records.bytes.set(original, records.from)
     if (outcome === IS_REFUSED) {
       const column = run.blamed.value
-      if (use === ENCODE) this.#rejected.push(refusedRow(records, shape, column, this.#types[column]!))
+      if (use === ENCODE) this.#rejected.push(rejectUnfitValue(records, shape, column, this.#types[column]!))
       return undefined
     }
     if (outcome === IS_UNFIT) {
@@ -115,7 +115,7 @@ export class Pass {
       return 'NOT_AS_GUESSED'
     }
     records.fault = 'RAGGED'
-    if (use === ENCODE) this.#rejected.push(rejectedRow(records, shape))
+    if (use === ENCODE) this.#rejected.push(rejectFaultyRecord(records, shape))
     return undefined
   }
 }

@@ -1,5 +1,5 @@
-import type { Guesses } from './dialect.ts'
-import type { Footer } from './footer.ts'
+import type { DetectedOptions } from './dialect.ts'
+import type { DetectedFooter } from './footer.ts'
 
 const shownDelimiters: Record<string, string> = {
   COMMA: '“,”',
@@ -14,7 +14,7 @@ const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as con
 const times = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
 
 /** The dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Defaults are not mentioned. */
-export function describeGuesses(guesses: Guesses): string {
+export function describeGuesses(guesses: DetectedOptions): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
   const skipped = times(skipLines.value, 'line')
   return [
@@ -36,7 +36,7 @@ function headerWords(line: number, lines: number): string {
 }
 
 /** What else a reader of the log should know, as whole sentences. */
-export function notesOf(guesses: Guesses, footer: Footer, isMended: boolean): string[] {
+export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, isMended: boolean): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
   const trailing = times(trailingDelimiters.value, 'delimiter')
   const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))

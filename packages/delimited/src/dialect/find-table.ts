@@ -1,15 +1,15 @@
 import { maxColumns } from '../limits.ts'
-import { QUOTED } from '../scan.ts'
-import { EMPTY } from './cells.ts'
+import { QUOTED, afterLineEnd } from '../record-scanner.ts'
+import { EMPTY } from './cell-kind.ts'
 import { cellTexts } from './cell-text.ts'
-import { areDistinct, type HeaderCandidate, isRule, headerVotes, isText, joinLabels, lookLikeLabels } from './header.ts'
-import { mendedHeader } from './mend.ts'
-import type { DelimitedOptions } from './options.ts'
-import type { ParsedSample, SampleRecord } from './parse.ts'
-import { usualWidth } from './score.ts'
+import { type HeaderCandidate, areDistinct, headerVotes, isRule, isText, joinLabels, lookLikeLabels } from './header.ts'
+import type { DelimitedOptions } from './delimited-options.ts'
+import { type ParsedSample, type SampleRecord, parseSample } from './parse-sample.ts'
+import { usualWidth } from './score-grammar.ts'
+import type { Grammar } from '../grammar.ts'
 
 /** Where a table begins in a sample and what its columns are called. */
-export interface Table {
+export interface DetectedTable {
   /** Index of the first record of the header, or of the first row where there is none. */
   start: number
   headerLines: number
@@ -27,7 +27,7 @@ const longestTitles = 12
 const deepestHeader = 3
 
 /** Finds the table in a parsed sample of at least one record. */
-export function findTable(parsed: ParsedSample, sample: Uint8Array, given: DelimitedOptions): Table {
+export function findTable(parsed: ParsedSample, sample: Uint8Array, given: DelimitedOptions): DetectedTable {
   const { records, grammar } = parsed
   const candidates = new Map<number, HeaderCandidate>()
   const at = (index: number) => {
@@ -47,7 +47,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   const broken = records[start]!
   // What is given about quotes holds for the header too.
   if (broken.count === 0 && given.headerRow !== false && given.quote === undefined) {
-    records[start] = mendedHeader(broken, sample, grammar, wide)
+    records[start] = repairHeader(broken, sample, grammar, wide)
     candidates.delete(start)
   }
   const first = at(start)
@@ -66,12 +66,15 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
     const labels = Array.from({ length: width }, (_, index) => `column_${index + 1}`)
     return { start, headerLines: 0, labels, trailing, width, isMended: false, confidence }
   }
-  const headerLines = Math.min(given.headerLines ?? depth(start, rows.length, at, rowsFrom), records.length - start)
+  const headerLines = Math.min(
+    given.headerLines ?? headerDepth(start, rows.length, at, rowsFrom),
+    records.length - start,
+  )
   const lines = Array.from({ length: headerLines }, (_, index) => at(start + index))
   const named = lines.filter((line, index) => index === 0 || !isRule(line)).map(({ texts }) => texts)
   const labels = named.length === 1 ? [...named[0]!] : joinLabels(named)
   const body = records.slice(start + headerLines)
-  const trailing = given.trailingDelimiters ?? trailingBehind(labels, body, wide)
+  const trailing = given.trailingDelimiters ?? countTrailing(labels, body, wide)
   if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
   // A delimiter at the end of the header alone begins no column either.
   if (body.length > 0 && given.trailingDelimiters === undefined) {
@@ -98,7 +101,7 @@ function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], w
 }
 
 /** Always empty last fields, of which the header has all or none. */
-function trailingBehind(labels: readonly string[], body: readonly SampleRecord[], wide: number): number {
+function countTrailing(labels: readonly string[], body: readonly SampleRecord[], wide: number): number {
   const empty = emptyAtEnd(body, wide)
   if (empty === 0) return 0
   if (labels.length < wide) return wide - labels.length <= empty ? wide - labels.length : 0
@@ -137,12 +140,12 @@ function tableStart(
   // A header with a field too few or too many is still the header.
   const above = start - 1
   if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(at(above))) return above
-  start = behindTitles(start, limit, at, isHeader)
-  return behindBlock(start, limit, records, blankLines, isHeader)
+  start = skipTitles(start, limit, at, isHeader)
+  return skipBlock(start, limit, records, blankLines, isHeader)
 }
 
 /** Titles may be padded with delimiters, as spreadsheets write them: lines of few filled cells, above a header with more. */
-function behindTitles(
+function skipTitles(
   start: number,
   limit: number,
   at: (index: number) => HeaderCandidate,
@@ -163,7 +166,7 @@ function behindTitles(
 }
 
 /** A block of lines above an empty line, such as names and values, is no table when a header stands below the line. */
-function behindBlock(
+function skipBlock(
   start: number,
   limit: number,
   records: readonly SampleRecord[],
@@ -179,7 +182,7 @@ function behindBlock(
 }
 
 /** Records that make up the header: those above the first one that is of the kinds of the rows below it. */
-function depth(
+function headerDepth(
   start: number,
   rows: number,
   at: (index: number) => HeaderCandidate,
@@ -200,4 +203,27 @@ function depth(
   }
   const below = rowsFrom(start + lines)[0]
   return below && below.record.count === at(start).record.count && isRule(below) ? lines + 1 : lines
+}
+
+/**
+ * A header whose quoting is broken, read as if quotes meant nothing, where that makes a label of text for each column. Otherwise
+ * the record as it was. Values are never mended like this: a label can be checked by looking at it, a million rows cannot.
+ */
+function repairHeader(record: SampleRecord, sample: Uint8Array, grammar: Grammar, wide: number): SampleRecord {
+  const after = afterLineEnd(sample, record.from, sample.length, true)
+  const line = sample.subarray(0, after < 0 ? sample.length : after)
+  const [mended] = parseSample(
+    line,
+    record.from,
+    true,
+    { ...grammar, quote: -1, escape: -1 },
+    { records: 1, cells: 0 },
+  ).records
+  if (!mended || mended.count !== wide || !mended.kinds.every((kind) => kind === EMPTY || isText(kind))) return record
+  const { starts, ends } = mended
+  for (let index = 0; index < mended.count; index++) {
+    while (starts[index]! < ends[index]! && sample[starts[index]!] === grammar.quote) starts[index]!++
+    while (starts[index]! < ends[index]! && sample[ends[index]! - 1] === grammar.quote) ends[index]!--
+  }
+  return { ...mended, line: record.line, mended: true }
 }

@@ -1,8 +1,8 @@
-import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cells.ts'
-import type { ParsedSample, SampleRecord } from './parse.ts'
+import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cell-kind.ts'
+import type { ParsedSample, SampleRecord } from './parse-sample.ts'
 
 /** How well a grammar explains a sample. */
-export interface Score {
+export interface GrammarScore {
   /** 0–1; comparable between grammars of the same sample. */
   total: number
   /** Fields that most records have. */
@@ -10,10 +10,10 @@ export interface Score {
 }
 
 /** What a cell of each kind is worth: a sample cut at the right places is made of numbers, dates and clean words. */
-const worth: Record<number, number> = { [NUMBER]: 1, [TIME]: 1, [TEXT]: 0.8, [INDENTED]: 0.6, [DEBRIS]: 0.35 }
+const cellWorth: Record<number, number> = { [NUMBER]: 1, [TIME]: 1, [TEXT]: 0.8, [INDENTED]: 0.6, [DEBRIS]: 0.35 }
 
 /** Characters that stand inside of values more often than between them. */
-const trust: Record<string, number> = { ':': 0.44, '^': 0.95, '~': 0.9, ' ': 0.5 }
+const delimiterTrust: Record<string, number> = { ':': 0.44, '^': 0.95, '~': 0.9, ' ': 0.5 }
 
 /** What one column is worth beside several: it is always consistent, so that says nothing. */
 const singleColumn = 0.4
@@ -25,7 +25,7 @@ const mostNotes = 5
 const lateStart = 0.45
 const labelledStart = 0.75
 
-export function score(parsed: ParsedSample): Score {
+export function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
   if (records.length === 0) return { total: 0, width: 1 }
   const width = usualWidth(records)
@@ -39,12 +39,12 @@ export function score(parsed: ParsedSample): Score {
   }
   const table = withoutTitles(records)
   const start = startsWithTable(records, width) ? 1 : startsWithLabels(table, width) ? labelledStart : lateStart
-  const total = consistency(table, width) * quality * (width / (width + 0.5)) * start
-  return { total: total * (trust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
+  const total = widthConsistency(table, width) * quality * (width / (width + 0.5)) * start
+  return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
 }
 
 /** Where rows of many widths follow a header of several fields, rejecting them is better than loading one column of everything. */
-function consistency(table: readonly SampleRecord[], width: number): number {
+function widthConsistency(table: readonly SampleRecord[], width: number): number {
   const alike = table.filter(({ count }) => count === width).length / table.length
   const several = table.filter(({ count }) => count > 1).length / table.length
   return Math.max(alike ** 2, table[0]!.count > 1 ? severalFields * several : 0)
@@ -91,9 +91,9 @@ function cellQuality(records: readonly SampleRecord[], width: number): number {
     if (count !== width) continue
     for (const kind of kinds) {
       if (kind === EMPTY) continue
-      sum += worth[kind]!
+      sum += cellWorth[kind]!
       cells++
     }
   }
-  return cells === 0 ? worth[TEXT]! : sum / cells
+  return cells === 0 ? cellWorth[TEXT]! : sum / cells
 }

@@ -1,31 +1,31 @@
 import { type Grammar, plainGrammar } from '../grammar.ts'
-import { candidates, type GivenGrammar, guessedDelimiters } from './candidates.ts'
-import { EMPTY } from './cells.ts'
-import { type ParsedSample, parseSample } from './parse.ts'
-import { QUOTED } from '../scan.ts'
-import { score } from './score.ts'
+import { listCandidateGrammars, type GivenGrammar, guessedDelimiters } from './candidate-grammars.ts'
+import { EMPTY } from './cell-kind.ts'
+import { type ParsedSample, parseSample } from './parse-sample.ts'
+import { QUOTED } from '../record-scanner.ts'
+import { scoreGrammar } from './score-grammar.ts'
 
-export interface Choice {
+export interface GrammarChoice {
   grammar: Grammar
   /** 0–1: how far the next best delimiter, quote or escape is behind. */
   confidence: { delimiter: number; quote: number; escape: number; padded: number }
 }
 
 /** So much of a sample decides between grammars; the rest of it is only read under the one chosen. */
-const judgedBytes = 48 * 1024
-const judgedRecords = { records: 400, cells: 8_000 }
+const comparedBytes = 48 * 1024
+const comparedRecords = { records: 400, cells: 8_000 }
 /** Differences below this are none: the plainer grammar wins. */
-const noise = 1.02
+const minimumLead = 1.02
 /** Share of the fields behind a delimiter that begin with a space in a file that is padded. */
 const paddedShare = 0.9
 const fewestFaults = 3
 
 /** The grammar that explains the beginning of a sample best. */
-export function chooseGrammar(sample: Uint8Array, from: number, complete: boolean, given: GivenGrammar): Choice {
-  const judged = sample.subarray(from, Math.min(sample.length, from + judgedBytes))
-  const tried = candidates(judged, given).map((grammar) => {
-    const parsed = parseSample(sample, from, complete, grammar, judgedRecords, from + judgedBytes)
-    return { grammar, ...score(parsed), parsed }
+export function chooseGrammar(sample: Uint8Array, from: number, complete: boolean, given: GivenGrammar): GrammarChoice {
+  const judged = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
+  const tried = listCandidateGrammars(judged, given).map((grammar) => {
+    const parsed = parseSample(sample, from, complete, grammar, comparedRecords, from + comparedBytes)
+    return { grammar, ...scoreGrammar(parsed), parsed }
   })
   const possible = tried.filter(
     ({ grammar, parsed }) =>
@@ -37,14 +37,14 @@ export function chooseGrammar(sample: Uint8Array, from: number, complete: boolea
           grammar,
         )),
   )
-  const best = possible.reduce((one, other) => (other.total > one.total * noise ? other : one))
+  const best = possible.reduce((one, other) => (other.total > one.total * minimumLead ? other : one))
   const against = (differs: (grammar: Grammar) => boolean) => {
     const rival = Math.max(0, ...possible.filter((other) => differs(other.grammar)).map(({ total }) => total))
     return best.total === 0 ? 0 : Math.max(0, Math.min(1, 1 - rival / best.total))
   }
   const confidence = {
-    delimiter: sureness(against(({ delimiter }) => delimiter !== best.grammar.delimiter)),
-    quote: sureness(
+    delimiter: confidenceOf(against(({ delimiter }) => delimiter !== best.grammar.delimiter)),
+    quote: confidenceOf(
       against(({ quote, delimiter }) => quote !== best.grammar.quote && delimiter === best.grammar.delimiter),
     ),
     escape: 1,
@@ -55,7 +55,7 @@ export function chooseGrammar(sample: Uint8Array, from: number, complete: boolea
 }
 
 /** A lead of a third and more is as sure as it gets. */
-function sureness(lead: number): number {
+function confidenceOf(lead: number): number {
   return Math.round(Math.min(1, 0.5 + 1.5 * lead) * 100) / 100
 }
 

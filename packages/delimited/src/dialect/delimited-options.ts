@@ -2,7 +2,7 @@ import type { DataType } from '@sluice/contracts'
 import { DelimitedProblem } from '../problem.ts'
 
 export const delimiters = { COMMA: ',', SEMI_COLON: ';', TAB: '\t', PIPE: '|' } as const
-export type Delimiter = keyof typeof delimiters
+export type DelimiterName = keyof typeof delimiters
 
 export const dateFormats = [
   'YYYY-MM-DD',
@@ -46,11 +46,11 @@ export interface DelimitedOptions {
   decimal?: 'POINT' | 'COMMA'
   columns?: readonly ColumnOptions[]
   /** The dialect of this table's last file. */
-  remembered?: Remembered
+  remembered?: RememberedDialect
 }
 
 /** The decisions of earlier files of a table. They take precedence over guesses from a new file. */
-export interface Remembered {
+export interface RememberedDialect {
   /** The first guess. Another one is made where the labels that it finds have none of `labels`. */
   delimiter?: string
   quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
@@ -73,31 +73,32 @@ const isSeparator = (text: string) => {
 
 /** The character that a delimiter's name or character means. Throws DelimitedProblem OPTIONS_NOT_USABLE. */
 export function delimiterByte(delimiter: string): number {
-  const character = delimiters[delimiter as Delimiter] ?? delimiter
+  const character = delimiters[delimiter as DelimiterName] ?? delimiter
   if (isSeparator(character)) return character.charCodeAt(0)
-  throw notUsable(
+  throw optionsProblem(
     `${JSON.stringify(delimiter)} cannot be a delimiter; give one punctuation character, or COMMA, SEMI_COLON, TAB or PIPE`,
   )
 }
 
 /** Throws DelimitedProblem OPTIONS_NOT_USABLE with a sentence when two options contradict each other. */
-export function assertUsable(options: DelimitedOptions): void {
+export function assertUsableOptions(options: DelimitedOptions): void {
   const { delimiter, comment, headerRow, headerLines, columns = [] } = options
   const separator = delimiter === undefined ? undefined : delimiterByte(delimiter)
   if (comment !== undefined && !isSeparator(comment)) {
-    throw notUsable(`${JSON.stringify(comment)} cannot begin comments; give one punctuation character, say #`)
+    throw optionsProblem(`${JSON.stringify(comment)} cannot begin comments; give one punctuation character, say #`)
   }
   if (comment !== undefined && comment.charCodeAt(0) === separator) {
-    throw notUsable('The delimiter and the character that begins comments have to be different')
+    throw optionsProblem('The delimiter and the character that begins comments have to be different')
   }
   if (headerRow === false && headerLines !== undefined) {
-    throw notUsable('A file without a header row has no header lines; leave one of the two out')
+    throw optionsProblem('A file without a header row has no header lines; leave one of the two out')
   }
   for (const { index, label } of columns) {
-    if (index === undefined && label === undefined) throw notUsable('Each of the columns needs a label or an index')
+    if (index === undefined && label === undefined)
+      throw optionsProblem('Each of the columns needs a label or an index')
   }
 }
 
-export function notUsable(why: string): DelimitedProblem {
+export function optionsProblem(why: string): DelimitedProblem {
   return new DelimitedProblem('OPTIONS_NOT_USABLE', `${why}.`)
 }

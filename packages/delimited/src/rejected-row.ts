@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import type { Records } from './records.ts'
-import { DOUBLED } from './scan.ts'
+import type { RecordReader } from './record-reader.ts'
+import { DOUBLED } from './record-scanner.ts'
 import { badByte } from './utf8.ts'
 
 const rawBytes = 4096
@@ -18,29 +18,34 @@ export interface RejectedRow {
 }
 
 /** What a record's width is measured by, in words. */
-export interface Shape {
+export interface RowShape {
   labels: readonly string[]
   headerRow: boolean
   recordBytes: number
 }
 
 /** The record at fault as a person can find it and see what is wrong with it. */
-export function rejectedRow(records: Records, shape: Shape): RejectedRow {
+export function rejectFaultyRecord(records: RecordReader, shape: RowShape): RejectedRow {
   const { labels } = shape
-  const row = { line: records.line, reason: reason(records, shape), raw: rawText(records) }
+  const row = { line: records.line, reason: rejectionReason(records, shape), raw: rawText(records) }
   const column = labels[blamedField(records, shape)]
   return column === undefined ? row : { ...row, column }
 }
 
 /** A record without a fault that the given type of one column refuses; `type` is that in words. */
-export function refusedRow(records: Records, { labels }: Shape, column: number, type: string): RejectedRow {
+export function rejectUnfitValue(
+  records: RecordReader,
+  { labels }: RowShape,
+  column: number,
+  type: string,
+): RejectedRow {
   const value = fieldText(records, column)
   const shown = value.length > longestValue ? `${value.slice(0, longestValue)}…` : value
   const reason = `${JSON.stringify(shown)} is not a valid ${type}`
   return { line: records.line, column: labels[column]!, reason, raw: rawText(records) }
 }
 
-export function reason(records: Records, { labels, headerRow, recordBytes }: Shape): string {
+export function rejectionReason(records: RecordReader, { labels, headerRow, recordBytes }: RowShape): string {
   const { scanner } = records
   const opened = scanner.openQuote < 0 ? '' : `the quote opened in line ${records.lineOf(scanner.openQuote)}`
   switch (records.fault) {
@@ -66,7 +71,7 @@ export function reason(records: Records, { labels, headerRow, recordBytes }: Sha
 }
 
 /** What was found, what was expected, and what is probably wrong. */
-function raggedReason({ scanner, trailing, grammar }: Records, columns: number, measure: string): string {
+function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: number, measure: string): string {
   const { count } = scanner
   if (trailing > 0 && count === columns + trailing) return 'text behind the last column, where every other row has none'
   if (trailing > 0 && count === columns) {
@@ -79,7 +84,7 @@ function raggedReason({ scanner, trailing, grammar }: Records, columns: number, 
 }
 
 /** Index of the field to blame, or -1 where it is the record as a whole. */
-function blamedField(records: Records, { recordBytes }: Shape): number {
+function blamedField(records: RecordReader, { recordBytes }: RowShape): number {
   const { fault, scanner, bytes } = records
   if (fault === 'TOO_LONG') return longField(records, recordBytes)
   if (fault === 'TEXT_AFTER_QUOTE' || fault === 'UNCLOSED_QUOTE') return scanner.count
@@ -93,7 +98,7 @@ function blamedField(records: Records, { recordBytes }: Shape): number {
 }
 
 /** Index of the field in which the record exceeds `recordBytes`, or -1 if that field has less than half of the bytes. */
-function longField({ scanner, from }: Records, recordBytes: number): number {
+function longField({ scanner, from }: RecordReader, recordBytes: number): number {
   const isOpen = scanner.openQuote >= 0
   const field = isOpen ? scanner.count : scanner.count - 1
   const start = isOpen ? scanner.openQuote : scanner.starts[field]!
@@ -101,7 +106,7 @@ function longField({ scanner, from }: Records, recordBytes: number): number {
 }
 
 /** NUL is shown as its symbol, since a report has to be storable as text too. */
-export function rawText({ bytes, from, next }: Records): string {
+export function rawText({ bytes, from, next }: RecordReader): string {
   let end = next
   while (end > from && (bytes[end - 1] === 10 || bytes[end - 1] === 13)) end--
   if (end - from > rawBytes) {
@@ -112,7 +117,7 @@ export function rawText({ bytes, from, next }: Records): string {
 }
 
 /** The value of a field as a string; for headers and messages, not for rows. */
-export function fieldText({ bytes, scanner }: Records, index: number): string {
+export function fieldText({ bytes, scanner }: RecordReader, index: number): string {
   const text = bytes.toString('utf8', scanner.starts[index], scanner.ends[index])
   return scanner.marks[index]! & DOUBLED ? text.replaceAll('""', '"') : text
 }

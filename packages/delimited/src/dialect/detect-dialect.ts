@@ -1,0 +1,245 @@
+import { countLineEnds } from '../record-scanner.ts'
+import { cellTexts } from './cell-text.ts'
+import { chooseGrammar } from './choose-grammar.ts'
+import type { DetectedDialect, DelimitedDialect } from './dialect.ts'
+import { type DetectedFooter, skipLines, findFooter, lastLines, steadyKind } from './footer.ts'
+import { describeDetection } from './detected-options.ts'
+import { DelimitedProblem } from '../problem.ts'
+import {
+  type ColumnOptions,
+  type DelimitedOptions,
+  type RememberedDialect,
+  assertUsableOptions,
+  delimiterByte,
+  optionsProblem,
+} from './delimited-options.ts'
+import { type ParsedSample, type SampleRecord, parseSample } from './parse-sample.ts'
+import { type ReadableFile, type FileSample, readSample, sampleBytes } from './sample.ts'
+import { type DetectedTable, findTable } from './find-table.ts'
+import { type DecimalGuess, areDecimals, guessDecimal, suggestNulls } from './guess-decimal.ts'
+import { detectionNotes } from './detection-notes.ts'
+import type { Grammar } from '../grammar.ts'
+import { isUtf8 } from 'node:buffer'
+import { maxColumns } from '../limits.ts'
+import { badByte } from '../utf8.ts'
+
+const parsedRecords = { records: 2000, cells: 20_000 }
+/** The most that is read before a file is understood: one record may be that long. */
+export const longestSample = 16 * 1024 * 1024
+const valuesSeen = 1000
+
+/**
+ * How a file of UTF-8 is to be read, guessed from its first 256 KB and its last 64 KB; what `options` says is not guessed.
+ * Throws DelimitedProblem EMPTY_FILE, LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or OPTIONS_NOT_USABLE.
+ */
+export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}): DetectedDialect {
+  assertUsableOptions(options)
+  for (let bytes = sampleBytes; ; bytes *= 8) {
+    const detected = detectIn(file, readSample(file, bytes), options, bytes < longestSample)
+    if (detected) return detected
+  }
+}
+
+const isVisible = (byte: number): boolean => byte > 32
+
+/** Undefined where a longer sample is needed, since this one ends within its first record. */
+function detectIn(
+  file: ReadableFile,
+  sample: FileSample,
+  options: DelimitedOptions,
+  mayGrow: boolean,
+): DetectedDialect | undefined {
+  const { head, complete } = sample
+  const directive = separatorDirective(head, options)
+  const skipped = options.skipLines ?? (directive === undefined ? 0 : 1)
+  const begin = skipLines(head, skipped)
+  const choice = chooseGrammar(head, begin, complete, givenGrammar(options, directive))
+  const { grammar } = choice
+  const parsed = parseSample(head, begin, complete, grammar, parsedRecords)
+  for (const record of parsed.records) record.line += skipped
+  if (mayGrow && !complete && (parsed.records[0]?.next ?? head.length) === head.length) return undefined
+  assertRows(parsed, file, options.skipLines !== undefined && head.subarray(0, begin).some(isVisible))
+  const table = findTable(parsed, head, options)
+  assertReadable(parsed, table, head, file)
+  const footer = footerOf(file, sample, parsed, table, options)
+  const columns = sampleColumns(parsed, head, table)
+  const guessed = guessDecimal(columns, grammar.delimiter)
+  const decimal = decimalOf(options, guessed, table.labels, columns)
+  const dialect: DelimitedDialect = {
+    ...grammar,
+    ...placeOfRows(sample, parsed, table),
+    end: footer.from,
+    labels: table.labels,
+    trailing: table.trailing,
+    decimal,
+    nulls: [...(options.nullValues ?? [])],
+    columns: columnOptions(table.labels, options.columns ?? []),
+    ...(options.remembered && { dayFirst: dayFirstOf(table.labels, options.remembered) }),
+  }
+  const found = { choice, table, footer, decimal, sample: head, suggested: suggestNulls(columns), directive }
+  const guesses = describeDetection(found, parsed, options)
+  const decimalDecided = options.decimal !== undefined || (guessed.decided && guessed.sign === decimal)
+  return { dialect, guesses, decimalDecided, notes: detectionNotes(guesses, footer, table.isMended) }
+}
+
+const signs = { POINT: 46, COMMA: 44 } as const
+
+const dayFirstOf = (labels: readonly string[], { dayFirst }: RememberedDialect): (boolean | undefined)[] =>
+  labels.map((label) => (Object.hasOwn(dayFirst, label) ? dayFirst[label] : undefined))
+
+/** The sign that was given, then the one that earlier files have decided, then the guess. Throws DECIMAL_SIGN_CHANGED. */
+function decimalOf(
+  { decimal, remembered }: DelimitedOptions,
+  guessed: DecimalGuess,
+  labels: readonly string[],
+  columns: readonly (readonly string[])[],
+): number {
+  if (decimal !== undefined) return signs[decimal]
+  if (remembered?.decimal === undefined) return guessed.sign
+  const known = signs[remembered.decimal]
+  const other = known === signs.POINT ? signs.COMMA : signs.POINT
+  const changed = labels.findIndex(
+    (label, index) => remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
+  )
+  if (changed < 0) return known
+  const [before, now] = known === signs.POINT ? ['point', 'comma'] : ['comma', 'point']
+  throw new DelimitedProblem(
+    'DECIMAL_SIGN_CHANGED',
+    `Column "${labels[changed]}" has a decimal ${now} in this file, but the table was loaded with a decimal ${before}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
+    { advice: 'Alternatively, set decimal.' },
+  )
+}
+
+function placeOfRows({ head, from }: FileSample, { records }: ParsedSample, { start, headerLines }: DetectedTable) {
+  const header = records[start]!
+  if (headerLines === 0) return { from: from + header.from, line: header.line, headerLine: 0 }
+  const last = records[start + headerLines - 1]!
+  return {
+    from: from + last.next,
+    line: last.line + countLineEnds(head, last.from, last.next),
+    headerLine: header.line,
+  }
+}
+
+function footerOf(
+  file: ReadableFile,
+  sample: FileSample,
+  { records, grammar, blankLines }: ParsedSample,
+  table: DetectedTable,
+  { footerLines }: DelimitedOptions,
+): DetectedFooter {
+  const body = records.slice(table.start + table.headerLines)
+  const rowsFrom = sample.from + (body[0]?.from ?? sample.head.length)
+  if (footerLines !== undefined) return lastLines(sample, file.size, footerLines, rowsFrom)
+  const fields = table.width + table.trailing
+  const fitting = body.filter(({ count }) => count === fields)
+  const firstKind = steadyKind(fitting.map(({ kinds }) => kinds[0]!))
+  const hasGaps = blankLines.some((line) => line > (body[0]?.line ?? 0) && line < (fitting.at(-1)?.line ?? 0))
+  return findFooter(sample, file.size, grammar, { fields, rowsFrom, firstKind, hasGaps })
+}
+
+/** Values by column, of rows that fit. */
+function sampleColumns({ records, grammar }: ParsedSample, head: Uint8Array, table: DetectedTable): string[][] {
+  const body = records.slice(table.start + table.headerLines, table.start + valuesSeen)
+  const fields = table.width + table.trailing
+  const rows = body.filter(({ count }) => count === fields).map((record) => cellTexts(head, record, grammar))
+  return table.labels.map((_, index) => rows.map((row) => row[index] ?? ''))
+}
+
+const quotes = { DOUBLE: 34, SINGLE: 39, NONE: -1 } as const
+
+/** What the options, or the file's own directive, say about the grammar. */
+function givenGrammar(options: DelimitedOptions, directive: number | undefined): Partial<Grammar> {
+  const delimiter = options.delimiter === undefined ? directive : delimiterByte(options.delimiter)
+  return {
+    ...(delimiter !== undefined && { delimiter }),
+    ...(options.quote && { quote: quotes[options.quote] }),
+    ...(options.escape && { escape: options.escape === 'BACKSLASH' ? 92 : -1 }),
+    ...(options.comment !== undefined && { comment: options.comment.charCodeAt(0) }),
+    ...(options.trimSpaces !== undefined && { padded: options.trimSpaces }),
+  }
+}
+
+/** `sep=;` in the first line is how spreadsheets are told their delimiter. */
+function separatorDirective(head: Uint8Array, { skipLines }: DelimitedOptions): number | undefined {
+  if (skipLines !== undefined) return undefined
+  const start = Buffer.from(head.subarray(0, 16)).toString('latin1')
+  return /^"?sep=([^\w"'\\\r\n])"?\s*[\r\n]/i.exec(start)?.[1]?.charCodeAt(0)
+}
+
+/** What was said about columns, in the order of the labels. Throws DelimitedProblem OPTIONS_NOT_USABLE for a column that is not there. */
+function columnOptions(labels: readonly string[], columns: readonly ColumnOptions[]): (ColumnOptions | undefined)[] {
+  const placed: (ColumnOptions | undefined)[] = labels.map(() => undefined)
+  for (const column of columns) {
+    const index = placeOf(column, labels)
+    if (placed[index]) throw optionsProblem(`Two of the columns in the options mean ${describeColumn(column)}`)
+    placed[index] = column
+  }
+  return placed
+}
+
+function placeOf(column: ColumnOptions, labels: readonly string[]): number {
+  const { index, label } = column
+  if (index !== undefined) {
+    if (index >= labels.length)
+      throw optionsProblem(`The options name ${describeColumn(column)}, but the file has only ${labels.length}`)
+    if (label === undefined || labels[index] === label) return index
+    throw optionsProblem(
+      `The options say that ${describeColumn({ index })} is called "${label}"; the file calls it "${labels[index]}"`,
+    )
+  }
+  const found = labels.indexOf(label!)
+  if (found < 0) throw optionsProblem(`The options name ${describeColumn(column)}, which the file does not have`)
+  if (labels.indexOf(label!, found + 1) < 0) return found
+  throw optionsProblem(`The file has several columns called "${label}"; say which one by its index`)
+}
+
+const describeColumn = ({ index, label }: ColumnOptions) =>
+  index === undefined ? `the column "${label}"` : `column ${index + 1}`
+
+const longestLabel = 1000
+
+/** Throws DelimitedProblem if the file has no rows. `skipsText`: the option skipLines leaves out lines with text. */
+function assertRows({ records }: ParsedSample, file: ReadableFile, skipsText: boolean): void {
+  if (records.length > 0) return
+  if (skipsText)
+    throw new DelimitedProblem(
+      'LINES_ALL_SKIPPED',
+      `${file.name} has no row after the lines that the option skipLines leaves out. Lower skipLines.`,
+    )
+  throw new DelimitedProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
+}
+
+/** Throws DelimitedProblem where the header, or without one every row of the sample, cannot be read, or where there are too many columns. */
+function assertReadable({ records }: ParsedSample, table: DetectedTable, sample: Uint8Array, file: ReadableFile): void {
+  const { start, headerLines, labels, width } = table
+  const { line } = records[start]!
+  if (headerLines === 0 && records.slice(start).every(({ count }) => count === 0)) {
+    const text = `${file.name} has no row that can be read; check its encoding and its quotes.`
+    throw new DelimitedProblem('NO_READABLE_ROW', text)
+  }
+  const refuse = (why: string, where = line) => {
+    const text = `The header of ${file.name} in line ${where} cannot be read: ${why}. If it has no header row, say so in the options.`
+    return new DelimitedProblem('HEADER_NOT_READABLE', text)
+  }
+  for (const record of records.slice(start, start + headerLines)) {
+    const why = whyUnreadable(record, sample)
+    if (why) throw refuse(why, record.line)
+  }
+  if (width > maxColumns) {
+    const text = `${file.name} has ${width} columns in line ${line}; a table holds at most ${maxColumns}.`
+    throw new DelimitedProblem('TOO_MANY_COLUMNS', text)
+  }
+  const long = labels.findIndex((label) => label.length > longestLabel)
+  if (long < 0) return
+  throw refuse(`label ${long + 1} is longer than ${longestLabel} characters, so the first row is probably not a header`)
+}
+
+function whyUnreadable({ from, next, fault }: SampleRecord, sample: Uint8Array): string | undefined {
+  const bytes = sample.subarray(from, next)
+  if (bytes.includes(0)) return 'it holds NUL bytes; if the file is UTF-16, save it as UTF-8'
+  if (fault === 'UNCLOSED_QUOTE') return 'a quote in it is opened and never closed'
+  if (fault) return 'it has text after a closing quote; a quote inside a quoted field has to be doubled'
+  if (isUtf8(bytes)) return undefined
+  return `it is not valid UTF-8 (${badByte(bytes, 0, bytes.length)}); save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding with the option "encoding"`
+}
