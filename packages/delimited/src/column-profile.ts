@@ -3,13 +3,13 @@ import type { StoredType } from './column-type.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 import { dateText, doubleText, momentText, numericText } from './value-text.ts'
 
-/** What one column holds, measured over every row that was written: `distinct` is an estimate, `min` and `max` as PostgreSQL prints them. */
+/** Measures of one column over all encoded rows. `distinct` is an estimate; `min` and `max` are written as PostgreSQL prints them. */
 export interface ColumnProfile {
   nulls: number
   distinct: number
   min?: string
   max?: string
-  /** In characters; of texts. */
+  /** In characters; only for texts. */
   maxLength?: number
 }
 
@@ -18,7 +18,7 @@ export function startProfiles({ run }: WasmScanner, stored: readonly StoredType[
   for (const [column, { dataType }] of stored.entries()) run.setProfile(column, profileCode(dataType))
 }
 
-/** What assembly/profile.ts measured since `startProfiles`, when so many rows were written. */
+/** Returns the measures since `startProfiles`; `rows` is the number of encoded rows. */
 export function readProfiles(machine: WasmScanner, stored: readonly StoredType[], rows: number): ColumnProfile[] {
   const { bytes, run } = machine
   return stored.map((type, column) => {
@@ -28,7 +28,7 @@ export function readProfiles(machine: WasmScanner, stored: readonly StoredType[]
     const registers = run.REGISTERS.value + column * run.REGISTER_COUNT.value
     const nulls = Number(state.readBigUInt64LE(0))
     const estimated = estimateDistinct(bytes.subarray(registers, registers + run.REGISTER_COUNT.value))
-    // The estimate may be off by some per cent, also upwards.
+    // The estimate can be some per cent too high.
     const distinct = Math.min(estimated, rows - nulls)
     const profile: ColumnProfile = { nulls, distinct }
     const kind = profileKindOf(dataType)
@@ -72,12 +72,12 @@ function extremeText(state: Buffer, which: 0 | 1, { dataType, scale }: StoredTyp
   }
 }
 
-/** A text that may have been cut inside a character. */
+/** Decodes a text that may end inside a character. */
 function wholeCharacters(bytes: Buffer): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })
 }
 
-/** HyperLogLog's estimate, by counting empty registers where there are few values. */
+/** HyperLogLog's estimate. For few values it counts empty registers. */
 function estimateDistinct(registers: Uint8Array): number {
   const count = registers.length
   let sum = 0

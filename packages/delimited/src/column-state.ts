@@ -3,7 +3,7 @@ import type { ColumnType, StoredType } from './column-type.ts'
 import type { DateFormat } from './dialect/delimited-options.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 
-/** What a column is written as, in the order of assembly/columns.ts. */
+/** Codes of the stored types, in the order of assembly/columns.ts. */
 const stateCodes = [
   'TEXT',
   'BOOLEAN',
@@ -30,7 +30,7 @@ const codesOfOtherTypes: Partial<Record<DataType, StateCode>> = {
 }
 const maxCharacters: Partial<Record<DataType, number>> = { CHARACTER_11: 11, VARCHAR_50: 50, VARCHAR_255: 255 }
 
-/** How days are written, by bit, in the order of assembly/dates.ts. */
+/** Date spellings by bit, in the order of assembly/dates.ts. */
 const dateSpellings: readonly DateFormat[] = [
   'YYYY-MM-DD',
   'YYYY/MM/DD',
@@ -45,18 +45,18 @@ const dateSpellings: readonly DateFormat[] = [
 const PROVEN = 1
 const APART = 2
 
-/** All spellings that are looked for, and those that can be told apart in a single value. */
+/** All recognised spellings, and those that a single value can prove. */
 const inferred = 0x7f
 const unmistakable = 0x07
 const maxPrecision = 38
 const everyKind = 0xff
 const anyDigits = 255
-/** What only a guess can be: a column without values. */
+/** A column without values; only inferred types have this code. */
 const nothing = 13
 
 const timeKinds = 0x70
 const zonedKind = 0x40
-/** The spellings of days that are not those of a column which is known to have the day first, or the month. */
+/** Date spellings that contradict a column with the day first, or with the month first. */
 const monthFirst = 0x50
 const dayFirst = 0x28
 
@@ -64,17 +64,17 @@ function stateCodeOf(dataType: DataType): number {
   return stateCodes.indexOf(codesOfOtherTypes[dataType] ?? (dataType as StateCode))
 }
 
-/** Whether columns of this type hold texts, so that an empty field in quotes is the empty text; it is null in every other. */
+/** Whether a column of this type holds text. Only there, an empty field in quotes is the empty text; elsewhere it is null. */
 export const isText = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(stateCodes[stateCodeOf(dataType)]!)
 const spellingOf = (format: DateFormat) => 1 << dateSpellings.indexOf(format)
 
-/** Bytes of the state of a column, as assembly/columns.ts has them. */
+/** Returns the state of a column, in the layout of assembly/columns.ts. */
 function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
   const at = run.COLUMNS.value + column * run.COLUMN_BYTES.value
   return bytes.subarray(at, at + run.COLUMN_BYTES.value)
 }
 
-/** Forgets what all columns have held. `given` types are held against rows at once; the others are to be observed. */
+/** Resets the observed values of all columns. Columns with a `given` type are checked against it; the others are observed. */
 export function resetColumns(
   machine: WasmScanner,
   given: readonly (ColumnType | undefined)[],
@@ -114,12 +114,12 @@ export class SeenValues {
 const otherOrder = (isDayFirst: boolean | undefined): number =>
   isDayFirst === undefined ? 0 : isDayFirst ? monthFirst : dayFirst
 
-/** Whether some value has day and month in another order than the column is known to have. */
+/** Whether a value contradicts the known order of day and month in its column. */
 export function hasOtherDateOrder(machine: WasmScanner, column: number, isDayFirst: boolean | undefined): boolean {
   return (columnStateOf(machine, column)[13]! & otherOrder(isDayFirst)) !== 0
 }
 
-/** What a column is taken to be, whether that is a guess, and what it is stored as. What it has held stays known. */
+/** Sets the type of a column, its stored type and whether the type is inferred. Keeps the observed values. */
 export function setColumn(
   machine: WasmScanner,
   column: number,
@@ -130,7 +130,7 @@ export function setColumn(
   const state = columnStateOf(machine, column)
   const taken = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothing : stateCodeOf(type.dataType)
   const alike = taken === stateCodeOf(stored.dataType)
-  // Two lengths of text differ only in what is refused: the shorter decides.
+  // Text types differ only in the longest value they accept: the shorter one applies.
   const texts = taken !== nothing && isText(type.dataType) && isText(stored.dataType)
   state[5] = stateCodeOf(texts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
   state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART)
@@ -138,7 +138,7 @@ export function setColumn(
   state[8] = packedDigits(type)
   state[9] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
   state[10] = type.dateFormat ? spellingOf(type.dateFormat) : unmistakable
-  // Where both are DECIMAL the warehouse pads what is narrower.
+  // If both are DECIMAL, the warehouse pads the narrower value.
   const limits = alike ? type : stored
   state[11] = packedDigits(limits)
   state[12] = limits.precision === undefined ? anyDigits : (limits.scale ?? 0)
@@ -156,7 +156,7 @@ function shorterType(one: DataType, other: DataType): DataType {
   return (maxCharacters[one] ?? Infinity) < (maxCharacters[other] ?? Infinity) ? one : other
 }
 
-/** The narrowest type that holds all that a column has held. */
+/** Returns the narrowest type that holds all observed values of a column. */
 export function seenType(machine: WasmScanner, column: number): ColumnType {
   const state = columnStateOf(machine, column)
   const dataType = stateCodes[machine.run.columnType(column)] as DataType
@@ -174,19 +174,19 @@ export function seenType(machine: WasmScanner, column: number): ColumnType {
   return { dataType }
 }
 
-/** Text that says nothing of what the column is, as assembly/type-of.ts judges it. */
+/** Whether TEXT is only the result of missing or ambiguous values, by the rules of assembly/type-of.ts. */
 function undecidedEvidence(kinds: number, spellings: number): 'NOTHING' | 'AMBIGUOUS' | undefined {
   if (kinds === 0) return 'NOTHING'
   const areTimes = (kinds & ~timeKinds) === 0 && ((kinds & zonedKind) === 0 || kinds === zonedKind)
   return areTimes && (spellings & (spellings - 1)) !== 0 ? 'AMBIGUOUS' : undefined
 }
 
-/** What all columns have held, as `mergeSeen` takes it. */
+/** Copies the observed values of all columns, for `mergeSeenValues`. */
 export function copySeenValues(machine: WasmScanner, columns: number): Buffer[] {
   return Array.from({ length: columns }, (_, column) => Buffer.from(columnStateOf(machine, column)))
 }
 
-/** Adds what another pass over the same rows has seen: types that are told from now on hold for both. */
+/** Adds the values that another pass over the same rows observed. Types that are read afterwards hold for both passes. */
 export function mergeSeenValues(machine: WasmScanner, seen: readonly Buffer[]): void {
   for (const [column, before] of seen.entries()) {
     const state = columnStateOf(machine, column)
@@ -197,7 +197,7 @@ export function mergeSeenValues(machine: WasmScanner, seen: readonly Buffer[]): 
   }
 }
 
-/** Lets a column not be looked at, as if it could only be TEXT, until what is answered is called. */
+/** Stops observing a column until the returned function is called. */
 export function closeColumn(machine: WasmScanner, column: number): () => void {
   const state = columnStateOf(machine, column)
   const kinds = state[0]!
@@ -207,5 +207,5 @@ export function closeColumn(machine: WasmScanner, column: number): () => void {
   }
 }
 
-/** What the tuples of a stored type hold, as the profile's code. */
+/** Returns the profile's code of a stored type. */
 export const profileCode = (dataType: DataType): number => stateCodeOf(dataType)

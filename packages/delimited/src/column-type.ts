@@ -1,19 +1,19 @@
 import type { DataType } from '@sluice/contracts'
 import type { DateFormat } from './dialect/delimited-options.ts'
 
-/** What a column is stored as; precision (digits in total) and scale (digits after the point) where it is DECIMAL. */
+/** The stored type of a column. DECIMAL has a precision (digits in total) and a scale (digits after the point). */
 export interface StoredType {
   dataType: DataType
   precision?: number
   scale?: number
 }
 
-/** The type of a column and, where it is one of days, how they are written. */
+/** The type of a column and, for dates, their spelling. */
 export interface ColumnType extends StoredType {
   dateFormat?: DateFormat
   /**
-   * What is known of the type beside that. Absent: the values, or the source, say what it is. NOTHING: no value was seen. AMBIGUOUS: days
-   * and months could change places. Both are TEXT. REQUESTED: the options give the type.
+   * Absent: the values or the source prove the type. NOTHING: the column has no values. AMBIGUOUS: day and month could be swapped. In both
+   * cases the type is TEXT. REQUESTED: the options give the type.
    */
   evidence?: 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 }
@@ -21,7 +21,7 @@ export interface ColumnType extends StoredType {
 const dayFirstFormats: readonly DateFormat[] = ['DD.MM.YYYY', 'DD/MM/YYYY', 'DD-MM-YYYY']
 const monthFirstFormats: readonly DateFormat[] = ['MM/DD/YYYY', 'MM-DD-YYYY']
 
-/** Whether days come before months; undefined where the year comes first, or there is no date. */
+/** Whether the day comes before the month; undefined if the year comes first or the type has no date. */
 export function isDayFirst({ dateFormat }: ColumnType): boolean | undefined {
   if (dateFormat === undefined) return undefined
   return dayFirstFormats.includes(dateFormat) ? true : monthFirstFormats.includes(dateFormat) ? false : undefined

@@ -5,7 +5,7 @@ import type { ColumnOptions } from './dialect/delimited-options.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 import { DelimitedProblem } from './problem.ts'
 
-/** Types that are no guess, one place for each column. */
+/** Returns the types that the options give, one entry for each column. */
 export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefined)[] {
   return columns.map((options) => {
     const given = options && givenType(options)
@@ -13,13 +13,13 @@ export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefin
   })
 }
 
-/** A way to write days alone means a DATE. */
+/** A date format without a type means DATE. */
 function givenType({ dataType, precision, scale, dateFormat }: ColumnOptions): ColumnType | undefined {
   if (!dataType) return dateFormat && { dataType: 'DATE', dateFormat }
   return { dataType, ...(precision && { precision, scale: scale ?? 0 }), ...(dateFormat && { dateFormat }) }
 }
 
-/** Tells the machine what values mean, with nothing known of the columns but what is given. Chunks end at so many bytes. */
+/** Configures the scanner for a dialect and resets its columns to the given types. `chunkBytes` limits the size of a chunk. */
 export function configureScanner(machine: WasmScanner, dialect: DelimitedDialect, chunkBytes: number): void {
   const { run } = machine
   const given = givenTypes(dialect)

@@ -13,35 +13,35 @@ import { givenTypes, configureScanner } from './configure-scanner.ts'
 import { afterLineEnd } from './record-scanner.ts'
 import { isPlain } from './field-places.ts'
 
-/** A column as the file has it; what it is called elsewhere is not up to the file. */
+/** A column of the file with its type. The table may use another name. */
 export interface InferredColumn extends ColumnType {
   label: string
 }
 
-/** Told whenever more of the file was read: how far it is read, and the rows before that. */
+/** Receives the progress of a pass: the bytes and rows that were read. */
 export type ProgressListener = (bytes: number, rows: number) => void
 
-/** How reading came to its end: with every row written, or with the types that hold for every row, since the guessed ones did not. */
+/** The result of a pass: all rows were encoded, or the inferred types were too narrow and `widened` has types that fit all rows. */
 export type EncodingOutcome = { rows: number; profiles: ColumnProfile[] } | { widened: InferredColumn[] }
 
 /**
- * One file, read as tuples of PostgreSQL's binary COPY. Types are guessed from samples, and writing the rows is the proof: every value
- * has to fit, and every column has to hold a value that needs its type. Where the guess fails the rest is only looked at, so
- * that the types told then are exactly those of the whole file.
+ * Reads one file as tuples of PostgreSQL's binary COPY. Types are inferred from samples, and encoding the rows proves them: every value
+ * must fit, and every column must have a value that needs its type. If the proof fails, the pass only observes the remaining rows, so that
+ * the resulting types are exactly those of the whole file.
  */
 export class DelimitedReader {
-  /** As guessed; after an outcome `widened` as they are. */
+  /** The inferred columns; after an outcome `widened`, the final ones. */
   columns: InferredColumn[]
   readonly #machine: WasmScanner
   readonly #file: TextSource
   readonly #dialect: DelimitedDialect
   readonly #limits: DelimitedLimits
-  /** Types that are no guess. */
+  /** Types that the options give. */
   readonly #given: readonly (ColumnType | undefined)[]
-  /** What the columns held in all rows, once every row was looked at. */
+  /** The observed values of all rows, after every row was read once. */
   #seenInAll: Buffer[] | undefined
 
-  /** Guesses the types. */
+  /** Infers the types from samples. */
   constructor(
     file: TextSource,
     dialect: DelimitedDialect,
@@ -60,8 +60,8 @@ export class DelimitedReader {
   }
 
   /**
-   * Writes all rows as they are `stored`, one type for each column; may be asked again from the start. A batch is to be used before the
-   * next is asked for. Throws DelimitedProblem FILE_CHANGED when the file is no longer the one that was opened.
+   * Encodes all rows for these stored types, one for each column. Can be called again. A batch is valid until the next one is requested.
+   * Throws DelimitedProblem FILE_CHANGED if the file changed since it was opened.
    */
   *encode(
     stored: readonly StoredType[],
@@ -85,8 +85,7 @@ export class DelimitedReader {
     const ending = yield* pass.encode()
     if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
     this.#file.assertUnchanged()
-    // A row that is refused says nothing about types, and which rows are refused depends on what is stored. Types that only ever get
-    // wider come to an end.
+    // Rejected rows do not count for types, and the stored types decide which rows are rejected. The passes end, because types only widen.
     if (this.#seenInAll) mergeSeenValues(machine, this.#seenInAll)
     this.#seenInAll = copySeenValues(machine, columns.length)
     this.assertDateOrders()
@@ -129,7 +128,7 @@ export class DelimitedReader {
     )
   }
 
-  /** Opens the rows, with nothing known of their types but what is given. */
+  /** Opens the rows and resets the types to the given ones. */
   #start(): RowInput {
     configureScanner(this.#machine, this.#dialect, this.#limits.chunkBytes)
     return openRows(this.#file, this.#dialect, this.#limits, this.#machine.window)
@@ -137,9 +136,9 @@ export class DelimitedReader {
 }
 
 /**
- * Lets the machine see enough of a file to guess its types: all of a short one, else the start, the end and slices in between.
- * A slice begins somewhere in a record, perhaps inside quotes: what makes no sense there is stepped over by the line, and
- * what is misread only makes the guess worse. Returns whether all rows were seen.
+ * Observes enough of a file to infer its types: all of a short file, else the start, the end and slices in between. A slice can begin
+ * inside a record or a quote: lines that cannot be scanned are skipped, and misread values only make the inference worse. Returns whether
+ * all rows were observed.
  */
 function observeSamples(
   machine: WasmScanner,
@@ -167,19 +166,19 @@ function observeSamples(
   return false
 }
 
-/** Nobody writes that many decimals by hand: what has them was computed, and the value with most of them is rare. */
+/** Values with this many decimals were computed, and the value with the most decimals is rare. */
 const computedScale = 15
 
 /**
- * How many digits a column has at most, samples tell only where all values are alike. A DECIMAL that grew from sample to sample, or holds what
- * looks like printed doubles, will hardly hold, and looking at all of it costs half of what a failed guess does.
+ * Samples show the maximum number of digits only if all values are similar. A DECIMAL that grew from sample to sample, or that has printed
+ * doubles, is probably too narrow, and observing the whole column costs half as much as a failed pass.
  */
 function isUnsure(atFirst: ColumnType, now: ColumnType): boolean {
   if (now.dataType !== 'DECIMAL') return false
   return now.scale! >= computedScale || (atFirst.dataType === 'DECIMAL' && !isSameType(atFirst, now))
 }
 
-/** Looks at these columns of all rows, and at no others. */
+/** Observes these columns in all rows. */
 function observeColumns(machine: WasmScanner, columns: readonly number[], rows: RowInput): void {
   const others = Array.from({ length: rows.shape.labels.length }, (_, column) => column).filter(
     (column) => !columns.includes(column),
@@ -189,7 +188,7 @@ function observeColumns(machine: WasmScanner, columns: readonly number[], rows: 
   for (const open of resume) open()
 }
 
-/** What begins behind the first line end, as far as it ends in the slice. */
+/** Observes the records of a slice that begin after its first line end and end in it. */
 function observeSlice({ run, window }: WasmScanner, file: TextSource, position: number, length: number): void {
   const end = file.read(window, 0, length, position)
   for (let from = afterLineEnd(window, 0, end, false); from >= 0 && from < end; ) {

@@ -10,8 +10,8 @@ const isLiteral = 4
 const numbersOfField = 4
 
 /**
- * Tells the machine where the fields of the record at hand are. What only its grammar knows how to undo is undone in the window; answers
- * the record as it was then, so that it can be put back to be shown.
+ * Passes the positions of the current record's fields to the scanner. Unescapes fields in the window where the scanner cannot, and then
+ * returns a copy of the original record, so that it can be restored for messages.
  */
 export function placeFields(machine: WasmScanner, records: RecordReader): Buffer | undefined {
   const { fields, window, run } = machine

@@ -8,11 +8,11 @@ export interface DelimitedLimits {
   chunksInFlight: number
   /** The longest record that is read; a longer one is rejected. At most 16 MB. */
   recordBytes: number
-  /** A file up to this size is looked at as a whole before its types are told. */
+  /** Types of a file up to this size are inferred from all of its rows before the first row is encoded. */
   wholeBytes: number
-  /** Of a longer one the types are guessed from this many bytes at its start and at its end … */
+  /** Types of a larger file are inferred from this many bytes at its start and at its end … */
   sampleBytes: number
-  /** … and from as many slices in between, of so many bytes each. */
+  /** … and from this number of slices in between, each of `sliceBytes`. */
   slices: number
   sliceBytes: number
 }
@@ -28,5 +28,5 @@ export const defaultDelimitedLimits: DelimitedLimits = {
   sliceBytes: 64 * 1024,
 }
 
-/** PostgreSQL's own limit of columns in a table. */
+/** PostgreSQL's limit of columns in a table. */
 export const maxColumns = 1600

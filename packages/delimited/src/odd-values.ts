@@ -50,7 +50,7 @@ interface WatchedColumn {
 
 /**
  * Finds the columns of a file that are TEXT because of a few odd values, with the first of these values. Call it after the rows were
- * read, because it resets the state of the machine. Reads past the sample only until each such column has an odd value.
+ * read, because it resets the state of the scanner. Reads past the sample only until each such column has an odd value.
  */
 export function findOddValues(
   machine: WasmScanner,

@@ -9,20 +9,20 @@ import type { RowShape } from './rejected-row.ts'
 import type { TextSource } from './text-file.ts'
 import { type Utf8Reader, utf8Reader } from './utf8-reader.ts'
 
-/** A file's records from the first row on, and what they are held against. */
+/** The records of a file from the first row on, with the expected shape of a row. */
 export interface RowInput {
   records: RecordReader
   reader: Utf8Reader
   shape: RowShape
 }
 
-/** How a file is read, found out as `detectDialect` says; UTF-16 is looked at as UTF-8. */
+/** Detects the dialect of a file as `detectDialect` does. UTF-16 is decoded first. */
 export function detectText(file: TextSource, options: DelimitedOptions): DetectedDialect {
   const source = file.encoding === 'UTF-8' ? file : decodedHead(file)
   return detectAsRemembered(source, options) ?? detectDialect(source, options)
 }
 
-/** By the grammar of the last file of the table, unless that finds none of its columns. */
+/** Uses the grammar of the table's last file, unless it finds none of the table's columns. */
 function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
   const { remembered } = options
   if (!remembered?.delimiter) return undefined
@@ -39,7 +39,7 @@ function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): De
   }
 }
 
-/** What is remembered was not given by anybody. */
+/** Marks remembered options as detected, because no user set them. */
 function withOriginalOptions(guesses: DetectedOptions, options: DelimitedOptions): DetectedOptions {
   const given = (name: 'delimiter' | 'quote' | 'escape' | 'headerRow') => options[name] !== undefined
   return {
@@ -51,7 +51,7 @@ function withOriginalOptions(guesses: DetectedOptions, options: DelimitedOptions
   }
 }
 
-/** Opens the rows of a file whose dialect is known, once for each pass. The window lies in `memory` where that is given. */
+/** Opens the rows of a file for one pass. The window lies in `memory` if that is given. */
 export function openRows(
   file: TextSource,
   dialect: DelimitedDialect,
@@ -68,7 +68,7 @@ export function openRows(
   return { records, reader, shape: { labels, headerRow: headerLine > 0, recordBytes: limits.recordBytes } }
 }
 
-/** Throws TOO_MANY_COLUMNS: the scanner has room for so many fields, those behind the last column included. */
+/** Throws TOO_MANY_COLUMNS if the scanner has not enough room for the fields, trailing ones included. */
 function assertColumnsFit({ labels, trailing }: DelimitedDialect): void {
   if (labels.length + trailing <= maxColumns) return
   const fields = `${labels.length} columns and ${trailing} trailing delimiters`
@@ -97,7 +97,7 @@ class RowsReader implements Utf8Reader {
   }
 }
 
-/** The same for UTF-16, whose bytes have no place in UTF-8 before they are decoded. */
+/** The same for UTF-16, which is decoded while it is read. */
 class DecodedRowsReader implements Utf8Reader {
   readonly #reader: Utf8Reader
   #held: Buffer = Buffer.alloc(0)
@@ -129,7 +129,7 @@ class DecodedRowsReader implements Utf8Reader {
 
 const decodedBytes = 64 * 1024
 
-/** As much of a text in UTF-16 as is looked at; of a longer one the end is not known before it was read. */
+/** Decodes the beginning of a text in UTF-16. The size of a longer text in UTF-8 is unknown before it is read. */
 function decodedHead(file: TextSource): ReadableFile {
   const reader = utf8Reader(file)
   const head = Buffer.allocUnsafe(longestSample)

@@ -14,25 +14,25 @@ import { placeFields } from './field-places.ts'
 import type { RecordReader } from './record-reader.ts'
 import { givenTypes, configureScanner } from './configure-scanner.ts'
 
-/** What is looked at: an open file or a path, both with what people call it. */
+/** The file to preview: a descriptor or a path, with its name for messages. */
 export type PreviewFile = { fd: number; name: string } | { path: string; name: string }
 
 export interface PreviewColumn extends ColumnType {
-  /** As it stands in the header, or `column_1` and so on. */
+  /** The label in the header, or `column_1` and so on without a header. */
   label: string
 }
 
-/** What a file would be loaded as, before anything is saved. */
+/** The result of loading the beginning of a file, without storing anything. */
 export interface DelimitedPreview {
   guesses: DetectedOptions
-  /** The guesses as part of a sentence, and whole sentences about what else is to be known. */
+  /** The detected options as part of a sentence, and whole sentences about other findings. */
   description: string
   notes: string[]
   /** The types are those of the sample. A load looks at all rows and widens a type where a later row needs it. */
   columns: PreviewColumn[]
   /** The first rows that fit, as a load would write them: each a tuple of PostgreSQL's binary COPY. */
   tuples: Buffer[]
-  /** Rows of the sample that would be set aside, the first hundred of them. */
+  /** The first hundred rows of the sample that would be rejected. */
   rejected: RejectedRow[]
   /** How many rows were read, how many of them would be rejected, and whether these are all rows of the file. */
   sample: { rows: number; rejected: number; complete: boolean }
@@ -47,8 +47,7 @@ const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
 /**
- * Reads the beginning of a file as a load would, within milliseconds whatever its size; types are guessed as a load guesses them at
- * first. Throws DelimitedProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
+ * Reads the beginning of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws DelimitedProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
  */
 export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows: most = 100 } = {}): DelimitedPreview {
   using text = new TextFile('fd' in file ? file.fd : file.path, file.name)
@@ -96,7 +95,7 @@ function readFirstRows(
       continue
     }
     const sampled = encoder.encode(records)
-    // Types hold for the beginning that was looked at. What follows is no part of the sample.
+    // The types hold for the sample only.
     if (sampled === 'UNFIT') break
     if (sampled === 'RAGGED') {
       records.fault = sampled
@@ -109,10 +108,10 @@ function readFirstRows(
   return { tuples, rejected, sample: { rows, rejected: rejectedRows, complete } }
 }
 
-/** What became of a record: its tuple, the column that refuses it, or that it has another number of fields or needs other types. */
+/** The result for one record: its tuple, the column that refuses its value, a wrong number of fields, or the need for wider types. */
 type SampledRecord = { tuple: Buffer } | { refusedBy: number } | 'RAGGED' | 'UNFIT'
 
-/** Encodes records one by one, with the code that a load has for it. The records lie in the machine's window. */
+/** Encodes records one by one, as a load does. The records lie in the scanner's window. */
 class SampleEncoder {
   readonly #machine: WasmScanner
 
@@ -123,7 +122,7 @@ class SampleEncoder {
     for (const [index, type] of types.entries()) setColumn(machine, index, type, type, given[index] === undefined)
   }
 
-  /** Encodes the record at hand, which is without a fault. */
+  /** Encodes the current record, which has no fault. */
   encode(records: RecordReader): SampledRecord {
     const { run, bytes } = this.#machine
     const original = placeFields(this.#machine, records)

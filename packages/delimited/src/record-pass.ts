@@ -3,32 +3,32 @@ import { ENCODE, IS_REFUSED, IS_UNFIT, type WasmScanner, OBSERVE, OUT_IS_FULL, T
 import { rejectUnfitValue, type RejectedRow, rejectFaultyRecord } from './rejected-row.ts'
 import type { RowInput } from './open-rows.ts'
 
-/** Tuples that were written since the last batch, in the machine's memory until the next is asked for, and the rows rejected on the way. */
+/** The tuples encoded since the last batch, and the rejected rows. The tuples stay in the scanner's memory until the next batch. */
 export interface TupleBatch {
   tuples: Buffer
   rejected: RejectedRow[]
 }
 
-/** How a pass came to its end: at the end of the text, or at a record that the guessed types do not hold for. */
+/** Why a pass ended: at the end of the text, or at a record that does not fit the inferred types. */
 export type PassEnding = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
-/** Records about as long as the limit are left to `Records`, which knows where the limit is exactly. */
+/** Bytes below the limit from which `RecordReader` takes over: it knows the exact limit. */
 const nearly = 2
 
 /**
- * One way through the records. The machine takes what is plainly right, a window at a time; whatever it stops at is looked
- * at here, record by record: `Records` knows what is wrong with it, or finds that it is right after all.
+ * One pass over the records. The scanner processes correct records, a window at a time. A record at which it stops goes to `RecordReader`,
+ * which finds what is wrong with it, or that it is correct.
  */
 export class RecordPass {
-  /** Records that were taken or rejected. */
+  /** Encoded and rejected records. */
   rows = 0
-  /** Those of `rows` that were rejected. */
+  /** The number of rejected records among `rows`. */
   rejectedRows = 0
   readonly #machine: WasmScanner
   readonly #rows: RowInput
   readonly #plain: boolean
-  /** What a column is said to be, in words; for rows that are refused. */
+  /** Types of the columns in words, for the reasons of rejected rows. */
   readonly #types: readonly string[]
   #rejected: RejectedRow[] = []
 
@@ -42,7 +42,7 @@ export class RecordPass {
     machine.run.emptyOut()
   }
 
-  /** Widens the types of the columns by all records that begin before so many bytes were read. */
+  /** Widens the types of the columns by all records that begin before byte `untilBytes`. */
   observe(untilBytes: number): void {
     const { reader, records } = this.#rows
     for (;;) {
@@ -53,7 +53,7 @@ export class RecordPass {
     }
   }
 
-  /** Writes records as tuples until the text ends, or a record does not hold to the guessed types: that one is observed. */
+  /** Encodes records as tuples until the text ends or a record does not fit the inferred types. That record is observed. */
   *encode(): Generator<TupleBatch, PassEnding, void> {
     const { records, shape } = this.#rows
     const { run } = this.#machine
@@ -82,7 +82,7 @@ export class RecordPass {
     return { tuples, rejected }
   }
 
-  /** Lets the machine go on as far as the text is sure to be UTF-8. Why it stopped, or 0. */
+  /** Lets the scanner process the text that is known to be UTF-8. Returns why it stopped, or 0. */
   #scan(use: number): number {
     const { records } = this.#rows
     const { run, window } = this.#machine
@@ -95,7 +95,7 @@ export class RecordPass {
     return why
   }
 
-  /** Takes a record that `Records` found right. */
+  /** Processes a record that `RecordReader` found correct. */
   #takeOne(use: number): PassEnding | undefined {
     const { records, shape } = this.#rows
     const { run } = this.#machine

@@ -16,31 +16,31 @@ import type { Utf8Reader } from './utf8-reader.ts'
 export type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
 
 const noMemory = Buffer.alloc(0)
-/** Room that a reader needs at least. */
+/** The least room, in bytes, that a reader needs. */
 const leastRoom = 8
-/** Where a window holds a byte that is not UTF-8, it is looked at in pieces of this size. */
+/** A window with invalid UTF-8 is checked in pieces of this size. */
 const pieceBytes = 8 * 1024
 
 /**
- * Walks over a file's records in a window of bytes that is as long as the longest record, and no longer than the limit.
+ * Reads the records of a file one by one, in a window of bytes that grows with the longest record, up to the limit.
  *
- * Broken quoting gives up no more than it must: the record ends with the line in which the broken quote was opened, and
- * reading goes on behind it. One stray quote costs its own line, not the rest of the file, and the rejected rows count honestly.
+ * A broken quote ends its record at the end of the line in which the quote opened, and reading continues after that line. So a stray quote
+ * costs one line, not the rest of the file.
  */
 export class RecordReader {
   readonly grammar: Grammar
   readonly scanner: RecordScanner
   bytes: Buffer
-  /** The record at hand: its first byte, the byte behind it and its line end, its physical line. */
+  /** The current record: its first byte, the byte after its line end, and its physical line. */
   from = 0
   next = 0
   line = 1
   fault: RecordFault | undefined
-  /** Fields that every record must have; 0 until they are known. */
+  /** The number of fields of every record; 0 until it is known. */
   width = 0
-  /** Empty fields that every record has behind those; they are dropped. */
+  /** The number of empty fields at the end of every record. They are dropped. */
   trailing = 0
-  /** Called whenever more of the file was read. */
+  /** Called after each read from the file. */
   onRead: (() => void) | undefined
   readonly #reader: Utf8Reader
   readonly #limits: DelimitedLimits
@@ -49,11 +49,11 @@ export class RecordReader {
   #complete = false
   #lines = 0
   #skipping = false
-  /** Whether the window is known to be UTF-8, and where its first NUL stands, or -1. */
+  /** Whether the window is known to be UTF-8, and the position of its first NUL, or -1. */
   #clean = true
   #nul = -1
 
-  /** `memory` is where the window lies, for as long as it is large enough. */
+  /** Uses `memory` for the window as long as it is large enough. */
   constructor(reader: Utf8Reader, grammar: Grammar | number, limits: DelimitedLimits, memory: Buffer = noMemory) {
     this.#reader = reader
     this.#limits = limits
@@ -63,7 +63,7 @@ export class RecordReader {
     this.bytes = this.#room(limits.readBytes)
   }
 
-  /** Steps to the next record; false at the end. Blank lines are no records, unless there is but one column: there they are nulls. */
+  /** Moves to the next record; returns false at the end. Blank lines are skipped, except in files of one column, where they are nulls. */
   advance(): boolean {
     const { scanner } = this
     this.fault = undefined
@@ -114,12 +114,12 @@ export class RecordReader {
     }
   }
 
-  /** The physical line of a byte of the record at hand. */
+  /** Returns the physical line of a byte of the current record. */
   lineOf(position: number): number {
     return this.line + countLineEnds(this.bytes, this.from, position)
   }
 
-  /** The byte up to which what follows the record at hand is known to be UTF-8 without NUL; `next`, where nothing is. */
+  /** Returns the end of the text after the current record that is known to be UTF-8 without NUL; `next` if there is none. */
   cleanEnd(): number {
     if (this.#skipping) return this.next
     if (this.#nul >= 0 && this.#nul < this.next) this.#nul = this.#indexOfNul(this.next)
@@ -129,7 +129,7 @@ export class RecordReader {
     return isUtf8(this.bytes.subarray(this.next, piece)) ? piece : this.next
   }
 
-  /** Goes to a place up to which somebody else has read the records, with `lines` line ends in them. */
+  /** Skips to a position up to which the scanner has processed the records, which have `lines` line ends. */
   passOver(position: number, lines: number): void {
     this.line += this.#lines + lines
     this.#lines = 0
@@ -157,13 +157,13 @@ export class RecordReader {
     return true
   }
 
-  /** Ends the record at the line end behind `position`, which may not have been read yet. */
+  /** Ends the record at the first line end after `position`, reading more if necessary. */
   #giveUp(fault: RecordFault, position: number): true {
     this.fault = fault
     const after = afterLineEnd(this.bytes, position, this.#end, this.#complete)
     this.#skipping = after < 0 && !this.#complete
     this.next = after < 0 ? this.#end : after
-    // A CR at the very end may be half of a line end: it stays for the skipping to look at.
+    // A CR at the end may be half of a CRLF, so it stays in the window.
     if (this.#skipping && this.bytes[this.next - 1] === 13) this.next--
     this.#lines = countLineEnds(this.bytes, this.from, this.next)
     return true
@@ -184,7 +184,7 @@ export class RecordReader {
     }
   }
 
-  /** Moves what is left of the window to its start and reads on behind it. */
+  /** Moves the rest of the window to its start and reads more after it. */
   #fill(): void {
     const held = this.#end - this.from
     const { readBytes } = this.#limits
@@ -194,7 +194,7 @@ export class RecordReader {
     while (room - held < leastRoom) room *= 2
     if (room > this.#memory.length && this.#memory.length - held >= leastRoom) room = this.#memory.length
     const window = room === this.bytes.length ? this.bytes : this.#room(room)
-    // Both may be the same memory: this is a move.
+    // Both may share memory: copy handles overlaps.
     window.set(this.bytes.subarray(this.from, this.#end))
     this.bytes = window
     this.from = 0
@@ -215,7 +215,7 @@ export class RecordReader {
     return bytes <= this.#memory.length ? this.#memory.subarray(0, bytes) : Buffer.allocUnsafeSlow(bytes)
   }
 
-  /** `end` without the first bytes of a character that is cut in two there. */
+  /** Returns `end` without the first bytes of a character that `end` would cut. */
   #wholeCharacters(end: number): number {
     const { bytes } = this
     if (this.#complete && end === this.#end) return end

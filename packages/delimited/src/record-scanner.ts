@@ -1,15 +1,15 @@
 import { type Grammar, plainGrammar } from './grammar.ts'
 import { maxColumns } from './limits.ts'
 
-/** What a scan came to. With MORE the record may go on behind the bytes at hand. */
+/** Results of a scan. MORE: the record may continue after the available bytes. */
 export const MORE = 0
 export const RECORD = 1
 export const UNCLOSED_QUOTE = 2
 export const TEXT_AFTER_QUOTE = 3
-/** A line that is a comment; only `next` and `lines` say something. */
+/** A comment line; only `next` and `lines` are set. */
 export const COMMENT = 4
 
-/** Bits of `marks`: what has to be done to a field before its bytes are its value. */
+/** Bits of `marks`: how the bytes of a field differ from its value. */
 export const ESCAPED = 1
 export const QUOTED = 2
 export const DOUBLED = 4
@@ -26,22 +26,22 @@ const ENDS_RECORD = 3
 const ESCAPES = 4
 
 /**
- * Finds one record's fields in bytes without making an object for any of them: after RECORD the fields are
- * `starts[i]` to `ends[i]` (inside the quotes where there are some) with their `marks[i]`, for the first 1,600 of `count`.
- * All bytes with a meaning are ASCII, so UTF-8 needs no decoding. What they mean: grammar.ts.
+ * Finds the fields of one record without creating objects: after RECORD, the fields are
+ * `starts[i]` to `ends[i]` (inside the quotes, if any) with their `marks[i]`, for the first 1,600 of `count`.
+ * All bytes with a meaning are ASCII, so UTF-8 needs no decoding. grammar.ts describes the syntax.
  */
 export class RecordScanner {
   readonly starts = new Int32Array(maxColumns)
   readonly ends = new Int32Array(maxColumns)
   /** ESCAPED: holds a byte that COPY text escapes; QUOTED: stood in quotes; DOUBLED: holds doubled quotes; BACKSLASHED: holds a backslash that escapes. */
   readonly marks = new Uint8Array(maxColumns)
-  /** Fields found; after a fault the index of the field at fault. */
+  /** The number of fields; after a fault, the index of the faulty field. */
   count = 0
-  /** First byte behind the record and its line end. */
+  /** The first byte after the record and its line end. */
   next = 0
-  /** Line ends passed, the record's own included. */
+  /** The number of line ends in the record, its own included. */
   lines = 0
-  /** The last quote that was opened and not properly closed, or -1. */
+  /** The last quote that was opened and not closed correctly, or -1. */
   openQuote = -1
   readonly #kinds = new Uint8Array(256)
   readonly #grammar: Grammar
@@ -55,7 +55,7 @@ export class RecordScanner {
     this.#kinds[CR] = ENDS_RECORD
   }
 
-  /** Scans the record that starts at `from`. `complete` says that nothing follows behind `end`. */
+  /** Scans the record that starts at `from`. `complete` means that the text ends at `end`. */
   scan(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
     const kinds = this.#kinds
     const { starts, ends, marks } = this
@@ -127,7 +127,7 @@ export class RecordScanner {
     }
   }
 
-  /** Leaves `next` behind the closing quote and answers the field's marks, or 0 with the quote left open. */
+  /** Sets `next` to the byte after the closing quote and returns the field's marks, or 0 if the quote stays open. */
   #quoted(bytes: Uint8Array, opened: number, end: number, complete: boolean): number {
     const { quote, escape } = this.#grammar
     let mark = QUOTED
@@ -135,7 +135,7 @@ export class RecordScanner {
     for (; at < end; at++) {
       const byte = bytes[at]!
       if (byte === quote) {
-        // Whether this quote closes the field is up to the byte behind it, which may not be there yet.
+        // The next byte decides whether this quote closes the field, and it may not be available yet.
         if (at + 1 === end && !complete) break
         if (at + 1 === end || bytes[at + 1] !== quote) {
           this.next = at + 1
@@ -160,7 +160,7 @@ export class RecordScanner {
     return 0
   }
 
-  /** The byte behind a backslash and what it escapes, if anything; -1 where more bytes have to tell. Counts the lines passed. */
+  /** Returns the position after a backslash and the character it escapes; -1 if more bytes are needed. Counts line ends. */
   #behindBackslash(bytes: Uint8Array, at: number, end: number, complete: boolean): number {
     if (at + 1 === end) return complete ? end : -1
     const byte = bytes[at + 1]!
@@ -186,7 +186,7 @@ function isEscapable(byte: number, { delimiter, quote }: Grammar): boolean {
   return byte === BACKSLASH || byte === delimiter || byte === quote || byte === LF || byte === CR
 }
 
-/** The value of a field that holds doubled quotes or backslashes that escape. Answers the bytes written to `into`. */
+/** Writes the value of a field with doubled quotes or escaping backslashes to `into`. Returns the number of bytes. */
 export function unescape(
   bytes: Uint8Array,
   from: number,
@@ -215,7 +215,7 @@ function afterSpaces(bytes: Uint8Array, from: number, end: number): number {
   return at
 }
 
-/** The byte behind the first line end at or after `from`, or -1 where none is sure to be there. */
+/** Returns the position after the first line end at or after `from`, or -1 if no line end is certain. */
 export function afterLineEnd(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
   for (let at = from; at < end; at++) {
     if (bytes[at] === LF) return at + 1

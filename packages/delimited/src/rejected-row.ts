@@ -6,25 +6,25 @@ import { badByte } from './utf8.ts'
 const rawBytes = 4096
 const longestValue = 100
 
-/** A row that does not fit, kept for people to look at. */
+/** A rejected row, as users see it. */
 export interface RejectedRow {
   /** 1-based physical line of the record's first byte, as an editor counts it. */
   line: number
-  /** The column's label, where one column is to blame. */
+  /** The label of the column that caused the rejection, if there is one. */
   column?: string
   reason: string
   /** The record as it stood in the source, cut to 4 KB. */
   raw: string
 }
 
-/** What a record's width is measured by, in words. */
+/** The expected shape of a row, for the reasons of rejected rows. */
 export interface RowShape {
   labels: readonly string[]
   headerRow: boolean
   recordBytes: number
 }
 
-/** The record at fault as a person can find it and see what is wrong with it. */
+/** Describes a faulty record: its line, the reason and its text. */
 export function rejectFaultyRecord(records: RecordReader, shape: RowShape): RejectedRow {
   const { labels } = shape
   const row = { line: records.line, reason: rejectionReason(records, shape), raw: rawText(records) }
@@ -32,7 +32,7 @@ export function rejectFaultyRecord(records: RecordReader, shape: RowShape): Reje
   return column === undefined ? row : { ...row, column }
 }
 
-/** A record without a fault that the given type of one column refuses; `type` is that in words. */
+/** Describes a record with a value that does not fit the given type of its column; `type` is that type in words. */
 export function rejectUnfitValue(
   records: RecordReader,
   { labels }: RowShape,

@@ -10,33 +10,33 @@ const unsupportedEncodings: Record<string, string> = {
   EISDIR: 'is a folder, not a file',
 }
 
-/** Bytes of a text that can be read at any place, more than once. */
+/** A text whose bytes can be read at any position, more than once. */
 export interface TextSource {
-  /** What people call it. */
+  /** The name for messages. */
   readonly name: string
   readonly size: number
   readonly encoding: TextEncodingName
   /** Bytes of the byte order mark. */
   readonly skip: number
-  /** Puts at most `length` bytes from `position` on to `at`; how many, 0 at the end. */
+  /** Copies at most `length` bytes from `position` to `at` in the buffer. Returns their number; 0 at the end. */
   read(into: Uint8Array, at: number, length: number, position: number): number
-  /** Throws DelimitedProblem FILE_CHANGED when it is not what it was when it was opened. */
+  /** Throws DelimitedProblem FILE_CHANGED if the file changed since it was opened. */
   assertUnchanged(): void
 }
 
-/** A file kept open over all passes, so that a file put in its place is never mixed into it. */
+/** A file that stays open during all passes, so that a file that replaces it is never mixed into it. */
 export class TextFile implements TextSource, Disposable {
   readonly name: string
   readonly size: number
   readonly encoding: TextEncodingName
   readonly skip: number
   readonly #descriptor: number
-  /** A descriptor that was given is closed by whoever gave it. */
+  /** A given descriptor is closed by the caller. */
   readonly #own: boolean
   readonly #modified: bigint
 
   /**
-   * Opens a path, or reads a descriptor that is open. Throws DelimitedProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or
+   * Opens a path, or uses an open descriptor. Throws DelimitedProblem FILE_NOT_FOUND, FILE_NOT_READABLE, NOT_CSV or
    * ENCODING_NOT_SUPPORTED.
    */
   constructor(path: string | number, name: string) {

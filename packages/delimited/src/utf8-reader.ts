@@ -1,10 +1,10 @@
 import type { TextSource } from './text-file.ts'
 
-/** The file as a stream of UTF-8, from the byte order mark on. */
+/** Reads a file as a stream of UTF-8, after its byte order mark. */
 export interface Utf8Reader {
-  /** Bytes of the file read so far. */
+  /** The number of bytes read from the file. */
   readonly position: number
-  /** Puts at most `room` (at least 8) bytes at `at`; 0 at the end of the file. */
+  /** Copies at most `room` (at least 8) bytes to `at`. Returns 0 at the end of the file. */
   read(into: Uint8Array, at: number, room: number): number
 }
 
@@ -29,15 +29,15 @@ class PlainReader implements Utf8Reader {
 }
 
 /**
- * Half a surrogate pair comes out as the three bytes UTF-8 forbids and half a code unit as 0xFF, so that what is broken
- * in UTF-16 is broken in UTF-8 too and its record is rejected like any other that is not valid.
+ * A lone surrogate becomes the three bytes that UTF-8 forbids, and half a code unit becomes 0xFF. So text that is invalid in UTF-16 is
+ * invalid in UTF-8 too, and its record is rejected.
  */
 class Utf16Reader implements Utf8Reader {
   position: number
   readonly #file: TextSource
   readonly #high: number
   #units = new Uint8Array(64 * 1024)
-  /** A high surrogate whose other half is still to be read, or 0. */
+  /** A high surrogate whose low surrogate was not read yet, or 0. */
   #surrogate = 0
 
   constructor(file: TextSource) {
@@ -48,7 +48,7 @@ class Utf16Reader implements Utf8Reader {
 
   read(into: Uint8Array, at: number, room: number): number {
     const units = this.#units
-    // A unit becomes three bytes at most, and a surrogate left from the last read may come before them.
+    // A unit becomes at most three bytes, and a surrogate of the last read may precede them.
     const wanted = Math.min(units.length, Math.floor((room - 3) / 3) * 2)
     let bytes = 0
     while (bytes < wanted) {
@@ -79,7 +79,7 @@ class Utf16Reader implements Utf8Reader {
       out = this.#flushSurrogate(into, out)
       if (bytes % 2 === 1) into[out++] = 0xff
     }
-    // A lone high surrogate may fill the whole read and put nothing out yet.
+    // A read can consist of one high surrogate, which produces no output yet.
     return out === at && bytes === wanted ? this.read(into, at, room) : out - at
   }
 

@@ -7,7 +7,7 @@ export function dateText(days: bigint): string {
   return day + era
 }
 
-/** Microseconds since 2000-01-01 as `yyyy-mm-dd hh:mm:ss[.ffffff]`, with `+00` where it is a moment. */
+/** Microseconds since 2000-01-01 as `yyyy-mm-dd hh:mm:ss[.ffffff]`, with `+00` if it has a time zone. */
 export function momentText(microseconds: bigint, zoned: boolean): string {
   const second = (microseconds - modulo(microseconds, 1_000_000n)) / 1_000_000n
   const fraction = String(modulo(microseconds, 1_000_000n)).padStart(6, '0').replace(/0+$/, '')
@@ -16,7 +16,7 @@ export function momentText(microseconds: bigint, zoned: boolean): string {
   return `${day} ${date.toISOString().slice(-13, -5)}${fraction && `.${fraction}`}${zoned ? '+00' : ''}${era}`
 }
 
-/** An offset may take the first and the last years out of those of four digits. */
+/** With an offset, a year can have more or fewer than four digits. */
 function dayOf(date: Date): { day: string; era: string } {
   const year = date.getUTCFullYear()
   const shown = String(year > 0 ? year : 1 - year).padStart(4, '0')
@@ -58,7 +58,7 @@ function plainNotation(mantissa: string, power: number): string {
   return `${sign}${whole}${fraction && `.${fraction}`}`
 }
 
-/** PostgreSQL's binary numeric as digits, with the scale of its column where that has one. */
+/** PostgreSQL's binary numeric as digits, with the scale of its column if the column has one. */
 export function numericText(bytes: Buffer, columnScale?: number): string {
   const count = bytes.readUInt16BE(0)
   const weight = bytes.readInt16BE(2)

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-/** What a scan or a take came to; assembly/take.ts has the same list. */
+/** Results of `scan` and `take`, as in assembly/take.ts. */
 export const ODD_RECORD = 1
 export const OUT_IS_FULL = 2
 export const TAKEN = 3
 export const IS_REFUSED = 4
 export const IS_UNFIT = 5
 
-/** What records are taken for. */
+/** Purposes of `scan` and `take`. */
 export const OBSERVE = 0
 export const ENCODE = 1
 
@@ -15,7 +15,7 @@ interface WasmGlobal {
   readonly value: number
 }
 
-/** What assembly/scanner.ts exports. Places are addresses in its memory. */
+/** The exports of assembly/scanner.ts. Positions are addresses in its memory. */
 export interface ScannerExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
@@ -55,27 +55,27 @@ export interface ScannerExports {
   profile(from: number, to: number): void
 }
 
-/** What Node has and its types lack. */
+/** Node has it; its types lack it. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
   Instance: new (module: object, imports: object) => { readonly exports: ScannerExports }
 }
 
 /**
- * The compiled scanner (assembly/) and its memory. A page of it costs memory from when it is first written to, so that the areas can be as
- * large as the longest record. One machine reads one file at a time.
+ * The compiled scanner (assembly/) and its memory. A page uses memory only after the first write to it, so the areas can be as large as the
+ * longest record. A scanner reads one file at a time.
  */
 export interface WasmScanner {
   run: ScannerExports
-  /** All of its memory; addresses are indexes. */
+  /** The whole memory; addresses are indexes. */
   bytes: Buffer
-  /** The part for the text to read. */
+  /** The area of the text. */
   window: Buffer
-  /** The fields of the record at hand, four numbers each: start, end, marks, nothing. */
+  /** The fields of the current record, four numbers each: start, end, marks, unused. */
   fields: Int32Array
 }
 
-/** Blocks of 64 bytes are read at once, over the end of the text. */
+/** The scanner reads blocks of 64 bytes, also past the end of the text. */
 const slack = 64
 
 export function startScanner(
@@ -101,21 +101,20 @@ export function startScanner(
   }
 }
 
-/** Warehouses refuse what overflows, and what becomes zero without being zero. */
+/** Warehouses refuse numbers that overflow, and numbers that underflow to zero. */
 function fitsDouble(text: string): boolean {
   const value = Number(text)
   return Number.isFinite(value) && (value !== 0 || /^[-.0]*e/i.test(text))
 }
 
 /**
- * Whether PostgreSQL takes a text as JSONB: what JSON.parse takes, without NUL, half a surrogate pair or a power of ten that
- * no numeric reaches.
+ * Whether PostgreSQL accepts a text as JSONB: JSON without NUL, lone surrogates and powers of ten that numeric cannot hold.
  */
 function parsesAsJsonb(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text)
     if (/\de\+?\d{6,}/i.test(text)) return false
-    // What is well-formed needs no escape, so that only halves are left of those that were there.
+    // JSON.stringify escapes only lone surrogates.
     return !text.includes('\\u') || !/\\ud[89a-f]|\\u0000/i.test(JSON.stringify(value).replaceAll('\\\\', ''))
   } catch {
     return false
@@ -124,7 +123,7 @@ function parsesAsJsonb(text: string): boolean {
 
 /**
  * The 651 powers of five from 5^-342 to 5^308 as the upper 128 bits of each, truncated (rounded up below 5^0), low half first:
- * what the method of Eisel and Lemire multiplies with ("Number parsing at a gigabyte per second", 2021).
+ * the factors of the method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021).
  */
 function powersOfFive(): BigUint64Array<ArrayBuffer> {
   const powers = new BigUint64Array(651 * 2)
@@ -138,13 +137,13 @@ function powersOfFive(): BigUint64Array<ArrayBuffer> {
   return powers
 }
 
-/** A number's first 128 bits. */
+/** Returns the first 128 bits of a number. */
 function leadingBits(value: bigint): bigint {
   const bits = BigInt(value.toString(2).length)
   return bits > 128n ? value >> (bits - 128n) : value << (128n - bits)
 }
 
-/** The first 128 bits of a reciprocal, rounded up before they are cut, as the method's proof asks for. */
+/** Returns the first 128 bits of a reciprocal, rounded up before truncation, as the proof of the method requires. */
 function reciprocalBits(value: bigint, exact: boolean): bigint {
   const bits = BigInt((value - 1n).toString(2).length)
   return leadingBits((1n << (exact ? bits + 127n : 2n * bits + 128n)) / value + 1n)

@@ -3,7 +3,7 @@ import { drawCount } from '@sluice/testing/draw-count'
 import { valueText } from '../src/dialect/cell-text.ts'
 import type { Grammar } from '../src/grammar.ts'
 import { RecordReader } from '../src/record-reader.ts'
-import { rawText, reason } from '../src/rejected-row.ts'
+import { rawText, rejectionReason } from '../src/rejected-row.ts'
 import { grammarAtRandom, grammarOf } from './grammars.ts'
 import { below, pick, seeded } from './random-files.ts'
 import { isBlank, type SlowGrammar, splitRecords } from './slow-records.ts'
@@ -37,7 +37,7 @@ function readFast(text: string, grammar: Grammar, readBytes: number, recordBytes
     all.push({
       line: records.line,
       raw: rawText(records),
-      values: records.fault === undefined ? values : reason(records, shape),
+      values: records.fault === undefined ? values : rejectionReason(records, shape),
     })
   }
   return all
