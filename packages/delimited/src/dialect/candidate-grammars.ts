@@ -9,17 +9,17 @@ const DOUBLE = 34
 const SINGLE = 39
 const BACKSLASH = 92
 
-/** What of a grammar is given; the rest is to be guessed. */
+/** The known parts of a grammar. The others are detected. */
 export type GivenGrammar = Partial<Grammar>
 
 /**
- * The grammars worth trying on a sample, the plainest first: only delimiters that are there, another quote only where one stands
- * at the beginning of a field, backslashes only where one stands before a quote or a delimiter.
+ * Lists the grammars to try on a sample, the simplest first: only delimiters that occur, single quotes only if one begins a field, and
+ * backslashes only if one precedes a quote or a delimiter.
  */
 export function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): Grammar[] {
   const seen = countBytes(sample)
   const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
-  // One that is nowhere stands for a file of one column.
+  // A delimiter that does not occur means a file of one column.
   const absent = guessedDelimiters.filter((delimiter) => (seen.bytes[delimiter] ?? 0) === 0).slice(0, 1)
   const delimiters = given.delimiter === undefined ? [...present, ...absent] : [given.delimiter]
   const comment = given.comment ?? -1
@@ -40,12 +40,12 @@ export function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): 
 
 interface ByteCounts {
   bytes: Uint32Array
-  /** How often a quote stands behind a byte or behind that byte and spaces; those of line ends count for every delimiter. */
+  /** How often a quote follows each byte, with or without spaces in between. Quotes after line ends count for every delimiter. */
   doubleBehind: Uint32Array
   singleBehind: Uint32Array
-  /** How often a space stands behind a byte. */
+  /** How often a space follows each byte. */
   padded: Uint32Array
-  /** How often a backslash stands before a byte. */
+  /** How often a backslash precedes each byte. */
   backslashed: Uint32Array
 }
 

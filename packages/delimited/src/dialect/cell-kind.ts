@@ -1,17 +1,17 @@
-/** What a cell looks like, roughly and quickly; what types columns have in the end is not decided here. */
+/** Kinds of cells, found roughly and quickly. They do not decide the types of columns. */
 export const EMPTY = 0
 export const NUMBER = 1
 /** A date, a time, or both. */
 export const TIME = 2
 export const TEXT = 3
-/** Text that looks as if it had been cut at the wrong places: a stray quote at its edge, a bracket without the other, other delimiters inside. */
+/** Text that looks wrongly split: a stray quote at its edge, an unmatched bracket, or other delimiters inside. */
 export const DEBRIS = 4
 /** Text that begins with a space. */
 export const INDENTED = 5
 
 const longestTyped = 40
 
-/** Bytes by what they may be part of. */
+/** Classes of bytes. */
 const DIGIT = 1
 const LETTER = 2
 const SIGN = 3
@@ -44,7 +44,7 @@ classify('$%', UNIT)
 
 const counts = new Uint16Array(OTHER + 1)
 
-/** The kind of `bytes[from..to]`. Inside quotes delimiters are no debris, for then the quotes have done their work. */
+/** Returns the kind of `bytes[from..to]`. A quoted cell may contain delimiters. */
 export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: boolean): number {
   let start = from
   let end = to
@@ -80,7 +80,7 @@ function typedKind(bytes: Uint8Array, from: number, to: number): number {
   return letters === 3 && (signs === 2 || slashes === 2) ? TIME : TEXT
 }
 
-/** Digits with a sign, a unit, groups and a fraction in whatever notation. */
+/** Whether the bytes are a number: digits with a sign, a unit, groups and a fraction in any notation. */
 function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
   let at = from
   if (bytes[at] === 36) at++
@@ -138,7 +138,7 @@ function isDebris(bytes: Uint8Array, from: number, to: number): boolean {
   return open !== 0
 }
 
-/** 1 for a bracket that opens, -1 for one that closes. */
+/** Returns 1 for an opening bracket, -1 for a closing one, else 0. */
 function bracket(byte: number): number {
   if (byte === 40 || byte === 91 || byte === 123) return 1
   return byte === 41 || byte === 93 || byte === 125 ? -1 : 0

@@ -2,7 +2,7 @@ import type { Grammar } from '../grammar.ts'
 import { BACKSLASHED, DOUBLED, unescape } from '../record-scanner.ts'
 import type { SampleRecord } from './parse-sample.ts'
 
-/** The value of a field as text. */
+/** Returns the value of a field as text. */
 export function valueText(bytes: Uint8Array, from: number, to: number, mark: number, grammar: Grammar): string {
   if ((mark & (DOUBLED | BACKSLASHED)) === 0)
     return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()

@@ -7,20 +7,20 @@ import { scoreGrammar } from './score-grammar.ts'
 
 export interface GrammarChoice {
   grammar: Grammar
-  /** 0–1: how far the next best delimiter, quote or escape is behind. */
+  /** From 0 to 1: the lead over the second best delimiter, quote or escape. */
   confidence: { delimiter: number; quote: number; escape: number; padded: number }
 }
 
-/** So much of a sample decides between grammars; the rest of it is only read under the one chosen. */
+/** Grammars are compared on this part of a sample. Only the chosen grammar reads the rest. */
 const comparedBytes = 48 * 1024
 const comparedRecords = { records: 400, cells: 8_000 }
-/** Differences below this are none: the plainer grammar wins. */
+/** With a smaller lead, the simpler grammar wins. */
 const minimumLead = 1.02
-/** Share of the fields behind a delimiter that begin with a space in a file that is padded. */
+/** In a padded file, at least this share of the fields after a delimiter begins with a space. */
 const paddedShare = 0.9
 const fewestFaults = 3
 
-/** The grammar that explains the beginning of a sample best. */
+/** Returns the grammar that explains the beginning of a sample best. */
 export function chooseGrammar(sample: Uint8Array, from: number, complete: boolean, given: GivenGrammar): GrammarChoice {
   const judged = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
   const tried = listCandidateGrammars(judged, given).map((grammar) => {
@@ -54,14 +54,14 @@ export function chooseGrammar(sample: Uint8Array, from: number, complete: boolea
   return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judged, best.grammar) }, confidence }
 }
 
-/** A lead of a third and more is as sure as it gets. */
+/** A lead of a third or more means confidence 1. */
 function confidenceOf(lead: number): number {
   return Math.round(Math.min(1, 0.5 + 1.5 * lead) * 100) / 100
 }
 
 /**
- * Quotes are text where fields that begin with one are broken more often than not. A few broken ones among many are
- * mistakes: those rows are rejected, and the others keep their meaning.
+ * Whether quotes are plain text: most fields that begin with a quote are broken. If only a few are broken, they are mistakes, and their
+ * rows are rejected.
  */
 function areQuotesText(tried: readonly ParsedSample[], { delimiter }: Grammar): boolean {
   const usual = tried.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
@@ -78,7 +78,7 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
     for (let i = 1; i < kinds.length; i++) {
       if (kinds[i] === EMPTY) continue
       fields++
-      // Both sides were trimmed, so a field that stands right behind its delimiter was not padded.
+      // Both sides were trimmed, so a field that follows its delimiter directly had no padding.
       const gap = starts[i]! - ends[i - 1]! - (marks[i]! & QUOTED ? 1 : 0) - (marks[i - 1]! & QUOTED ? 1 : 0)
       if (gap > 1) padded++
     }
@@ -86,7 +86,7 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
   return grammar.delimiter !== 32 && fields > 0 && padded / fields >= paddedShare
 }
 
-/** In a file of one column: the delimiter that stands in fewest values outside of quotes. */
+/** Returns the delimiter that occurs in the fewest unquoted values, for a file of one column. */
 function harmlessDelimiter(judged: Uint8Array, { quote, comment }: Grammar): number {
   const present = new Uint32Array(256)
   for (const byte of judged) present[byte]!++

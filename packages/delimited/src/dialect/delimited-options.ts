@@ -16,7 +16,7 @@ export const dateFormats = [
 ] as const
 export type DateFormat = (typeof dateFormats)[number]
 
-/** What is said about one column; it is found by its label or by its place, from 0. */
+/** The options of one column, which is named by its label or by its index, from 0. */
 export interface ColumnOptions {
   index?: number
   label?: string
@@ -29,9 +29,9 @@ export interface ColumnOptions {
   declared?: boolean
 }
 
-/** What can be said about a file instead of having it guessed: OPTIONS.md. */
+/** Options that replace detection; OPTIONS.md describes them. */
 export interface DelimitedOptions {
-  /** By name, or one ASCII character. */
+  /** A name, or one ASCII character. */
   delimiter?: string
   quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
   escape?: 'DOUBLED' | 'BACKSLASH'
@@ -51,12 +51,12 @@ export interface DelimitedOptions {
 
 /** The decisions of earlier files of a table. They take precedence over guesses from a new file. */
 export interface RememberedDialect {
-  /** The first guess. Another one is made where the labels that it finds have none of `labels`. */
+  /** The grammar to try first. Another one is detected if it finds none of `labels`. */
   delimiter?: string
   quote?: 'DOUBLE' | 'SINGLE' | 'NONE'
   escape?: 'DOUBLED' | 'BACKSLASH'
   headerRow?: boolean
-  /** Once a value has decided. */
+  /** Set after a value proved the sign. */
   decimal?: 'POINT' | 'COMMA'
   labels: readonly string[]
   /** Labels of columns whose values are days or times, and whether days come before months in them. */
@@ -65,13 +65,13 @@ export interface RememberedDialect {
   numbers: readonly string[]
 }
 
-/** ASCII that can stand between fields: nothing that values, quotes, escapes or line ends are made of. */
+/** Whether a character can separate fields: ASCII that occurs in no value, quote, escape or line end. */
 const isSeparator = (text: string) => {
   const code = text.charCodeAt(0)
   return text.length === 1 && code > 0 && code < 127 && !/[\w"'\\.+\-\r\n]/.test(text)
 }
 
-/** The character that a delimiter's name or character means. Throws DelimitedProblem OPTIONS_NOT_USABLE. */
+/** Returns the byte of a delimiter, which is given by name or as a character. Throws DelimitedProblem OPTIONS_NOT_USABLE. */
 export function delimiterByte(delimiter: string): number {
   const character = delimiters[delimiter as DelimiterName] ?? delimiter
   if (isSeparator(character)) return character.charCodeAt(0)

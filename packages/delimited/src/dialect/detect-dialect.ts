@@ -24,12 +24,12 @@ import { maxColumns } from '../limits.ts'
 import { badByte } from '../utf8.ts'
 
 const parsedRecords = { records: 2000, cells: 20_000 }
-/** The most that is read before a file is understood: one record may be that long. */
+/** The largest sample, in bytes. A record can be that long. */
 export const longestSample = 16 * 1024 * 1024
 const valuesSeen = 1000
 
 /**
- * How a file of UTF-8 is to be read, guessed from its first 256 KB and its last 64 KB; what `options` says is not guessed.
+ * Detects the dialect of a file in UTF-8 from its first 256 KB and its last 64 KB. Values in `options` take precedence.
  * Throws DelimitedProblem EMPTY_FILE, LINES_ALL_SKIPPED, HEADER_NOT_READABLE, NO_READABLE_ROW, TOO_MANY_COLUMNS or OPTIONS_NOT_USABLE.
  */
 export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}): DetectedDialect {
@@ -42,7 +42,7 @@ export function detectDialect(file: ReadableFile, options: DelimitedOptions = {}
 
 const isVisible = (byte: number): boolean => byte > 32
 
-/** Undefined where a longer sample is needed, since this one ends within its first record. */
+/** Returns undefined if the sample ends inside its first record, so that a longer one is needed. */
 function detectIn(
   file: ReadableFile,
   sample: FileSample,
@@ -87,7 +87,7 @@ const signs = { POINT: 46, COMMA: 44 } as const
 const dayFirstOf = (labels: readonly string[], { dayFirst }: RememberedDialect): (boolean | undefined)[] =>
   labels.map((label) => (Object.hasOwn(dayFirst, label) ? dayFirst[label] : undefined))
 
-/** The sign that was given, then the one that earlier files have decided, then the guess. Throws DECIMAL_SIGN_CHANGED. */
+/** Returns the sign of the options, else that of earlier files, else the detected one. Throws DECIMAL_SIGN_CHANGED. */
 function decimalOf(
   { decimal, remembered }: DelimitedOptions,
   guessed: DecimalGuess,
@@ -138,7 +138,7 @@ function footerOf(
   return findFooter(sample, file.size, grammar, { fields, rowsFrom, firstKind, hasGaps })
 }
 
-/** Values by column, of rows that fit. */
+/** Returns the values of each column, from the rows with the right number of fields. */
 function sampleColumns({ records, grammar }: ParsedSample, head: Uint8Array, table: DetectedTable): string[][] {
   const body = records.slice(table.start + table.headerLines, table.start + valuesSeen)
   const fields = table.width + table.trailing
@@ -148,7 +148,7 @@ function sampleColumns({ records, grammar }: ParsedSample, head: Uint8Array, tab
 
 const quotes = { DOUBLE: 34, SINGLE: 39, NONE: -1 } as const
 
-/** What the options, or the file's own directive, say about the grammar. */
+/** Returns the parts of the grammar that the options or the `sep=` line of the file set. */
 function givenGrammar(options: DelimitedOptions, directive: number | undefined): Partial<Grammar> {
   const delimiter = options.delimiter === undefined ? directive : delimiterByte(options.delimiter)
   return {
@@ -160,14 +160,14 @@ function givenGrammar(options: DelimitedOptions, directive: number | undefined):
   }
 }
 
-/** `sep=;` in the first line is how spreadsheets are told their delimiter. */
+/** Returns the delimiter of a first line such as `sep=;`, which spreadsheets understand. */
 function separatorDirective(head: Uint8Array, { skipLines }: DelimitedOptions): number | undefined {
   if (skipLines !== undefined) return undefined
   const start = Buffer.from(head.subarray(0, 16)).toString('latin1')
   return /^"?sep=([^\w"'\\\r\n])"?\s*[\r\n]/i.exec(start)?.[1]?.charCodeAt(0)
 }
 
-/** What was said about columns, in the order of the labels. Throws DelimitedProblem OPTIONS_NOT_USABLE for a column that is not there. */
+/** Returns the options of each column, in the order of the labels. Throws DelimitedProblem OPTIONS_NOT_USABLE for an unknown column. */
 function columnOptions(labels: readonly string[], columns: readonly ColumnOptions[]): (ColumnOptions | undefined)[] {
   const placed: (ColumnOptions | undefined)[] = labels.map(() => undefined)
   for (const column of columns) {
@@ -210,7 +210,7 @@ function assertRows({ records }: ParsedSample, file: ReadableFile, skipsText: bo
   throw new DelimitedProblem('EMPTY_FILE', `${file.name} is empty; upload a file with at least a header row.`)
 }
 
-/** Throws DelimitedProblem where the header, or without one every row of the sample, cannot be read, or where there are too many columns. */
+/** Throws DelimitedProblem if the header (or, without a header, every row of the sample) is unreadable, or if there are too many columns. */
 function assertReadable({ records }: ParsedSample, table: DetectedTable, sample: Uint8Array, file: ReadableFile): void {
   const { start, headerLines, labels, width } = table
   const { line } = records[start]!

@@ -15,7 +15,7 @@ interface DetectionResult {
   directive: number | undefined
 }
 
-/** What was found, in the words of the options. */
+/** Returns the detected values under the names of the options. */
 export function describeDetection(
   found: DetectionResult,
   { records }: ParsedSample,
@@ -57,13 +57,13 @@ function detectedValue<Value>(value: Value, given: unknown, confidence: number):
   return { value, given: given !== undefined, confidence: given === undefined ? confidence : 1 }
 }
 
-/** The delimiter as the options call it: a name, or the character itself. */
+/** Returns the name of a delimiter in the options, or the character. */
 export function delimiterName(delimiter: number): string {
   const character = String.fromCharCode(delimiter)
   return Object.keys(delimiters).find((name) => delimiters[name as DelimiterName] === character) ?? character
 }
 
-/** By which line ends a text is divided, those inside of quotes included, since they are written by the same program. */
+/** Returns the line ends of a text. Line ends in quotes count too, because the same program wrote them. */
 function recordEnds(sample: Uint8Array): DetectedOptions['recordEnds']['value'] {
   let lf = 0
   let crlf = 0

@@ -35,7 +35,7 @@ function headerWords(line: number, lines: number): string {
   return lines === 1 ? `header in line ${line}` : `header of ${lines} lines from line ${line} on`
 }
 
-/** What else a reader of the log should know, as whole sentences. */
+/** Returns other findings for the log, as whole sentences. */
 export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, isMended: boolean): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
   const trailing = times(trailingDelimiters.value, 'delimiter')

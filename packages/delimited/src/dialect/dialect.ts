@@ -1,37 +1,37 @@
 import type { Grammar } from '../grammar.ts'
 import type { ColumnOptions } from './delimited-options.ts'
 
-/** How one file is read: everything a reader has to know. Plain data, so it goes to threads as it is. */
+/** All that a reader must know about one file. Plain data, so that it can be sent to threads. */
 export interface DelimitedDialect extends Grammar {
-  /** Position of the first row in the file, behind the header, and its physical line, from 1. */
+  /** The position of the first row in the file and its physical line, from 1. */
   from: number
   line: number
-  /** Position behind the last row: the file's size, or where its footer begins. */
+  /** The position after the last row: the size of the file, or the start of its footer. */
   end: number
-  /** The physical line in which the header begins; 0 where there is none. */
+  /** The physical line of the header; 0 without a header. */
   headerLine: number
-  /** One for each column, as they stand in the header; `column_1` and so on without one. */
+  /** The labels of the columns in the header; `column_1` and so on without a header. */
   labels: string[]
-  /** Empty fields that every row has behind its last column and that are no columns. A row that lacks them or fills them does not fit. */
+  /** The number of empty fields after the last column of every row. A row without them, or with values in them, is rejected. */
   trailing: number
-  /** The decimal sign, a point or a comma, as its byte. */
+  /** The byte of the decimal sign, a point or a comma. */
   decimal: number
-  /** Fields that mean null besides the unquoted empty one, as they are written between their quotes. */
+  /** Spellings of null besides the unquoted empty field, without quotes. */
   nulls: string[]
-  /** What was said about columns, in the order of `labels`; undefined where nothing was. */
+  /** The options of the columns, in the order of `labels`; undefined for a column without options. */
   columns: (ColumnOptions | undefined)[]
-  /** Whether days come before months, in the order of `labels`, where earlier files have decided. */
+  /** Whether the day comes before the month, in the order of `labels`, if earlier files proved it. */
   dayFirst?: (boolean | undefined)[]
 }
 
-/** Where a part of the dialect comes from, and how sure it is: from 0 to 1, and 1 for what was given. */
+/** A part of the dialect with its origin and its confidence, from 0 to 1; a value from the options has 1. */
 export interface DetectedValue<Value> {
   value: Value
   given: boolean
   confidence: number
 }
 
-/** The dialect in the words of the options, for people to look at and to overrule. */
+/** The dialect under the names of the options, so that users can check and override it. */
 export interface DetectedOptions {
   delimiter: DetectedValue<string>
   quote: DetectedValue<'DOUBLE' | 'SINGLE' | 'NONE'>
@@ -44,15 +44,15 @@ export interface DetectedOptions {
   trimSpaces: DetectedValue<boolean>
   footerLines: DetectedValue<number>
   decimal: DetectedValue<'POINT' | 'COMMA'>
-  /** Spellings that look as if they meant null; the value is what is applied. */
+  /** `suggested`: spellings that probably mean null; `value`: the applied ones. */
   nullValues: DetectedValue<string[]> & { suggested: string[] }
 }
 
 export interface DetectedDialect {
   dialect: DelimitedDialect
   guesses: DetectedOptions
-  /** Whether the values leave no other reading of the decimal sign, or it was given. */
+  /** Whether the options or the values prove the decimal sign. */
   decimalDecided: boolean
-  /** What a reader of the log should know besides the guesses: what was skipped, or trails behind. Whole sentences. */
+  /** Other findings for the log, such as skipped lines, as whole sentences. */
   notes: string[]
 }

@@ -8,16 +8,16 @@ import { type ParsedSample, type SampleRecord, parseSample } from './parse-sampl
 import { usualWidth } from './score-grammar.ts'
 import type { Grammar } from '../grammar.ts'
 
-/** Where a table begins in a sample and what its columns are called. */
+/** The position of the table in a sample, and the labels of its columns. */
 export interface DetectedTable {
-  /** Index of the first record of the header, or of the first row where there is none. */
+  /** The index of the first record of the header, or of the first row without a header. */
   start: number
   headerLines: number
   labels: string[]
-  /** Empty fields behind the last column in every row. */
+  /** The number of empty fields after the last column of every row. */
   trailing: number
   width: number
-  /** Whether the header's quotes are broken, and its labels were read without them. */
+  /** Whether the labels were read as if quotes had no meaning, because quotes of the header are broken. */
   isMended: boolean
   confidence: { start: number; header: number }
 }
@@ -40,12 +40,12 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   const wide = usualWidth(records)
   const compared = Math.max(20, Math.min(200, Math.floor(5_000 / wide)))
   const rowsFrom = (index: number) => records.slice(index, index + compared).map((_, offset) => at(index + offset))
-  // A line with broken quotes is a title only where no delimiter says that it should have been something else.
+  // A line with broken quotes is a title only if it has no delimiter.
   const isBroken = ({ count, from, next }: SampleRecord) =>
     count === 0 && sample.subarray(from, next).includes(grammar.delimiter)
   const start = given.skipLines !== undefined ? 0 : tableStart(parsed, wide, at, rowsFrom, isBroken)
   const broken = records[start]!
-  // What is given about quotes holds for the header too.
+  // The option for quotes applies to the header too.
   if (broken.count === 0 && given.headerRow !== false && given.quote === undefined) {
     records[start] = repairHeader(broken, sample, grammar, wide)
     candidates.delete(start)
@@ -76,19 +76,19 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
   const body = records.slice(start + headerLines)
   const trailing = given.trailingDelimiters ?? countTrailing(labels, body, wide)
   if (trailing === 0 && namesNoRowLabels(first.record, body, wide)) labels.unshift('')
-  // A delimiter at the end of the header alone begins no column either.
+  // A delimiter at the end of the header line only does not start a column.
   if (body.length > 0 && given.trailingDelimiters === undefined) {
     while (labels.length > wide && labels.at(-1) === '') labels.pop()
   }
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
-  // Labels are only looked at as far as a table can have columns.
+  // Only as many labels as a table can have columns are compared.
   const width = first.record.count > maxColumns ? first.record.count : labels.length
   return { start, headerLines, labels, trailing, width, isMended: first.record.mended === true, confidence }
 }
 
 /**
- * R writes the names of rows as a first column without a label, and all of it in quotes: one label less than there are fields in every row.
- * Any other header that is too short stays as it is, and the rows do not fit: which column it lacks cannot be known.
+ * R writes row names as a first column without a label, in quotes: the header then has one label less than each row has fields. Any other
+ * header that is too short stays as it is, and the rows are rejected, because the missing column is unknown.
  */
 function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], wide: number): boolean {
   const quoted = ({ marks }: SampleRecord, index: number) => (marks[index]! & QUOTED) !== 0
@@ -100,7 +100,7 @@ function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], w
   )
 }
 
-/** Always empty last fields, of which the header has all or none. */
+/** Counts the fields at the end that are always empty, if the header has all or none of them. */
 function countTrailing(labels: readonly string[], body: readonly SampleRecord[], wide: number): number {
   const empty = emptyAtEnd(body, wide)
   if (empty === 0) return 0
@@ -111,7 +111,7 @@ function countTrailing(labels: readonly string[], body: readonly SampleRecord[],
   return unnamed
 }
 
-/** How many of the last fields are empty in all rows of the usual width; at least one column stays. */
+/** Counts the last fields that are empty in all rows of the usual width. At least one column remains. */
 function emptyAtEnd(body: readonly SampleRecord[], wide: number): number {
   const rows = body.filter(({ count, kinds }) => count === wide && kinds.length === wide)
   if (rows.length === 0) return 0
@@ -137,14 +137,14 @@ function tableStart(
   let start = 0
   while (start < limit && records[start]!.count !== wide && !isBroken(records[start]!)) start++
   if (start === limit) return 0
-  // A header with a field too few or too many is still the header.
+  // A header with one field too few or too many is still the header.
   const above = start - 1
   if (above >= 0 && records[above]!.count > 1 && !isHeader(start) && lookLikeLabels(at(above))) return above
   start = skipTitles(start, limit, at, isHeader)
   return skipBlock(start, limit, records, blankLines, isHeader)
 }
 
-/** Titles may be padded with delimiters, as spreadsheets write them: lines of few filled cells, above a header with more. */
+/** Skips titles that spreadsheets pad with delimiters: lines with few filled cells above a header with more. */
 function skipTitles(
   start: number,
   limit: number,
@@ -165,7 +165,7 @@ function skipTitles(
   return start
 }
 
-/** A block of lines above an empty line, such as names and values, is no table when a header stands below the line. */
+/** Skips a block of lines above an empty line, such as names and values, if a header follows the empty line. */
 function skipBlock(
   start: number,
   limit: number,
@@ -181,7 +181,7 @@ function skipBlock(
   return start
 }
 
-/** Records that make up the header: those above the first one that is of the kinds of the rows below it. */
+/** Counts the records of the header: those above the first record that has the same kinds of cells as the rows. */
 function headerDepth(
   start: number,
   rows: number,
@@ -206,8 +206,8 @@ function headerDepth(
 }
 
 /**
- * A header whose quoting is broken, read as if quotes meant nothing, where that makes a label of text for each column. Otherwise
- * the record as it was. Values are never mended like this: a label can be checked by looking at it, a million rows cannot.
+ * Reads a header with broken quotes as if quotes had no meaning, if that gives a label of text for each column. Otherwise returns the record
+ * unchanged. Values are never repaired like this: users can check labels, but not a million rows.
  */
 function repairHeader(record: SampleRecord, sample: Uint8Array, grammar: Grammar, wide: number): SampleRecord {
   const after = afterLineEnd(sample, record.from, sample.length, true)

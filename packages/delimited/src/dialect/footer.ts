@@ -3,25 +3,25 @@ import { afterLineEnd, countLineEnds, QUOTED, RECORD, RecordScanner } from '../r
 import { cellKind, EMPTY, NUMBER, TIME } from './cell-kind.ts'
 import type { FileSample } from './sample.ts'
 
-/** Lines at the end that are no rows. */
+/** Lines at the end of a file that are not rows. */
 export interface DetectedFooter {
-  /** Position in the file where they begin; its size where there are none. */
+  /** The position in the file at which they begin; the size of the file without a footer. */
   from: number
   lines: number
   text: string
-  /** A last row that may be a total, though it is none of the footer. */
+  /** A last row that may be a total, although it does not belong to the footer. */
   doubt?: string
 }
 
-/** What footers are looked for by. */
+/** The properties of rows that distinguish them from footer lines. */
 export interface FooterShape {
-  /** Fields of a row as it stands in the file, empty ones behind the last column included. */
+  /** The number of fields of a row, including empty ones after the last column. */
   fields: number
-  /** Position in the file behind the header: nothing above it is a footer. */
+  /** The position in the file after the header. A footer begins after it. */
   rowsFrom: number
-  /** The first column's kind in nearly all rows, where it is a number or a time. */
+  /** The kind of the first column in nearly all rows, if it is a number or a time. */
   firstKind: number | undefined
-  /** Whether empty lines stand between rows too, so that one sets nothing off. */
+  /** Whether empty lines also occur between rows, so that they do not separate a footer. */
   hasGaps: boolean
 }
 
@@ -42,8 +42,8 @@ interface FooterLine {
 }
 
 /**
- * Lines behind the last row that are clearly none: notes of one cell, and totals, set off from the rows by an empty line or telling
- * by how they begin. One line that could be a row, a piece of one or a quoted line of one, and nothing is cut off: then what does not fit is rejected.
+ * Finds lines after the last row that are clearly not rows: notes of one cell, and totals, separated by an empty line or recognised by how
+ * they begin. If one line could be a row or a part of one, nothing is cut off, and lines that do not fit are rejected.
  */
 export function findFooter(sample: FileSample, size: number, grammar: Grammar, shape: FooterShape): DetectedFooter {
   const none = { from: size, lines: 0, text: '' }
@@ -71,7 +71,7 @@ export function findFooter(sample: FileSample, size: number, grammar: Grammar, s
   }
   const told = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY))
   if (!clear || told.length === 0 || !(setOff || told.every(isMeaningful))) return none
-  // A total like one that stands among the rows is a subtotal like it: they all go or none does.
+  // If a similar total occurs between the rows, both are subtotals, and both stay.
   const rows = Buffer.from(sample.tail.subarray(0, told[0]!.from))
   const subtotal = told.find(({ fields, text }) => {
     const cell = firstCell(text, grammar)
@@ -85,7 +85,7 @@ export function findFooter(sample: FileSample, size: number, grammar: Grammar, s
   return { from, lines: count + open, text: shortened(text) }
 }
 
-/** With the delimiter behind it, as it is written. */
+/** Returns the first cell with the delimiter after it. */
 const firstCell = (text: string, { delimiter }: Grammar) =>
   text.slice(0, text.indexOf(String.fromCharCode(delimiter)) + 1)
 
@@ -96,7 +96,7 @@ const isMeaningful = ({ fields }: FooterLine) => {
   return notes.test(first) || bullets.test(first) || totals.test(first)
 }
 
-/** A full row, unless it is a total or a padded note; or too much for a note. */
+/** Whether a line may be a row: it is full and neither a total nor a padded note, or it is too long for a note. */
 function isRow(line: FooterLine, filled: number, { fields, firstKind }: FooterShape): boolean {
   const first = line.fields.find((field) => field !== '')!
   if (line.kinds.length === fields) {
@@ -107,7 +107,7 @@ function isRow(line: FooterLine, filled: number, { fields, firstKind }: FooterSh
   return filled > 1 && !totals.test(first) && !notes.test(first)
 }
 
-/** A line as a record of its own; undefined where its quoting is not complete in itself, for then it may be part of a longer record. */
+/** Reads a line as one record. Returns undefined if a quote stays open, because the line may then belong to a longer record. */
 function readLine(tail: Uint8Array, from: number, end: number, grammar: Grammar): FooterLine | undefined {
   let textEnd = end
   while (textEnd > from && (tail[textEnd - 1] === 10 || tail[textEnd - 1] === 13)) textEnd--
@@ -128,7 +128,7 @@ function readLine(tail: Uint8Array, from: number, end: number, grammar: Grammar)
   }
 }
 
-/** Where the line begins whose line end stands right before `end`. */
+/** Returns the start of the line whose line end precedes `end`. */
 function startOfLine(tail: Uint8Array, end: number): number {
   let at = end
   if (tail[at - 1] === 10) at--
@@ -137,7 +137,7 @@ function startOfLine(tail: Uint8Array, end: number): number {
   return at
 }
 
-/** The kind that nearly all cells have, where that is one that text cannot be mistaken for. */
+/** Returns the kind of nearly all cells, if it is a number or a time. */
 export function steadyKind(kinds: readonly number[]): number | undefined {
   const filled = kinds.filter((kind) => kind !== EMPTY)
   return [NUMBER, TIME].find(
@@ -145,7 +145,7 @@ export function steadyKind(kinds: readonly number[]): number | undefined {
   )
 }
 
-/** The last lines as a footer because somebody says so; never more than there are below the header. */
+/** Returns the last lines as the footer, because the options say so; at most the lines after the header. */
 export function lastLines(
   { tail, tailFrom }: FileSample,
   size: number,
@@ -157,7 +157,7 @@ export function lastLines(
   return { from: lines === 0 ? size : Math.max(tailFrom + at, rowsFrom), lines, text: '' }
 }
 
-/** The position behind the first lines. */
+/** Returns the position after the first lines. */
 export function skipLines(head: Uint8Array, lines: number): number {
   let at = 0
   for (let line = 0; line < lines; line++) {

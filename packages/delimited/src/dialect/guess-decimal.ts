@@ -1,7 +1,7 @@
 const COMMA = 44
 const POINT = 46
 
-/** Spellings of "nothing" that people use; the empty field needs no mention. */
+/** Common spellings of a missing value. The empty field is always null. */
 const nullSpellings = [
   'NA',
   'N/A',
@@ -25,9 +25,9 @@ const decimalPoint = /^-?(0|[1-9]\d*)\.\d+$/
 const thousandsPoint = /^-?[1-9]\d{0,2}(\.\d{3})+$/
 
 /**
- * The decimal sign that leaves no other reading: a comma where a column is made of numbers with one comma, one of which cannot be
- * a thousands separator, and no value anywhere has a point that can only be for decimals. 1,234 alone could be either, so it
- * stays text; so does 1.234 beside decimal commas, where it is more likely a thousand.
+ * Returns the decimal sign that the values prove. A comma is proven if all values of a column are numbers with one comma, at least one of
+ * these commas cannot separate thousands, and no value has a point that can only be decimal. 1,234 alone is ambiguous and stays text, as
+ * does 1.234 in a file with decimal commas, where the point probably separates thousands.
  */
 export function guessDecimal(columns: readonly (readonly string[])[], delimiter: number): DecimalGuess {
   if (delimiter === COMMA) return { sign: POINT, decided: columns.some(hasPoint) }
@@ -41,7 +41,7 @@ export function guessDecimal(columns: readonly (readonly string[])[], delimiter:
   return comma ? { sign: COMMA, decided: true } : { sign: POINT, decided: false }
 }
 
-/** `decided`: the values leave no other reading. */
+/** `decided`: the values prove the sign. */
 export interface DecimalGuess {
   sign: number
   decided: boolean
@@ -59,7 +59,7 @@ export function areDecimals(values: readonly string[], sign: number): boolean {
   )
 }
 
-/** The spellings among a column's values that stand for nothing, judging by the others: numbers, or times. */
+/** Returns spellings of missing values in columns whose other values are numbers or times. */
 export function suggestNulls(columns: readonly (readonly string[])[]): string[] {
   const found = new Set<string>()
   for (const values of columns) {

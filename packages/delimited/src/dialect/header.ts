@@ -1,7 +1,7 @@
 import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cell-kind.ts'
 import type { SampleRecord } from './parse-sample.ts'
 
-/** Share of a column's values that have to be numbers or times for the column to speak. */
+/** A column votes if at least this share of its values are numbers or times. */
 const clearMajority = 0.9
 
 /** A record and its values as text. */
@@ -11,11 +11,11 @@ export interface HeaderCandidate {
 }
 
 /**
- * How much speaks for `candidate` being a header of the rows: each column says 1 where text stands over numbers or times, or over codes that
- * are all equally long; it says -1 where what stands on top is of the kind of what is below, or stands below again. 0 when nothing speaks.
+ * Counts the votes of the columns for `candidate` being the header of the rows. A column votes 1 for text above numbers or times, or above
+ * codes of equal length; it votes -1 if the label has the same kind as its values or occurs among them; otherwise 0.
  */
 export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly HeaderCandidate[]): number {
-  // Where files were put one behind the other their headers stand among the rows, and speak for themselves.
+  // In concatenated files, the header occurs again between the rows.
   const sample = rows.filter((row) => row.texts.some((text, index) => text !== texts[index]))
   if (countsUp({ record, texts }) && !sample.some(countsUp)) return 1
   let votes = 0
@@ -53,8 +53,8 @@ function dominantKind(column: readonly { kind: number }[]): number | undefined {
 }
 
 /**
- * `country, 2019, 2020, 2021`, `unit, 202411, 202412, 202501` or `unit, 1, 2, 3, 4`: numbers that count up behind a text are
- * labels of years, months or weeks, not values.
+ * Whether numbers after a text count up: `country, 2019, 2020, 2021`, `unit, 202411, 202412, 202501` or `unit, 1, 2, 3, 4` are labels of
+ * years, months or weeks, not values.
  */
 function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
   const numbers = texts.filter((_, index) => kinds[index] === NUMBER)
@@ -70,28 +70,28 @@ function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
 
 export const isText = (kind: number) => kind === TEXT || kind === INDENTED || kind === DEBRIS
 
-/** Whether labels could be labels at all: text, and no value. */
+/** Whether the cells can be labels: text, and no values. */
 export function lookLikeLabels({ record }: HeaderCandidate): boolean {
   const filled = record.kinds.filter((kind) => kind !== EMPTY)
   return filled.length > 0 && filled.every(isText)
 }
 
-/** A line under the header that is neither labels nor values: dashes, as databases print them, or the tags of the Humanitarian Exchange Language. */
+/** Whether a line below the header has neither labels nor values: dashes, as databases print them, or tags of the Humanitarian Exchange Language. */
 export function isRule({ texts }: HeaderCandidate): boolean {
   const filled = texts.filter((text) => text.trim() !== '')
   const areAll = (pattern: RegExp) => filled.every((text) => pattern.test(text.trim()))
   return filled.length > 0 && (areAll(/^[-=]{2,}$/) || areAll(/^#[a-z][\w]*(\s*\+\s*\w+)*$/i))
 }
 
-/** Whether no label is there twice. */
+/** Whether all labels differ. */
 export function areDistinct({ texts }: HeaderCandidate): boolean {
   const filled = texts.filter((text) => text !== '')
   return new Set(filled).size === filled.length
 }
 
 /**
- * Labels of a header of several records: what stands above stands before, as long as it is something else. A label above that has nothing
- * to its right is one for several columns: `control,,fire,` over `x,y,x,y` is control x, control y, fire x, fire y.
+ * Joins the labels of a header of several records: the upper label comes first, unless both are equal. An upper label also applies to the
+ * empty cells to its right: `control,,fire,` over `x,y,x,y` gives control x, control y, fire x, fire y.
  */
 export function joinLabels(lines: readonly (readonly string[])[]): string[] {
   const width = Math.max(...lines.map((line) => line.length))

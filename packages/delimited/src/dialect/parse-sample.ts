@@ -11,19 +11,19 @@ import {
 } from '../record-scanner.ts'
 import { cellKind } from './cell-kind.ts'
 
-/** One record of a sample under some grammar. */
+/** One record of a sample, read with a grammar. */
 export interface SampleRecord {
-  /** Position in the sample, and behind its line end. */
+  /** The position in the sample, and the position after the line end. */
   from: number
   next: number
   /** Physical line, from 1. */
   line: number
-  /** Fields; 0 where the quoting is broken. */
+  /** The number of fields; 0 if a quote is broken. */
   count: number
-  /** Whether its quotes were broken and left out. */
+  /** Whether broken quotes were ignored. */
   mended?: boolean
   fault?: 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE'
-  /** The kinds of its cells (cells.ts); where each begins and ends, and its marks. */
+  /** For each cell: its kind (cell-kind.ts), start, end and marks. */
   kinds: Uint8Array
   starts: Int32Array
   ends: Int32Array
@@ -33,17 +33,17 @@ export interface SampleRecord {
 export interface ParsedSample {
   grammar: Grammar
   records: SampleRecord[]
-  /** Lines that hold nothing, as line numbers. */
+  /** The numbers of blank lines. */
   blankLines: number[]
   /** Whether the last record reaches the end of the sample. */
   exhausted: boolean
 }
 
-/** A quote that is still open after this many bytes counts as a stray one. */
+/** A quote that stays open for this many bytes counts as stray. */
 const longQuote = 32 * 1024
 const strayQuotes = 3
 
-/** Records and cells that are looked at, at most; a few records however many cells they have. */
+/** The most records and cells to parse. The first 20 records are always parsed. */
 export interface SampleBudget {
   records: number
   cells: number
@@ -51,7 +51,7 @@ export interface SampleBudget {
 
 const fewRecords = 20
 
-/** The first records of a sample; none that begins behind `until`. */
+/** Parses the first records of a sample, up to those that begin before `until`. */
 export function parseSample(
   bytes: Uint8Array,
   from: number,

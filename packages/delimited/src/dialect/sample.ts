@@ -1,11 +1,11 @@
-/** A file as detection and preview want it: bytes at a position, like `readSync`, and what people call it. */
+/** A file for detection and preview: it reads bytes at a position, like `readSync`, and has a name for messages. */
 export interface ReadableFile {
   readonly name: string
   readonly size: number
   read(into: Uint8Array, at: number, length: number, position: number): number
 }
 
-/** The first bytes of a file behind its byte order mark, and the last ones where the file is longer than that. */
+/** The first bytes of a file after its byte order mark and, for a larger file, the last bytes. */
 export interface FileSample {
   head: Uint8Array
   /** Position of `head` in the file. */
@@ -13,14 +13,14 @@ export interface FileSample {
   /** Whether the head is the whole file. */
   complete: boolean
   tail: Uint8Array
-  /** Position of `tail` in the file; it begins behind a line end, unless it is the whole file. */
+  /** The position of `tail` in the file. It begins after a line end, unless it is the whole file. */
   tailFrom: number
 }
 
 export const sampleBytes = 256 * 1024
 const tailBytes = 64 * 1024
 
-/** The first `headBytes` bytes, mark included. */
+/** Reads the first `headBytes` bytes, including the mark, and the tail. */
 export function readSample(file: ReadableFile, headBytes = sampleBytes): FileSample {
   const start = readAt(file, 0, headBytes)
   const from = start[0] === 0xef && start[1] === 0xbb && start[2] === 0xbf ? 3 : 0
