@@ -1,4 +1,4 @@
-import { Type, type TProperties, type TSchema, type TString, type TUnsafe } from 'typebox'
+import { type TProperties, type TSchema, type TString, type TUnsafe, Type } from 'typebox'
 
 export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 
@@ -160,3 +160,16 @@ export const body = <Fields extends TProperties>(fields: Fields, answered: reado
 
 /** An object with a life of its own, named inside another: only its id is read. */
 export const Reference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })
+
+/** Names of fields whose values are secrets, whatever they hold. */
+export const secretName =
+  /password|secret|token(?!ValidAfter|Target)|access_?key|account_?key|private_?key|credential|sealed_value/i
+
+/** Whole, and no more than every program that reads JSON can tell apart. */
+export const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+/** How much there is of something: bytes, milliseconds, rows a second. */
+export const Amount = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+/** Whatever number stands in people's data. */
+export const AnyNumber = Type.Number({ minimum: -Number.MAX_VALUE, maximum: Number.MAX_VALUE })

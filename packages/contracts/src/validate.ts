@@ -2,9 +2,7 @@ import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { ajvWith } from './ajv.ts'
 import type { Contract } from './contract.ts'
 import type { Violation } from './problem.ts'
-import { queryValues } from './query-values.ts'
 import { isOnlyTooLarge, violationsOf } from './violations.ts'
-import { withoutNulls, type Schema } from './without-nulls.ts'
 
 /** A checked value, or every violation at once. */
 export type Checked<T> =
@@ -59,3 +57,89 @@ function sizeOf(value: unknown, most: number): number {
   }
   return size
 }
+
+type Read = (text: string) => unknown
+
+/** Decimal only: what JavaScript also takes for a number (0x10, 1e3, Infinity) is nobody's page. */
+const number: Read = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
+const boolean: Read = (text) => (text === 'true' ? true : text === 'false' ? false : text)
+
+const readers: Record<string, Read> = { integer: number, number, boolean }
+
+/**
+ * A query string's texts as the values that its contract's properties want: numbers, booleans, and lists of one. What does
+ * not read as such stays as it is, for the contract to refuse.
+ */
+function queryValues(contract: Contract<unknown>, query: Record<string, unknown>): Record<string, unknown> {
+  const properties =
+    (contract as { properties?: Record<string, { type?: string; items?: { type?: string } }> }).properties ?? {}
+  return Object.fromEntries(
+    Object.entries(query).map(([name, given]) => {
+      const wanted = Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (wanted?.type !== 'array') return [name, valueOf(given, wanted?.type)]
+      const list = Array.isArray(given) ? given : [given]
+      return [name, list.map((item) => valueOf(item, wanted.items?.type))]
+    }),
+  )
+}
+
+const valueOf = (given: unknown, type = ''): unknown => {
+  const read = readers[type]
+  return typeof given === 'string' && read ? read(given) : given
+}
+
+/** JSON Schema, as far as it is looked at here. */
+interface Schema {
+  type?: string | undefined
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  discriminator?: { propertyName: string }
+  const?: unknown
+  writeOnly?: boolean
+}
+
+/**
+ * A body in which no optional field is null, because null is the same as absence. An empty text for a stored secret becomes null, which
+ * tells handlers to clear it: absent, it keeps what is stored. Answers the value itself where nothing changes.
+ */
+function withoutNulls(schema: Schema | undefined, value: unknown): unknown {
+  if (schema === undefined || value === null || typeof value !== 'object') return value
+  const found = branchOf(schema, value)
+  if (Array.isArray(value)) {
+    const items = value.map((item) => withoutNulls(found?.items, item))
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  if (!found?.properties) return value
+  const { properties, required = [] } = found
+  let changed = false
+  const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
+    const field = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (field && part === null && !required.includes(name)) {
+      changed = true
+      return []
+    }
+    const kept = field && part === '' && isStoredSecret(field) ? null : withoutNulls(field, part)
+    if (kept !== part) changed = true
+    return [[name, kept]]
+  })
+  return changed ? Object.fromEntries(entries) : value
+}
+
+/** Of several schemas, the one that is meant for an object or a list. */
+function branchOf(schema: Schema, value: object): Schema | undefined {
+  const { oneOf, anyOf, discriminator } = schema
+  if (oneOf && discriminator) {
+    const { propertyName } = discriminator
+    const tag = Object.hasOwn(value, propertyName) ? (value as Record<string, unknown>)[propertyName] : undefined
+    return oneOf.find(({ properties }) => properties?.[propertyName]?.const === tag)
+  }
+  if (anyOf) return anyOf.find(({ type }) => type === (Array.isArray(value) ? 'array' : 'object'))
+  return schema
+}
+
+/** A secret that is kept where a body leaves it out, and that can be cleared. */
+export const isStoredSecret = ({ writeOnly, anyOf = [] }: Schema): boolean =>
+  writeOnly === true && anyOf.some(({ type }) => type === 'null')

@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 import { PreparingClient } from './prepared.ts'
 
@@ -49,3 +49,8 @@ const bigint = 20
 
 const getTypeParser = ((oid: number, format: 'text') =>
   oid === bigint ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
+
+/** One transaction per piece of work, however deeply it is asked for. */
+export function transaction<DB, T>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
+  return db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)
+}

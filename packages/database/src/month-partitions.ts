@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 /** A table that is partitioned by months of a timestamp, with a partition `<table>_default` for all others. */
 export interface MonthlyTable {
@@ -53,4 +53,9 @@ async function addMonth(
       for values from (${sql.lit(start.toISOString())}) to (${sql.lit(end.toISOString())})
   `.execute(db)
   return true
+}
+
+/** The partitions that a service's `audit` is about to need. */
+export function addAuditMonths(db: Kysely<any>, now: Date): Promise<number> {
+  return addMonths(db, { table: 'audit', column: 'at' }, now)
 }

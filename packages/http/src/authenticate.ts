@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Request } from 'express'
 import { firstParty, rolesWithin, type Credential, type Guard, type Role, type Standing } from '@sluice/contracts'
-import { nobody, type Caller } from './operation.ts'
+import { nobody, type Caller, type Presented } from './operation.ts'
 import { problems } from './problem.ts'
 import type { TokenVerifier } from './token.ts'
 
@@ -11,15 +11,6 @@ interface Authentication {
   standing(credential: Credential): Promise<Standing | undefined>
   /** What the services prove themselves to each other with. */
   serviceSecret: string
-}
-
-/** What a token says by itself. */
-export interface Presented {
-  credential: Credential
-  /** Undefined for what is looked up, and not signed. */
-  issued?: Date
-  /** Undefined: whatever the user may do. */
-  scope?: string
 }
 
 /** What every API token begins with, so that people and scanners recognise one that leaked. */

@@ -1,5 +1,5 @@
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
-import type { Resolved } from './guarded-fetch-lookup.ts'
+import type { Resolved } from './outgoing-addresses.ts'
 
 /** Requests over connections to admitted addresses only. */
 export interface GuardedAgent {

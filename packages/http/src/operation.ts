@@ -1,8 +1,16 @@
 import type { IncomingMessage } from 'node:http'
-import type { PathParameters, Role, Signature, Standing } from '@sluice/contracts'
+import type { Credential, PathParameters, Role, Signature, Standing } from '@sluice/contracts'
 import type { Answer, Redirect } from './answer.ts'
 import type { EventStream } from './event-stream.ts'
-import type { Presented } from './authenticate.ts'
+
+/** What a token says by itself. */
+export interface Presented {
+  credential: Credential
+  /** Undefined for what is looked up, and not signed. */
+  issued?: Date
+  /** Undefined: whatever the user may do. */
+  scope?: string
+}
 
 /** Who is asking, as far as this service may rely on it. */
 export interface Caller {

@@ -1,8 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import express, { type Request, type Response } from 'express'
-import { tooDeep } from './depth.ts'
+import express, { type Request, type RequestHandler, type Response } from 'express'
 import { problems } from './problem.ts'
-import { holdsHalfPair, holdsNul } from './unstorable-json.ts'
 
 /** Bytes of a JSON body. A caller without a token sends a password or a link, which is little. */
 const limits = { known: 1_048_576, anonymous: 16_384 }
@@ -29,4 +27,65 @@ function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, ch
   if (holdsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
   if (tooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
   if (holdsHalfPair(body)) throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
+}
+
+/** Does JSON text hold a NUL character, as it is or escaped? PostgreSQL can store neither. Looked at before it is parsed. */
+export function holdsNul(json: Buffer): boolean {
+  if (json.includes(0)) return true
+  // The backslash may itself be escaped: then it is text about NUL.
+  return json.includes(String.raw`\u0000`) && /(?<!\\)(?:\\\\)*\\u0000/.test(json.toString('latin1'))
+}
+
+const escapes = /\\(?:u([\da-f]{4})|.)/gi
+
+/**
+ * Does JSON text, which is valid UTF-8, hold half a surrogate pair? Only an escape can; PostgreSQL can store none. Looked at
+ * before it is parsed, because to look at every value afterwards takes a hundred times as long.
+ */
+export function holdsHalfPair(json: Buffer): boolean {
+  if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
+  const text = json.toString('latin1')
+  /** Where a high half ends, which a low one has to follow at once; -1: none. */
+  let open = -1
+  for (const { 0: all, 1: unit, index } of text.matchAll(escapes)) {
+    const value = unit === undefined ? 0 : Number.parseInt(unit, 16)
+    const low = value >= 0xdc00 && value <= 0xdfff
+    if (open >= 0 ? !low || index !== open : low) return true
+    open = value >= 0xd800 && value < 0xdc00 ? index + all.length : -1
+  }
+  return open >= 0
+}
+
+/** Deeper than any contract of ours, and far from what would exhaust the stack of a validator. */
+const limit = 32
+
+/** Does JSON text nest deeper than we take? Looked at before it is parsed. */
+export function tooDeep(json: Uint8Array): boolean {
+  let depth = 0
+  let inString = false
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (inString) {
+      if (byte === 0x5c) at++
+      else if (byte === 0x22) inString = false
+    } else if (byte === 0x22) inString = true
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > limit) return true
+    } else if (byte === 0x7d || byte === 0x5d) depth--
+  }
+  return false
+}
+
+/**
+ * JSON bodies are small, so they must be here in time: a peer that sends a byte now and then would hold a connection for
+ * days, and needs no token for it. Its connection is ended. Uploads are not JSON; they end by the server's own time-out when they stall.
+ */
+export function bodyDeadline(milliseconds: number): RequestHandler {
+  return (request, _response, next) => {
+    if (request.is('application/json')) {
+      const timer = setTimeout(() => request.socket.destroy(), milliseconds)
+      request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+    }
+    next()
+  }
 }

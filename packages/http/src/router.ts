@@ -1,12 +1,12 @@
 import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
 import { checker, holds, languagesFound, NoFields, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
-import { assertAcceptable } from './acceptable.ts'
+import { assertAcceptable } from './content-negotiation.ts'
 import { Answer, Page, Redirect, versionOf } from './answer.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
-import { localesOf } from './locales.ts'
+import { localesOf } from './content-negotiation.ts'
 import { readJsonBody } from './read-json-body.ts'
 
 export interface Surroundings<Context> {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { versionOf } from '../src/index.ts'
-import { assertAcceptable } from '../src/acceptable.ts'
-import { tooDeep } from '../src/depth.ts'
-import { localesOf } from '../src/locales.ts'
-import { holdsHalfPair, holdsNul } from '../src/unstorable-json.ts'
+import { assertAcceptable } from '../src/content-negotiation.ts'
+import { tooDeep } from '../src/read-json-body.ts'
+import { localesOf } from '../src/content-negotiation.ts'
+import { holdsHalfPair, holdsNul } from '../src/read-json-body.ts'
 
 describe('locales', () => {
   it.each([

@@ -1,14 +1,14 @@
 import type { Kysely, Transaction } from 'kysely'
-import { recordAudits, transaction, type AuditFacts } from '@sluice/database'
-import type { Signature } from '@sluice/contracts'
+import { type AuditFacts, recordAudits, transaction } from '@sluice/database'
+import { type Signature, secretName } from '@sluice/contracts'
 import {
-  problems,
-  RefusedElsewhere,
-  Semaphore,
   type AuditNote,
   type Caller,
   type Operation,
+  RefusedElsewhere,
   type RequestFacts,
+  Semaphore,
+  problems,
 } from '@sluice/http'
 
 /** Runs the writing part of an operation: one transaction, with the audit rows of what was noted in it. */
@@ -130,3 +130,16 @@ async function againAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
       if ((error as { code?: string }).code !== deadlock || tries >= mostDeadlocks) throw error
     }
 }
+
+/** A copy of a body or row for the audit, in which no secret is left: whatever has a secret's name goes, whole. */
+export function withoutSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSecrets)
+  if (value === null || typeof value !== 'object' || value instanceof Date) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [name, isSecret(name, part) ? '[redacted]' : withoutSecrets(part)]),
+  )
+}
+
+/** Whether there is one is no secret. */
+const isSecret = (name: string, value: unknown): boolean =>
+  value !== null && value !== undefined && typeof value !== 'boolean' && secretName.test(name)

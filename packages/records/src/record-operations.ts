@@ -4,7 +4,7 @@ import { Answer, etagOf, type Caller, type operationsWith, type RequestFacts } f
 import type { DatabaseContext } from './audited-writes.ts'
 import type { Records } from './records.ts'
 import { accessColumns } from './sharing.ts'
-import { withoutSecrets } from './without-secrets.ts'
+import { withoutSecrets } from './audited-writes.ts'
 
 type Context = DatabaseContext<any>
 type Asked = { caller: Caller; request: RequestFacts }

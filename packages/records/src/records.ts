@@ -1,32 +1,7 @@
-import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
-import { Answer, etagOf, problems, type Caller } from '@sluice/http'
-import { listing } from './list.ts'
-import type { Properties } from './search/properties.ts'
-import type { ChangeCount, Only, Tally } from './totals.ts'
-import { isUid } from './uid.ts'
-import type { Level } from './visible-to.ts'
-
-/** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
-export interface RecordKind<Row, Resource, Context> {
-  noun: string
-  table: string
-  /** Where one of them is found, below `/api/v1`. */
-  path: string
-  properties: Properties
-  /** Those of `properties` that are looked for in another way, depending on who asks. Under the same names, with the same types. */
-  propertiesOf?(caller: Caller): Properties
-  /** For tables that may grow so large that counting takes long. */
-  tally?: Tally
-  /** The same for records that are shared; where there is no tally. */
-  changes?: ChangeCount
-  /** Narrows every list, not what is read by its id. */
-  only?: Only
-  /** What the free-text `query` of a search looks at. `like` is the text as a pattern that finds it anywhere. */
-  matches(like: string): Expression<SqlBool>
-  scope(caller: Caller, level: Level): RawBuilder<SqlBool>
-  /** Rows as they go out, in the same order. May ask other services; never called inside a transaction. */
-  present(rows: Row[], context: Context): Promise<Resource[]>
-}
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { Answer, type Caller, etagOf, problems } from '@sluice/http'
+import { listing } from './list-records.ts'
+import type { RecordKind } from './record-kind.ts'
 
 /** Rows that go in one statement: far below what the protocol numbers its parameters by. */
 const atOnce = 250
@@ -158,3 +133,8 @@ export function records<Row extends Versioned, Resource, Context extends { calle
 export type Records<Row extends Versioned, Resource, Context extends { caller: Caller }> = ReturnType<
   typeof records<Row, Resource, Context>
 >
+
+const pattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Can this be the identifier of anything? PostgreSQL fails a query that compares a uuid with other text. */
+export const isUid = (text: string): boolean => pattern.test(text)

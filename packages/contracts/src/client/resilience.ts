@@ -14,7 +14,7 @@ import {
   type IBackoff,
   type IRetryBackoffContext,
 } from 'cockatiel'
-import { ServiceUnavailable } from './failures.ts'
+import { ServiceUnavailable } from './errors.ts'
 
 export type Circuit = 'closed' | 'open' | 'half-open'
 

@@ -1,5 +1,5 @@
 import { account } from './operations/account.ts'
-import { allowedApplications } from './operations/allowed-applications.ts'
+import { allowedApplications } from './operations/sso-client-configs.ts'
 import { auth } from './operations/auth.ts'
 import { clients } from './operations/clients.ts'
 import { lookups } from './operations/lookups.ts'

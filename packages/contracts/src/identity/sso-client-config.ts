@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { bodyOf, lineOf, Reference, Timestamp, Uid } from '../named.ts'
-import { roles, type Role } from '../roles.ts'
+import { type TypeOf, closed, contract } from '../contract.ts'
+import { Line, Reference, Timestamp, Uid, bodyOf, lineOf } from '../named.ts'
+import { type Role, roles } from '../roles.ts'
 import { Client } from './client.ts'
 
 /** What an application can ask about its user, besides roles. */
@@ -97,3 +97,24 @@ export const SsoClientConfig = contract(
   ),
 )
 export type SsoClientConfig = TypeOf<typeof SsoClientConfig>
+
+/** An application, and what its user said yes to. */
+export const AllowedApplication = contract(
+  'AllowedApplication',
+  Type.Object(
+    {
+      /** Of the SSO client config. */
+      id: Uid,
+      ssoClientId: Line,
+      clientName: Line,
+      scopes: Type.Array(Type.Enum([...applicationScopes]), { uniqueItems: true, maxItems: applicationScopes.length }),
+      /** When it was first allowed anything, and when last more. */
+      allowed: Timestamp,
+      lastUpdated: Timestamp,
+      /** When it last signed in or refreshed, as far as a session that is kept knows of it. */
+      lastUsed: Type.Optional(Timestamp),
+    },
+    closed,
+  ),
+)
+export type AllowedApplication = TypeOf<typeof AllowedApplication>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, named, needed, recorded, Text, translationsWith, Uid } from '../named.ts'
+import { type TypeOf, closed, contract } from '../contract.ts'
+import { Line, Reference, Text, Uid, authored, body, named, needed, recorded, translationsWith } from '../named.ts'
 
 const short = { maxLength: 50, pattern: '^\\P{Cc}*$' }
 
@@ -92,3 +92,23 @@ export const ReferencedCheck = contract(
   Type.Object({ ...Type.Partial(DataQualityCheck).properties, id: Uid, name: Line }, closed),
 )
 export type ReferencedCheck = TypeOf<typeof ReferencedCheck>
+
+export const DataQualityCheckGroupBody = contract(
+  'DataQualityCheckGroupBody',
+  body(
+    {
+      ...labelled,
+      /** In the order in which they are run. */
+      dataQualityChecks: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 200 })),
+      access: Type.Optional(AccessPart),
+    },
+    labelledIgnored,
+  ),
+)
+export type DataQualityCheckGroupBody = TypeOf<typeof DataQualityCheckGroupBody>
+
+export const DataQualityCheckGroup = contract(
+  'DataQualityCheckGroup',
+  Type.Object({ ...labelledResponse, dataQualityChecks: Type.Array(ReferencedCheck, { maxItems: 200 }) }, closed),
+)
+export type DataQualityCheckGroup = TypeOf<typeof DataQualityCheckGroup>

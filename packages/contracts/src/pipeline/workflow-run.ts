@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid } from '../named.ts'
-import { Count } from '../numbers.ts'
+import { Count } from '../named.ts'
 
 /** What a job of a workflow does. */
 export const jobTypes = [

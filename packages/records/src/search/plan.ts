@@ -1,6 +1,6 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import type { PagingRequest, SearchRequest, Violation } from '@sluice/contracts'
-import { cursorText, readCursor } from './cursor.ts'
+import { cursorText, readCursor } from './keyset.ts'
 import { filterCondition, propertyNameOf, queryCondition, type Searched } from './filter.ts'
 import { after, keyOf } from './keyset.ts'
 import { orderBy, orderReader, withId, type OrderTerm } from './order.ts'

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { ServiceUnavailable } from './failures.ts'
+import { ServiceUnavailable } from './errors.ts'
 
 /** What an upload streams. */
 export type UploadBody = ReadableStream<Uint8Array> | Readable | AsyncIterable<Uint8Array>

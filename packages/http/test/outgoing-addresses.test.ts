@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { strangersLookup } from '../src/guarded-fetch-lookup.ts'
+import { strangersLookup } from '../src/outgoing-addresses.ts'
 
 /** A DNS server that knows `known.example`, knows nothing else, and says nothing about names that begin with `silent`. */
 let dns: Socket

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import { RemoteProblem, ServiceUnavailable } from './failures.ts'
+import { RemoteProblem, ServiceUnavailable } from './errors.ts'
 
 export interface Remembering {
   /** Milliseconds that a found value is answered without asking, counted from when it was asked for. */

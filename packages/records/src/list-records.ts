@@ -1,12 +1,12 @@
-import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
-import { holds, type SearchRequest } from '@sluice/contracts'
-import { Answer, type Caller } from '@sluice/http'
-import type { RecordKind } from './records.ts'
-import { refusedSearch } from './refused-search.ts'
+import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type SearchRequest, holds } from '@sluice/contracts'
+import { Answer, type Caller, problems } from '@sluice/http'
+import type { RecordKind } from './record-kind.ts'
 import { pageHeaders } from './search/page-headers.ts'
 import { escaped } from './search/patterns.ts'
-import { searchPlan, type SearchPlan } from './search/plan.ts'
+import { type SearchPlan, searchPlan } from './search/plan.ts'
 import { changesOf, isTallied, rememberedTotals, tallied, versionOf } from './totals.ts'
+import { InvalidSearch } from './search/violations.ts'
 
 interface Page<Row> {
   rows: Row[]
@@ -143,4 +143,17 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
       lastKeys: read.length > rows.length ? rows.at(-1)!.page_keys! : undefined,
     }
   }
+}
+
+/**
+ * What to throw in place of an error of `searchPlan`: a 400 for an `InvalidSearch`, anything else as it is. `byQuery`: the
+ * search came as query parameters, where pages are not asked for inside `paging`.
+ */
+export function refusedSearch(error: unknown, byQuery: boolean): unknown {
+  if (!(error instanceof InvalidSearch)) return error
+  const { violations } = error
+  if (!byQuery) return problems.malformed(violations)
+  return problems.malformed(
+    violations.map(({ pointer, detail }) => ({ pointer: pointer.replace(/^\/paging\//, '/'), detail })),
+  )
 }

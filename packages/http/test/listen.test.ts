@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import express from 'express'
 import { pino } from 'pino'
-import { bodyDeadline } from '../src/body-deadline.ts'
+import { bodyDeadline } from '../src/read-json-body.ts'
 import { answerProblems, healthRoutes, listen, problems, type Listening, type Part } from '../src/index.ts'
 
 let listening: Listening | undefined

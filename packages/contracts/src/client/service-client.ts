@@ -1,10 +1,8 @@
 import { Readable } from 'node:stream'
-import type { Signature } from '../operation.ts'
-import { addressOf } from './address.ts'
-import { bodyOf, demandAvailable, pageOf, type Page } from './answers.ts'
-import type { CallInput, Manners, Optional, UploadInput } from './call-input.ts'
-import { exchange, type Exchange, type RawAnswer, type UploadBody } from './exchange.ts'
-import { resilience, type Circuit, type Resilience } from './resilience.ts'
+import type { PathParameters, Signature } from '../operation.ts'
+import { type Page, bodyOf, demandAvailable, pageOf } from './responses.ts'
+import { type Exchange, type RawAnswer, type UploadBody, exchange } from './http-exchange.ts'
+import { type Circuit, type Resilience, resilience } from './resilience.ts'
 
 export interface ServiceClientOptions extends Resilience {
   /** `http://identity:3001`: without `/api/v1`. */
@@ -111,3 +109,63 @@ async function discard(body: UploadBody): Promise<void> {
   if (body instanceof Readable) body.destroy()
   else if (body instanceof ReadableStream && !body.locked) await body.cancel().catch(() => {})
 }
+
+/** The address of an operation. Throws `TypeError` for a path parameter that is missing or would change the path. */
+function addressOf(
+  baseUrl: string,
+  { id, path }: Signature,
+  params: Record<string, string> = {},
+  query: object = {},
+): URL {
+  const filled = path.replaceAll(/:(\w+)/g, (_all, name: string) => segment(id, name, params[name]))
+  const url = new URL(`${baseUrl.replace(/\/+$/, '')}/api/v1${filled}`)
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== undefined && one !== null) url.searchParams.append(name, String(one))
+    }
+  }
+  return url
+}
+
+/** Dot segments survive percent-encoding: WHATWG URLs resolve `%2e%2e` too, so they are refused instead. */
+function segment(id: string, name: string, value: string | undefined): string {
+  if (typeof value !== 'string' || /^$|^\.\.?$/.test(value))
+    throw new TypeError(`${id} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`)
+  return encodeURIComponent(value)
+}
+
+interface Manners {
+  /** Ends the call with the signal's reason. */
+  signal?: AbortSignal
+  requestId?: string
+  /** W3C trace context. */
+  traceparent?: string
+}
+
+type Given<Name extends string, T> = undefined extends T
+  ? { [K in Name]?: undefined }
+  : {} extends T
+    ? { [K in Name]?: T }
+    : { [K in Name]: T }
+
+type Params<Path extends string> = Given<'params', keyof PathParameters<Path> extends never ? {} : PathParameters<Path>>
+
+/** What a call of an operation with these parameters takes. */
+export type CallInput<Path extends string, Query, Body> = Params<Path> &
+  Given<'query', Query> &
+  // `{}` is a body too: the service tells it from none.
+  (undefined extends Body ? { body?: undefined } : { body: Body }) &
+  Manners
+
+/** The input may be left out where nothing in it is needed. */
+type Optional<Input> = {} extends Input ? [input?: Input] : [input: Input]
+
+export type UploadInput<Path extends string, Query> = Params<Path> &
+  Given<'query', Query> &
+  Manners & {
+    body: UploadBody
+    /** Bytes, where known: the service can then refuse before it has read them. */
+    length?: number
+    /** With its boundary, where the body is a form. */
+    contentType?: string
+  }

@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import cors from 'cors'
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
-import { Histogram, requestScope, type Logger, type Registry } from '@sluice/process'
-import { answerProblems } from './answer-problems.ts'
-import { bodyDeadline } from './body-deadline.ts'
+import { Histogram, type Logger, type Registry, requestScope } from '@sluice/process'
+import { answerProblems } from './error-handler.ts'
+import { bodyDeadline } from './read-json-body.ts'
 import { docsRoutes } from './docs-page.ts'
-import type { Part } from './health.ts'
-import { healthRoutes } from './health-routes.ts'
+import { type Part, alive, readiness } from './health.ts'
 import { refuseOtherHosts } from './hosts.ts'
-import { logRequests } from './log-requests.ts'
-import { openapi, type ServiceInfo } from './openapi.ts'
-import type { Operation } from './operation.ts'
-import { problems, type Problem } from './problem.ts'
-import { router, type Surroundings } from './router.ts'
+import { type ServiceInfo, openapi } from './openapi.ts'
+import type { Caller, Operation } from './operation.ts'
+import { type Problem, problems } from './problem.ts'
+import { type Surroundings, router } from './router.ts'
 
 export interface Door<Context> extends Surroundings<Context> {
   operations: readonly Operation<Context>[]
@@ -130,4 +128,48 @@ function measure(registry: Registry): RequestHandler {
     )
     next()
   }
+}
+
+/** One line per answered request. Health checks and metrics are left out: they would drown the rest. */
+function logRequests(logger: Logger): RequestHandler {
+  return (request, response, next) => {
+    const start = process.hrtime.bigint()
+    // Once the connection is gone, nobody knows its address any more.
+    const address = request.ip
+    response.once('close', () => {
+      const path = request.originalUrl.split('?')[0] ?? ''
+      if (path.startsWith('/health/') || path === '/metrics') return
+      const { requestId, operation, caller } = response.locals as {
+        requestId?: string
+        operation?: string
+        caller?: Caller
+      }
+      const line = {
+        requestId,
+        method: request.method,
+        path,
+        operation,
+        status: response.statusCode,
+        ms: Number((process.hrtime.bigint() - start) / 10_000n) / 100,
+        address,
+        ...(caller?.uid && { user: caller.uid, client: caller.client }),
+        ...(!response.writableFinished && { aborted: true }),
+      }
+      logger[response.statusCode >= 500 ? 'error' : 'info'](line, 'request')
+    })
+    next()
+  }
+}
+
+/** `/health/live`: the process answers. `/health/ready`: every needed part answers within two seconds, or which one does not. */
+export function healthRoutes(parts: readonly Part[], isStopping: () => boolean): Router {
+  const routes = Router()
+  routes.get('/health/live', (_request, response) => {
+    response.json(alive)
+  })
+  routes.get('/health/ready', async (_request, response) => {
+    const { status, headers, body } = await readiness(parts, isStopping)
+    response.status(status).set(headers).json(body)
+  })
+  return routes
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
-import { eachToItsEnd, keepRounds } from '../src/rounds.ts'
+import { eachToItsEnd, keepRounds } from '../src/polling-loop.ts'
 
 /** Never in these tests, in milliseconds. */
 const never = 3_600_000

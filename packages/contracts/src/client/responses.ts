@@ -3,8 +3,8 @@ import { ajvWith } from '../ajv.ts'
 import type { Contract } from '../contract.ts'
 import type { Signature } from '../operation.ts'
 import { ProblemDocument } from '../problem.ts'
-import type { RawAnswer } from './exchange.ts'
-import { RemoteProblem, retryAfterOf, ServiceUnavailable } from './failures.ts'
+import type { RawAnswer } from './http-exchange.ts'
+import { RemoteProblem, retryAfterOf, ServiceUnavailable } from './errors.ts'
 
 /** One page of a longer list, and where it stands in it. */
 export interface Page<T> {
