@@ -34,7 +34,7 @@ export function ajvWith(options: Options): Ajv2020 {
     'email-list',
     (text: string) => text.trim() === '' || text.split(',').every((one) => isEmail(one.trim())),
   )
-  tellApart(ajv)
+  addDiscriminatorKeyword(ajv)
   return ajv
 }
 
@@ -62,19 +62,19 @@ function isEmail(text: string): boolean {
   return hostname.length <= 253 && new RegExp(`^${label}(\\.${label})*$`).test(hostname)
 }
 
-interface Union {
+interface DiscriminatedUnion {
   oneOf: { properties: Record<string, { const: unknown }>; required?: string[] }[]
 }
 
 /** The fields that each variant requires. */
-const requiredByAll = ({ oneOf: [first, ...others] }: Union): string[] =>
+const requiredByAll = ({ oneOf: [first, ...others] }: DiscriminatedUnion): string[] =>
   (first?.required ?? []).filter((name) => others.every(({ required }) => required?.includes(name)))
 
 /**
  * ajv's own discriminator compiles all variants as one, which takes a second for twenty large ones. This one compiles the variant
  * that is meant when it first is.
  */
-function tellApart(ajv: Ajv2020): void {
+function addDiscriminatorKeyword(ajv: Ajv2020): void {
   ajv.removeKeyword('discriminator')
   ajv.addKeyword({
     keyword: 'discriminator',
@@ -83,9 +83,12 @@ function tellApart(ajv: Ajv2020): void {
     errors: 'full',
     compile({ propertyName }: { propertyName: string }, union) {
       const variants = new Map(
-        (union as unknown as Union).oneOf.map((variant) => [variant.properties[propertyName]!.const, variant]),
+        (union as unknown as DiscriminatedUnion).oneOf.map((variant) => [
+          variant.properties[propertyName]!.const,
+          variant,
+        ]),
       )
-      const required = requiredByAll(union as unknown as Union)
+      const required = requiredByAll(union as unknown as DiscriminatedUnion)
       const isOptional = !required.includes(propertyName)
       const validate: DataValidateFunction = (value: Record<string, unknown>, at) => {
         const { instancePath = '' } = at ?? {}

@@ -29,6 +29,6 @@ export function discriminated<const V extends readonly Contract<any>[]>(
   title: string,
   variants: V,
 ): Contract<TypeOf<V[number]>> {
-  const told = { discriminator: { propertyName: 'type' }, oneOf: variants }
-  return { type: 'object', maxProperties: 200, ...told, title } as Contract<TypeOf<V[number]>>
+  const union = { discriminator: { propertyName: 'type' }, oneOf: variants }
+  return { type: 'object', maxProperties: 200, ...union, title } as Contract<TypeOf<V[number]>>
 }

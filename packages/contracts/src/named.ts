@@ -16,7 +16,7 @@ export const lineOf = (options: { minLength?: number; maxLength: number; example
   Type.String({ ...options, pattern: '\\S', allOf: [{ pattern: oneLine }] })
 
 /** A required field whose refusal says what cannot work without it. */
-export const needed = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
+export const requiredBecause = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
 
 /** One line of text, for names and the like. */
 export const Line = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
@@ -51,12 +51,12 @@ export const translationsWith = (property: TString | TUnsafe<string>, title: str
     Type.Array(
       Type.Object(
         {
-          locale: needed(
+          locale: requiredBecause(
             Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
             'a translation is found by its language',
           ),
-          property: needed(property, 'it names the text that is translated'),
-          value: needed(
+          property: requiredBecause(property, 'it names the text that is translated'),
+          value: requiredBecause(
             Type.String({ minLength: 1, maxLength: 10_000, examples: ['Qualité de l’air'] }),
             'it is the text that is shown',
           ),

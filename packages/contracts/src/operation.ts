@@ -58,14 +58,14 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   form?: Contract<any>
 }
 
-type Given<Path extends string, Query, Body, Response> = Omit<
+type SignatureInput<Path extends string, Query, Body, Response> = Omit<
   Signature<Path, Query, Body, Response>,
   'effect' | 'status'
 > &
   Partial<Pick<Signature, 'effect' | 'status'>>
 
 export function signature<const Path extends string, Query = undefined, Body = undefined, Response = undefined>(
-  given: Given<Path, Query, Body, Response>,
+  given: SignatureInput<Path, Query, Body, Response>,
 ): Signature<Path, Query, Body, Response> {
   return {
     effect: given.method === 'get' ? 'read' : 'write',

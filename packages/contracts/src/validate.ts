@@ -5,7 +5,7 @@ import type { Violation } from './problem.ts'
 import { isOnlyTooLarge, violationsOf } from './violations.ts'
 
 /** A checked value, or every violation at once. */
-export type Checked<T> =
+export type ContractCheckResult<T> =
   | { value: T }
   | {
       violations: Violation[]
@@ -14,10 +14,10 @@ export type Checked<T> =
     }
 
 // Verbose errors carry the schema, which says why a field is required.
-const judges = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
+const validators = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
 /** Values and names; no honest request that is worth a list of its mistakes has more. */
-const listable = 5_000
+const maxListedSize = 5_000
 
 /**
  * Compiles once, when first asked. In a body, null for an optional field is the same as its absence. In a query string, numbers,
@@ -25,7 +25,10 @@ const listable = 5_000
  * Looking stops at the first violation; only a value of ordinary size is then looked through for all of them, because a
  * hostile megabyte can hold a hundred thousand.
  */
-export function checker<T>(contract: Contract<T>, kind: 'body' | 'query' = 'body'): (value: unknown) => Checked<T> {
+export function checker<T>(
+  contract: Contract<T>,
+  kind: 'body' | 'query' = 'body',
+): (value: unknown) => ContractCheckResult<T> {
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
   return (given) => {
@@ -36,11 +39,11 @@ export function checker<T>(contract: Contract<T>, kind: 'body' | 'query' = 'body
     const value =
       kind === 'query'
         ? queryValues(contract, given as Record<string, unknown>)
-        : withoutNulls(contract as Schema, given)
-    first ??= judges.first.compile(contract)
+        : withoutNulls(contract as JsonSchema, given)
+    first ??= validators.first.compile(contract)
     if (first(value)) return { value: value as T }
-    if (sizeOf(value, listable) >= listable) return refusalOf(first.errors ?? [])
-    all ??= judges.all.compile(contract)
+    if (sizeOf(value, maxListedSize) >= maxListedSize) return refusalOf(first.errors ?? [])
+    all ??= validators.all.compile(contract)
     all(value)
     return refusalOf(all.errors ?? [])
   }
@@ -58,13 +61,13 @@ function sizeOf(value: unknown, most: number): number {
   return size
 }
 
-type Read = (text: string) => unknown
+type ValueReader = (text: string) => unknown
 
 /** Decimal only: what JavaScript also takes for a number (0x10, 1e3, Infinity) is nobody's page. */
-const number: Read = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
-const boolean: Read = (text) => (text === 'true' ? true : text === 'false' ? false : text)
+const number: ValueReader = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
+const boolean: ValueReader = (text) => (text === 'true' ? true : text === 'false' ? false : text)
 
-const readers: Record<string, Read> = { integer: number, number, boolean }
+const readers: Record<string, ValueReader> = { integer: number, number, boolean }
 
 /**
  * A query string's texts as the values that its contract's properties want: numbers, booleans, and lists of one. What does
@@ -89,13 +92,13 @@ const valueOf = (given: unknown, type = ''): unknown => {
 }
 
 /** JSON Schema, as far as it is looked at here. */
-interface Schema {
+interface JsonSchema {
   type?: string | undefined
-  properties?: Record<string, Schema>
+  properties?: Record<string, JsonSchema>
   required?: string[]
-  items?: Schema
-  anyOf?: Schema[]
-  oneOf?: Schema[]
+  items?: JsonSchema
+  anyOf?: JsonSchema[]
+  oneOf?: JsonSchema[]
   discriminator?: { propertyName: string }
   const?: unknown
   writeOnly?: boolean
@@ -105,9 +108,9 @@ interface Schema {
  * A body in which no optional field is null, because null is the same as absence. An empty text for a stored secret becomes null, which
  * tells handlers to clear it: absent, it keeps what is stored. Answers the value itself where nothing changes.
  */
-function withoutNulls(schema: Schema | undefined, value: unknown): unknown {
+function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value
-  const found = branchOf(schema, value)
+  const found = matchingBranch(schema, value)
   if (Array.isArray(value)) {
     const items = value.map((item) => withoutNulls(found?.items, item))
     return items.some((item, index) => item !== value[index]) ? items : value
@@ -129,7 +132,7 @@ function withoutNulls(schema: Schema | undefined, value: unknown): unknown {
 }
 
 /** Of several schemas, the one that is meant for an object or a list. */
-function branchOf(schema: Schema, value: object): Schema | undefined {
+function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefined {
   const { oneOf, anyOf, discriminator } = schema
   if (oneOf && discriminator) {
     const { propertyName } = discriminator
@@ -141,5 +144,5 @@ function branchOf(schema: Schema, value: object): Schema | undefined {
 }
 
 /** A secret that is kept where a body leaves it out, and that can be cleared. */
-export const isStoredSecret = ({ writeOnly, anyOf = [] }: Schema): boolean =>
+export const isStoredSecret = ({ writeOnly, anyOf = [] }: JsonSchema): boolean =>
   writeOnly === true && anyOf.some(({ type }) => type === 'null')

@@ -24,14 +24,14 @@ export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<v
 }
 
 /** How many go in one statement: far below what the protocol numbers its parameters by. */
-const atOnce = 1_000
+const insertBatchSize = 1_000
 
 /** The same for several, in their order, by as few statements as may be. */
 export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry[]): Promise<void> {
   if (entries.length === 1) return recordAudit(db, entries[0]!)
-  for (let at = 0; at < entries.length; at += atOnce) {
+  for (let at = 0; at < entries.length; at += insertBatchSize) {
     const rows = entries
-      .slice(at, at + atOnce)
+      .slice(at, at + insertBatchSize)
       .map(({ operation, actor, client, object, requestId, address, details }) => ({
         operation,
         actor,

@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 import { PreparingClient } from './prepared.ts'
 
-export interface Connection<DB> extends AsyncDisposable {
+export interface DatabaseConnection<DB> extends AsyncDisposable {
   db: Kysely<DB>
   pool: pg.Pool
 }
@@ -21,7 +21,7 @@ interface ConnectOptions {
 export function connect<DB>(
   connectionString: string,
   { name, max = 10, statementTimeout = 15_000, onError = () => {} }: ConnectOptions,
-): Connection<DB> {
+): DatabaseConnection<DB> {
   const pool = new pg.Pool({
     Client: PreparingClient,
     connectionString,

@@ -11,7 +11,7 @@ export class MigrationProblem extends StartProblem {
 }
 
 /** Any number that no other advisory lock of ours uses. */
-const lock = 7_314_501
+const migrationLock = 7_314_501
 
 /**
  * Applies the folder's `NNNN_name.sql` files that the database has not seen, in order, each in its own transaction.
@@ -21,13 +21,13 @@ export async function migrate(connectionString: string, folder: string): Promise
   const client = new pg.Client({ connectionString, application_name: 'migrate', connectionTimeoutMillis: 10_000 })
   await client.connect()
   try {
-    await client.query('select pg_advisory_lock($1)', [lock])
+    await client.query('select pg_advisory_lock($1)', [migrationLock])
     await client.query(
       'create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())',
     )
     const { rows } = await client.query<{ name: string; checksum: string }>('select name, checksum from migrations')
     const pending = pendingMigrations(migrationsIn(folder), new Map(rows.map((row) => [row.name, row.checksum])))
-    for (const migration of pending) await apply(client, migration)
+    for (const migration of pending) await applyMigration(client, migration)
     return pending.map(({ name }) => name)
   } finally {
     await client.end()
@@ -47,13 +47,13 @@ export async function demandMigrated(db: Kysely<any>, folder: string, url: strin
     )
 }
 
-interface Migration {
+interface MigrationFile {
   name: string
   checksum: string
   text: string
 }
 
-function migrationsIn(folder: string): Migration[] {
+function migrationsIn(folder: string): MigrationFile[] {
   return filesIn(folder).map((name) => {
     const text = readFileSync(join(folder, name), 'utf8')
     return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
@@ -66,7 +66,7 @@ function filesIn(folder: string): string[] {
     .toSorted()
 }
 
-function pendingMigrations(present: Migration[], applied: ReadonlyMap<string, string>): Migration[] {
+function pendingMigrations(present: MigrationFile[], applied: ReadonlyMap<string, string>): MigrationFile[] {
   const unknown = [...applied.keys()].filter((name) => !present.some((migration) => migration.name === name))
   if (unknown.length > 0) {
     throw new MigrationProblem(
@@ -91,7 +91,7 @@ function pendingMigrations(present: Migration[], applied: ReadonlyMap<string, st
   return pending
 }
 
-async function apply(client: pg.Client, { name, checksum, text }: Migration): Promise<void> {
+async function applyMigration(client: pg.Client, { name, checksum, text }: MigrationFile): Promise<void> {
   await client.query('begin')
   try {
     await client.query(text)

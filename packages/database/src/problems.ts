@@ -6,7 +6,7 @@ export interface BrokenConstraint {
   constraint: string
 }
 
-const kinds: Record<string, BrokenConstraint['kind']> = {
+const constraintKinds: Record<string, BrokenConstraint['kind']> = {
   23505: 'unique',
   23503: 'foreign-key',
   23514: 'check',
@@ -16,17 +16,17 @@ const kinds: Record<string, BrokenConstraint['kind']> = {
 /** Undefined for anything that is not a broken constraint. */
 export function brokenConstraint(error: unknown): BrokenConstraint | undefined {
   if (!(error instanceof pg.DatabaseError)) return undefined
-  const kind = kinds[error.code ?? '']
+  const kind = constraintKinds[error.code ?? '']
   return kind && { kind, constraint: error.constraint ?? error.column ?? '' }
 }
 
 /** SQLSTATEs after which the same may work in a moment: deadlocks, waits that took too long, a server short of something or stopping. */
-const passing = /^(40001|40P01|55P03|57014|57P0[1235]|53\d\d\d|08\d\d\d)$/
+const transientStates = /^(40001|40P01|55P03|57014|57P0[1235]|53\d\d\d|08\d\d\d)$/
 
 /** Connection refused or lost, or the server busy, starting, stopping or out of something: trying again later may help. */
 export function isUnavailable(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: string; message?: string }
-  if (error instanceof pg.DatabaseError) return passing.test(code ?? '')
+  if (error instanceof pg.DatabaseError) return transientStates.test(code ?? '')
   return (
     [
       'ECONNREFUSED',

@@ -10,7 +10,7 @@ export interface SealedColumn {
   column: string
 }
 
-export interface Resealed {
+export interface ResealResult {
   /** `table.column`. */
   column: string
   /** Values that were sealed anew with the newest key. */
@@ -21,28 +21,28 @@ export interface Resealed {
   left: number
 }
 
-const batch = 500
+const batchSize = 500
 
 /**
  * Seals every value of a column with the newest key of the ring that is not yet. Safe beside running services: a value
  * that changes meanwhile is left as they wrote it. Safe to stop anywhere and run again: it goes on with what is left.
  */
-export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<Resealed> {
+export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
   const { table, key, column } = sealed
   const older = sql`split_part(${sql.ref(column)}, '.', 1) <> ${ring.newest}`
-  const outcome: Resealed = { column: `${table}.${column}`, resealed: 0, unreadable: [], left: 0 }
+  const outcome: ResealResult = { column: `${table}.${column}`, resealed: 0, unreadable: [], left: 0 }
 
   for (let last: string | undefined; ; ) {
     const beyond = last === undefined ? sql`` : sql`and ${sql.ref(key)} > ${last}`
     const { rows } = await sql<{ key: string; value: string }>`
       select ${sql.ref(key)}::text as key, ${sql.ref(column)} as value from ${sql.table(table)}
-      where ${older} ${beyond} order by ${sql.ref(key)} limit ${batch}`.execute(db)
+      where ${older} ${beyond} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
     for (const row of rows) {
-      const anew = again(ring, row.value, `${table}.${column}:${row.key}`)
-      if (anew instanceof SealProblem) outcome.unreadable.push(anew.message)
-      else if (await replace(db, sealed, row, anew)) outcome.resealed += 1
+      const resealedValue = resealValue(ring, row.value, `${table}.${column}:${row.key}`)
+      if (resealedValue instanceof SealProblem) outcome.unreadable.push(resealedValue.message)
+      else if (await replaceValue(db, sealed, row, resealedValue)) outcome.resealed += 1
     }
-    if (rows.length < batch) break
+    if (rows.length < batchSize) break
     last = rows.at(-1)!.key
   }
 
@@ -51,7 +51,7 @@ export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: Seale
   return { ...outcome, left: rows[0]!.left }
 }
 
-function again(ring: KeyRing, value: string, purpose: string): string | SealProblem {
+function resealValue(ring: KeyRing, value: string, purpose: string): string | SealProblem {
   try {
     return ring.seal(ring.open(value, purpose), purpose)
   } catch (error) {
@@ -61,7 +61,7 @@ function again(ring: KeyRing, value: string, purpose: string): string | SealProb
 }
 
 /** Only while it is still what was read. */
-async function replace(
+async function replaceValue(
   db: Kysely<any>,
   { table, key, column }: SealedColumn,
   row: { key: string; value: string },
@@ -96,7 +96,7 @@ export async function resealAll(
 }
 
 /** Milliseconds for which an answer holds: probes ask every few seconds. */
-const rest = 30_000
+const resultTtlMs = 30_000
 
 /**
  * A check that throws `SealProblem` where a stored secret was sealed with a key that the ring does not hold. While the database is
@@ -109,7 +109,7 @@ export function missingKeysCheck(
 ): () => Promise<void> {
   let last: { at: number; missing: readonly string[] } | undefined
   return async () => {
-    if (!last || performance.now() - last.at > rest) {
+    if (!last || performance.now() - last.at > resultTtlMs) {
       try {
         last = { at: performance.now(), missing: await missingKeys(db, ring, columns) }
       } catch (error) {

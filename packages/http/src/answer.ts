@@ -36,7 +36,7 @@ export class RefusedElsewhere extends Redirect {}
 export const etagOf = (version: number): string => `"${version}"`
 
 /** The version that an If-Match header names; undefined without one or with `*`, NaN for one that is not ours. */
-export function versionOf(header: string | undefined): number | undefined {
+export function parseIfMatch(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === '*') return undefined
   const [, version] = /^\s*"(\d+)"\s*$/.exec(header) ?? []
   return version === undefined ? Number.NaN : Number(version)

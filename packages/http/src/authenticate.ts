@@ -5,7 +5,7 @@ import { nobody, type Caller, type Presented } from './operation.ts'
 import { problems } from './problem.ts'
 import type { TokenVerifier } from './token.ts'
 
-interface Authentication {
+interface AuthenticatorOptions {
   verify: TokenVerifier
   /** Who comes with a credential, at most ten seconds old; undefined when there is no such user, session, application or token. */
   standing(credential: Credential): Promise<Standing | undefined>
@@ -20,7 +20,7 @@ export const apiTokenPrefix = 'sluice_'
 export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
 /** Recognises the caller of a request by its bearer token. */
-export function authenticator({ verify, standing, serviceSecret }: Authentication) {
+export function authenticator({ verify, standing, serviceSecret }: AuthenticatorOptions) {
   return async (request: Request, guard: Guard): Promise<Caller> => {
     const token = bearerOf(request)
     if (guard === 'service') {
@@ -28,7 +28,7 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticatio
         throw problems.unauthenticated('This is for services of the platform only.')
       return nobody
     }
-    const given = await presented(token, verify)
+    const given = await readCredential(token, verify)
     const caller = callerOf(await standing(given.credential), given)
     if (!caller) throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
     return caller
@@ -38,7 +38,7 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticatio
 /** Whoever comes with a credential, as far as they may be relied on now. Undefined: not at all. */
 export function callerOf(found: Standing | undefined, given: Presented): Caller | undefined {
   const { credential, issued, scope } = given
-  if (!found || !stands(found, issued)) return undefined
+  if (!found || !isPrincipalActive(found, issued)) return undefined
   const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
   return {
     kind: found.kind,
@@ -65,7 +65,7 @@ export function isStill(caller: Caller, found: Standing | undefined): boolean {
   )
 }
 
-async function presented(token: string, verify: TokenVerifier): Promise<Presented> {
+async function readCredential(token: string, verify: TokenVerifier): Promise<Presented> {
   if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
   const { sub, sid, client_id, scope = '', issued } = await verify(token)
   if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope }
@@ -77,7 +77,7 @@ async function presented(token: string, verify: TokenVerifier): Promise<Presente
 }
 
 /** Tokens carry whole seconds, so one issued in the very second of a change still stands. */
-function stands({ status, open, client, tokenValidAfter }: Standing, issued: Date | undefined): boolean {
+function isPrincipalActive({ status, open, client, tokenValidAfter }: Standing, issued: Date | undefined): boolean {
   const fresh = issued === undefined || issued.getTime() + 999 >= Date.parse(tokenValidAfter)
   return status === 'ACTIVE' && open && !client.disabled && fresh
 }

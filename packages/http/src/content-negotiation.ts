@@ -1,6 +1,6 @@
 import { problems } from './problem.ts'
 
-const longestHeader = 4_000
+const maxHeaderLength = 4_000
 
 /**
  * Throws 406 where an Accept header leaves no room for the type that is answered. The most specific entry decides, as RFC 9110 has
@@ -9,7 +9,7 @@ const longestHeader = 4_000
 export function assertAcceptable(header: string | undefined, type: string): void {
   if (header === undefined || header.trim() === '') return
   const [main] = type.split('/')
-  const entries = header.slice(0, longestHeader).split(',').map(entryOf)
+  const entries = header.slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
   for (const range of [type, `${main}/*`, '*/*']) {
     const fitting = entries.filter((entry) => entry.range === range && !(entry.quality === 0 && entry.narrowed))
     if (fitting.some(({ quality }) => quality > 0)) return
@@ -20,14 +20,14 @@ export function assertAcceptable(header: string | undefined, type: string): void
 
 /** Returns whether an Accept header prefers HTML to JSON, as those of browsers do. */
 export function prefersPage(header: string | undefined): boolean {
-  const entries = (header ?? '').slice(0, longestHeader).split(',').map(entryOf)
+  const entries = (header ?? '').slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
   const qualityOf = (...ranges: string[]) =>
     ranges.map((range) => entries.find((entry) => entry.range === range)?.quality).find((found) => found !== undefined)
   const page = qualityOf('text/html') ?? 0
   return page > (qualityOf('application/json', 'application/*', '*/*') ?? 0)
 }
 
-function entryOf(text: string): { range: string; quality: number; narrowed: boolean } {
+function parseAcceptEntry(text: string): { range: string; quality: number; narrowed: boolean } {
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
   const quality = parameters.map((parameter) => /^q\s*=\s*([\d.]+)$/.exec(parameter)?.[1]).find(Boolean)
   return {
@@ -39,7 +39,7 @@ function entryOf(text: string): { range: string; quality: number; narrowed: bool
 }
 
 /** The tags of `?locale=` and Accept-Language, most wanted first, at most ten. */
-export function localesOf(wanted: string | undefined, header: string | undefined): string[] {
+export function requestedLocales(wanted: string | undefined, header: string | undefined): string[] {
   const accepted = (header ?? '')
     .slice(0, 500)
     .split(',')

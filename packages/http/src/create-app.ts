@@ -3,17 +3,17 @@ import cors from 'cors'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express'
 import helmet from 'helmet'
 import { Histogram, type Logger, type Registry, requestScope } from '@sluice/process'
-import { answerProblems } from './error-handler.ts'
+import { createErrorHandler } from './error-handler.ts'
 import { bodyDeadline } from './read-json-body.ts'
 import { docsRoutes } from './docs-page.ts'
 import { type Part, alive, readiness } from './health.ts'
-import { refuseOtherHosts } from './hosts.ts'
+import { rejectUnknownHosts } from './hosts.ts'
 import { type ServiceInfo, openapi } from './openapi.ts'
 import type { Caller, Operation } from './operation.ts'
 import { type Problem, problems } from './problem.ts'
-import { type Surroundings, router } from './router.ts'
+import { type RequestPipeline, router } from './router.ts'
 
-export interface Door<Context> extends Surroundings<Context> {
+export interface HttpService<Context> extends RequestPipeline<Context> {
   operations: readonly Operation<Context>[]
   info: ServiceInfo
   logger: Logger
@@ -31,7 +31,7 @@ export interface Door<Context> extends Surroundings<Context> {
   /** Turns the errors of the service's own parts into problems. */
   translate(error: unknown): Problem | undefined
   /** Milliseconds that a JSON body may take to arrive; 30,000 when absent. */
-  bodyDeadline?: number
+  bodyTimeoutMs?: number
   /** Answers errors that a person sees in a browser with a page. Passes other errors on, which are then answered as problem documents. */
   problemPages?: ErrorRequestHandler
   /** Express routes beside the operations, such as published keys. Below the root. */
@@ -39,10 +39,10 @@ export interface Door<Context> extends Surroundings<Context> {
 }
 
 /** Answers of the API are data: a browser that is led to one as a page runs, loads, frames and sends nothing. */
-const nothingToShow = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const apiContentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** A service's whole HTTP side: what every request passes on its way to an operation, and back. */
-export function door<Context>(service: Door<Context>): Express {
+export function door<Context>(service: HttpService<Context>): Express {
   const app = express()
   let document: object | undefined
 
@@ -50,7 +50,7 @@ export function door<Context>(service: Door<Context>): Express {
   app.disable('etag')
   app.set('trust proxy', service.trustedProxies)
   app.set('query parser', 'simple')
-  app.use(identifyRequest, logRequests(service.logger), measure(service.metrics))
+  app.use(identifyRequest, logRequests(service.logger), measureDuration(service.metrics))
   app.use(helmet({ strictTransportSecurity: { maxAge: 31_536_000 } }))
   app.use(
     cors({
@@ -76,7 +76,7 @@ export function door<Context>(service: Door<Context>): Express {
     response.type(service.metrics.contentType).send(await service.metrics.metrics())
   })
   // After those two: probes and scrapers name addresses.
-  app.use(refuseOtherHosts(service.publicUrl, service.allowedHosts))
+  app.use(rejectUnknownHosts(service.publicUrl, service.allowedHosts))
   app.get('/openapi.json', (_request, response) => {
     document ??= openapi(service.operations, service.info)
     response.json(document)
@@ -87,11 +87,11 @@ export function door<Context>(service: Door<Context>): Express {
 
   const api = express.Router()
   api.use((_request, response, next) => {
-    response.set({ 'Cache-Control': 'no-store', 'Content-Security-Policy': nothingToShow })
+    response.set({ 'Cache-Control': 'no-store', 'Content-Security-Policy': apiContentSecurityPolicy })
     response.vary('Accept-Language')
     next()
   })
-  api.use(bodyDeadline(service.bodyDeadline ?? 30_000))
+  api.use(bodyDeadline(service.bodyTimeoutMs ?? 30_000))
   api.use(router(service.operations, service))
   app.use('/api/v1', api)
 
@@ -99,7 +99,7 @@ export function door<Context>(service: Door<Context>): Express {
     throw problems.notFound('address')
   })
   if (service.problemPages) app.use(service.problemPages)
-  app.use(answerProblems(service.logger, service.translate))
+  app.use(createErrorHandler(service.logger, service.translate))
   return app
 }
 
@@ -113,7 +113,7 @@ const identifyRequest: RequestHandler = (request, response, next) => {
   requestScope.run({ requestId, traceparent }, next)
 }
 
-function measure(registry: Registry): RequestHandler {
+function measureDuration(registry: Registry): RequestHandler {
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
     help: 'Time to answer, by operation and status.',

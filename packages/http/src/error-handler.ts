@@ -10,7 +10,7 @@ interface ParserError extends Error {
 }
 
 /** The one place where a failure becomes an answer. `translate` knows the errors of the service's own parts. */
-export function answerProblems(
+export function createErrorHandler(
   logger: Logger,
   translate: (error: unknown) => Problem | undefined,
 ): ErrorRequestHandler {
@@ -35,7 +35,7 @@ export function answerProblems(
       .set(problem.headers)
       .type('application/problem+json')
       .send(JSON.stringify(problem.document(instance.slice(0, 2000), requestId)))
-    throwAwayRest(request)
+    drainRequest(request)
   }
 }
 
@@ -46,16 +46,16 @@ function problemOf(error: unknown, translate: (error: unknown) => Problem | unde
 }
 
 /** Milliseconds for a peer to notice that it was answered in the middle of its body. */
-const lingering = 10_000
+const drainTimeoutMs = 10_000
 
 /**
  * A body that nobody reads would block the connection for the requests behind it, and to end the connection at once would
  * often take the answer along.
  */
-function throwAwayRest(request: Request): void {
+function drainRequest(request: Request): void {
   if (request.complete || request.destroyed) return
   request.resume()
-  const timer = setTimeout(() => request.socket.destroy(), lingering).unref()
+  const timer = setTimeout(() => request.socket.destroy(), drainTimeoutMs).unref()
   request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
 }
 

@@ -20,12 +20,12 @@ export class EventStream {
 }
 
 /** Milliseconds after which a client whose connection broke comes back. */
-const comeBackAfter = 3_000
+const reconnectDelayMs = 3_000
 /** Milliseconds. Proxies close what is silent for a minute. */
-const sayingSomething = 15_000
-const lookingUp = 1_000
+const keepAliveIntervalMs = 15_000
+const checkIntervalMs = 1_000
 
-interface Sending {
+interface StreamContext {
   isStopping(): boolean
   logger: Pick<Logger, 'warn'>
 }
@@ -34,7 +34,7 @@ interface Sending {
 export async function sendEvents(
   response: Response,
   { events }: EventStream,
-  { isStopping, logger }: Sending,
+  { isStopping, logger }: StreamContext,
 ): Promise<void> {
   const ended = new AbortController()
   const end = () => ended.abort()
@@ -47,20 +47,20 @@ export async function sendEvents(
     // No proxy in between should collect what is meant to be seen at once.
     'X-Accel-Buffering': 'no',
   })
-  response.write(`retry: ${comeBackAfter}\n\n`)
+  response.write(`retry: ${reconnectDelayMs}\n\n`)
   let silent = 0
   const timer = setInterval(() => {
     if (isStopping()) end()
-    silent += lookingUp
-    if (silent >= sayingSomething) {
+    silent += checkIntervalMs
+    if (silent >= keepAliveIntervalMs) {
       response.write(':\n\n')
       silent = 0
     }
-  }, lookingUp)
+  }, checkIntervalMs)
   try {
     for await (const event of events(ended.signal)) {
       silent = 0
-      if (!response.write(textOf(event))) await drained(response, ended.signal)
+      if (!response.write(serializeEvent(event))) await waitForDrain(response, ended.signal)
       if (ended.signal.aborted) break
     }
   } catch (error) {
@@ -73,11 +73,11 @@ export async function sendEvents(
 }
 
 /** JSON has no line breaks of its own, so that a message is one line. */
-const textOf = ({ id, event, data }: ServerSentEvent): string =>
+const serializeEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
-async function drained(response: Response, signal: AbortSignal): Promise<void> {
+async function waitForDrain(response: Response, signal: AbortSignal): Promise<void> {
   while (response.writableNeedDrain && !signal.aborted) {
-    await Promise.race([new Promise((resolve) => response.once('drain', resolve)), sleep(lookingUp)])
+    await Promise.race([new Promise((resolve) => response.once('drain', resolve)), sleep(checkIntervalMs)])
   }
 }

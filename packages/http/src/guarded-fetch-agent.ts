@@ -1,5 +1,5 @@
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
-import type { Resolved } from './outgoing-addresses.ts'
+import type { ResolvedAddress } from './outgoing-addresses.ts'
 
 /** Requests over connections to admitted addresses only. */
 export interface GuardedAgent {
@@ -8,19 +8,19 @@ export interface GuardedAgent {
 }
 
 /** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
-export type Admitted = (protocol: string, hostname: string, port: number) => Promise<Resolved[]>
+export type AddressResolver = (protocol: string, hostname: string, port: number) => Promise<ResolvedAddress[]>
 
 /** Milliseconds: for each part of an exchange, and for connecting. */
-interface AgentLimits {
+interface AgentTimeouts {
   timeLimit: number
   connectLimit: number
 }
 
 /** Asks `admitted` on every new connection. */
-export function guardedAgent(admitted: Admitted, { timeLimit, connectLimit }: AgentLimits): GuardedAgent {
+export function guardedAgent(admitted: AddressResolver, { timeLimit, connectLimit }: AgentTimeouts): GuardedAgent {
   async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
-    let addresses: Resolved[]
+    let addresses: ResolvedAddress[]
     try {
       addresses = await admitted(options.protocol, options.hostname, port)
     } catch (error) {
@@ -39,15 +39,15 @@ export function guardedAgent(admitted: Admitted, { timeLimit, connectLimit }: Ag
 
   return {
     async fetch(url, init) {
-      const asked = { ...(init as UndiciInit), headers: [...new Headers(init.headers)], dispatcher: agent }
-      return (await undiciFetch(url, asked)) as unknown as Response
+      const requestInit = { ...(init as UndiciInit), headers: [...new Headers(init.headers)], dispatcher: agent }
+      return (await undiciFetch(url, requestInit)) as unknown as Response
     },
     close: () => agent.destroy(),
   }
 }
 
 /** A connector that knows no other addresses than these. */
-const connectTo = (addresses: readonly Resolved[], timeout: number) =>
+const connectTo = (addresses: readonly ResolvedAddress[], timeout: number) =>
   buildConnector({
     timeout,
     lookup: (_host, options, callback) =>

@@ -10,14 +10,14 @@ export type OutgoingCode =
   | 'REDIRECTED'
   | 'ANSWER_TOO_LARGE'
 
-const passing: ReadonlySet<OutgoingCode> = new Set([
+const transientCodes: ReadonlySet<OutgoingCode> = new Set([
   'HOST_UNKNOWN',
   'CONNECTION_REFUSED',
   'CONNECTION_TIMEOUT',
   'CONNECTION_LOST',
 ])
 
-interface Details {
+interface OutgoingProblemDetails {
   refused?: boolean
   cause?: unknown
   code?: OutgoingCode
@@ -30,7 +30,7 @@ export class OutgoingProblem extends Error {
   readonly refused: boolean
   readonly code: OutgoingCode
 
-  constructor(message: string, { refused = false, cause, code }: Details = {}) {
+  constructor(message: string, { refused = false, cause, code }: OutgoingProblemDetails = {}) {
     super(message, { cause })
     this.refused = refused
     this.code = code ?? (refused ? 'ADDRESS_NOT_ALLOWED' : 'CONNECTION_LOST')
@@ -38,18 +38,18 @@ export class OutgoingProblem extends Error {
 
   /** Whether it may pass by itself, so that it is worth asking again. A name may be unknown just now, while names are served anew. */
   get passes(): boolean {
-    return passing.has(this.code)
+    return transientCodes.has(this.code)
   }
 }
 
-export const refused = (message: string): OutgoingProblem => new OutgoingProblem(message, { refused: true })
+export const addressRefused = (message: string): OutgoingProblem => new OutgoingProblem(message, { refused: true })
 
 /** What went wrong on the way to `host`, as a sentence. A problem of ours anywhere among the causes is it. */
 export function outgoingProblem(error: unknown, host: string, seconds: number): OutgoingProblem {
   const causes = causesOf(error)
-  const ours = causes.find((cause) => cause instanceof OutgoingProblem)
-  if (ours) return ours
-  const found = causes.map((cause) => explained(cause, host, seconds)).find((one) => one !== undefined)
+  const outgoing = causes.find((cause) => cause instanceof OutgoingProblem)
+  if (outgoing) return outgoing
+  const found = causes.map((cause) => explainCause(cause, host, seconds)).find((one) => one !== undefined)
   const [code, sentence] = found ?? ['CONNECTION_LOST', `The connection to ${host} failed.`]
   return new OutgoingProblem(sentence, { cause: error, code })
 }
@@ -64,7 +64,7 @@ export function causesOf(error: unknown): unknown[] {
   return found
 }
 
-const known: Record<string, [OutgoingCode, (host: string) => string]> = {
+const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {
   ENOTFOUND: ['HOST_UNKNOWN', (host) => `There is no host ${host}: its name is not known.`],
   EAI_AGAIN: ['HOST_UNKNOWN', (host) => `The name ${host} could not be looked up just now.`],
   ECONNREFUSED: ['CONNECTION_REFUSED', (host) => `Nothing answers at ${host}: the connection was refused.`],
@@ -96,12 +96,12 @@ const known: Record<string, [OutgoingCode, (host: string) => string]> = {
   UND_ERR_HEADERS_OVERFLOW: ['OTHER_PROTOCOL', (host) => `${host} sent headers that are too large.`],
 }
 
-function explained(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
+function explainCause(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
   const { code, name, message } = (cause ?? {}) as { code?: unknown; name?: unknown; message?: unknown }
   if (message === 'bad port') return ['OTHER_PROTOCOL', `The port of ${host} is kept for something that is not HTTP.`]
   const key = String(code)
-  if (Object.hasOwn(known, key)) {
-    const [kind, sentence] = known[key]!
+  if (Object.hasOwn(knownErrors, key)) {
+    const [kind, sentence] = knownErrors[key]!
     return [kind, sentence(host)]
   }
   const timedOut = name === 'TimeoutError' || /TIMEOUT|ETIMEDOUT/.test(key)

@@ -1,7 +1,7 @@
 import type { GuardedAgent } from './guarded-fetch-agent.ts'
 import type { OutgoingAllowed } from './guarded-fetch-addresses.ts'
-import type { Resolved } from './outgoing-addresses.ts'
-import { OutgoingProblem, outgoingProblem, refused } from './guarded-fetch-problem.ts'
+import type { ResolvedAddress } from './outgoing-addresses.ts'
+import { OutgoingProblem, outgoingProblem, addressRefused } from './guarded-fetch-problem.ts'
 import { outgoingAddresses } from './outgoing-addresses.ts'
 
 export interface GuardedFetchOptions {
@@ -17,7 +17,7 @@ export interface GuardedFetchOptions {
   /** Whoever asks decides about redirects: an answer that redirects is handed on as it is. Goes before `follow`. */
   handOnRedirects?: boolean
   /** All addresses of a name. When absent, the system says which an operator's host has, and DNS which any other has. */
-  lookup?: (host: string) => Promise<Resolved[]>
+  lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
 /** Requests to addresses that somebody typed. Everything that goes wrong is an `OutgoingProblem`. */
@@ -42,13 +42,13 @@ export function guardedFetch({
   lookup,
 }: GuardedFetchOptions): GuardedFetch {
   const seconds = Math.ceil(timeLimit / 1000)
-  const look = outgoingAddresses({ allowed, timeLimit: Math.min(timeLimit, 5_000), ...(lookup && { lookup }) })
+  const resolveHost = outgoingAddresses({ allowed, timeLimit: Math.min(timeLimit, 5_000), ...(lookup && { lookup }) })
 
   /** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
-  async function admitted(protocol: string, hostname: string, port: number): Promise<Resolved[]> {
-    const { addresses, named } = await look(hostname, port)
+  async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
+    const { addresses, named } = await resolveHost(hostname, port)
     if (protocol !== 'https:' && !named)
-      throw refused(`${hostname.replace(/^\[(.+)\]$/, '$1')} is asked by https only.`)
+      throw addressRefused(`${hostname.replace(/^\[(.+)\]$/, '$1')} is asked by https only.`)
     return addresses
   }
 
@@ -56,11 +56,11 @@ export function guardedFetch({
   let opened: Promise<GuardedAgent> | undefined
   const limits = { timeLimit, connectLimit }
   const agent = () =>
-    (opened ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) => guardedAgent(admitted, limits)))
+    (opened ??= import('./guarded-fetch-agent.ts').then(({ guardedAgent }) => guardedAgent(resolveAllowed, limits)))
 
   return {
     async fetch(url, init = {}) {
-      const target = demandUrl(url)
+      const target = assertFetchableUrl(url)
       const signals = [AbortSignal.timeout(timeLimit), ...(init.signal ? [init.signal] : [])]
       const problem = (error: unknown) => outgoingProblem(error, target.host, seconds)
       try {
@@ -76,18 +76,21 @@ export function guardedFetch({
             code: 'REDIRECTED',
           })
         }
-        return await capped(response, { maxBytes, host: target.host, problem })
+        return await limitBodySize(response, { maxBytes, host: target.host, problem })
       } catch (error) {
         throw problem(error)
       }
     },
 
     async check(url) {
-      const { protocol, hostname, port, host } = demandUrl(url)
+      const { protocol, hostname, port, host } = assertFetchableUrl(url)
       const { promise, reject } = Promise.withResolvers<never>()
       const timer = setTimeout(() => reject(Object.assign(new Error(), { name: 'TimeoutError' })), timeLimit)
       try {
-        await Promise.race([admitted(protocol, hostname, Number(port || (protocol === 'https:' ? 443 : 80))), promise])
+        await Promise.race([
+          resolveAllowed(protocol, hostname, Number(port || (protocol === 'https:' ? 443 : 80))),
+          promise,
+        ])
       } catch (error) {
         throw outgoingProblem(error, host, seconds)
       } finally {
@@ -99,15 +102,15 @@ export function guardedFetch({
   }
 }
 
-function demandUrl(given: string | URL): URL {
-  if (!URL.canParse(String(given))) throw refused('This is not a complete address: it begins with https://.')
+function assertFetchableUrl(given: string | URL): URL {
+  if (!URL.canParse(String(given))) throw addressRefused('This is not a complete address: it begins with https://.')
   const url = new URL(given)
-  if (!['https:', 'http:'].includes(url.protocol)) throw refused(`${url.protocol}// is not asked, only https.`)
-  if (url.username || url.password) throw refused('An address holds no username and no password.')
+  if (!['https:', 'http:'].includes(url.protocol)) throw addressRefused(`${url.protocol}// is not asked, only https.`)
+  if (url.username || url.password) throw addressRefused('An address holds no username and no password.')
   return url
 }
 
-interface Limits {
+interface BodyLimit {
   maxBytes: number
   host: string
   /** What an error of the stream is called. */
@@ -115,7 +118,7 @@ interface Limits {
 }
 
 /** The same response, whose body breaks off with a problem once it grows beyond `maxBytes`. */
-async function capped(response: Response, { maxBytes, host, problem }: Limits): Promise<Response> {
+async function limitBodySize(response: Response, { maxBytes, host, problem }: BodyLimit): Promise<Response> {
   const { status, statusText, headers, body } = response
   const tooLarge = () =>
     new OutgoingProblem(`${host} answers more than the ${maxBytes} bytes that are read.`, { code: 'ANSWER_TOO_LARGE' })
@@ -131,7 +134,7 @@ function stream(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
   tooLarge: () => OutgoingProblem,
-  problem: Limits['problem'],
+  problem: BodyLimit['problem'],
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader()
   let read = 0

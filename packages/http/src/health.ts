@@ -7,21 +7,21 @@ export interface Part {
   check(): Promise<unknown>
 }
 
-const limit = 2_000
+const checkTimeoutMs = 2_000
 
 /** What is said of a process that answers at all. */
 export const alive = { status: 'UP' }
 
-export interface Readiness {
+export interface ReadinessResponse {
   status: 200 | 503
   headers: Record<string, string>
   body: object
 }
 
 /** Whether every needed part answers within two seconds, and which one does not. */
-export async function readiness(parts: readonly Part[], isStopping: () => boolean): Promise<Readiness> {
+export async function readiness(parts: readonly Part[], isStopping: () => boolean): Promise<ReadinessResponse> {
   const checked = await Promise.all(
-    parts.map(async ({ name, spare, check }) => ({ name, spare, status: await up(check) })),
+    parts.map(async ({ name, spare, check }) => ({ name, spare, status: await checkStatus(check) })),
   )
   const ready = !isStopping() && checked.every(({ spare, status }) => spare || status === 'UP')
   return {
@@ -35,8 +35,8 @@ export async function readiness(parts: readonly Part[], isStopping: () => boolea
   }
 }
 
-async function up(check: Part['check']): Promise<'UP' | 'DOWN'> {
-  const timeout = AbortSignal.timeout(limit)
+async function checkStatus(check: Part['check']): Promise<'UP' | 'DOWN'> {
+  const timeout = AbortSignal.timeout(checkTimeoutMs)
   const late = new Promise<'DOWN'>((resolve) => timeout.addEventListener('abort', () => resolve('DOWN')))
   return Promise.race([
     check().then(

@@ -7,10 +7,10 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
 /** A setting: the hosts that a service answers to besides its public address and this machine. Ports do not matter. */
 export const hostNames = (): Setting<string[]> => ({
   ...list(),
-  parse: (given) => list().parse(given).map(demandHost),
+  parse: (given) => list().parse(given).map(assertHost),
 })
 
-function demandHost(text: string): string {
+function assertHost(text: string): string {
   const host = hostOf(text)
   if (host === undefined)
     throw new Error(`must hold host names with commas between, such as identity or 10.0.0.7, not "${text}"`)
@@ -21,11 +21,11 @@ function demandHost(text: string): string {
  * Refuses requests that were meant for another host with 421: a page whose name somebody pointed at this machine cannot
  * use a browser inside the network to ask us. Whichever the port, proxies and containers map those.
  */
-export function refuseOtherHosts(publicUrl: string, allowedHosts: readonly string[]): RequestHandler {
-  const ours = new Set([...loopback, new URL(publicUrl).hostname, ...allowedHosts.map(hostOf)])
+export function rejectUnknownHosts(publicUrl: string, allowedHosts: readonly string[]): RequestHandler {
+  const allowed = new Set([...loopback, new URL(publicUrl).hostname, ...allowedHosts.map(hostOf)])
   return (request, _response, next) => {
     const host = hostOf(request.headers.host ?? '')
-    if (host === undefined || !ours.has(host)) throw problems.misdirected()
+    if (host === undefined || !allowed.has(host)) throw problems.misdirected()
     next()
   }
 }

@@ -28,8 +28,8 @@ export interface ServiceInfo {
 
 /** OpenAPI 3.1 is JSON Schema 2020-12, so a contract is already its own documentation. */
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
-  const lifting = new Lifting()
-  const ref = (contract: Json): Json => lifting.lift(contract)
+  const registry = new SchemaRegistry()
+  const ref = (contract: Json): Json => registry.lift(contract)
   const nullable = nullableFields(new Set(operations.flatMap(({ signature }) => titlesIn(signature.response))))
   const paths: Record<string, Json> = {}
 
@@ -42,13 +42,13 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
         operationId: signature.id,
         summary: signature.summary,
         ...(signature.description && { description: signature.description }),
-        tags: [groupOf(signature.id, nouns).name],
+        tags: [tagOf(signature.id, nouns).name],
         security: securityOf(signature.guard),
         ...(Array.isArray(signature.guard) && { 'x-roles': signature.guard }),
         ...((signature.guard === 'in-person' || signature.inPerson) && { 'x-in-person': true }),
         parameters: [...pathParameters(path), ...queryParameters(signature.query, ref), ...headerParameters(signature)],
         ...(signature.body && {
-          requestBody: { required: !mayBeLeftOut(signature.body), content: content(nullable(signature.body)) },
+          requestBody: { required: !isBodyOptional(signature.body), content: content(nullable(signature.body)) },
         }),
         ...(signature.upload && {
           requestBody: {
@@ -59,7 +59,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
         responses: {
           [signature.status]: {
             description: signature.response ? 'Done.' : 'Done; no body.',
-            headers: answerHeaders(signature),
+            headers: responseHeaders(signature),
             ...(signature.response && {
               content: {
                 ...content(signature.response, signature.events ? 'text/event-stream' : undefined),
@@ -90,10 +90,10 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
     openapi: '3.1.0',
     info,
     servers: [{ url: '/api/v1' }],
-    tags: groupsOf(operations, nouns),
+    tags: tagsOf(operations, nouns),
     paths,
     components: {
-      schemas: Object.fromEntries(Object.entries(lifting.found).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: Object.fromEntries(Object.entries(registry.found).toSorted(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(
         Object.entries(problemStatuses).map(([status, description]) => [
           `Problem${status}`,
@@ -105,15 +105,15 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
   }
 }
 
-const groupOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
+const tagOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
   const noun = id.split('.')[0]!
   return nouns[noun] ?? { name: noun, description: '' }
 }
 
 /** In the order of the operations, which is also that of the reference. */
-const groupsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo['nouns']>) => [
+const tagsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo['nouns']>) => [
   ...new Map(
-    operations.map(({ signature }) => groupOf(signature.id, nouns)).map((group) => [group.name, group]),
+    operations.map(({ signature }) => tagOf(signature.id, nouns)).map((group) => [group.name, group]),
   ).values(),
 ]
 
@@ -168,7 +168,7 @@ function headerParameters(signature: Signature): Json[] {
 
 const header = (name: string, description: string) => ({ name, in: 'header', description, schema: { type: 'string' } })
 
-const answerHeaders = ({ paged, versioned, status, response }: Signature) => ({
+const responseHeaders = ({ paged, versioned, status, response }: Signature) => ({
   ...requestId,
   ...(paged && pagedHeaders),
   ...(versioned && response && { ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } } }),
@@ -191,7 +191,7 @@ function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
 }
 
 /** Where nothing is demanded, no body is read as `{}`. */
-const mayBeLeftOut = ({ type, oneOf, required = [], minProperties = 0 }: Json): boolean =>
+const isBodyOptional = ({ type, oneOf, required = [], minProperties = 0 }: Json): boolean =>
   type === 'object' && !oneOf && required.length === 0 && minProperties === 0
 
 /** The file itself, or a form with the file at its end. */
@@ -225,7 +225,7 @@ const isNamed = ({ title, type, oneOf, anyOf }: Json): boolean =>
   typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: Json) => one.title)))
 
 /** Replaces every titled object by a reference and files it under its title. Contracts share objects: each is looked at once. */
-class Lifting {
+class SchemaRegistry {
   readonly found: Record<string, Json> = {}
   readonly #lifted = new Map<object, Json>()
 
@@ -280,7 +280,10 @@ function nullableFields(titlesOfResponses: ReadonlySet<string>) {
     const { required = [] } = schema
     const fields = Object.entries<Json>(schema.properties)
     after.properties = Object.fromEntries(
-      fields.map(([name, field]) => [name, required.includes(name) ? transformed(field) : orNull(transformed(field))]),
+      fields.map(([name, field]) => [
+        name,
+        required.includes(name) ? transformed(field) : allowNull(transformed(field)),
+      ]),
     )
     if (titlesOfResponses.has(schema.title) && JSON.stringify(after) !== JSON.stringify(schema))
       after.title = `${schema.title}Body`
@@ -290,7 +293,7 @@ function nullableFields(titlesOfResponses: ReadonlySet<string>) {
   return transformed
 }
 
-function orNull(field: Json): Json {
+function allowNull(field: Json): Json {
   const { type, enum: values, anyOf, oneOf, title, properties } = field
   if (anyOf) {
     const cleared = isStoredSecret(field) ? [{ type: 'string', maxLength: 0 }] : []

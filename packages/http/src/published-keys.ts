@@ -2,7 +2,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet } from 'jose'
 import { problems } from './problem.ts'
 import type { TokenKeys } from './token.ts'
 
-interface Limits {
+interface KeyCacheOptions {
   /** Milliseconds after which the keys are fetched again. */
   every?: number
   /** Milliseconds that keys are believed while the identity service does not answer: as long as a token can live. */
@@ -11,12 +11,12 @@ interface Limits {
   rest?: number
 }
 
-interface Fetched {
+interface FetchedKeySet {
   text: string
   find: ReturnType<typeof createLocalJWKSet>
 }
 
-const timeout = 3_000
+const timeoutMs = 3_000
 
 /**
  * The published keys of the identity service. Whoever asks is answered at once from a set that is younger than `every`, and
@@ -26,21 +26,21 @@ const timeout = 3_000
  */
 export function publishedKeys(
   identityUrl: string,
-  { every = 30_000, whileDown = 15 * 60_000, rest = 10_000 }: Limits = {},
+  { every = 30_000, whileDown = 15 * 60_000, rest = 10_000 }: KeyCacheOptions = {},
 ): TokenKeys {
   const address = `${identityUrl}/.well-known/jwks.json`
-  let loaded: Fetched | undefined
+  let loaded: FetchedKeySet | undefined
   let at = -Infinity
-  let tried = -Infinity
+  let lastAttempt = -Infinity
   let failed = false
-  let loading: Promise<Fetched> | undefined
+  let loading: Promise<FetchedKeySet> | undefined
 
-  const load = (): Promise<Fetched> => {
-    const begun = performance.now()
-    tried = begun
-    loading ??= fetchSet(address, loaded)
+  const load = (): Promise<FetchedKeySet> => {
+    const started = performance.now()
+    lastAttempt = started
+    loading ??= fetchKeySet(address, loaded)
       .then((set) => {
-        at = begun
+        at = started
         failed = false
         return (loaded = set)
       })
@@ -52,14 +52,14 @@ export function publishedKeys(
     return loading
   }
 
-  const current = async (): Promise<Fetched> => {
+  const current = async (): Promise<FetchedKeySet> => {
     const age = performance.now() - at
     if (!loaded || age > whileDown) return load()
     if (age <= every) return loaded
     const known = loaded
     // Once it is known to be down, nobody waits for it.
     if (age <= 2 * every || failed) {
-      if (!failed || performance.now() - tried > Math.min(rest, every)) void load().catch(() => {})
+      if (!failed || performance.now() - lastAttempt > Math.min(rest, every)) void load().catch(() => {})
       return known
     }
     return load().catch(() => known)
@@ -73,7 +73,7 @@ export function publishedKeys(
         return await known.find(header, token)
       } catch (error) {
         // It may be new. Tokens with made-up key ids must not make us ask all the time.
-        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - tried < rest) throw error
+        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - lastAttempt < rest) throw error
         return (await load().catch(() => known)).find(header, token)
       }
     },
@@ -81,8 +81,8 @@ export function publishedKeys(
 }
 
 /** The same object as before, as long as the keys are the same. */
-async function fetchSet(address: string, before: Fetched | undefined): Promise<Fetched> {
-  const answer = await fetch(address, { signal: AbortSignal.timeout(timeout), redirect: 'error' })
+async function fetchKeySet(address: string, before: FetchedKeySet | undefined): Promise<FetchedKeySet> {
+  const answer = await fetch(address, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' })
   const text = await answer.text()
   if (!answer.ok) throw new Error(`${address} answers ${answer.status}`)
   if (before?.text === text) return before

@@ -24,13 +24,14 @@ export async function readJsonBody(request: Request, response: Response, sender:
 function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
   if (charset !== 'utf-8') throw problems.unsupportedMediaType('application/json in UTF-8')
   if (!isUtf8(body)) throw problems.unreadableBody('It is not valid UTF-8.')
-  if (holdsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
-  if (tooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
-  if (holdsHalfPair(body)) throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
+  if (containsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
+  if (isTooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
+  if (hasLoneSurrogate(body))
+    throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
 }
 
 /** Does JSON text hold a NUL character, as it is or escaped? PostgreSQL can store neither. Looked at before it is parsed. */
-export function holdsNul(json: Buffer): boolean {
+export function containsNul(json: Buffer): boolean {
   if (json.includes(0)) return true
   // The backslash may itself be escaped: then it is text about NUL.
   return json.includes(String.raw`\u0000`) && /(?<!\\)(?:\\\\)*\\u0000/.test(json.toString('latin1'))
@@ -42,7 +43,7 @@ const escapes = /\\(?:u([\da-f]{4})|.)/gi
  * Does JSON text, which is valid UTF-8, hold half a surrogate pair? Only an escape can; PostgreSQL can store none. Looked at
  * before it is parsed, because to look at every value afterwards takes a hundred times as long.
  */
-export function holdsHalfPair(json: Buffer): boolean {
+export function hasLoneSurrogate(json: Buffer): boolean {
   if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
   const text = json.toString('latin1')
   /** Where a high half ends, which a low one has to follow at once; -1: none. */
@@ -57,10 +58,10 @@ export function holdsHalfPair(json: Buffer): boolean {
 }
 
 /** Deeper than any contract of ours, and far from what would exhaust the stack of a validator. */
-const limit = 32
+const maxDepth = 32
 
 /** Does JSON text nest deeper than we take? Looked at before it is parsed. */
-export function tooDeep(json: Uint8Array): boolean {
+export function isTooDeep(json: Uint8Array): boolean {
   let depth = 0
   let inString = false
   for (let at = 0; at < json.length; at++) {
@@ -70,7 +71,7 @@ export function tooDeep(json: Uint8Array): boolean {
       else if (byte === 0x22) inString = false
     } else if (byte === 0x22) inString = true
     else if (byte === 0x7b || byte === 0x5b) {
-      if (++depth > limit) return true
+      if (++depth > maxDepth) return true
     } else if (byte === 0x7d || byte === 0x5d) depth--
   }
   return false

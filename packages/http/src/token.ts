@@ -22,11 +22,11 @@ export interface TokenKeys {
 /** Seconds. */
 const clockTolerance = 5
 /** Milliseconds that a signature is believed without looking again, as long as no key comes or goes. */
-const believed = 60_000
+const verificationTtlMs = 60_000
 /** About 5 MB. */
-const most = 10_000
+const maxCachedTokens = 10_000
 
-interface Verified {
+interface CachedToken {
   claims: VerifiedToken
   /** Milliseconds; not after the token's own end. */
   until: number
@@ -40,7 +40,7 @@ interface Verified {
  */
 export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
   // Oldest first, and only what was good gets in. By hash: a token is never kept.
-  const known = new Map<string, Verified>()
+  const known = new Map<string, CachedToken>()
 
   return async (token) => {
     const hash = createHash('sha256').update(token).digest('base64')
@@ -49,13 +49,13 @@ export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
     if (before?.ring === ring && Date.now() < before.until) return before.claims
     known.delete(hash)
     const verified = { ...(await verify(token, issuer, keys.find)), ring }
-    if (known.size >= most) known.delete(known.keys().next().value!)
+    if (known.size >= maxCachedTokens) known.delete(known.keys().next().value!)
     known.set(hash, verified)
     return verified.claims
   }
 }
 
-async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<Verified, 'ring'>> {
+async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<CachedToken, 'ring'>> {
   try {
     const { payload } = await jwtVerify<AccessTokenClaims>(token, keys, {
       issuer,
@@ -67,7 +67,7 @@ async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Pro
     })
     const { sub, sid, tenant, client_id, scope, iat = 0, exp = 0 } = payload
     const claims = { sub, sid, tenant, client_id, scope, issued: new Date(iat * 1000) }
-    return { claims, until: Math.min(Date.now() + believed, (exp + clockTolerance) * 1000) }
+    return { claims, until: Math.min(Date.now() + verificationTtlMs, (exp + clockTolerance) * 1000) }
   } catch (error) {
     if (error instanceof errors.JWTExpired)
       throw problems.unauthenticated('The access token has ended: refresh it, or sign in again.')

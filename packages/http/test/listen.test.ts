@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import express from 'express'
 import { pino } from 'pino'
 import { bodyDeadline } from '../src/read-json-body.ts'
-import { answerProblems, healthRoutes, listen, problems, type Listening, type Part } from '../src/index.ts'
+import { createErrorHandler, healthRoutes, listen, problems, type Listening, type Part } from '../src/index.ts'
 
 let listening: Listening | undefined
 afterEach(async () => {
@@ -86,7 +86,7 @@ describe('a JSON body', () => {
       throw problems.forbidden('No.')
     })
     app.get('/', (_request, response) => void response.send('next'))
-    app.use(answerProblems(pino({ level: 'silent' }), () => undefined))
+    app.use(createErrorHandler(pino({ level: 'silent' }), () => undefined))
     const { port } = new URL(await served(app))
     const socket = connect(Number(port), '127.0.0.1')
     let answer = ''

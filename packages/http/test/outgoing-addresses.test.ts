@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { strangersLookup } from '../src/outgoing-addresses.ts'
+import { limitedDnsLookup } from '../src/outgoing-addresses.ts'
 
 /** A DNS server that knows `known.example`, knows nothing else, and says nothing about names that begin with `silent`. */
 let dns: Socket
@@ -44,23 +44,23 @@ beforeEach(() => {
 
 describe('looking up a name that anybody may have typed', () => {
   it('answers its addresses', async () => {
-    expect(await strangersLookup({ servers })('known.example')).toEqual([{ address: '93.184.216.34', family: 4 }])
+    expect(await limitedDnsLookup({ servers })('known.example')).toEqual([{ address: '93.184.216.34', family: 4 }])
   })
 
   it('says that there is none as the system does', async () => {
-    await expect(strangersLookup({ servers })('no.example')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    await expect(limitedDnsLookup({ servers })('no.example')).rejects.toMatchObject({ code: 'ENOTFOUND' })
   })
 
   it('gives up in time where nobody answers', async () => {
     const began = performance.now()
-    await expect(strangersLookup({ servers, timeLimit: 300 })('silent.example')).rejects.toMatchObject({
+    await expect(limitedDnsLookup({ servers, timeLimit: 300 })('silent.example')).rejects.toMatchObject({
       code: 'EAI_AGAIN',
     })
     expect(performance.now() - began).toBeLessThan(30_000)
   })
 
   it('asks for few names at once, and turns the rest away', async () => {
-    const lookup = strangersLookup({ servers, timeLimit: 400, atOnce: 2 })
+    const lookup = limitedDnsLookup({ servers, timeLimit: 400, atOnce: 2 })
     const all = Promise.allSettled(Array.from({ length: 30 }, (_, at) => lookup(`silent-${at}.example`)))
     await new Promise((resolve) => setTimeout(resolve, 150))
     expect(new Set(asked).size).toBe(2)
@@ -69,7 +69,7 @@ describe('looking up a name that anybody may have typed', () => {
   })
 
   it('believes the hosts file first', async () => {
-    expect(await strangersLookup({ servers })('LOCALHOST')).toContainEqual({ address: '127.0.0.1', family: 4 })
+    expect(await limitedDnsLookup({ servers })('LOCALHOST')).toContainEqual({ address: '127.0.0.1', family: 4 })
     expect(asked).toEqual([])
   })
 })

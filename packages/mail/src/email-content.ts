@@ -1,3 +1,5 @@
+import { htmlText } from './html-text.ts'
+
 /** What a mail says, before it becomes plain text and HTML. */
 export interface Letter {
   subject: string
@@ -41,13 +43,3 @@ const button = ({ label, url }: { label: string; url: string }) =>
 
 const page = (parts: string[]) =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sluice</title></head><body style="${body}">${parts.join('')}</body></html>`
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-
-/** Text as HTML shows it, between tags or in quotes. Control characters and halves of surrogate pairs have no place there. */
-const htmlText = (text: string): string =>
-  text
-    .toWellFormed()
-    // oxlint-disable-next-line no-control-regex
-    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g, '\ufffd')
-    .replace(/[&<>"']/g, (character) => entities[character] ?? '')

@@ -1,9 +1,9 @@
 import { isLoopback } from '@sluice/process'
 import type { Transporter } from 'nodemailer'
-import { mailableAddress, type Sender, type SmtpServer } from './settings.ts'
+import { mailableAddress, type SenderAddress, type SmtpServer } from './settings.ts'
 
 /** A mail as it goes out. */
-export interface Outgoing {
+export interface OutgoingEmail {
   uid: string
   recipient: string
   subject: string
@@ -23,14 +23,14 @@ export class MailRefused extends Error {
   }
 }
 
-export type SendMail = (mail: Outgoing, signal: AbortSignal) => Promise<void>
+export type SendMail = (mail: OutgoingEmail, signal: AbortSignal) => Promise<void>
 
 /** A server that says nothing for this long, in milliseconds, is given up for now. */
-const longestSilence = 15_000
+const defaultTimeoutMs = 15_000
 
-interface Options {
+interface SmtpOptions {
   server: SmtpServer
-  from: Sender
+  from: SenderAddress
   /** Certificates to trust besides, PEM. The command line's way is NODE_EXTRA_CA_CERTS. */
   ca?: string
   /** Milliseconds. */
@@ -39,7 +39,7 @@ interface Options {
 
 interface MailSettings {
   SMTP_URL: SmtpServer | undefined
-  MAIL_FROM: Sender | undefined
+  MAIL_FROM: SenderAddress | undefined
 }
 
 /** How mails go out under these settings. Undefined: they do not. */
@@ -47,7 +47,7 @@ export const sendingOf = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail | und
   SMTP_URL && MAIL_FROM && smtp({ server: SMTP_URL, from: MAIL_FROM })
 
 /** Hands mails to an SMTP server, each over a connection of its own. Throws `MailRefused`. */
-export function smtp({ server, from, ca, patience = longestSilence }: Options): SendMail {
+export function smtp({ server, from, ca, patience = defaultTimeoutMs }: SmtpOptions): SendMail {
   const { host, port, secure, user, password } = server
   const settings = {
     host,
@@ -87,7 +87,7 @@ export function smtp({ server, from, ca, patience = longestSilence }: Options): 
         signal,
       })
     } catch (error) {
-      throw refusalOf(error)
+      throw toMailRefused(error)
     }
   }
 }
@@ -99,7 +99,7 @@ interface SmtpError extends Error {
 }
 
 /** A no (5xx) to the recipient or to the mail itself is final; one to us (sign-in, sender) is for the operator to mend in time. */
-function refusalOf(error: unknown): MailRefused {
+function toMailRefused(error: unknown): MailRefused {
   const { message, command, responseCode = 0 } = error as SmtpError
   const permanent = responseCode >= 500 && responseCode !== 503 && /^(RCPT TO|DATA)/.test(command ?? '')
   return new MailRefused(oneLine(message), permanent, error)

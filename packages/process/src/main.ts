@@ -14,12 +14,12 @@ export async function main(work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    process.stderr.write(`${sentence(error)}\n`)
+    process.stderr.write(`${startErrorMessage(error)}\n`)
     process.exit(1)
   }
 }
 
-function sentence(error: unknown): string {
+function startErrorMessage(error: unknown): string {
   if (error instanceof SettingsProblem || error instanceof StartProblem) return error.message
   const { code, port, address, message } = error as NodeJS.ErrnoException & { port?: number; address?: string }
   switch (code) {

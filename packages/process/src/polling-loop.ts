@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-interface Rounds {
+interface PollingOptions {
   /** Milliseconds before the next round where the last one found nothing more to do. */
   rest: number
   /** Milliseconds after a round that failed; as after any other where they are absent. */
@@ -14,7 +14,7 @@ interface Rounds {
 /** Goes round after round, each to its end, until it is stopped: without a rest as long as a round answers that there may be more. */
 export function keepRounds(
   round: (signal: AbortSignal) => Promise<boolean>,
-  { rest, afterTrouble = rest, farewell, failed }: Rounds,
+  { rest, afterTrouble = rest, farewell, failed }: PollingOptions,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const breaking = new AbortController()

@@ -1,10 +1,10 @@
-const hidden = '[redacted]'
+const redactedText = '[redacted]'
 
 /**
  * Shapes of secrets that come and go: signed tokens, our refresh, link and API tokens, bearer headers, password hashes. The upper
  * bounds are for lines that somebody made to begin a secret at every letter.
  */
-const shapes =
+const secretPatterns =
   /\beyJ[\w-]{5,2000}\.[\w-]{5,8000}\.[\w-]{5,}|\bsl[a-z]_[\w-]{20,}|\bsluice_[\w-]{30,}|(?<=\bBearer )[\w.~+/=-]{8,}|\$argon2\w*\$[^\s"]+|(?<=\bpostgres(?:ql)?:\/\/[^:@\s"]{1,64}:)[^@\s"]{1,500}(?=@)/g
 
 /**
@@ -36,8 +36,8 @@ export class Redaction {
   }
 
   apply(line: string): string {
-    const named = this.#pattern ? line.replace(this.#pattern, hidden) : line
-    return named.replace(shapes, hidden)
+    const named = this.#pattern ? line.replace(this.#pattern, redactedText) : line
+    return named.replace(secretPatterns, redactedText)
   }
 }
 

@@ -1,4 +1,4 @@
-interface Limits {
+interface SemaphoreLimits {
   /** Slots in all. */
   total: number
   /** Slots of one key at most; one less than there are when absent. As many as there are: keys compete for all of them. */
@@ -11,22 +11,22 @@ interface Limits {
   title: string
 }
 
-interface Share {
+interface SlotRequest {
   /** Ends the waiting with the signal's reason. */
   signal?: AbortSignal | undefined
   /** Slots that stay free for others: 0 when absent. For callers with a smaller share, such as anonymous readers. */
   leave?: number
 }
 
-interface Waiting {
-  share: Share
+interface WaitingCaller {
+  share: SlotRequest
   since: number
   start(): void
 }
 
-interface Queue {
+interface KeyQueue {
   held: number
-  waiting: Waiting[]
+  waiting: WaitingCaller[]
 }
 
 /** Every slot that the key may have is taken, and too many of it wait already or have waited too long. */
@@ -40,12 +40,12 @@ export class SemaphoreBusy extends Error {
  * key that holds the fewest, then to the one that waits longest.
  */
 export class Semaphore {
-  readonly #limits: Limits
-  readonly #queues = new Map<string, Queue>()
+  readonly #limits: SemaphoreLimits
+  readonly #queues = new Map<string, KeyQueue>()
   #free: number
   #arrivals = 0
 
-  constructor(limits: Limits) {
+  constructor(limits: SemaphoreLimits) {
     this.#limits = limits
     this.#free = limits.total
   }
@@ -62,7 +62,7 @@ export class Semaphore {
   }
 
   /** A slot, if there is one at once. Disposing of it gives it back. */
-  tryAcquire(key: string, share: Share = {}): Disposable | undefined {
+  tryAcquire(key: string, share: SlotRequest = {}): Disposable | undefined {
     const queue = this.#find(key)
     if (!this.#mayStart(queue, share)) {
       this.#forget(key, queue)
@@ -72,7 +72,7 @@ export class Semaphore {
   }
 
   /** Waits for a slot. Disposing of it gives it back. Throws `SemaphoreBusy`, or the signal's reason. */
-  async acquire(key: string, share: Share = {}): Promise<Disposable> {
+  async acquire(key: string, share: SlotRequest = {}): Promise<Disposable> {
     const { signal } = share
     signal?.throwIfAborted()
     const slot = this.tryAcquire(key, share)
@@ -85,22 +85,22 @@ export class Semaphore {
     return new Promise<Disposable>((resolve, reject) => {
       const stop = (reason: unknown) => {
         queue.waiting.splice(queue.waiting.indexOf(one), 1)
-        settle()
+        stopWaiting()
         this.#forget(key, queue)
         reject(reason as Error)
       }
       const abort = () => stop(signal!.reason)
       const timer =
         this.#limits.waitMs === undefined ? undefined : setTimeout(() => stop(this.#busy()), this.#limits.waitMs)
-      const settle = () => {
+      const stopWaiting = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', abort)
       }
-      const one: Waiting = {
+      const one: WaitingCaller = {
         share,
         since: this.#arrivals++,
         start: () => {
-          settle()
+          stopWaiting()
           resolve(this.#take(key, queue))
         },
       }
@@ -110,23 +110,23 @@ export class Semaphore {
   }
 
   /** Runs `work` in a slot. Throws what `acquire` and `work` throw. */
-  async run<T>(key: string, work: () => Promise<T>, share: Share = {}): Promise<T> {
+  async run<T>(key: string, work: () => Promise<T>, share: SlotRequest = {}): Promise<T> {
     using _slot = await this.acquire(key, share)
     return await work()
   }
 
   /** The same for one key, to be handed on. The signal ends the waiting. */
-  queueOf(key: string, share: Omit<Share, 'signal'> = {}) {
+  queueOf(key: string, share: Omit<SlotRequest, 'signal'> = {}) {
     return <T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> => this.run(key, work, { ...share, signal })
   }
 
-  #mayStart({ held }: Queue, { leave = 0 }: Share): boolean {
+  #mayStart({ held }: KeyQueue, { leave = 0 }: SlotRequest): boolean {
     const { total, each = Math.max(1, total - 1) } = this.#limits
     const kept = held > 0 && each < total ? 1 : 0
     return held < each && this.#free > Math.max(leave, kept)
   }
 
-  #take(key: string, queue: Queue): Disposable {
+  #take(key: string, queue: KeyQueue): Disposable {
     this.#free -= 1
     queue.held += 1
     let back = false
@@ -157,7 +157,7 @@ export class Semaphore {
     }
   }
 
-  #find(key: string): Queue {
+  #find(key: string): KeyQueue {
     const known = this.#queues.get(key)
     if (known) return known
     const queue = { held: 0, waiting: [] }
@@ -165,7 +165,7 @@ export class Semaphore {
     return queue
   }
 
-  #forget(key: string, queue: Queue): void {
+  #forget(key: string, queue: KeyQueue): void {
     if (queue.held === 0 && queue.waiting.length === 0 && this.#queues.get(key) === queue) this.#queues.delete(key)
   }
 

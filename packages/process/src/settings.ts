@@ -9,7 +9,7 @@ export interface Setting<T> {
   secret?: boolean
 }
 
-type Values<Shape> = { [Name in keyof Shape]: Shape[Name] extends Setting<infer T> ? T : never }
+type SettingValues<Shape> = { [Name in keyof Shape]: Shape[Name] extends Setting<infer T> ? T : never }
 
 /** Every mistake in the environment, one line each. */
 export class SettingsProblem extends Error {
@@ -29,7 +29,7 @@ export class SettingsProblem extends Error {
 export function readSettings<Shape extends Record<string, Setting<unknown>>>(
   environment: Environment,
   shape: Shape,
-): { values: Values<Shape>; secrets: string[] } {
+): { values: SettingValues<Shape>; secrets: string[] } {
   const mistakes: string[] = []
   const secrets: string[] = []
   const values: Record<string, unknown> = {}
@@ -49,7 +49,7 @@ export function readSettings<Shape extends Record<string, Setting<unknown>>>(
     }
   }
   if (mistakes.length > 0) throw new SettingsProblem(mistakes)
-  return { values: values as Values<Shape>, secrets }
+  return { values: values as SettingValues<Shape>, secrets }
 }
 
 function textOf(environment: Environment, name: string): string | undefined {

@@ -1,6 +1,6 @@
 import type { Logger } from './logger.ts'
 
-interface Step {
+interface ShutdownStep {
   name: string
   stop(): PromiseLike<unknown>
 }
@@ -11,7 +11,7 @@ interface Step {
  */
 export function stopOnSignal(
   logger: Logger,
-  steps: readonly Step[],
+  steps: readonly ShutdownStep[],
   deadline = 25_000,
 ): { stop(reason: string): Promise<void> } {
   let stopping: Promise<void> | undefined

@@ -21,7 +21,7 @@ export interface Write<DB> {
   atOnce<T>(statement: (db: Kysely<DB>, facts: AuditFacts) => Promise<T | undefined>): Promise<T | undefined>
 }
 
-type OneTransaction<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
+type TransactionRunner<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
 
 /** What every handler of both services is given. */
 export interface DatabaseContext<DB> {
@@ -29,7 +29,7 @@ export interface DatabaseContext<DB> {
   write: Write<DB>
 }
 
-export interface Manner<DB> {
+export interface AuditedWriteOptions<DB> {
   /**
    * Locks the caller until the transaction ends, and throws a problem when they are no longer who they were when the
    * request came: what ends somebody's power waits for what they are writing, or they write no more.
@@ -43,7 +43,7 @@ export interface Manner<DB> {
  * Searches at once, shared by clients: fewer than there are connections, so that nobody else waits for one. What they may cost is the
  * statement timeout of their connections.
  */
-const searching = { total: 6, each: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
+const searchLimits = { total: 6, each: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
 
 const deadlock = '40P01'
 const timeout = '57014'
@@ -52,8 +52,8 @@ const timeout = '57014'
  * The database as one operation may use it. What other services are asked stays outside of `write`, before or after, so
  * that no transaction waits for a network. A write operation that answers without having written is a bug, and says so.
  */
-export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }: Manner<DB> = {}) {
-  const shares = new Semaphore(searching)
+export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }: AuditedWriteOptions<DB> = {}) {
+  const shares = new Semaphore(searchLimits)
   return async <T, Context extends object>(
     { signature }: Operation,
     caller: Caller,
@@ -62,9 +62,9 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
     work: (context: DatabaseContext<DB> & Context) => Promise<T>,
   ): Promise<T> => {
     let written = false
-    const inTransaction: OneTransaction<DB> = async (change) => {
+    const inTransaction: TransactionRunner<DB> = async (change) => {
       const before = facts.audited.length
-      const result = await againAfterDeadlock(() => {
+      const result = await retryAfterDeadlock(() => {
         facts.audited.length = before
         return transaction(db, async (trx) => {
           if (caller.kind !== 'nobody') await demandStill?.(trx, caller)
@@ -95,7 +95,7 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
     const write = Object.assign(inTransaction, { atOnce })
     const isSearch = signature.effect === 'read' && takesFilters(signature)
     const answer = isSearch
-      ? await shares.run(caller.client, () => inTime(work({ ...more, db: searches, write })))
+      ? await shares.run(caller.client, () => reportTimeout(work({ ...more, db: searches, write })))
       : await work({ ...more, db, write })
     if (signature.effect === 'write' && !written && !(answer instanceof RefusedElsewhere))
       throw new Error(`${signature.id} is declared a write, but nothing was written`)
@@ -109,7 +109,7 @@ function takesFilters({ query, body }: Signature): boolean {
   return has(query) || has(body)
 }
 
-async function inTime<T>(search: Promise<T>): Promise<T> {
+async function reportTimeout<T>(search: Promise<T>): Promise<T> {
   try {
     return await search
   } catch (error) {
@@ -119,15 +119,15 @@ async function inTime<T>(search: Promise<T>): Promise<T> {
 }
 
 /** How often those that lock each other in turn are let go by the database; as many edit each other in a ring at most. */
-const mostDeadlocks = 4
+const maxDeadlockAttempts = 4
 
 /** Whoever was let go finds the others' changes now, or another ring. */
-async function againAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
+async function retryAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
     try {
       return await work()
     } catch (error) {
-      if ((error as { code?: string }).code !== deadlock || tries >= mostDeadlocks) throw error
+      if ((error as { code?: string }).code !== deadlock || tries >= maxDeadlockAttempts) throw error
     }
 }
 

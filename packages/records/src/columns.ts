@@ -17,13 +17,13 @@ export interface SharedColumns {
   user_group_access: AccessObject[]
 }
 
-interface Translated {
+interface TranslatedRow {
   translations: { locale: string; property: string; value: string }[]
 }
 
 /** The value of a text property in the reader's language: see `translated`. Undefined stays undefined. */
 export function inLanguageOf<T extends string | null | undefined>(
-  row: Translated,
+  row: TranslatedRow,
   property: string,
   plain: T,
   locales: readonly string[],

@@ -5,10 +5,10 @@ import type { RecordKind } from './record-kind.ts'
 import { pageHeaders } from './search/page-headers.ts'
 import { escaped } from './search/patterns.ts'
 import { type SearchPlan, searchPlan } from './search/plan.ts'
-import { changesOf, isTallied, rememberedTotals, tallied, versionOf } from './totals.ts'
+import { clientVersion, isTallied, createTotalsCache, totalFromTally, tallyVersion } from './totals.ts'
 import { InvalidSearch } from './search/violations.ts'
 
-interface Page<Row> {
+interface RecordPage<Row> {
   rows: Row[]
   /** Undefined where it was not counted. */
   total: number | undefined
@@ -19,9 +19,11 @@ interface Page<Row> {
 }
 
 /** Lists of one kind of record: a page of what the caller may see, with the totals in headers. */
-export function listing<Row, Resource, Context extends { caller: Caller }>(kind: RecordKind<Row, Resource, Context>) {
+export function recordLister<Row, Resource, Context extends { caller: Caller }>(
+  kind: RecordKind<Row, Resource, Context>,
+) {
   const from = sql`${sql.table(kind.table)} as r`
-  const totals = rememberedTotals()
+  const totals = createTotalsCache()
 
   /** `url` is what was asked by GET. A search by POST is told the addresses of the same search by GET. */
   return async function search(
@@ -33,7 +35,7 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
     const plan = planOf(request, context.caller, url !== undefined)
     const scope = kind.scope(context.caller, 'READ')
     const where = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
-    const { rows, total, lastKeys } = await counted(db, plan, where, versionFor(context.caller, scope))
+    const { rows, total, lastKeys } = await pageWithTotal(db, plan, where, versionFor(context.caller, scope))
     const headers = pageHeaders(
       {
         page: plan.page,
@@ -80,31 +82,32 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
   }
 
   function versionFor({ client }: Caller, scope: RawBuilder<SqlBool>): RawBuilder<number> | undefined {
-    if (kind.tally) return versionOf(kind.tally, scope)
-    return kind.changes && changesOf(kind.changes, client)
+    if (kind.tally) return tallyVersion(kind.tally, scope)
+    return kind.changes && clientVersion(kind.changes, client)
   }
 
   /** The page with its total, both of the same moment. A total that was counted before is taken while nothing changed. */
-  async function counted(
+  async function pageWithTotal(
     db: Kysely<any>,
     plan: SearchPlan,
     where: RawBuilder<SqlBool>,
     version: RawBuilder<number> | undefined,
-  ): Promise<Page<Row>> {
+  ): Promise<RecordPage<Row>> {
     const nothing = sql<null>`null::bigint`
-    if (!plan.counted) return page(db, plan, where, { total: nothing, version: nothing })
+    if (!plan.counted) return readPage(db, plan, where, { total: nothing, version: nothing })
     const { tally } = kind
-    if (tally && isTallied(kind, plan)) return page(db, plan, where, { total: tallied(tally, where), version: nothing })
+    if (tally && isTallied(kind, plan))
+      return readPage(db, plan, where, { total: totalFromTally(tally, where), version: nothing })
 
     const total = countOf(plan, where)
-    if (!version || !totals.mayRemember(kind, plan)) return page(db, plan, where, { total, version: nothing })
+    if (!version || !totals.mayRemember(kind, plan)) return readPage(db, plan, where, { total, version: nothing })
     const key = totals.keyOf(where.compile(db))
     const known = totals.find(key)
     if (known) {
-      const found = await page(db, plan, where, { total: nothing, version })
+      const found = await readPage(db, plan, where, { total: nothing, version })
       if (found.version === known.version) return { ...found, total: known.total }
     }
-    const found = await page(db, plan, where, { total, version })
+    const found = await readPage(db, plan, where, { total, version })
     totals.keep(key, found)
     return found
   }
@@ -118,16 +121,16 @@ export function listing<Row, Resource, Context extends { caller: Caller }>(kind:
   }
 
   /** One row more than the page has, to know whether another one follows. */
-  async function page(
+  async function readPage(
     db: Kysely<any>,
     plan: SearchPlan,
     where: RawBuilder<SqlBool>,
     { total, version }: { total: RawBuilder<number | null>; version: RawBuilder<number | null> },
-  ): Promise<Page<Row>> {
-    const place = plan.after ? sql`${where} and (${plan.after})` : where
+  ): Promise<RecordPage<Row>> {
+    const position = plan.after ? sql`${where} and (${plan.after})` : where
     const found = await sql<{ page_total: number | null; page_version: number | null; page_keys: string[] | null }>`
       with page as materialized (
-        select r.*, array[${sql.join(plan.keys)}]::text[] as page_keys from ${from} where ${place}
+        select r.*, array[${sql.join(plan.keys)}]::text[] as page_keys from ${from} where ${position}
         order by ${sql.join(plan.order)} limit ${plan.limit + 1} offset ${plan.offset}
       )
       select page.*, facts.* from (select ${total} as page_total, ${version} as page_version) as facts left join page on true`.execute(

@@ -2,7 +2,7 @@ import type { Expression, RawBuilder, SqlBool } from 'kysely'
 import type { Caller } from '@sluice/http'
 import type { Properties } from './search/properties.ts'
 import type { Level } from './sharing.ts'
-import type { ChangeCount, Only, Tally } from './totals.ts'
+import type { ChangeCounter, Only, TotalsTable } from './totals.ts'
 
 /** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
 export interface RecordKind<Row, Resource, Context> {
@@ -14,9 +14,9 @@ export interface RecordKind<Row, Resource, Context> {
   /** Those of `properties` that are looked for in another way, depending on who asks. Under the same names, with the same types. */
   propertiesOf?(caller: Caller): Properties
   /** For tables that may grow so large that counting takes long. */
-  tally?: Tally
+  tally?: TotalsTable
   /** The same for records that are shared; where there is no tally. */
-  changes?: ChangeCount
+  changes?: ChangeCounter
   /** Narrows every list, not what is read by its id. */
   only?: Only
   /** What the free-text `query` of a search looks at. `like` is the text as a pattern that finds it anywhere. */

@@ -1,37 +1,37 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { Answer, type Caller, etagOf, problems } from '@sluice/http'
-import { listing } from './list-records.ts'
+import { recordLister } from './list-records.ts'
 import type { RecordKind } from './record-kind.ts'
 
 /** Rows that go in one statement: far below what the protocol numbers its parameters by. */
-const atOnce = 250
+const insertBatchSize = 250
 
-interface Versioned {
+interface VersionedRow {
   uid: string
   version: number
 }
 
 /** The statements that all records share. Every one carries the caller's scope. */
-export function records<Row extends Versioned, Resource, Context extends { caller: Caller }>(
+export function records<Row extends VersionedRow, Resource, Context extends { caller: Caller }>(
   kind: RecordKind<Row, Resource, Context>,
 ) {
   const from = sql`${sql.table(kind.table)} as r`
 
   /** The row, or 404 when the caller may not know of it. */
   async function read(db: Kysely<any>, caller: Caller, uid: string): Promise<Row> {
-    const row = isUid(uid) ? await one(db, caller, uid, sql``) : undefined
+    const row = isUid(uid) ? await findRow(db, caller, uid, sql``) : undefined
     if (!row) throw problems.notFound(kind.noun)
     return row
   }
 
   /** The row, locked until the transaction ends: 404 as above, 403 for one that may only be read, 412 for a stale If-Match. */
   function lock(trx: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
-    return toWrite(trx, caller, uid, { ifMatch, locking: sql`for update of r` })
+    return readWritable(trx, caller, uid, { ifMatch, locking: sql`for update of r` })
   }
 
   /** The same without a lock, for what has to be refused long before it is written. */
   function readToWrite(db: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
-    return toWrite(db, caller, uid, { ifMatch, locking: sql`` })
+    return readWritable(db, caller, uid, { ifMatch, locking: sql`` })
   }
 
   /**
@@ -45,20 +45,20 @@ export function records<Row extends Versioned, Resource, Context extends { calle
     return new Map(rows.map((row) => [row.uid, row]))
   }
 
-  async function toWrite(
+  async function readWritable(
     db: Kysely<any>,
     caller: Caller,
     uid: string,
     { ifMatch, locking }: { ifMatch: number | undefined; locking: RawBuilder<unknown> },
   ): Promise<Row> {
-    const row = isUid(uid) ? await one(db, caller, uid, locking) : undefined
+    const row = isUid(uid) ? await findRow(db, caller, uid, locking) : undefined
     if (!row) throw problems.notFound(kind.noun)
     if (!row.writable) throw problems.forbidden(`This ${kind.noun} is shared with you for reading only.`)
     if (ifMatch !== undefined && ifMatch !== row.version) throw problems.stale()
     return row
   }
 
-  async function one(
+  async function findRow(
     db: Kysely<any>,
     caller: Caller,
     uid: string,
@@ -78,9 +78,9 @@ export function records<Row extends Versioned, Resource, Context extends { calle
   /** The same for many, in their order, by as few statements as may be. Each has the same columns. */
   async function insertAll(trx: Kysely<any>, caller: Caller, many: readonly object[]): Promise<Row[]> {
     const rows: Row[] = []
-    for (let at = 0; at < many.length; at += atOnce) {
+    for (let at = 0; at < many.length; at += insertBatchSize) {
       const values = many
-        .slice(at, at + atOnce)
+        .slice(at, at + insertBatchSize)
         .map((columns) => ({ ...columns, created_by: caller.uid, updated_by: caller.uid }))
       rows.push(...((await trx.insertInto(kind.table).values(values).returningAll().execute()) as Row[]))
     }
@@ -116,7 +116,7 @@ export function records<Row extends Versioned, Resource, Context extends { calle
 
   return {
     kind,
-    search: listing(kind),
+    search: recordLister(kind),
     read,
     readToWrite,
     lock,
@@ -130,7 +130,7 @@ export function records<Row extends Versioned, Resource, Context extends { calle
   }
 }
 
-export type Records<Row extends Versioned, Resource, Context extends { caller: Caller }> = ReturnType<
+export type Records<Row extends VersionedRow, Resource, Context extends { caller: Caller }> = ReturnType<
   typeof records<Row, Resource, Context>
 >
 

@@ -2,14 +2,14 @@ import { type Access, type AccessBody, type AccessObject, type AccessPart, holds
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Caller } from '@sluice/http'
 
-interface Shared {
+interface SharingColumns {
   public_access: Access['publicAccess']
   user_access: AccessObject[]
   user_group_access: AccessObject[]
 }
 
 /** How a record is shared, as its response says it. */
-export function accessOf({ public_access, user_access, user_group_access }: Shared): Access {
+export function accessOf({ public_access, user_access, user_group_access }: SharingColumns): Access {
   const shared = user_access.length > 0 || user_group_access.length > 0
   const hasPublicAccess = public_access !== 'NONE'
   return {
@@ -42,7 +42,7 @@ function grantsOf(grants: readonly { id: string; access?: AccessObject['access']
 
 export type Level = 'READ' | 'READ_WRITE'
 
-const covers: Record<Level, Level[]> = { READ: ['READ', 'READ_WRITE'], READ_WRITE: ['READ_WRITE'] }
+const sufficientLevels: Record<Level, Level[]> = { READ: ['READ', 'READ_WRITE'], READ_WRITE: ['READ_WRITE'] }
 
 /**
  * Which shared records a caller may see or change: those of their client that are theirs, public, or shared with them or
@@ -54,15 +54,15 @@ export function visibleTo(caller: Caller, level: Level): RawBuilder<SqlBool> {
   if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return ofClient
   return sql<SqlBool>`(${ofClient} and (
     r.created_by = ${caller.uid}
-    or r.public_access = any(${covers[level]})
-    or ${granted('user_access', [caller.uid], level)}
-    or ${granted('user_group_access', caller.userGroups, level)}))`
+    or r.public_access = any(${sufficientLevels[level]})
+    or ${isGranted('user_access', [caller.uid], level)}
+    or ${isGranted('user_group_access', caller.userGroups, level)}))`
 }
 
-const granted = (
+const isGranted = (
   column: 'user_access' | 'user_group_access',
   ids: readonly string[],
   level: Level,
 ) => sql<SqlBool>`exists (
   select from jsonb_to_recordset(${sql.ref(`r.${column}`)}) as g(id text, access text)
-  where g.id = any(${ids}) and g.access = any(${covers[level]}))`
+  where g.id = any(${ids}) and g.access = any(${sufficientLevels[level]}))`

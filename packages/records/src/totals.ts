@@ -9,7 +9,7 @@ import type { Properties } from './search/properties.ts'
  * every statement that changes anything of them that can be searched. Rows are never removed, so the sum of `changes` over
  * a scope goes up only: as long as it stays, so does every total in that scope.
  */
-export interface Tally {
+export interface TotalsTable {
   table: string
   /** Properties whose columns the tally has. It has those of the scope, too. */
   properties: readonly string[]
@@ -26,44 +26,44 @@ export interface Only {
   tallied: boolean
 }
 
-interface Searchable {
+interface CountableKind {
   properties: Properties
-  tally?: Tally
+  tally?: TotalsTable
   only?: Only
 }
 
 /** Do the conditions hold for a row of the tally just as for the records that it stands for? */
-export const isTallied = ({ tally, only }: Searchable, { filtered, looksForText }: SearchPlan): boolean =>
+export const isTallied = ({ tally, only }: CountableKind, { filtered, looksForText }: SearchPlan): boolean =>
   tally !== undefined &&
   !looksForText &&
   (only?.tallied ?? true) &&
   filtered.every((name) => tally.properties.includes(name))
 
 /** The total, from the tally. */
-export const tallied = ({ table }: Tally, where: RawBuilder<SqlBool>): RawBuilder<number> =>
+export const totalFromTally = ({ table }: TotalsTable, where: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
 
 /**
  * Where only the changes are counted, by client: rows with `client`, `kind` and `changes`, as of a tally. For records that
  * each caller sees others of, so that no total serves all.
  */
-export interface ChangeCount {
+export interface ChangeCounter {
   table: string
   kind: string
 }
 
 /** Goes up with every change of a client's records. */
-export const changesOf = ({ table, kind }: ChangeCount, client: string): RawBuilder<number> =>
+export const clientVersion = ({ table, kind }: ChangeCounter, client: string): RawBuilder<number> =>
   sql`(select coalesce(sum(c.changes), 0)::bigint from ${sql.table(table)} as c where c.client = ${client} and c.kind = ${kind})`
 
 /** Goes up with every change in a scope. */
-export const versionOf = ({ table }: Tally, scope: RawBuilder<SqlBool>): RawBuilder<number> =>
+export const tallyVersion = ({ table }: TotalsTable, scope: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.changes), 0)::bigint from ${sql.table(table)} as r where ${scope})`
 
 /** Of each process; the oldest go first. */
-const mostRemembered = 5000
+const maxCachedTotals = 5000
 
-interface Total {
+interface VersionedTotal {
   total: number
   version: number
 }
@@ -72,11 +72,11 @@ interface Total {
  * Totals that were counted, by what was counted. Each goes with the version that it was counted at, by one statement with
  * the page: it is the total of every moment that has the same version.
  */
-export function rememberedTotals() {
-  const known = new Map<string, Total>()
+export function createTotalsCache() {
+  const known = new Map<string, VersionedTotal>()
   return {
     /** Not where other tables decide what is found. */
-    mayRemember: ({ properties, only }: Searchable, { filtered }: SearchPlan): boolean =>
+    mayRemember: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>
       (only?.tallied ?? true) &&
       filtered.every((name) => {
         const property = properties[name]
@@ -88,13 +88,13 @@ export function rememberedTotals() {
         .update(JSON.stringify([text, parameters]))
         .digest('base64'),
 
-    find: (key: string): Total | undefined => known.get(key),
+    find: (key: string): VersionedTotal | undefined => known.get(key),
 
-    keep(key: string, { total, version }: Partial<Total>): void {
+    keep(key: string, { total, version }: Partial<VersionedTotal>): void {
       if (total === undefined || version === undefined) return
       known.delete(key)
       known.set(key, { total, version })
-      if (known.size > mostRemembered) known.delete(known.keys().next().value!)
+      if (known.size > maxCachedTotals) known.delete(known.keys().next().value!)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { problems } from '@sluice/http'
 
-interface ClosedField {
+interface ImmutableField {
   /** JSON pointer of the field. */
   pointer: string
   /** What the body says; undefined where it says nothing. */
@@ -17,7 +17,7 @@ interface ClosedField {
 export function assertUnchanged(
   lastUpdated: string | undefined,
   updatedAt: Date,
-  fields: readonly ClosedField[],
+  fields: readonly ImmutableField[],
 ): void {
   if (lastUpdated !== undefined && Date.parse(lastUpdated) !== updatedAt.getTime()) return
   const changed = fields.find(({ given, stored }) => given !== undefined && !isSame(given, stored))

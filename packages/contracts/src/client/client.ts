@@ -1,9 +1,9 @@
 /** Asking a service: a door of its own, so that a process that only asks need not hold every contract in memory. */
-export type { Page } from './responses.ts'
+export type { ResultPage } from './responses.ts'
 export type { CallInput, UploadInput } from './service-client.ts'
 export * from './service-client.ts'
 export type { UploadBody } from './http-exchange.ts'
 export { RemoteProblem, ServiceUnavailable, type UnavailableReason } from './errors.ts'
 export * from './lookup-cache.ts'
-export type { Circuit, Resilience } from './resilience.ts'
+export type { Circuit, ResilienceOptions } from './resilience.ts'
 export { lookups } from '../identity/operations/lookups.ts'

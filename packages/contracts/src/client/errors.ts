@@ -37,7 +37,7 @@ export class RemoteProblem extends Error {
  */
 export type UnavailableReason = 'unreachable' | 'timed-out' | 'overloaded' | 'circuit-open' | 'malformed-answer'
 
-interface Facts {
+interface UnavailableDetails {
   cause?: unknown
   retryAfter?: number | undefined
   problem?: ProblemDocument | undefined
@@ -52,7 +52,7 @@ export class ServiceUnavailable extends Error {
   /** What an overloaded service said, where it said it as a problem. */
   readonly problem: ProblemDocument | undefined
 
-  constructor(reason: UnavailableReason, message: string, { cause, retryAfter, problem }: Facts = {}) {
+  constructor(reason: UnavailableReason, message: string, { cause, retryAfter, problem }: UnavailableDetails = {}) {
     super(message, { cause })
     this.reason = reason
     this.retryAfter = retryAfter

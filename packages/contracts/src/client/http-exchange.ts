@@ -4,7 +4,7 @@ import { ServiceUnavailable } from './errors.ts'
 /** What an upload streams. */
 export type UploadBody = ReadableStream<Uint8Array> | Readable | AsyncIterable<Uint8Array>
 
-export interface Exchange {
+export interface ExchangeRequest {
   url: URL
   method: string
   headers: Headers
@@ -12,7 +12,7 @@ export interface Exchange {
 }
 
 /** An answer as it came, read to its end. */
-export interface RawAnswer {
+export interface RawResponse {
   status: number
   headers: Headers
   text: string
@@ -26,12 +26,12 @@ const largestAnswer = 256 * 1024 * 1024
  * error of the body's own source, or the reason of `caller` when that signal ended it.
  */
 export async function exchange(
-  { url, method, headers, body }: Exchange,
+  { url, method, headers, body }: ExchangeRequest,
   fetch: typeof globalThis.fetch,
   signal: AbortSignal,
   caller: AbortSignal | undefined,
-): Promise<RawAnswer> {
-  const source = typeof body === 'object' ? watched(body) : undefined
+): Promise<RawResponse> {
+  const source = typeof body === 'object' ? watchSource(body) : undefined
   try {
     const response = await fetch(url, {
       method,
@@ -68,7 +68,7 @@ async function textOf(response: Response, url: URL): Promise<string> {
 }
 
 /** Tells a source that failed from a service that did. */
-function watched(source: AsyncIterable<Uint8Array>) {
+function watchSource(source: AsyncIterable<Uint8Array>) {
   let failure: { error: unknown } | undefined
   async function* chunks() {
     try {

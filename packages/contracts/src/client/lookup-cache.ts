@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { RemoteProblem, ServiceUnavailable } from './errors.ts'
 
-export interface Remembering {
+export interface CacheLimits {
   /** Milliseconds that a found value is answered without asking, counted from when it was asked for. */
   ttl: number
   /** Milliseconds that "there is no such thing" is; 1,000 at most when absent. */
@@ -13,7 +13,7 @@ export interface Remembering {
   max: number
 }
 
-interface Options<V> extends Remembering {
+interface LookupOptions<V> extends CacheLimits {
   /**
    * Answers whether a value may be remembered; all values when absent. A value that may not is read for every `get` that
    * arrives, is never shared with a `get` that arrives after its reading began, and no older value replaces it.
@@ -22,7 +22,7 @@ interface Options<V> extends Remembering {
 }
 
 /** Reads by key, remembered. Throws what the reading throws, when nothing that is remembered may stand in for it. */
-export interface LookUp<V> {
+export interface LookupCache<V> {
   /** Undefined: there is no such thing. */
   get(key: string): Promise<V | undefined>
   /** Those that exist. What is neither remembered nor on its way is asked for together. */
@@ -33,16 +33,19 @@ export interface LookUp<V> {
 }
 
 /** Milliseconds that somebody who remembers an older answer waits for a newer one. */
-const shortWait = 300
+const staleWaitMs = 300
 
-interface Remembered<V> {
+interface CacheEntry<V> {
   value: V | undefined
   /** When it was asked for, on the monotonic clock. */
-  asked: number
+  requestedAt: number
 }
 
 /** A read-through cache of single reads. One read per key is under way at a time, whoever waits for it. */
-export function cachedLookUp<V>(read: (key: string) => Promise<V | undefined>, manner: Options<V>): LookUp<V> {
+export function cachedLookUp<V>(
+  read: (key: string) => Promise<V | undefined>,
+  manner: LookupOptions<V>,
+): LookupCache<V> {
   return lookUp((keys) => keys.map((key) => read(key)), manner)
 }
 
@@ -52,8 +55,8 @@ export function cachedLookUp<V>(read: (key: string) => Promise<V | undefined>, m
  */
 export function batchedLookUp<V>(
   readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>,
-  { atOnce = 1000, ...manner }: Options<V> & { atOnce?: number },
-): LookUp<V> {
+  { atOnce = 1000, ...manner }: LookupOptions<V> & { atOnce?: number },
+): LookupCache<V> {
   return lookUp((keys) => {
     const answers: Promise<V | undefined>[] = []
     for (let start = 0; start < keys.length; start += atOnce) {
@@ -76,16 +79,16 @@ export async function orAbsent<T>(answer: Promise<T>): Promise<T | undefined> {
 }
 
 /** `begin` starts the reading of keys and gives one promise for each, in order. */
-function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options: Options<V>): LookUp<V> {
+function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options: LookupOptions<V>): LookupCache<V> {
   const { ttl, missingTtl = Math.min(ttl, 1_000), staleFor = 0, max, mayRemember = () => true } = options
-  const remembered = new LRUCache<string, Remembered<V>>({ max })
-  const underWay = new Map<string, Flight<V>>()
+  const remembered = new LRUCache<string, CacheEntry<V>>({ max })
+  const underWay = new Map<string, PendingRead<V>>()
 
-  const ageOf = ({ asked }: Remembered<V>) => performance.now() - asked
-  const isFresh = (entry: Remembered<V>) => ageOf(entry) < (entry.value === undefined ? missingTtl : ttl)
+  const ageOf = ({ requestedAt }: CacheEntry<V>) => performance.now() - requestedAt
+  const isFresh = (entry: CacheEntry<V>) => ageOf(entry) < (entry.value === undefined ? missingTtl : ttl)
 
   /** Serves the old value where the service is unavailable; anything else that fails, fails. */
-  async function outcomeOf(key: string, answer: Promise<V | undefined>, entry: Remembered<V>, flight: Flight<V>) {
+  async function outcomeOf(key: string, answer: Promise<V | undefined>, entry: CacheEntry<V>, flight: PendingRead<V>) {
     try {
       entry.value = await answer
       if (entry.value !== undefined && !mayRemember(entry.value)) remembered.delete(key)
@@ -103,12 +106,12 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
   }
 
   function start(keys: string[]): void {
-    const asked = performance.now()
+    const requestedAt = performance.now()
     begin(keys).forEach((answer, index) => {
       const key = keys[index] as string
-      const flight: Flight<V> = { asked }
+      const flight: PendingRead<V> = { requestedAt }
       underWay.set(key, flight)
-      flight.outcome = outcomeOf(key, answer, { value: undefined, asked }, flight)
+      flight.outcome = outcomeOf(key, answer, { value: undefined, requestedAt }, flight)
     })
   }
 
@@ -121,8 +124,8 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
       if (entry && isFresh(entry)) fresh.set(key, entry.value)
     }
     const missing = wanted.filter((key) => !fresh.has(key))
-    const unasked = missing.filter((key) => !underWay.has(key))
-    if (unasked.length > 0) start(unasked)
+    const unread = missing.filter((key) => !underWay.has(key))
+    if (unread.length > 0) start(unread)
     const outcomes = await Promise.all(missing.map((key) => outcomeFor(key, arrived)))
     missing.forEach((key, index) => fresh.set(key, outcomes[index]))
     return new Map(wanted.flatMap((key) => present(key, fresh.get(key))))
@@ -131,19 +134,19 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
   /** The outcome of the reading that is under way, or of a newer one where that reading began before the request arrived. */
   async function outcomeFor(key: string, arrived: number): Promise<V | undefined> {
     const flight = underWay.get(key)
-    const value = await inTime(key, flight?.outcome)
-    if (!flight || flight.asked >= arrived || value === undefined || mayRemember(value)) return value
+    const value = await orStale(key, flight?.outcome)
+    if (!flight || flight.requestedAt >= arrived || value === undefined || mayRemember(value)) return value
     const newer = underWay.get(key)
-    if (!newer || newer.asked < arrived) start([key])
+    if (!newer || newer.requestedAt < arrived) start([key])
     return underWay.get(key)?.outcome
   }
 
   /** Whoever remembers does not wait long: a service that hangs must not slow down what can be answered without it. */
-  async function inTime(key: string, outcome: Promise<V | undefined> | undefined): Promise<V | undefined> {
+  async function orStale(key: string, outcome: Promise<V | undefined> | undefined): Promise<V | undefined> {
     const old = remembered.peek(key)
     if (old?.value === undefined || ageOf(old) >= ttl + staleFor) return outcome
     outcome?.catch(() => {})
-    return Promise.race([outcome, setTimeout(shortWait, old.value, { ref: false })])
+    return Promise.race([outcome, setTimeout(staleWaitMs, old.value, { ref: false })])
   }
 
   return {
@@ -161,9 +164,9 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
 }
 
 /** One reading that is under way, as those who wait for it share it. */
-interface Flight<V> {
+interface PendingRead<V> {
   /** When it began, on the monotonic clock. */
-  asked: number
+  requestedAt: number
   outcome?: Promise<V | undefined>
 }
 

@@ -3,11 +3,11 @@ import { ajvWith } from '../ajv.ts'
 import type { Contract } from '../contract.ts'
 import type { Signature } from '../operation.ts'
 import { ProblemDocument } from '../problem.ts'
-import type { RawAnswer } from './http-exchange.ts'
+import type { RawResponse } from './http-exchange.ts'
 import { RemoteProblem, retryAfterOf, ServiceUnavailable } from './errors.ts'
 
 /** One page of a longer list, and where it stands in it. */
-export interface Page<T> {
+export interface ResultPage<T> {
   items: T
   /** Rows on all pages; undefined where they were not counted. */
   total: number | undefined
@@ -24,7 +24,7 @@ const ajv = ajvWith({ removeAdditional: true })
 
 const compiled = new WeakMap<object, ValidateFunction>()
 
-function matches<T>(contract: Contract<T>, value: unknown): { value: T } | { broken: string } {
+function checkContract<T>(contract: Contract<T>, value: unknown): { value: T } | { broken: string } {
   let validate = compiled.get(contract)
   if (!validate) compiled.set(contract, (validate = ajv.compile(contract)))
   if (validate(value)) return { value: value as T }
@@ -33,31 +33,31 @@ function matches<T>(contract: Contract<T>, value: unknown): { value: T } | { bro
 }
 
 /** 502, 503 and 504: whoever answered, nothing was done, and it may go better later. */
-export function demandAvailable(answer: RawAnswer): RawAnswer {
+export function assertAvailable(answer: RawResponse): RawResponse {
   const { status, headers } = answer
   if (status < 502 || status > 504) return answer
   const problem = problemOf(answer)
-  const said = problem?.detail ?? `It answers ${status}.`
-  throw new ServiceUnavailable('overloaded', said, { retryAfter: retryAfterOf(headers.get('retry-after')), problem })
+  const detail = problem?.detail ?? `It answers ${status}.`
+  throw new ServiceUnavailable('overloaded', detail, { retryAfter: retryAfterOf(headers.get('retry-after')), problem })
 }
 
 /** The body that the signature promises. Throws `RemoteProblem`, or `ServiceUnavailable` for anything unforeseen. */
 export function bodyOf<Response>(
   { id, response }: Signature<string, any, any, Response>,
-  { status, headers, text }: RawAnswer,
+  { status, headers, text }: RawResponse,
 ): Response {
   if (status >= 400) {
-    const document = problemOf({ status, headers, text }) ?? nameless(id, status)
+    const document = problemOf({ status, headers, text }) ?? undocumentedProblem(id, status)
     throw new RemoteProblem(document, retryAfterOf(headers.get('retry-after')))
   }
-  if (status < 200 || status > 299) throw malformed(id, `status ${status}`)
+  if (status < 200 || status > 299) throw malformedAnswer(id, `status ${status}`)
   if (!response) return undefined as Response
-  const checked = matches(response, parsed(id, headers, text))
-  if ('broken' in checked) throw malformed(id, checked.broken)
+  const checked = checkContract(response, parsed(id, headers, text))
+  if ('broken' in checked) throw malformedAnswer(id, checked.broken)
   return checked.value
 }
 
-export function pageOf<T>(items: T, headers: Headers): Page<T> {
+export function pageOf<T>(items: T, headers: Headers): ResultPage<T> {
   const count = (name: string) => {
     const header = headers.get(name)
     return header !== null && /^\d+$/.test(header) ? Number(header) : undefined
@@ -73,18 +73,18 @@ export function pageOf<T>(items: T, headers: Headers): Page<T> {
 
 function parsed(id: string, headers: Headers, text: string): unknown {
   const type = headers.get('content-type') ?? 'nothing'
-  if (!/^application\/json\b/i.test(type)) throw malformed(id, `${type} instead of JSON`)
+  if (!/^application\/json\b/i.test(type)) throw malformedAnswer(id, `${type} instead of JSON`)
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw malformed(id, 'what is not JSON', cause)
+    throw malformedAnswer(id, 'what is not JSON', cause)
   }
 }
 
-function problemOf({ headers, text }: RawAnswer): ProblemDocument | undefined {
+function problemOf({ headers, text }: RawResponse): ProblemDocument | undefined {
   if (!/^application\/problem\+json\b/i.test(headers.get('content-type') ?? '')) return undefined
   try {
-    const checked = matches(ProblemDocument, JSON.parse(text))
+    const checked = checkContract(ProblemDocument, JSON.parse(text))
     return 'value' in checked ? checked.value : undefined
   } catch {
     return undefined
@@ -92,7 +92,7 @@ function problemOf({ headers, text }: RawAnswer): ProblemDocument | undefined {
 }
 
 /** Something between us and the service refused, in words of its own. */
-const nameless = (id: string, status: number): ProblemDocument => ({
+const undocumentedProblem = (id: string, status: number): ProblemDocument => ({
   type: `urn:problem:http-${status}`,
   title: `${id} was refused.`,
   status,
@@ -100,5 +100,5 @@ const nameless = (id: string, status: number): ProblemDocument => ({
   code: `http-${status}`,
 })
 
-const malformed = (id: string, what: string, cause?: unknown) =>
+const malformedAnswer = (id: string, what: string, cause?: unknown) =>
   new ServiceUnavailable('malformed-answer', `The answer to ${id} breaks its contract: ${what}.`, { cause })

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { PathParameters, Signature } from '../operation.ts'
-import { type Page, bodyOf, demandAvailable, pageOf } from './responses.ts'
-import { type Exchange, type RawAnswer, type UploadBody, exchange } from './http-exchange.ts'
-import { type Circuit, type Resilience, resilience } from './resilience.ts'
+import { type ResultPage, bodyOf, assertAvailable, pageOf } from './responses.ts'
+import { type ExchangeRequest, type RawResponse, type UploadBody, exchange } from './http-exchange.ts'
+import { type Circuit, type ResilienceOptions, resilience } from './resilience.ts'
 
-export interface ServiceClientOptions extends Resilience {
+export interface ServiceClientOptions extends ResilienceOptions {
   /** `http://identity:3001`: without `/api/v1`. */
   baseUrl: string
   /** What the service is called in messages; its address when absent. */
@@ -16,7 +16,7 @@ export interface ServiceClientOptions extends Resilience {
   fetch?: typeof globalThis.fetch
 }
 
-interface AnyInput extends Manners {
+interface UntypedInput extends CallOptions {
   params?: unknown
   query?: unknown
   body?: unknown
@@ -31,13 +31,13 @@ interface AnyInput extends Manners {
 export interface ServiceClient {
   call<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
-    ...input: Optional<CallInput<Path, Query, Body>>
+    ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<Response>
   /** The same, with the totals that a paged answer has in its headers. */
   callPaged<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
-    ...input: Optional<CallInput<Path, Query, Body>>
-  ): Promise<Page<Response>>
+    ...input: OptionalInput<CallInput<Path, Query, Body>>
+  ): Promise<ResultPage<Response>>
   /** Streams a file. Not retried; ends only with the connection or the signal. Always uses up or destroys the stream. */
   upload<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,
@@ -52,26 +52,35 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
   const { baseUrl, name = new URL(baseUrl).origin, fetch = globalThis.fetch } = options
   const { run, circuit } = resilience(name, options)
 
-  async function request(signature: Signature, input: AnyInput, body: Exchange['body']): Promise<RawAnswer> {
+  async function request(
+    signature: Signature,
+    input: UntypedInput,
+    body: ExchangeRequest['body'],
+  ): Promise<RawResponse> {
     const { signal, params, query } = input
     const url = addressOf(baseUrl, signature, params as Record<string, string>, query as object)
     const headers = await headersOf(signature, input, options)
-    const asked = { url, method: signature.method.toUpperCase(), headers, ...(body !== undefined && { body }) }
-    return run(async (limit) => demandAvailable(await exchange(asked, fetch, limit, signal)), {
+    const exchangeRequest = {
+      url,
+      method: signature.method.toUpperCase(),
+      headers,
+      ...(body !== undefined && { body }),
+    }
+    return run(async (limit) => assertAvailable(await exchange(exchangeRequest, fetch, limit, signal)), {
       retried: signature.effect === 'read',
       timed: !signature.upload,
       signal,
     })
   }
 
-  const ask = (signature: Signature, input: AnyInput = {}) =>
+  const requestJson = (signature: Signature, input: UntypedInput = {}) =>
     request(signature, input, input.body === undefined ? undefined : JSON.stringify(input.body))
 
   return {
     circuit,
-    call: async (signature, ...[input]) => bodyOf(signature, await ask(signature, input)),
+    call: async (signature, ...[input]) => bodyOf(signature, await requestJson(signature, input)),
     async callPaged(signature, ...[input]) {
-      const answer = await ask(signature, input)
+      const answer = await requestJson(signature, input)
       return pageOf(bodyOf(signature, answer), answer.headers)
     },
     async upload(signature, input) {
@@ -89,7 +98,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
 
 async function headersOf(
   { upload, response }: Signature,
-  { body, length, contentType, requestId, traceparent }: AnyInput,
+  { body, length, contentType, requestId, traceparent }: UntypedInput,
   { token, headers }: ServiceClientOptions,
 ): Promise<Headers> {
   const bearer = await token()
@@ -134,7 +143,7 @@ function segment(id: string, name: string, value: string | undefined): string {
   return encodeURIComponent(value)
 }
 
-interface Manners {
+interface CallOptions {
   /** Ends the call with the signal's reason. */
   signal?: AbortSignal
   requestId?: string
@@ -142,27 +151,30 @@ interface Manners {
   traceparent?: string
 }
 
-type Given<Name extends string, T> = undefined extends T
+type InputField<Name extends string, T> = undefined extends T
   ? { [K in Name]?: undefined }
   : {} extends T
     ? { [K in Name]?: T }
     : { [K in Name]: T }
 
-type Params<Path extends string> = Given<'params', keyof PathParameters<Path> extends never ? {} : PathParameters<Path>>
+type PathInput<Path extends string> = InputField<
+  'params',
+  keyof PathParameters<Path> extends never ? {} : PathParameters<Path>
+>
 
 /** What a call of an operation with these parameters takes. */
-export type CallInput<Path extends string, Query, Body> = Params<Path> &
-  Given<'query', Query> &
+export type CallInput<Path extends string, Query, Body> = PathInput<Path> &
+  InputField<'query', Query> &
   // `{}` is a body too: the service tells it from none.
   (undefined extends Body ? { body?: undefined } : { body: Body }) &
-  Manners
+  CallOptions
 
 /** The input may be left out where nothing in it is needed. */
-type Optional<Input> = {} extends Input ? [input?: Input] : [input: Input]
+type OptionalInput<Input> = {} extends Input ? [input?: Input] : [input: Input]
 
-export type UploadInput<Path extends string, Query> = Params<Path> &
-  Given<'query', Query> &
-  Manners & {
+export type UploadInput<Path extends string, Query> = PathInput<Path> &
+  InputField<'query', Query> &
+  CallOptions & {
     body: UploadBody
     /** Bytes, where known: the service can then refuse before it has read them. */
     length?: number

@@ -1,7 +1,18 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { type TypeOf, closed, contract } from '../contract.ts'
-import { Line, Reference, Text, Uid, authored, body, named, needed, recorded, translationsWith } from '../named.ts'
+import {
+  Line,
+  Reference,
+  Text,
+  Uid,
+  authored,
+  body,
+  named,
+  requiredBecause,
+  recorded,
+  translationsWith,
+} from '../named.ts'
 
 const short = { maxLength: 50, pattern: '^\\P{Cc}*$' }
 
@@ -20,7 +31,7 @@ export type Label = TypeOf<typeof Label>
 const LabelsBody = Type.Array(
   Type.Object(
     {
-      key: needed(Label.properties.key, 'a label is found by its key'),
+      key: requiredBecause(Label.properties.key, 'a label is found by its key'),
       value: Type.Optional({ ...Line, description: 'Empty when absent.' }),
     },
     { ...closed, title: 'LabelBody' },

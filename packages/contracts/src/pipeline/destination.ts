@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, needed, recorded, Text, Uid } from '../named.ts'
+import { authored, body, Line, namedAndDescribed, requiredBecause, recorded, Text, Uid } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { RunStatus } from './run.ts'
 import { View } from './view.ts'
@@ -56,7 +56,7 @@ export const TargetToken = Type.String({
   examples: ['d2pat_5xVA12xyUbWNedQxy4ohH77WlxRGVvZZ1151814092'],
 })
 
-const url = needed(TargetUrl, 'the rows are pushed to it')
+const url = requiredBecause(TargetUrl, 'the rows are pushed to it')
 const apiTarget = { url, username: Type.Optional(Username) }
 const apiTokenTarget = { url }
 

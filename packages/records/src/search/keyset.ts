@@ -2,34 +2,40 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { dateTime } from './values.ts'
 import type { OrderTerm } from './order.ts'
 import type { PropertyType } from './properties.ts'
-import { checkText, refuse } from './violations.ts'
+import { assertStorableText, rejectTerm } from './violations.ts'
 import { createHash } from 'node:crypto'
 
 /** The value of a term in a row, as text that `valueIn` reads back to the same value; null for a missing one. */
-export function keyOf({ key, type }: OrderTerm): RawBuilder<string | null> {
+export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
   // Without a zone, so that no setting of the session shows in it: `dateTime` takes it for UTC.
   const value = type === 'date-time' ? sql`(${key} at time zone 'UTC')` : key
   return sql`to_jsonb(${value}) #>> '{}'`
 }
 
 /** The rows that come after the one with these values, in an order that ends in something unique and never missing. */
-export function after(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
-  const values = terms.map((term, at) => valueIn(term, keys[at] ?? null))
+export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
+  const values = terms.map((term, at) => bindKey(term, keys[at] ?? null))
   const uniform = terms.every(({ required, descending }) => required && descending === terms[0]!.descending)
-  if (!uniform) return sql`(${steps(terms, values)})`
+  if (!uniform) return sql`(${lexicographicAfter(terms, values)})`
   // One comparison of rows, which an index answers whole.
-  const sides = [terms.map(({ key }) => key), values.map((value) => value ?? refuse('has no value where one must be'))]
+  const sides = [
+    terms.map(({ key }) => key),
+    values.map((value) => value ?? rejectTerm('has no value where one must be')),
+  ]
   const [rows, bound] = sides.map((side) => sql`(${sql.join(side)})`)
   return sql`${rows} ${sql.raw(terms[0]!.descending ? '<' : '>')} ${bound}`
 }
 
-type Value = RawBuilder<unknown> | undefined
+type KeysetValue = RawBuilder<unknown> | undefined
 
 /** Later by the first term, or equal in it and later by the rest. */
-function steps([term, ...rest]: readonly OrderTerm[], [value, ...values]: readonly Value[]): RawBuilder<SqlBool> {
+function lexicographicAfter(
+  [term, ...rest]: readonly OrderTerm[],
+  [value, ...values]: readonly KeysetValue[],
+): RawBuilder<SqlBool> {
   if (!term) return sql`false`
   const { key, required } = term
-  const further = steps(rest, values)
+  const further = lexicographicAfter(rest, values)
   // Missing ones are last: behind one of them come only others, as far as the rest says.
   if (!value) return sql`(${key} is null and (${further}))`
   const later = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`
@@ -37,17 +43,17 @@ function steps([term, ...rest]: readonly OrderTerm[], [value, ...values]: readon
   return sql`${orMissing} or (${key} = ${value} and (${further}))`
 }
 
-const forms: Partial<Record<PropertyType, RegExp>> = {
+const valuePatterns: Partial<Record<PropertyType, RegExp>> = {
   uid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   number: /^-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/,
   boolean: /^(true|false)$/,
 }
 
 /** A value as a bind parameter. Refuses what PostgreSQL would fail on: the text comes from outside. */
-function valueIn({ type }: OrderTerm, text: string | null): Value {
+function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
   if (text === null) return undefined
-  checkText(text)
-  if (forms[type]?.test(text) === false) refuse('holds what is no value of this order')
+  assertStorableText(text)
+  if (valuePatterns[type]?.test(text) === false) rejectTerm('holds what is no value of this order')
   switch (type) {
     case 'number':
       return /^-?\d{1,18}$/.test(text) ? sql`${text}::bigint` : sql`${text}::numeric`
@@ -61,39 +67,40 @@ function valueIn({ type }: OrderTerm, text: string | null): Value {
 }
 
 /** A place in a list: the row that was answered last. */
-interface Cursor {
+interface PageCursor {
   /** The number of the page that begins here, for those who count them. */
   page: number
   /** What the row has for each term of the order. */
   keys: (string | null)[]
 }
 
-const longest = 2000
-const sumLength = 16
-const refusal = 'is not a place in this list: take it unchanged from the page before, with the same filters and order'
+const maxCursorLength = 2000
+const checksumLength = 16
+const invalidCursor =
+  'is not a place in this list: take it unchanged from the page before, with the same filters and order'
 
 /**
  * A cursor as it goes out. `list` says which list it belongs to: the resource, its filters and its order. It holds what the
  * caller was shown, and its checksum keeps mistakes out; it is no signature, because it opens nothing that a filter would
  * not. Undefined where the row's values are too long for one.
  */
-export function cursorText(list: string, { page, keys }: Cursor): string | undefined {
+export function serializeCursor(list: string, { page, keys }: PageCursor): string | undefined {
   const payload = Buffer.from(JSON.stringify([page, ...keys])).toString('base64url')
-  const text = `${payload}.${sumOf(list, payload)}`
-  return text.length <= longest ? text : undefined
+  const text = `${payload}.${checksum(list, payload)}`
+  return text.length <= maxCursorLength ? text : undefined
 }
 
 /** Refuses a cursor that is not one of this list. `keys` is how many values it must hold. */
-export function readCursor(list: string, text: string, keys: number): Cursor {
+export function parseCursor(list: string, text: string, keys: number): PageCursor {
   const [payload = '', sum, ...rest] = text.split('.')
-  if (text.length > longest || rest.length > 0 || sum !== sumOf(list, payload)) refuse(refusal)
-  const [page, ...values] = parsed(payload)
+  if (text.length > maxCursorLength || rest.length > 0 || sum !== checksum(list, payload)) rejectTerm(invalidCursor)
+  const [page, ...values] = parsePayload(payload)
   const sound = Number.isSafeInteger(page) && values.every((value) => value === null || typeof value === 'string')
-  if (!sound || values.length !== keys) refuse(refusal)
+  if (!sound || values.length !== keys) rejectTerm(invalidCursor)
   return { page: page as number, keys: values as (string | null)[] }
 }
 
-function parsed(payload: string): unknown[] {
+function parsePayload(payload: string): unknown[] {
   try {
     const value: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString())
     return Array.isArray(value) ? value : []
@@ -102,5 +109,5 @@ function parsed(payload: string): unknown[] {
   }
 }
 
-const sumOf = (list: string, payload: string): string =>
-  createHash('sha256').update(`${list}\0${payload}`).digest('base64url').slice(0, sumLength)
+const checksum = (list: string, payload: string): string =>
+  createHash('sha256').update(`${list}\0${payload}`).digest('base64url').slice(0, checksumLength)

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely'
-import { columnOf, propertyNamed, type Properties, type PropertyType } from './properties.ts'
-import { quoted, refuse } from './violations.ts'
+import { columnOf, getProperty, type Properties, type PropertyType } from './properties.ts'
+import { quoteText, rejectTerm } from './violations.ts'
 
 /** One part of an order: what is compared, and which way. */
 export interface OrderTerm {
@@ -19,14 +19,16 @@ export function orderReader(properties: Properties) {
 
   return (term: string): OrderTerm => {
     const [name = '', direction = 'asc', ...rest] = term.split(':')
-    const property = propertyNamed(name, properties)
+    const property = getProperty(name, properties)
     if (rest.length > 0 || !directions.includes(direction)) {
-      refuse(`must end in one of the directions: ${directions.join(', ')}`)
+      rejectTerm(`must end in one of the directions: ${directions.join(', ')}`)
     }
-    if (property.some || property.type === 'strings') refuse(`cannot order by ${quoted(name)}, which has many values`)
+    if (property.some || property.type === 'strings')
+      rejectTerm(`cannot order by ${quoteText(name)}, which has many values`)
     const ignoresCase = direction.startsWith('i')
-    if (ignoresCase && property.type !== 'string') refuse(`must order by asc or desc: ${quoted(name)} is not text`)
-    if (named.has(name)) refuse(`repeats ${quoted(name)}`)
+    if (ignoresCase && property.type !== 'string')
+      rejectTerm(`must order by asc or desc: ${quoteText(name)} is not text`)
+    if (named.has(name)) rejectTerm(`repeats ${quoteText(name)}`)
     named.add(name)
 
     const column = columnOf(property.column)

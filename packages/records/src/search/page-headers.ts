@@ -1,4 +1,4 @@
-import { furthestOffset } from './plan.ts'
+import { maxOffset } from './plan.ts'
 
 interface AnsweredPage {
   /** From 1. */
@@ -17,7 +17,7 @@ interface AnsweredPage {
 }
 
 /** Characters. Proxies give all headers of an answer 4 kB by default, and a search may be as long as that by itself. */
-const longestLink = 3000
+const maxLinkLength = 3000
 
 /**
  * The headers of one page: X-Page, X-Page-Size, with a known total X-Total-Count and X-Page-Count, X-Next-Cursor where there
@@ -28,7 +28,7 @@ export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<
   const { page, pageSize, total, rows, cursor } = answered
   const pageCount = total === undefined ? undefined : Math.max(1, Math.ceil(total / pageSize))
   const more = answered.more ?? (pageCount === undefined ? rows === undefined || rows >= pageSize : page < pageCount)
-  const link = url === undefined ? undefined : links(String(url), { ...answered, pageCount, more })
+  const link = url === undefined ? undefined : linkHeader(String(url), { ...answered, pageCount, more })
   return {
     'X-Page': String(page),
     'X-Page-Size': String(pageSize),
@@ -38,22 +38,25 @@ export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<
   }
 }
 
-interface Place extends AnsweredPage {
+interface LinkContext extends AnsweredPage {
   pageCount: number | undefined
   more: boolean
 }
 
 /** RFC 8288, relative to the host, which a proxy may have renamed. `next` is never left out: clients walk by it. */
-function links(url: string, { page, pageSize, pageCount, more, cursor, byCursor }: Place): string | undefined {
+function linkHeader(
+  url: string,
+  { page, pageSize, pageCount, more, cursor, byCursor }: LinkContext,
+): string | undefined {
   const to = (rel: string, where: Record<string, string>) =>
     `<${addressOf(url, { ...where, pageSize: String(pageSize) })}>; rel="${rel}"`
   const numbered = (rel: string, target: number) => to(rel, { page: String(target) })
   const next = more ? [cursor === undefined ? numbered('next', page + 1) : to('next', { after: cursor })] : []
   const previous = page > 1 && !byCursor ? [numbered('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
-  const reachable = pageCount !== undefined && (pageCount - 1) * pageSize <= furthestOffset
+  const reachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
   const last = reachable ? [numbered('last', pageCount)] : []
   const all = [numbered('first', 1), ...previous, ...next, ...last].join(', ')
-  return all.length <= longestLink ? all : next[0]
+  return all.length <= maxLinkLength ? all : next[0]
 }
 
 /** Path and query alone, serialised by URL, which encodes whatever could end the address early. */

@@ -1,22 +1,22 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Property } from './properties.ts'
-import { refuse } from './violations.ts'
+import { rejectTerm } from './violations.ts'
 
-const longestValue = 1000
+const maxValueLength = 1000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** Bounded so that every such number also fits a double: PostgreSQL fails the query for one that does not. */
-const number = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
+const numberPattern = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
 const bigint = /^-?\d{1,18}$/
 
 /** One value as a bind parameter of the property's type. */
 export function valueOf(property: Property, text: string): RawBuilder<unknown> {
-  const value = read(property, text)
+  const value = parseValue(property, text)
   return sql`${value}${cast(property, [value]) ?? sql``}`
 }
 
 /** Several values as one bind parameter: an array. */
 export function arrayOf(property: Property, texts: readonly string[]): RawBuilder<unknown> {
-  const values = texts.map((text) => read(property, text))
+  const values = texts.map((text) => parseValue(property, text))
   const type = cast(property, values)
   return type ? sql`${values}${type}[]` : sql`${values}`
 }
@@ -25,22 +25,24 @@ export function arrayOf(property: Property, texts: readonly string[]): RawBuilde
 export function sizeOf(text: string): RawBuilder<unknown> {
   if (!/^\d{1,9}$/.test(text)) {
     const member = /^[\w-]{1,60}$/.test(text) ? text : '…'
-    refuse(`must compare the size of a collection with a whole number; to find members use in:[${member}]`)
+    rejectTerm(`must compare the size of a collection with a whole number; to find members use in:[${member}]`)
   }
   return sql`${text}::integer`
 }
 
-function read(property: Property, text: string): string {
-  if (text.length > longestValue) refuse(`must compare with at most ${longestValue} characters`)
+function parseValue(property: Property, text: string): string {
+  if (text.length > maxValueLength) rejectTerm(`must compare with at most ${maxValueLength} characters`)
   switch (property.type) {
     case 'uid':
-      return uuid.test(text) ? text.toLowerCase() : refuse('must compare with an id, which is a UUID')
+      return uuid.test(text) ? text.toLowerCase() : rejectTerm('must compare with an id, which is a UUID')
     case 'number':
-      return number.test(text) ? text : refuse('must compare with a number')
+      return numberPattern.test(text) ? text : rejectTerm('must compare with a number')
     case 'boolean':
-      return text === 'true' || text === 'false' ? text : refuse('must compare with true or false')
+      return text === 'true' || text === 'false' ? text : rejectTerm('must compare with true or false')
     case 'enum':
-      return property.values.includes(text) ? text : refuse(`must compare with one of: ${property.values.join(', ')}`)
+      return property.values.includes(text)
+        ? text
+        : rejectTerm(`must compare with one of: ${property.values.join(', ')}`)
     case 'date-time':
       return dateTime(text)
     case 'string':
@@ -83,11 +85,11 @@ export function dateTime(text: string): string {
     zone = 'Z',
   } = iso8601.exec(text)?.groups ?? {}
   if (date === undefined) {
-    refuse(
+    rejectTerm(
       'must compare with an ISO 8601 date or date-time, such as 2024-05-31 or 2024-05-31T12:00:00Z (an address needs %2B for +)',
     )
   }
-  if (!inCalendar(date)) refuse(`must compare with a day of the calendar, which ${date} is not`)
+  if (!inCalendar(date)) rejectTerm(`must compare with a day of the calendar, which ${date} is not`)
   return `${date}T${time}:${minute}:${second}.${fraction.slice(0, 6)}${zone}`
 }
 

@@ -12,24 +12,24 @@ export class InvalidSearch extends Error {
 }
 
 /** What is wrong with one term of a search, as the words that follow its pointer. */
-export class Refusal extends Error {
+export class InvalidTerm extends Error {
   override readonly name = 'Refusal'
 }
 
-const longestDetail = 1000
+const maxDetailLength = 1000
 
 /** Ends the reading of one term. */
-export function refuse(detail: string): never {
-  throw new Refusal(detail.length > longestDetail ? `${detail.slice(0, longestDetail - 1)}…` : detail)
+export function rejectTerm(detail: string): never {
+  throw new InvalidTerm(detail.length > maxDetailLength ? `${detail.slice(0, maxDetailLength - 1)}…` : detail)
 }
 
 /** A piece of the request as a message may repeat it: quoted, without control characters, short. */
-export function quoted(text: string): string {
+export function quoteText(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
 }
 
 /** PostgreSQL stores neither NUL nor half a surrogate pair, so no row can match such text. */
-export function checkText(text: string): void {
-  if (text.includes('\0')) refuse('must not contain the NUL character')
-  if (!text.isWellFormed()) refuse('must be well-formed Unicode')
+export function assertStorableText(text: string): void {
+  if (text.includes('\0')) rejectTerm('must not contain the NUL character')
+  if (!text.isWellFormed()) rejectTerm('must be well-formed Unicode')
 }

@@ -17,7 +17,7 @@ const packages: Record<string, string[]> = {
 }
 
 /** Inside an app: which of its other rooms each room may import. The longest name that fits a file is its room. */
-const rooms: Record<string, string[]> = {
+const modules: Record<string, string[]> = {
   'apps/identity/src/api': ['apps/identity/src'].concat(
     ['sign-in', 'sign-in/federated', 'sign-in/second-factor', 'mail', 'oidc', 'pages'].map(
       (room) => `apps/identity/src/${room}`,
@@ -130,7 +130,7 @@ const drivers: Record<string, string | string[]> = {
 }
 
 /** Every import that leaves its room, one sentence each. `root` is the repository's folder. */
-export function brokenRoomRules(root: string): string[] {
+export function brokenModuleRules(root: string): string[] {
   const files = globSync(['packages/*/src/**/*.ts', 'apps/*/src/**/*.ts'], { cwd: root }).filter(
     (file) => !file.endsWith('.test.ts') && !file.includes('/test/'),
   )
@@ -138,7 +138,9 @@ export function brokenRoomRules(root: string): string[] {
     const text = readFileSync(join(root, file), 'utf8')
     const imports = [...text.matchAll(/^(import|export)( type)? [^;]*?from '([^']+)'|^import '([^']+)'/gm)]
     return [
-      ...imports.flatMap(([, , typeOnly, from, bare]) => astray(file, from ?? bare ?? '', typeOnly !== undefined)),
+      ...imports.flatMap(([, , typeOnly, from, bare]) =>
+        forbiddenImports(file, from ?? bare ?? '', typeOnly !== undefined),
+      ),
       ...(/process\.env/.test(text) && !/\/config\.ts$|packages\/testing\//.test(file)
         ? [`${file}: only config.ts reads the environment`]
         : []),
@@ -146,7 +148,7 @@ export function brokenRoomRules(root: string): string[] {
   })
 }
 
-function astray(file: string, to: string, typeOnly: boolean): string[] {
+function forbiddenImports(file: string, to: string, typeOnly: boolean): string[] {
   const workspace = file.split('/').slice(0, 2).join('/')
   const refused = [`${file}: may not import ${to}`]
   if (to.startsWith('@sluice/')) return packages[workspace]?.includes(to.split('/')[1]!) ? [] : refused
@@ -162,16 +164,16 @@ function astray(file: string, to: string, typeOnly: boolean): string[] {
   if (!target.startsWith(`${workspace}/`)) return refused
   // A type says what a room is given, not where it reaches.
   if (typeOnly) return []
-  const [from, there] = [roomOf(file), roomOf(target)]
+  const [from, there] = [moduleOf(file), moduleOf(target)]
   return from === there ||
     from === undefined ||
     there === undefined ||
-    rooms[from]!.some((room) => room === there || dirname(target) === room)
+    modules[from]!.some((room) => room === there || dirname(target) === room)
     ? []
     : refused
 }
 
-const roomOf = (file: string) =>
-  Object.keys(rooms)
+const moduleOf = (file: string) =>
+  Object.keys(modules)
     .toSorted((a, b) => b.length - a.length)
     .find((room) => file.startsWith(`${room}/`))

@@ -8,7 +8,7 @@ import {
   Line,
   Link,
   namedAndDescribed,
-  needed,
+  requiredBecause,
   recorded,
   Reference,
   Tags,
@@ -70,7 +70,7 @@ const SqlStatements = Type.Array(
   Type.Object(
     {
       description: Type.Optional(Text),
-      statement: needed(
+      statement: requiredBecause(
         Type.String({ minLength: 1, maxLength: 100_000 }),
         'an entry without a statement has nothing to run',
       ),

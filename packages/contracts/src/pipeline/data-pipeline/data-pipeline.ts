@@ -9,7 +9,7 @@ import { publicDataset } from './sources/public-dataset.ts'
 import { onlineSpreadsheet } from './sources/spreadsheet.ts'
 import { sourceSystemB, sourceSystemE, sourceSystemF, sourceSystemG } from './sources/surveys.ts'
 import { csvUpload, parquetUpload } from './sources/uploads.ts'
-import { type Checked, checker } from '../../validate.ts'
+import { type ContractCheckResult, checker } from '../../validate.ts'
 import type { PipelineType } from './base.ts'
 
 /** Every type of pipeline, in the order of `pipelineTypes`. */
@@ -63,12 +63,12 @@ export const SourceBody = discriminated(
 )
 export type SourceBody = TypeOf<Variant['source']>
 
-const checkers = new Map<string, (body: unknown) => Checked<DataPipelineBody>>(
+const checkers = new Map<string, (body: unknown) => ContractCheckResult<DataPipelineBody>>(
   pipelineVariants.map(({ type, body }) => [type, checker<DataPipelineBody>(body as object)]),
 )
 
 /** Checks a body as one of this type, whatever type it names. */
-export function checkPipelineBody(type: string, body: object): Checked<DataPipelineBody> {
+export function checkPipelineBody(type: string, body: object): ContractCheckResult<DataPipelineBody> {
   const check = checkers.get(type)
   if (!check) throw new Error(`There is no type of pipeline ${type}.`)
   return check({ ...body, type })

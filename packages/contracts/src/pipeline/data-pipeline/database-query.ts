@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed } from '../../contract.ts'
-import { needed } from '../../named.ts'
+import { requiredBecause } from '../../named.ts'
 import { access } from './access.ts'
 import { field, Name, secret } from './field.ts'
 
@@ -24,7 +24,7 @@ export const databaseAccess = access(
   'JdbcSource',
   {
     hostname: field(
-      needed(
+      requiredBecause(
         Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9_.:-]+$' }),
         'the database is reached at it',
       ),
@@ -36,13 +36,13 @@ export const databaseAccess = access(
       field(Type.Integer({ minimum: 1, maximum: 65_535 }), 'Port', 'The usual one of the system when absent.', 5432),
     ),
     database: field(
-      needed(Name, 'one server has several'),
+      requiredBecause(Name, 'one server has several'),
       'Database',
       'Its name; of Oracle, the service.',
       'registry',
     ),
     username: field(
-      needed(Name, 'the database is read as this user'),
+      requiredBecause(Name, 'the database is read as this user'),
       'User name',
       'Of an account that may read, and needs no more.',
       'reader',
@@ -61,7 +61,7 @@ export const databaseAccess = access(
 )
 
 const TableMetadata = Type.Object(
-  { schema: Type.Optional(Name), name: needed(Name, 'it names the table that is read') },
+  { schema: Type.Optional(Name), name: requiredBecause(Name, 'it names the table that is read') },
   { ...closed, title: 'TableMetadata' },
 )
 
