@@ -90,7 +90,7 @@ export function recordSignatures<const Path extends string, R, B>({
   }
 }
 
-/** Who else may see or change a record. */
+/** Returns the operation that changes who may see or edit a record. */
 export function sharingSignatures<const Path extends string, R, B>({
   noun,
   plural,

@@ -5,17 +5,17 @@ import { StartProblem } from '@sluice/process'
 import { sql, type Kysely } from 'kysely'
 import pg from 'pg'
 
-/** A migration that was applied is not what the folder holds now, the folder is older than the database, or newer. */
+/** The applied migrations and the migrations folder do not match, or a migration failed. */
 export class MigrationProblem extends StartProblem {
   override readonly name: string = 'MigrationProblem'
 }
 
-/** Any number that no other advisory lock of ours uses. */
+/** Key of the advisory lock; no other lock uses this number. */
 const migrationLock = 7_314_501
 
 /**
  * Applies the folder's `NNNN_name.sql` files that the database has not seen, in order, each in its own transaction.
- * Forward only. Two processes may start at once: the second waits for the first. Answers the names it applied.
+ * Forward only. A second process waits for the first. Returns the names of the applied files.
  */
 export async function migrate(connectionString: string, folder: string): Promise<string[]> {
   const client = new pg.Client({ connectionString, application_name: 'migrate', connectionTimeoutMillis: 10_000 })
@@ -34,7 +34,7 @@ export async function migrate(connectionString: string, folder: string): Promise
   }
 }
 
-/** Refuses to start on a database that lacks a migration of the folder. `url` is the name of the setting that names it. */
+/** Throws if the database lacks a migration of the folder. `url` is the name of the setting with the database's address. */
 export async function demandMigrated(db: Kysely<any>, folder: string, url: string): Promise<void> {
   const there = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
   const applied = there.rows[0]?.name

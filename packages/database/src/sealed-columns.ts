@@ -13,19 +13,19 @@ export interface SealedColumn {
 export interface ResealResult {
   /** `table.column`. */
   column: string
-  /** Values that were sealed anew with the newest key. */
+  /** Values that were resealed with the newest key. */
   resealed: number
-  /** What did not open, one sentence each. Those values stay as they are. */
+  /** One sentence for each value that could not be opened. These values stay unchanged. */
   unreadable: string[]
-  /** Values that still need an older key: the unreadable ones, and what was written meanwhile with an older ring. */
+  /** Values that still need an older key: unreadable values, and values that other processes wrote with an older ring. */
   left: number
 }
 
 const batchSize = 500
 
 /**
- * Seals every value of a column with the newest key of the ring that is not yet. Safe beside running services: a value
- * that changes meanwhile is left as they wrote it. Safe to stop anywhere and run again: it goes on with what is left.
+ * Reseals every value of a column that does not use the newest key. Safe while services run: values that change in between
+ * stay as written. Safe to stop and run again.
  */
 export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
   const { table, key, column } = sealed
@@ -60,7 +60,7 @@ function resealValue(ring: KeyRing, value: string, purpose: string): string | Se
   }
 }
 
-/** Only while it is still what was read. */
+/** Replaces the value unless it was changed in between. Returns whether it was replaced. */
 async function replaceValue(
   db: Kysely<any>,
   { table, key, column }: SealedColumn,
@@ -73,7 +73,7 @@ async function replaceValue(
   return numAffectedRows === 1n
 }
 
-/** Does it for all columns, and says how it went. False: an older key is still needed. */
+/** Reseals all columns and reports the results. Returns false if an older key is still needed. */
 export async function resealAll(
   db: Kysely<any>,
   ring: KeyRing,
@@ -95,12 +95,12 @@ export async function resealAll(
   return left === 0
 }
 
-/** Milliseconds for which an answer holds: probes ask every few seconds. */
+/** Milliseconds that a result is cached, because probes run every few seconds. */
 const resultTtlMs = 30_000
 
 /**
- * A check that throws `SealProblem` where a stored secret was sealed with a key that the ring does not hold. While the database is
- * away there is nothing to be said.
+ * Returns a check that throws `SealProblem` if a stored secret needs a key that is not in the ring. It passes while the database is
+ * unavailable.
  */
 export function missingKeysCheck(
   db: Kysely<any>,

@@ -7,19 +7,19 @@ import type { TokenVerifier } from './token.ts'
 
 interface AuthenticatorOptions {
   verify: TokenVerifier
-  /** Who comes with a credential, at most ten seconds old; undefined when there is no such user, session, application or token. */
+  /** Returns the principal of a credential, at most ten seconds old; undefined if the user, session, application or token does not exist. */
   standing(credential: Credential): Promise<Standing | undefined>
-  /** What the services prove themselves to each other with. */
+  /** Shared secret that authenticates one service to the other. */
   serviceSecret: string
 }
 
-/** What every API token begins with, so that people and scanners recognise one that leaked. */
+/** Prefix of every API token, so that people and secret scanners recognise a leaked one. */
 export const apiTokenPrefix = 'sluice_'
 
-/** How an API token is known: it is never kept. */
+/** Returns the hash that identifies an API token. The token itself is never stored. */
 export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
-/** Recognises the caller of a request by its bearer token. */
+/** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403. */
 export function authenticator({ verify, standing, serviceSecret }: AuthenticatorOptions) {
   return async (request: Request, guard: Guard): Promise<Caller> => {
     const token = bearerOf(request)
@@ -35,7 +35,7 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticator
   }
 }
 
-/** Whoever comes with a credential, as far as they may be relied on now. Undefined: not at all. */
+/** Returns the caller with the roles that the token allows, or undefined if the principal is missing or inactive, or the token was revoked. */
 export function callerOf(found: Standing | undefined, given: Presented): Caller | undefined {
   const { credential, issued, scope } = given
   if (!found || !isPrincipalActive(found, issued)) return undefined
@@ -54,7 +54,7 @@ export function callerOf(found: Standing | undefined, given: Presented): Caller 
   }
 }
 
-/** Is somebody who was recognised a moment ago still who they were, with all that they could do then? */
+/** Returns whether a caller still exists with the same client and has kept all roles. */
 export function isStill(caller: Caller, found: Standing | undefined): boolean {
   const now = caller.given && callerOf(found, caller.given)
   return (
@@ -71,12 +71,12 @@ async function readCredential(token: string, verify: TokenVerifier): Promise<Pre
   if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope }
   const credential: Credential = { kind: 'session', id: sub, session: sid }
   if (client_id === firstParty) return { credential, issued }
-  // Not even who its user is: that is what its ID token and userinfo are for, as far as it may know.
+  // An application without a role may not read the user here either: the ID token and userinfo serve that purpose.
   if (scope === '') throw problems.forbidden('This application was allowed nothing here: it has to ask for a role.')
   return { credential: { ...credential, application: client_id }, issued, scope }
 }
 
-/** Tokens carry whole seconds, so one issued in the very second of a change still stands. */
+/** Tokens carry whole seconds, so a token that was issued in the second of a change stays valid. */
 function isPrincipalActive({ status, open, client, tokenValidAfter }: Standing, issued: Date | undefined): boolean {
   const fresh = issued === undefined || issued.getTime() + 999 >= Date.parse(tokenValidAfter)
   return status === 'ACTIVE' && open && !client.disabled && fresh

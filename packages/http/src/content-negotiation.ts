@@ -3,8 +3,8 @@ import { problems } from './problem.ts'
 const maxHeaderLength = 4_000
 
 /**
- * Throws 406 where an Accept header leaves no room for the type that is answered. The most specific entry decides, as RFC 9110 has
- * it; parameters such as charset are not compared. Problems are answered whatever the header says.
+ * Throws 406 if the Accept header excludes the response type. The most specific entry decides (RFC 9110); parameters such as
+ * charset are ignored. Problem documents are sent regardless of the header.
  */
 export function assertAcceptable(header: string | undefined, type: string): void {
   if (header === undefined || header.trim() === '') return
@@ -38,7 +38,7 @@ function parseAcceptEntry(text: string): { range: string; quality: number; narro
   }
 }
 
-/** The tags of `?locale=` and Accept-Language, most wanted first, at most ten. */
+/** Returns the language tags of `?locale=` and Accept-Language by preference, at most ten. */
 export function requestedLocales(wanted: string | undefined, header: string | undefined): string[] {
   const accepted = (header ?? '')
     .slice(0, 500)

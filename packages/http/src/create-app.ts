@@ -20,28 +20,28 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   metrics: Registry
   parts: readonly Part[]
   isStopping(): boolean
-  /** What people and browsers call this service. */
+  /** Address of this service for people and browsers. */
   publicUrl: string
-  /** Hosts that requests may name besides that one's and loopback: those by which other services call this one. */
+  /** Further hosts that the Host header may name, by which other services call this one. */
   allowedHosts: readonly string[]
-  /** Origins of browsers that may call. Empty: none. */
+  /** Allowed CORS origins. */
   corsOrigins: readonly string[]
-  /** How many proxies in front are ours. */
+  /** Number of trusted proxies in front of the service. */
   trustedProxies: number
-  /** Turns the errors of the service's own parts into problems. */
+  /** Maps the service's own errors to problems. */
   translate(error: unknown): Problem | undefined
   /** Milliseconds that a JSON body may take to arrive; 30,000 when absent. */
   bodyTimeoutMs?: number
-  /** Answers errors that a person sees in a browser with a page. Passes other errors on, which are then answered as problem documents. */
+  /** Shows errors in a browser as a page. Passes other errors on to the problem documents. */
   problemPages?: ErrorRequestHandler
-  /** Express routes beside the operations, such as published keys. Below the root. */
+  /** Further Express routes below the root, such as published keys. */
   sideDoors?: Router
 }
 
-/** Answers of the API are data: a browser that is led to one as a page runs, loads, frames and sends nothing. */
+/** API responses are data: a browser that opens one as a page runs, loads, frames and sends nothing. */
 const apiContentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** A service's whole HTTP side: what every request passes on its way to an operation, and back. */
+/** Returns the Express app of a service: middleware, health, metrics, docs and all operations below `/api/v1`. */
 export function door<Context>(service: HttpService<Context>): Express {
   const app = express()
   let document: object | undefined
@@ -75,7 +75,7 @@ export function door<Context>(service: HttpService<Context>): Express {
   app.get('/metrics', async (_request, response) => {
     response.type(service.metrics.contentType).send(await service.metrics.metrics())
   })
-  // After those two: probes and scrapers name addresses.
+  // Health probes and scrapers call by IP address, so their routes come before the host check.
   app.use(rejectUnknownHosts(service.publicUrl, service.allowedHosts))
   app.get('/openapi.json', (_request, response) => {
     document ??= openapi(service.operations, service.info)
@@ -103,7 +103,7 @@ export function door<Context>(service: HttpService<Context>): Express {
   return app
 }
 
-/** Takes the caller's request id where it is a plain one, else makes one, and keeps it with all that the request sets off. */
+/** Uses the caller's request id if it is well formed, else creates one, and binds it to the async context of the request. */
 const identifyRequest: RequestHandler = (request, response, next) => {
   const given = request.get('x-request-id')
   const requestId = given && /^[\w.:-]{1,100}$/.test(given) ? given : randomUUID()
@@ -130,11 +130,11 @@ function measureDuration(registry: Registry): RequestHandler {
   }
 }
 
-/** One line per answered request. Health checks and metrics are left out: they would drown the rest. */
+/** Logs one line for each request, except health checks and metrics. */
 function logRequests(logger: Logger): RequestHandler {
   return (request, response, next) => {
     const start = process.hrtime.bigint()
-    // Once the connection is gone, nobody knows its address any more.
+    // The address is unknown after the connection has closed.
     const address = request.ip
     response.once('close', () => {
       const path = request.originalUrl.split('?')[0] ?? ''
@@ -161,7 +161,7 @@ function logRequests(logger: Logger): RequestHandler {
   }
 }
 
-/** `/health/live`: the process answers. `/health/ready`: every needed part answers within two seconds, or which one does not. */
+/** `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503 if a required one is down. */
 export function healthRoutes(parts: readonly Part[], isStopping: () => boolean): Router {
   const routes = Router()
   routes.get('/health/live', (_request, response) => {

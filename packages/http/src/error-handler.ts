@@ -2,14 +2,14 @@ import type { ErrorRequestHandler, Request } from 'express'
 import { SemaphoreBusy, type Logger } from '@sluice/process'
 import { Problem, problems } from './problem.ts'
 
-/** Errors of express and its parsers, by their `type`. */
+/** Errors of express and its parsers carry a `type`. */
 interface ParserError extends Error {
   type?: string
   status?: number
   limit?: number
 }
 
-/** The one place where a failure becomes an answer. `translate` knows the errors of the service's own parts. */
+/** Returns the error handler that turns every failure into a problem document. `translate` maps the service's own errors to problems. */
 export function createErrorHandler(
   logger: Logger,
   translate: (error: unknown) => Problem | undefined,
@@ -45,12 +45,12 @@ function problemOf(error: unknown, translate: (error: unknown) => Problem | unde
   return translate(error) ?? parserProblem(error) ?? problems.internal()
 }
 
-/** Milliseconds for a peer to notice that it was answered in the middle of its body. */
+/** A peer gets this many milliseconds to notice a response that was sent before its body ended. */
 const drainTimeoutMs = 10_000
 
 /**
- * A body that nobody reads would block the connection for the requests behind it, and to end the connection at once would
- * often take the answer along.
+ * Reads and drops the rest of a body. An unread body blocks later requests on the connection, and closing the connection
+ * at once often loses the response.
  */
 function drainRequest(request: Request): void {
   if (request.complete || request.destroyed) return

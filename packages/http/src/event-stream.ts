@@ -4,13 +4,13 @@ import type { Logger } from '@sluice/process'
 
 /** One message of a stream, as the HTML Standard has server-sent events. */
 export interface ServerSentEvent {
-  /** What a client that comes back names in Last-Event-ID. */
+  /** A client that reconnects sends it in Last-Event-ID. */
   id?: string
   event: string
   data: unknown
 }
 
-/** What a handler answers that goes on: events, until the iterable ends, the connection does, or the service stops. */
+/** A stream of server-sent events that a handler returns. It ends with the iterable, the connection or the service. */
 export class EventStream {
   readonly events: (signal: AbortSignal) => AsyncIterable<ServerSentEvent>
 
@@ -19,9 +19,9 @@ export class EventStream {
   }
 }
 
-/** Milliseconds after which a client whose connection broke comes back. */
+/** Milliseconds after which a disconnected client reconnects. */
 const reconnectDelayMs = 3_000
-/** Milliseconds. Proxies close what is silent for a minute. */
+/** Milliseconds. Proxies close connections that are idle for a minute. */
 const keepAliveIntervalMs = 15_000
 const checkIntervalMs = 1_000
 
@@ -39,12 +39,11 @@ export async function sendEvents(
   const ended = new AbortController()
   const end = () => ended.abort()
   response.once('close', end)
-  // Whoever asked may have gone while the answer was prepared. The stream is begun all the same: it gives back what it
-  // holds where it ends, which is at once.
+  // The client may have disconnected already. The stream still starts, so that it releases its resources when it ends.
   if (response.destroyed) end()
   response.status(200).set({
     'Content-Type': 'text/event-stream; charset=utf-8',
-    // No proxy in between should collect what is meant to be seen at once.
+    // Proxies must not buffer events.
     'X-Accel-Buffering': 'no',
   })
   response.write(`retry: ${reconnectDelayMs}\n\n`)
@@ -64,7 +63,7 @@ export async function sendEvents(
       if (ended.signal.aborted) break
     }
   } catch (error) {
-    // The status was sent long ago: the client comes back, and is told then.
+    // The status is already sent. The client reconnects and then gets the error.
     if (!ended.signal.aborted) logger.warn({ err: error }, 'a stream of events broke off')
   } finally {
     clearInterval(timer)
@@ -72,7 +71,7 @@ export async function sendEvents(
   }
 }
 
-/** JSON has no line breaks of its own, so that a message is one line. */
+/** JSON contains no raw line breaks, so the data is one line. */
 const serializeEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 

@@ -4,22 +4,22 @@ import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import { checker, type Contract, type Violation } from '@sluice/contracts'
 import { problems } from './problem.ts'
 
-/** A form whose file has begun to arrive. */
+/** A multipart form whose fields are read and whose file has started to arrive. */
 export interface MultipartForm<Fields> {
   fields: Fields
   file: {
-    /** Without folders, as the sender calls it; undefined where it does not. */
+    /** File name without folders; undefined if the client sends none. */
     name: string | undefined
-    /** To be read to its end; errors are problems. */
+    /** The caller must read it to its end. Its errors are problems. */
     stream: Readable
   }
-  /** Once the file was read: throws a problem unless the form ended behind it. */
+  /** Waits for the end of the form after the file was read. Throws a problem if anything follows the file. */
   ended(): Promise<void>
-  /** Stops reading, wherever it is: what was not read stays with the connection. */
+  /** Stops reading. Unread bytes stay in the connection. */
   leave(): void
 }
 
-/** Bytes of one field and of a name, fields, and milliseconds until the file has to begin. */
+/** Sizes are in bytes. */
 const limits = {
   fieldSize: 64 * 1024,
   fieldNameSize: 100,
@@ -32,8 +32,8 @@ const limits = {
 const fieldsTimeoutMs = 30_000
 
 /**
- * Reads the fields of a `multipart/form-data` body, and stops where its file begins: the one part called `file`, behind all fields.
- * Nothing but the fields is held in memory. Throws problems: 415 for another media type, 400 for what is no such form.
+ * Reads the fields of a `multipart/form-data` body and stops at the start of the part `file`, which must follow all fields.
+ * Only the fields are held in memory. Throws problems: 415 for another media type, 400 for a malformed form.
  */
 export async function readForm<Fields>(
   request: IncomingMessage,
@@ -44,7 +44,7 @@ export async function readForm<Fields>(
   const violations: Violation[] = []
   const fileStarted = Promise.withResolvers<{ name: string | undefined; stream: Readable } | undefined>()
   const formEnded = Promise.withResolvers<void>()
-  // Whoever is not waited for any more fails unheard.
+  // A promise that is no longer awaited must not cause an unhandled rejection.
   formEnded.promise.catch(() => {})
   fileStarted.promise.catch(() => {})
   let file: Readable | undefined
@@ -69,7 +69,7 @@ export async function readForm<Fields>(
     else given.set(name, value)
   })
   parser.on('file', (name, stream, fileName) => {
-    // Its errors are told by whoever reads it; before anybody does, they must not end the process.
+    // The reader of the stream handles its errors; without a reader they must not end the process.
     stream.on('error', () => {})
     if (name !== 'file') return refuse(`/${name}`, 'is not known here: the file is called file')
     file = stream
@@ -129,7 +129,7 @@ function createParser(request: IncomingMessage) {
   }
 }
 
-/** One line, without folders of whatever system. */
+/** Returns the file name as one line without folders, or undefined if it is empty. */
 function sanitizeFileName(given: string | undefined): string | undefined {
   const [name] = (given ?? '').split(/[/\\]/).slice(-1)
   return (

@@ -1,13 +1,13 @@
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
 import type { ResolvedAddress } from './outgoing-addresses.ts'
 
-/** Requests over connections to admitted addresses only. */
+/** Sends requests over connections to allowed addresses only. */
 export interface GuardedAgent {
   fetch(url: URL, init: RequestInit): Promise<Response>
   close(): Promise<void>
 }
 
-/** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
+/** Returns the addresses to connect to. Throws if one of them is not allowed. */
 export type AddressResolver = (protocol: string, hostname: string, port: number) => Promise<ResolvedAddress[]>
 
 /** Milliseconds: for each part of an exchange, and for connecting. */
@@ -16,7 +16,7 @@ interface AgentTimeouts {
   connectLimit: number
 }
 
-/** Asks `admitted` on every new connection. */
+/** Calls `admitted` for every new connection. */
 export function guardedAgent(admitted: AddressResolver, { timeLimit, connectLimit }: AgentTimeouts): GuardedAgent {
   async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
@@ -46,7 +46,7 @@ export function guardedAgent(admitted: AddressResolver, { timeLimit, connectLimi
   }
 }
 
-/** A connector that knows no other addresses than these. */
+/** Returns a connector that connects to these addresses only. */
 const connectTo = (addresses: readonly ResolvedAddress[], timeout: number) =>
   buildConnector({
     timeout,

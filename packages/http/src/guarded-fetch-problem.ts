@@ -1,4 +1,4 @@
-/** What kind of thing went wrong: stable, in the words that sources use for the same. */
+/** Stable error codes of outgoing requests. Connectors use the same codes. */
 export type OutgoingCode =
   | 'ADDRESS_NOT_ALLOWED'
   | 'HOST_UNKNOWN'
@@ -23,10 +23,10 @@ interface OutgoingProblemDetails {
   code?: OutgoingCode
 }
 
-/** A request to an address that somebody typed was refused, or came to nothing. The message is a sentence for that person. */
+/** A request to an address that a user typed was refused or failed. The message is a sentence for that user. */
 export class OutgoingProblem extends Error {
   override readonly name = 'OutgoingProblem'
-  /** A rule of ours forbids it, so that it was not tried. */
+  /** The address is not allowed, so no request was sent. */
   readonly refused: boolean
   readonly code: OutgoingCode
 
@@ -36,7 +36,7 @@ export class OutgoingProblem extends Error {
     this.code = code ?? (refused ? 'ADDRESS_NOT_ALLOWED' : 'CONNECTION_LOST')
   }
 
-  /** Whether it may pass by itself, so that it is worth asking again. A name may be unknown just now, while names are served anew. */
+  /** Whether a retry may succeed. An unknown host counts as transient, because DNS records may be changing. */
   get passes(): boolean {
     return transientCodes.has(this.code)
   }
@@ -44,7 +44,7 @@ export class OutgoingProblem extends Error {
 
 export const addressRefused = (message: string): OutgoingProblem => new OutgoingProblem(message, { refused: true })
 
-/** What went wrong on the way to `host`, as a sentence. A problem of ours anywhere among the causes is it. */
+/** Returns the problem of a failed request to `host`. An `OutgoingProblem` among the causes is returned unchanged. */
 export function outgoingProblem(error: unknown, host: string, seconds: number): OutgoingProblem {
   const causes = causesOf(error)
   const outgoing = causes.find((cause) => cause instanceof OutgoingProblem)
@@ -54,7 +54,7 @@ export function outgoingProblem(error: unknown, host: string, seconds: number): 
   return new OutgoingProblem(sentence, { cause: error, code })
 }
 
-/** An error and what caused it, outermost first; eight deep at most. */
+/** Returns an error and its causes, outermost first, at most eight levels. */
 export function causesOf(error: unknown): unknown[] {
   const found: unknown[] = []
   for (let at = error; at !== undefined && at !== null && found.length < 8; at = (at as Error).cause) {

@@ -12,25 +12,25 @@ export interface GuardedFetchOptions {
   maxBytes?: number
   /** Milliseconds to connect in; `timeLimit` when absent. */
   connectLimit?: number
-  /** Follow redirects, each looked at like the first address? Else an answer that redirects is a problem. */
+  /** Follow redirects, each checked like the first address. Without it a redirect is a problem. */
   follow?: boolean
-  /** Whoever asks decides about redirects: an answer that redirects is handed on as it is. Goes before `follow`. */
+  /** Return redirect responses to the caller unchanged. Overrides `follow`. */
   handOnRedirects?: boolean
-  /** All addresses of a name. When absent, the system says which an operator's host has, and DNS which any other has. */
+  /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
-/** Requests to addresses that somebody typed. Everything that goes wrong is an `OutgoingProblem`. */
+/** Sends requests to addresses that users typed. Every failure is an `OutgoingProblem`. */
 export interface GuardedFetch {
   fetch(url: string | URL, init?: RequestInit): Promise<Response>
-  /** May this be asked at all? Looks its name up, and connects to nothing. */
+  /** Throws if the address is not allowed. Resolves the name but does not connect. */
   check(url: string | URL): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * One fetch for addresses that users typed. Public addresses by https; an operator's allow-list opens others. The question is
- * asked of the very addresses that are connected to, on every new connection, so a name that changes its mind gains nothing.
+ * Returns a fetch for addresses that users typed: public addresses by https, and those on the operator's allow-list. Every new
+ * connection checks the addresses that it connects to, which prevents DNS rebinding.
  */
 export function guardedFetch({
   allowed,
@@ -44,7 +44,7 @@ export function guardedFetch({
   const seconds = Math.ceil(timeLimit / 1000)
   const resolveHost = outgoingAddresses({ allowed, timeLimit: Math.min(timeLimit, 5_000), ...(lookup && { lookup }) })
 
-  /** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
+  /** Returns the addresses to connect to. Throws if one of them is not allowed. */
   async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
     const { addresses, named } = await resolveHost(hostname, port)
     if (protocol !== 'https:' && !named)
@@ -52,7 +52,7 @@ export function guardedFetch({
     return addresses
   }
 
-  // The client's code is in memory from the first request on: many processes never make one.
+  // Loaded with the first request: many processes never send one.
   let opened: Promise<GuardedAgent> | undefined
   const limits = { timeLimit, connectLimit }
   const agent = () =>
@@ -113,11 +113,11 @@ function assertFetchableUrl(given: string | URL): URL {
 interface BodyLimit {
   maxBytes: number
   host: string
-  /** What an error of the stream is called. */
+  /** Maps an error of the stream to a problem. */
   problem(error: unknown): OutgoingProblem
 }
 
-/** The same response, whose body breaks off with a problem once it grows beyond `maxBytes`. */
+/** Returns the same response with a body that fails with a problem after `maxBytes`. */
 async function limitBodySize(response: Response, { maxBytes, host, problem }: BodyLimit): Promise<Response> {
   const { status, statusText, headers, body } = response
   const tooLarge = () =>

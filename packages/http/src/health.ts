@@ -1,15 +1,15 @@
-/** A part that this service works with. */
+/** A dependency of the service, such as a database. */
 export interface Part {
   name: string
-  /** Reported like the others, but the service is ready without it: some of what it is asked still works. */
+  /** The service is ready without it; its status is still reported. */
   spare?: boolean
-  /** Throws when the part is down. */
+  /** Throws if the dependency is down. */
   check(): Promise<unknown>
 }
 
 const checkTimeoutMs = 2_000
 
-/** What is said of a process that answers at all. */
+/** The body of the liveness response. */
 export const alive = { status: 'UP' }
 
 export interface ReadinessResponse {
@@ -18,7 +18,7 @@ export interface ReadinessResponse {
   body: object
 }
 
-/** Whether every needed part answers within two seconds, and which one does not. */
+/** Checks every dependency with a timeout of two seconds. Returns 503 if a required one is down or the service is stopping. */
 export async function readiness(parts: readonly Part[], isStopping: () => boolean): Promise<ReadinessResponse> {
   const checked = await Promise.all(
     parts.map(async ({ name, spare, check }) => ({ name, spare, status: await checkStatus(check) })),

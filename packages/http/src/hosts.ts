@@ -4,7 +4,7 @@ import { problems } from './problem.ts'
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 
-/** A setting: the hosts that a service answers to besides its public address and this machine. Ports do not matter. */
+/** A setting: further hosts that a service accepts besides its public address and loopback. Ports are ignored. */
 export const hostNames = (): Setting<string[]> => ({
   ...list(),
   parse: (given) => list().parse(given).map(assertHost),
@@ -18,8 +18,8 @@ function assertHost(text: string): string {
 }
 
 /**
- * Refuses requests that were meant for another host with 421: a page whose name somebody pointed at this machine cannot
- * use a browser inside the network to ask us. Whichever the port, proxies and containers map those.
+ * Rejects requests for other hosts with 421, which prevents DNS rebinding through a browser inside the network. Ports are
+ * ignored, because proxies and containers map them.
  */
 export function rejectUnknownHosts(publicUrl: string, allowedHosts: readonly string[]): RequestHandler {
   const allowed = new Set([...loopback, new URL(publicUrl).hostname, ...allowedHosts.map(hostOf)])
@@ -30,7 +30,7 @@ export function rejectUnknownHosts(publicUrl: string, allowedHosts: readonly str
   }
 }
 
-/** The host of `host:port` as URLs have it: in lower case, IPv6 in brackets. Undefined: it is not one. */
+/** Returns the host of `host:port` in lower case, IPv6 in brackets; undefined if the text is not a host. */
 function hostOf(text: string): string | undefined {
   const bracketed = /^[\da-f:]*:[\da-f:]*:[\da-f:]*$/i.test(text) ? `[${text}]` : text
   if (!/^(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?$/i.test(bracketed)) return undefined

@@ -7,7 +7,7 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** Listens with time-outs against slow and silent peers. Rejects when the port cannot be had. */
+/** Starts an HTTP server with timeouts for slow and silent peers. Rejects if the port is not available. */
 export async function listen(app: RequestListener, { port, host }: { port: number; host: string }): Promise<Listening> {
   const server = createServer(
     {
@@ -26,7 +26,7 @@ export async function listen(app: RequestListener, { port, host }: { port: numbe
     socket.once('close', () => silent.delete(socket))
   })
   server.on('request', ({ socket }) => silent.delete(socket))
-  // A peer that is silent in the middle of a request for this long is gone.
+  // Milliseconds without data in the middle of a request before the connection is closed.
   server.timeout = 120_000
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -35,14 +35,14 @@ export async function listen(app: RequestListener, { port, host }: { port: numbe
   return { server, close: () => close(server, silent) }
 }
 
-/** A connection that was busy when this began would be kept alive for its next request, which never comes: it goes when it is idle. */
+/** Closes connections as they become idle: a kept-alive connection would wait for a next request otherwise. */
 async function close(server: Server, silent: Iterable<Socket>): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   try {
     await new Promise<void>((resolve, reject) => {
       server.close((error) => (error ? reject(error) : resolve()))
       server.closeIdleConnections()
-      // Node takes a peer that has asked nothing yet, as browsers open them ahead, for one that is asking.
+      // Browsers open connections in advance. Node counts a connection without a request as active, so these are closed here.
       for (const socket of silent) socket.destroy()
     })
   } finally {

@@ -17,12 +17,12 @@ const pagedHeaders = {
 
 const requestId = { 'X-Request-Id': { description: 'Names this request in the logs.', schema: { type: 'string' } } }
 
-/** How a service introduces itself. */
+/** Title and description of a service in its OpenAPI document. */
 export interface ServiceInfo {
   title: string
   version: string
   description: string
-  /** What people call the nouns of operations, and a sentence on each, by the first word of the operations' ids. */
+  /** Display name and description of each OpenAPI tag, by the first word of the operation ids. */
   nouns?: Readonly<Record<string, { name: string; description: string }>>
 }
 
@@ -110,7 +110,7 @@ const tagOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
   return nouns[noun] ?? { name: noun, description: '' }
 }
 
-/** In the order of the operations, which is also that of the reference. */
+/** Returns the tags in the order of the operations. */
 const tagsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo['nouns']>) => [
   ...new Map(
     operations.map(({ signature }) => tagOf(signature.id, nouns)).map((group) => [group.name, group]),
@@ -132,7 +132,7 @@ const problemStatuses = {
   422: 'The request is well formed, but a rule refuses it.',
 } as const
 
-/** The problems that an operation of this shape answers. What any request may meet besides (405, 421, 429, 5xx) is in `default`. */
+/** Returns the problem responses of an operation. Statuses that any request may get (405, 421, 429, 5xx) are in `default`. */
 function problemsOf(signature: Signature): Record<string, Json> {
   const { guard, path, effect, body, upload } = signature
   const hasBody = Boolean(body ?? upload)
@@ -190,11 +190,11 @@ function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
   }))
 }
 
-/** Where nothing is demanded, no body is read as `{}`. */
+/** Returns whether no field is required. A missing body is then read as `{}`. */
 const isBodyOptional = ({ type, oneOf, required = [], minProperties = 0 }: Json): boolean =>
   type === 'object' && !oneOf && required.length === 0 && minProperties === 0
 
-/** The file itself, or a form with the file at its end. */
+/** Returns the schema of an upload: the file itself, or a form with the file as its last part. */
 function uploadOf({ form }: Signature, ref: (contract: Json) => Json): Json {
   const file = { type: 'string', format: 'binary' }
   if (!form) return file
@@ -202,7 +202,7 @@ function uploadOf({ form }: Signature, ref: (contract: Json) => Json): Json {
   return ref({ ...rest, properties: { ...properties, file }, required: [...required, 'file'] })
 }
 
-/** OpenAPI knows discriminators only of fields that are required. */
+/** OpenAPI supports discriminators only for required fields. */
 function describeVariants(schema: Json, lifted: Json): void {
   const { propertyName } = schema.discriminator
   if (schema.oneOf.every(({ required }: Json) => required?.includes(propertyName))) {
@@ -214,17 +214,17 @@ function describeVariants(schema: Json, lifted: Json): void {
   delete lifted.discriminator
 }
 
-/** Which variant each value of the discriminator means: without this, OpenAPI takes the values for names of schemas. */
+/** Maps each value of the discriminator to its variant: without a mapping, OpenAPI takes the values for schema names. */
 function mappingOf(schema: Json, lifted: Json): Record<string, string> {
   const values = schema.oneOf.map((variant: Json) => variant.properties[schema.discriminator.propertyName].const)
   return Object.fromEntries(values.map((value: string, index: number) => [value, lifted.oneOf[index].$ref]))
 }
 
-/** Objects and their variants have names of their own; what a form calls a field stays with the field. */
+/** Returns whether a schema becomes a component: titled objects and unions. The titles of fields stay with the fields. */
 const isNamed = ({ title, type, oneOf, anyOf }: Json): boolean =>
   typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: Json) => one.title)))
 
-/** Replaces every titled object by a reference and files it under its title. Contracts share objects: each is looked at once. */
+/** Replaces every titled object by a reference and registers it as a component. Each shared object is visited once. */
 class SchemaRegistry {
   readonly found: Record<string, Json> = {}
   readonly #lifted = new Map<object, Json>()
@@ -240,7 +240,7 @@ class SchemaRegistry {
   }
 
   #filed(schema: Json): Json {
-    // Keywords of ours, which no other tool knows; descriptions say the same.
+    // These keywords are specific to this project; the descriptions contain the same information.
     const { title, uniqueBy: _uniqueBy, whyRequired: _whyRequired, ...rest } = schema
     if (rest.format === 'email-list') delete rest.format
     const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
@@ -253,7 +253,7 @@ class SchemaRegistry {
   }
 }
 
-/** The titles of all objects in a contract. */
+/** Returns the titles of all objects in a contract. */
 function titlesIn(schema: Json, seen = new Set<object>()): string[] {
   if (schema === null || typeof schema !== 'object' || seen.has(schema)) return []
   seen.add(schema)
@@ -262,8 +262,8 @@ function titlesIn(schema: Json, seen = new Set<object>()): string[] {
 }
 
 /**
- * Bodies as the reference shows them: an optional field may be null too, which is the same as its absence, and a stored secret may be
- * an empty text, which clears it. An object that responses have under the same title gets a title of its own in bodies.
+ * Returns a function that converts a body contract for the reference: an optional field may be null, which equals its absence, and
+ * a stored secret may be an empty text, which clears it. An object whose title a response also uses gets a title with the suffix `Body`.
  */
 function nullableFields(titlesOfResponses: ReadonlySet<string>) {
   const known = new Map<object, Json>()

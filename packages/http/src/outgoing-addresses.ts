@@ -10,21 +10,21 @@ export interface OutgoingAddressesOptions {
   allowed: OutgoingAllowed
   /** Milliseconds for one name. */
   timeLimit?: number
-  /** All addresses of a name. When absent, the system says which an operator's host has, and DNS which any other has. */
+  /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
-/** Where a host is that somebody typed. */
+/** The resolved addresses of a host that a user typed. */
 export interface OutgoingAddresses {
-  /** What may be connected to, and nothing else: a name that is looked up again may have changed its mind. */
+  /** Connect to these addresses only: a second lookup may return others. */
   addresses: ResolvedAddress[]
   /** The operator allows all of them by name or range. */
   named: boolean
 }
 
 /**
- * The addresses of a host that somebody typed. Public ones, and those that the operator allows; throws `OutgoingProblem` for
- * any other, and the system's errors (`ENOTFOUND` …) for names without one.
+ * Returns a function that resolves a host that a user typed to public or allowed addresses. It throws `OutgoingProblem` for
+ * other addresses, and the system's errors (`ENOTFOUND` …) for unknown names.
  */
 export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: OutgoingAddressesOptions) {
   const lookUpOperatorHost = lookup ?? ((host: string) => systemLookup(host, { all: true }))
@@ -46,7 +46,7 @@ export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: Outgoi
   }
 }
 
-/** The address that a host is, where no name has to be looked up: this machine is by RFC 6761, whatever DNS says. */
+/** Returns the address of a literal IP or of localhost (RFC 6761), which need no lookup; undefined for other names. */
 function literalAddress(host: string): ResolvedAddress[] | undefined {
   const family = isIP(host)
   if (family) return [{ address: host, family }]
@@ -59,21 +59,21 @@ export interface ResolvedAddress {
 }
 
 interface DnsLookupOptions {
-  /** `address:port` of the servers to ask; the system's when absent. */
+  /** `address:port` of the DNS servers; the system's when absent. */
   servers?: readonly string[]
   /** Milliseconds for one name. */
   timeLimit?: number
-  /** Names at once. As many again may wait eight times over. */
+  /** Concurrent lookups. Eight times as many may wait. */
   atOnce?: number
 }
 
-/** Where the system keeps names that no server is asked for. */
+/** The system's file of host names that are resolved without DNS. */
 const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts'
 
 /**
- * Looks up names that anybody may have typed. The system's own look-up would block one of the few threads that passwords are
- * hashed on, for as long as a name's servers please; this one gives up, and asks for few names at once. Throws errors with
- * the codes of the system's.
+ * Returns a DNS lookup for host names that users typed. The system's lookup would block a thread of the pool that hashes
+ * passwords until the name servers respond; this one has a timeout and a concurrency limit. Throws errors with the codes of
+ * the system's lookup.
  */
 export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: DnsLookupOptions = {}) {
   const limited = fewAtOnce({ atOnce, waiting: atOnce * 8, title: 'Too many names are being looked up.' })

@@ -8,7 +8,7 @@ interface ProblemDetails {
   cause?: unknown
 }
 
-/** A request failed and the caller should be told why. Anything else that is thrown is a bug: 500. */
+/** A failure that the caller sees with its reason. Any other error is a bug and becomes 500. */
 export class Problem extends Error {
   override readonly name = 'Problem'
   readonly status: number
@@ -48,14 +48,14 @@ export class Problem extends Error {
 
 const retryAfter = (seconds: number) => ({ 'Retry-After': String(seconds) })
 
-/** Every problem that both services share. A service adds its own beside its nouns, by the same class. */
+/** Problems that both services use. Each service defines its own with the same class. */
 export const problems = {
   malformed: (errors: Violation[]) =>
     new Problem(400, 'malformed', 'The request does not match its contract.', {
       detail: joinViolations(errors),
       errors,
     }),
-  /** What a checked value breaks: the form of its contract, or only an upper bound in it. */
+  /** 422 if the value only exceeds upper bounds of its contract, else 400. */
   violated: ({ violations, onlyTooLarge }: { violations: Violation[]; onlyTooLarge?: true }) =>
     onlyTooLarge
       ? new Problem(422, 'refused', 'The request is well formed, but a rule refuses it.', {

@@ -5,9 +5,9 @@ import type { TokenKeys } from './token.ts'
 interface KeyCacheOptions {
   /** Milliseconds after which the keys are fetched again. */
   every?: number
-  /** Milliseconds that keys are believed while the identity service does not answer: as long as a token can live. */
+  /** Milliseconds that keys stay usable while the identity service is down: the lifetime of a token. */
   whileDown?: number
-  /** Milliseconds between two tries: for a key id that is not known, and after one that failed. */
+  /** Minimum milliseconds between two fetches for an unknown key id, and after a failure. */
   rest?: number
 }
 
@@ -19,10 +19,9 @@ interface FetchedKeySet {
 const timeoutMs = 3_000
 
 /**
- * The published keys of the identity service. Whoever asks is answered at once from a set that is younger than `every`, and
- * for as long again while the next is fetched; nobody is answered from one that is older, unless the identity service is
- * down. So a key that is withdrawn is good for twice `every` at most, and a service that starts anew loses nobody.
- * Throws 503 where there are no keys to be had.
+ * Returns a cache of the identity service's published keys. Keys younger than `every` are used directly; keys up to twice as old
+ * are used while the next set is fetched; older keys are used only while the identity service is down. A withdrawn key is
+ * therefore accepted for at most twice `every`. Throws 503 if no keys are available.
  */
 export function publishedKeys(
   identityUrl: string,
@@ -57,7 +56,7 @@ export function publishedKeys(
     if (!loaded || age > whileDown) return load()
     if (age <= every) return loaded
     const known = loaded
-    // Once it is known to be down, nobody waits for it.
+    // Callers do not wait for a service that is known to be down.
     if (age <= 2 * every || failed) {
       if (!failed || performance.now() - lastAttempt > Math.min(rest, every)) void load().catch(() => {})
       return known
@@ -72,7 +71,7 @@ export function publishedKeys(
       try {
         return await known.find(header, token)
       } catch (error) {
-        // It may be new. Tokens with made-up key ids must not make us ask all the time.
+        // The key may be new. Tokens with invented key ids must not cause a fetch each time.
         if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - lastAttempt < rest) throw error
         return (await load().catch(() => known)).find(header, token)
       }
@@ -80,7 +79,7 @@ export function publishedKeys(
   }
 }
 
-/** The same object as before, as long as the keys are the same. */
+/** Returns the previous object if the keys are unchanged. */
 async function fetchKeySet(address: string, before: FetchedKeySet | undefined): Promise<FetchedKeySet> {
   const answer = await fetch(address, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' })
   const text = await answer.text()

@@ -2,16 +2,16 @@ import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { problems } from './problem.ts'
 
-/** Bytes of a JSON body. A caller without a token sends a password or a link, which is little. */
+/** Bytes of a JSON body. A caller without a token sends only small bodies, such as a password. */
 const limits = { known: 1_048_576, anonymous: 16_384 }
 
-/** Nothing is decompressed: a body of a kilobyte would cost the time of a megabyte. */
+/** Bodies are not decompressed: one compressed kilobyte could cost as much time as a megabyte. */
 const parser = (limit: number) =>
   express.json({ limit, inflate: false, strict: false, type: 'application/json', verify: assertPlainJson })
 const parsers = { known: parser(limits.known), anonymous: parser(limits.anonymous) }
 
 /**
- * Reads and parses a JSON body into `request.body`. Called once the caller is known and allowed, so that nobody else's body costs anything.
+ * Reads and parses a JSON body into `request.body`. Runs after authorization, so that rejected callers cost no parsing.
  * Throws problems: 400, 413, and 415 for a compressed body.
  */
 export async function readJsonBody(request: Request, response: Response, sender: keyof typeof limits): Promise<void> {
@@ -20,7 +20,7 @@ export async function readJsonBody(request: Request, response: Response, sender:
   })
 }
 
-/** Looks at the bytes as they came, so the encoding must be the one in which they mean something. */
+/** Checks the raw bytes, so the encoding must be UTF-8. */
 function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
   if (charset !== 'utf-8') throw problems.unsupportedMediaType('application/json in UTF-8')
   if (!isUtf8(body)) throw problems.unreadableBody('It is not valid UTF-8.')
@@ -30,23 +30,23 @@ function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, ch
     throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
 }
 
-/** Does JSON text hold a NUL character, as it is or escaped? PostgreSQL can store neither. Looked at before it is parsed. */
+/** Returns whether JSON text contains a NUL character, plain or escaped. PostgreSQL can store neither. Runs before the text is parsed. */
 export function containsNul(json: Buffer): boolean {
   if (json.includes(0)) return true
-  // The backslash may itself be escaped: then it is text about NUL.
+  // An escaped backslash before `u0000` is plain text, not NUL.
   return json.includes(String.raw`\u0000`) && /(?<!\\)(?:\\\\)*\\u0000/.test(json.toString('latin1'))
 }
 
 const escapes = /\\(?:u([\da-f]{4})|.)/gi
 
 /**
- * Does JSON text, which is valid UTF-8, hold half a surrogate pair? Only an escape can; PostgreSQL can store none. Looked at
- * before it is parsed, because to look at every value afterwards takes a hundred times as long.
+ * Returns whether JSON text in valid UTF-8 contains a lone surrogate. Only an escape can produce one, and PostgreSQL cannot store it.
+ * Runs before the text is parsed, because checking every parsed value takes a hundred times as long.
  */
 export function hasLoneSurrogate(json: Buffer): boolean {
   if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
   const text = json.toString('latin1')
-  /** Where a high half ends, which a low one has to follow at once; -1: none. */
+  /** End of the last high surrogate, which a low surrogate must follow at once; -1 if there is none. */
   let open = -1
   for (const { 0: all, 1: unit, index } of text.matchAll(escapes)) {
     const value = unit === undefined ? 0 : Number.parseInt(unit, 16)
@@ -57,10 +57,10 @@ export function hasLoneSurrogate(json: Buffer): boolean {
   return open >= 0
 }
 
-/** Deeper than any contract of ours, and far from what would exhaust the stack of a validator. */
+/** No contract nests deeper, and validators do not exhaust the stack at this depth. */
 const maxDepth = 32
 
-/** Does JSON text nest deeper than we take? Looked at before it is parsed. */
+/** Returns whether JSON text nests deeper than `maxDepth`. Runs before the text is parsed. */
 export function isTooDeep(json: Uint8Array): boolean {
   let depth = 0
   let inString = false
@@ -78,8 +78,8 @@ export function isTooDeep(json: Uint8Array): boolean {
 }
 
 /**
- * JSON bodies are small, so they must be here in time: a peer that sends a byte now and then would hold a connection for
- * days, and needs no token for it. Its connection is ended. Uploads are not JSON; they end by the server's own time-out when they stall.
+ * Closes the connection of a JSON body that does not arrive in time. Otherwise a peer without a token could hold a connection
+ * for days by sending single bytes. Uploads are not JSON; the server's own timeout ends uploads that stall.
  */
 export function bodyDeadline(milliseconds: number): RequestHandler {
   return (request, _response, next) => {

@@ -12,9 +12,9 @@ import { readJsonBody } from './read-json-body.ts'
 export interface RequestPipeline<Context> {
   logger: Logger
   isStopping(): boolean
-  /** Throws 401 for whoever cannot be recognised. Not asked where the guard is `anyone`. */
+  /** Throws 401 if the caller cannot be identified. Not called for the guard `anyone`. */
   authenticate(request: Request, guard: Guard): Promise<Caller>
-  /** Runs a handler with what it needs: the pool for a read, one audited transaction for a write. */
+  /** Runs a handler with its context: the pool for a read, one audited transaction for a write. */
   run<T>(
     operation: Operation<Context>,
     caller: Caller,
@@ -29,7 +29,7 @@ export interface AuditNote {
   by: Actor | undefined
 }
 
-/** The whole road from request to response, for every operation of a service. */
+/** Returns the routes of all operations: authentication, authorization, validation, handler and response. */
 export function router<Context>(
   operations: readonly Operation<Context>[],
   surroundings: RequestPipeline<Context>,
@@ -47,7 +47,7 @@ export function router<Context>(
   return routes
 }
 
-/** Of operations without a query: a parameter that nobody reads would be left out without a word, as `?mode=INCREMENTAL` of a run. */
+/** Operations without query parameters reject unknown parameters instead of ignoring them, such as `?mode=INCREMENTAL` of a run. */
 const checkPlainQuery = checker(PlainQuery, 'query')
 
 /** Refuses fields in the body of operations that take none. A restore that ignored `dryRun` would restore. */
@@ -64,12 +64,12 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
     const caller = signature.guard === 'anyone' ? nobody : await authenticate(request, signature.guard)
     response.locals.caller = caller
     authorize(signature, caller)
-    // A browser that is led on gets no body.
+    // A redirect has no body.
     if (signature.response && !signature.leadsOn)
       assertAcceptable(request.headers.accept, signature.events ? 'text/event-stream' : 'application/json')
 
     const query = assertContract(checkQuery, rejectNulCharacters(request.query))
-    // Only now: nobody's body costs anything before they are known and allowed.
+    // The body is read after authorization, so that rejected callers cost no parsing.
     if (!signature.upload) await readJsonBody(request, response, signature.guard === 'anyone' ? 'anonymous' : 'known')
     if (!checkBody && !signature.upload && isObject(request.body)) assertContract(checkNoFields, request.body)
     const facts = factsOf(request, response)
@@ -102,7 +102,7 @@ function assertContract<T>(check: ReturnType<typeof checker<T>>, given: unknown)
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** PostgreSQL keeps no NUL. Bodies are looked at before they are parsed. */
+/** Throws if a query parameter contains NUL, which PostgreSQL cannot store. `readJsonBody` checks bodies. */
 function rejectNulCharacters(query: Request['query']): Request['query'] {
   const texts = Object.entries(query).flatMap(([name, given]) =>
     Array.isArray(given) ? given.map((one, at) => [`${name}/${at}`, one] as const) : [[name, given] as const],
@@ -119,7 +119,7 @@ function rejectNulCharacters(query: Request['query']): Request['query'] {
   )
 }
 
-/** An operation whose fields are all optional may be asked without a body. */
+/** Returns the parsed body, or `{}` for a request without one. */
 function readBodyOrEmpty(request: Request): unknown {
   if (request.body !== undefined) return request.body
   const type = request.headers['content-type']

@@ -12,7 +12,7 @@ export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_i
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>
 
-/** What tokens are checked with. */
+/** The keys that verify tokens. */
 export interface TokenKeys {
   find: JWTVerifyGetKey
   /** The same object as long as the keys are the same. */
@@ -21,7 +21,7 @@ export interface TokenKeys {
 
 /** Seconds. */
 const clockTolerance = 5
-/** Milliseconds that a signature is believed without looking again, as long as no key comes or goes. */
+/** Milliseconds that a verified signature is cached while the keys are unchanged. */
 const verificationTtlMs = 60_000
 /** About 5 MB. */
 const maxCachedTokens = 10_000
@@ -34,12 +34,11 @@ interface CachedToken {
 }
 
 /**
- * Checks an access token: ES256 only, typ at+jwt, issuer, audience, times, and the claims we rely on. Throws 401. Whoever
- * asks often has the signature checked once a minute, which is what costs most; whether their sign-in still stands is
- * asked elsewhere, every time.
+ * Checks an access token: ES256 only, typ at+jwt, issuer, audience, times and required claims. Throws 401. The signature check is the
+ * most expensive step, so its result is cached for a minute. The caller checks the principal's status for every request.
  */
 export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
-  // Oldest first, and only what was good gets in. By hash: a token is never kept.
+  // Insertion order, valid tokens only. The key is a hash, so that no token is stored.
   const known = new Map<string, CachedToken>()
 
   return async (token) => {

@@ -1,10 +1,10 @@
 import { htmlText } from './html-text.ts'
 
-/** What a mail says, before it becomes plain text and HTML. */
+/** The content of an email, before it is rendered as plain text and HTML. */
 export interface Letter {
   subject: string
   paragraphs: string[]
-  /** The one thing to click on. */
+  /** The main link. */
   link?: { label: string; url: string }
   /** A command to paste into a shell. */
   command?: { label: string; line: string }
@@ -17,7 +17,7 @@ export interface Rendered {
   html: string
 }
 
-/** A letter as plain text and as HTML that needs nothing from anywhere else: no pictures, no styles to fetch, no scripts. */
+/** Renders an email as plain text and as self-contained HTML without images, external styles and scripts. */
 export function render({ paragraphs, link, command, notes }: Letter): Rendered {
   return {
     text: `${[...paragraphs, ...(link ? [link.url] : []), ...(command ? [`${command.label}\n${command.line}`] : []), ...notes].join('\n\n')}\n`,

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import type { Setting } from '@sluice/process'
 
-/** Where mails are handed over. */
+/** Connection settings of the SMTP server. */
 export interface SmtpServer {
   host: string
   port: number
@@ -18,7 +18,7 @@ export interface SenderAddress {
 
 const smtpUrlForm = 'must be smtp://[user:password@]host[:port], or smtps://… for TLS from the start'
 
-/** `smtp://user:password@host:port`; undefined when there is none. Characters like @ in the password are percent-encoded. */
+/** A setting: `smtp://user:password@host:port`, or undefined. Characters such as @ in the password are percent-encoded. */
 export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
   secret: true,
   fallback: undefined,
@@ -46,7 +46,7 @@ function decoded(part: string): string | undefined {
   }
 }
 
-/** Who mails are from: `no-reply@example.org`, or `Example Data <no-reply@example.org>`. */
+/** A setting: the From address, `no-reply@example.org` or `Example Data <no-reply@example.org>`. */
 export const sender = (): Setting<SenderAddress | undefined> => ({
   fallback: undefined,
   parse(given) {
@@ -59,8 +59,8 @@ export const sender = (): Setting<SenderAddress | undefined> => ({
 })
 
 /**
- * One plain address: nothing that a mail program or server could take for two, for a route or for a header. No quoted
- * local parts, which are where such mistakes live.
+ * Returns whether a text is one plain address that no mail server can misread as two addresses, a route or a header. Quoted
+ * local parts are not accepted.
  */
 export const isMailable = (address: string): boolean =>
   address.length <= 254 && /^[\w!#$%&'*+/=?^`{|}~.-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(address)

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
 /**
- * Lets a process, this one by default, give way to others: niceness 0 to 19, on Linux also among the groups that its
- * scheduler makes of sessions (sched(7), autogroup): one that leads a session of its own is nice to nobody otherwise. Answers
- * whether it could; another user's processes cannot be commanded. What has given way stays so, but for root.
+ * Lowers the CPU priority of a process, this one by default: niceness 0 to 19. On Linux it also sets the niceness of the session's
+ * autogroup (sched(7)), without which niceness has no effect between sessions. Returns false if the process belongs to another user.
+ * Only root can raise the priority again.
  */
 export function giveWay(niceness: number, pid = process.pid): boolean {
   try {
@@ -13,15 +13,15 @@ export function giveWay(niceness: number, pid = process.pid): boolean {
     return false
   }
   try {
-    // A session that others lead holds others, too: a shell, and whatever else was started there.
+    // Only a session leader changes the autogroup: other sessions contain unrelated processes, such as a shell.
     if (sessionOf(pid) === pid) writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
   } catch {
-    // Another system, or a kernel without such groups, for which the niceness is all there is to say.
+    // Another system, or a kernel without autogroups: niceness alone is enough.
   }
   return true
 }
 
-/** The name of a process may hold spaces and brackets; what follows its last bracket is state, parent, group, session. */
+/** Returns the session id. The process name may contain spaces and parentheses; state, parent, group and session follow the last one. */
 function sessionOf(pid: number): number {
   const status = readFileSync(`/proc/${pid}/stat`, 'latin1')
   return Number(status.slice(status.lastIndexOf(')') + 2).split(' ')[3])

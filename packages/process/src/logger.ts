@@ -14,7 +14,7 @@ interface LoggerOptions {
   destination?: DestinationStream
 }
 
-/** JSON lines with ISO times. Every line passes through the redaction, so no call site has to remember it; the request id comes along by itself. */
+/** Returns a logger of JSON lines with ISO times. It redacts every line and adds the request id. */
 export function createLogger({ name, level, redaction, destination }: LoggerOptions): Logger {
   const options = {
     name,
@@ -33,7 +33,7 @@ interface RequestScope {
   traceparent?: string | undefined
 }
 
-/** The request in whose service something happens, however deep: for log lines, and to be passed on to other services. */
+/** The current request, for log lines and for headers of requests to other services. */
 export const requestScope = new AsyncLocalStorage<RequestScope>()
 
 /** The headers that carry the scope to another service. */

@@ -1,13 +1,13 @@
 import { SettingsProblem } from './settings.ts'
 
-/** What went wrong at start, in a sentence, with what to do. */
+/** A start error. The message says what went wrong and what to do. */
 export class StartProblem extends Error {
   override readonly name: string = 'StartProblem'
 }
 
-/** Runs a process's main function. What a person can mend ends as a sentence on standard error, anything else with its stack. */
+/** Runs a process's main function. Errors that a user can fix are printed as a sentence, others with their stack. */
 export async function main(work: () => Promise<void>): Promise<void> {
-  // Whoever reads the output may have seen enough, as `head` has: the work is still done to its end.
+  // A reader such as `head` may close the output early; the work still continues.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })

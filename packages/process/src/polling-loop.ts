@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 interface PollingOptions {
-  /** Milliseconds before the next round where the last one found nothing more to do. */
+  /** Milliseconds before the next round if the last one found no more work. */
   rest: number
-  /** Milliseconds after a round that failed; as after any other where they are absent. */
+  /** Milliseconds after a failed round; as `rest` when absent. */
   afterTrouble?: number
-  /** Milliseconds for what is under way when the rounds are stopped; then its signal says that it is to end. */
+  /** Milliseconds for the running round to end after `stop`; then its signal is aborted. */
   farewell: number
-  /** Told why a round failed. The next one comes all the same. */
+  /** Called with the error of a failed round. The loop continues. */
   failed(error: unknown): void
 }
 
-/** Goes round after round, each to its end, until it is stopped: without a rest as long as a round answers that there may be more. */
+/** Runs rounds one after another until stopped. The next round starts without a pause while a round returns that more work may exist. */
 export function keepRounds(
   round: (signal: AbortSignal) => Promise<boolean>,
   { rest, afterTrouble = rest, farewell, failed }: PollingOptions,
@@ -43,8 +43,7 @@ export function keepRounds(
 }
 
 /**
- * Waits for each of them, then throws what the first failed with: one that fails leaves none of the others under way behind the back of
- * whoever stops the process.
+ * Waits for all promises, then throws the error of the first that failed. Unlike `Promise.all`, it leaves no work running after a failure.
  */
 export async function eachToItsEnd(works: readonly Promise<unknown>[]): Promise<void> {
   const ends = await Promise.allSettled(works)

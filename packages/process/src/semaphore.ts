@@ -1,13 +1,13 @@
 interface SemaphoreLimits {
   /** Slots in all. */
   total: number
-  /** Slots of one key at most; one less than there are when absent. As many as there are: keys compete for all of them. */
+  /** Slots of one key at most; `total - 1` when absent. If it equals `total`, one key may hold all slots. */
   each?: number
-  /** How many of one key may wait for a slot. */
+  /** Callers of one key that may wait for a slot. */
   waiting: number
-  /** Milliseconds that one waits; as long as it takes when absent. */
+  /** Milliseconds that a caller waits; unlimited when absent. */
   waitMs?: number
-  /** A sentence for people: which work is running too often. */
+  /** A sentence for users that names the work that is limited. */
   title: string
 }
 
@@ -29,15 +29,15 @@ interface KeyQueue {
   waiting: WaitingCaller[]
 }
 
-/** Every slot that the key may have is taken, and too many of it wait already or have waited too long. */
+/** All slots of the key are taken, and too many callers of it wait or have waited too long. */
 export class SemaphoreBusy extends Error {
   override readonly name = 'SemaphoreBusy'
 }
 
 /**
- * A counting semaphore that many share, each by its key: organisations, mostly. No key holds more than its share, and none that holds a
- * slot gets the last free one, so a key without a slot does not wait for the work of another key. A slot that becomes free goes to the
- * key that holds the fewest, then to the one that waits longest.
+ * A fair counting semaphore, shared by keys such as organisations. No key holds more than its share, and a key that holds a slot never
+ * gets the last free one, so that another key can start at once. A free slot goes to the key with the fewest slots, then to the caller
+ * that has waited longest.
  */
 export class Semaphore {
   readonly #limits: SemaphoreLimits
@@ -50,7 +50,7 @@ export class Semaphore {
     this.#free = limits.total
   }
 
-  /** How many wait, of a key or of all. */
+  /** Returns the number of waiting callers of a key, or of all keys. */
   waiting(key?: string): number {
     const queues = key === undefined ? [...this.#queues.values()] : [this.#queues.get(key)]
     return queues.reduce((sum, queue) => sum + (queue?.waiting.length ?? 0), 0)
@@ -61,7 +61,7 @@ export class Semaphore {
     return this.#queues.size > (this.#queues.has(key) ? 1 : 0)
   }
 
-  /** A slot, if there is one at once. Disposing of it gives it back. */
+  /** Returns a slot if one is free. Dispose of it to release it. */
   tryAcquire(key: string, share: SlotRequest = {}): Disposable | undefined {
     const queue = this.#find(key)
     if (!this.#mayStart(queue, share)) {
@@ -71,7 +71,7 @@ export class Semaphore {
     return this.#take(key, queue)
   }
 
-  /** Waits for a slot. Disposing of it gives it back. Throws `SemaphoreBusy`, or the signal's reason. */
+  /** Waits for a slot. Dispose of it to release it. Throws `SemaphoreBusy`, or the signal's reason. */
   async acquire(key: string, share: SlotRequest = {}): Promise<Disposable> {
     const { signal } = share
     signal?.throwIfAborted()
@@ -115,7 +115,7 @@ export class Semaphore {
     return await work()
   }
 
-  /** The same for one key, to be handed on. The signal ends the waiting. */
+  /** Returns `run` bound to one key. The signal ends the waiting. */
   queueOf(key: string, share: Omit<SlotRequest, 'signal'> = {}) {
     return <T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> => this.run(key, work, { ...share, signal })
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How one variable is read: its text becomes a value, or throws a few words on what is wrong with it. */
+/** Parses one environment variable. `parse` throws an error whose message follows the name of the variable. */
 export interface Setting<T> {
   parse(text: string): T
   fallback?: T
@@ -11,7 +11,7 @@ export interface Setting<T> {
 
 type SettingValues<Shape> = { [Name in keyof Shape]: Shape[Name] extends Setting<infer T> ? T : never }
 
-/** Every mistake in the environment, one line each. */
+/** All mistakes in the environment, one line each. */
 export class SettingsProblem extends Error {
   override readonly name = 'SettingsProblem'
   readonly mistakes: string[]
@@ -24,7 +24,7 @@ export class SettingsProblem extends Error {
 
 /**
  * Reads every variable of `shape` at once. `X_FILE` names a file whose trimmed content is the value of `X`.
- * Throws `SettingsProblem` with all mistakes; answers the values and the texts of those that are secret.
+ * Throws `SettingsProblem` with all mistakes. Returns the values and the texts of the secret ones.
  */
 export function readSettings<Shape extends Record<string, Setting<unknown>>>(
   environment: Environment,
@@ -118,10 +118,10 @@ export const url = (protocols: readonly string[], fallback?: string): Setting<st
     fallback,
   )
 
-/** A database's address holds its password, so the whole text is a secret. */
+/** A database address contains the password, so the whole text is secret. */
 export const databaseUrl = (): Setting<string> => ({ ...url(['postgres:', 'postgresql:']), secret: true })
 
-/** The address of what need not be there; it may hold a password. */
+/** An optional address that may contain a password. */
 export const secretUrl = (protocols: readonly string[]): Setting<string | undefined> => ({
   parse: url(protocols).parse,
   secret: true,

@@ -6,10 +6,10 @@ interface TranslationEntry {
   value: string
 }
 
-/** A row whose generated type says `Json` or `string` where we know better. */
+/** A row type with more precise column types than the generated ones. */
 export type Refined<Row, Known> = Omit<Row, keyof Known> & Known
 
-/** What is known of every record that people share inside their client. */
+/** Columns of every record that users can share inside their client. */
 export interface SharedColumns {
   translations: TranslationEntry[]
   public_access: Access['publicAccess']
@@ -21,7 +21,7 @@ interface TranslatedRow {
   translations: { locale: string; property: string; value: string }[]
 }
 
-/** The value of a text property in the reader's language: see `translated`. Undefined stays undefined. */
+/** Returns a text property in the reader's language (see `translated`). Undefined stays undefined. */
 export function inLanguageOf<T extends string | null | undefined>(
   row: TranslatedRow,
   property: string,

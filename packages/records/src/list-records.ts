@@ -14,18 +14,18 @@ interface RecordPage<Row> {
   total: number | undefined
   /** See `Tally`; undefined where there is none. */
   version: number | undefined
-  /** The place of the last row, if there are rows after it. */
+  /** Sort keys of the last row if more rows follow. */
   lastKeys: (string | null)[] | undefined
 }
 
-/** Lists of one kind of record: a page of what the caller may see, with the totals in headers. */
+/** Returns the search function of a record kind: a page of the records that the caller may see, with totals in headers. */
 export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   kind: RecordKind<Row, Resource, Context>,
 ) {
   const from = sql`${sql.table(kind.table)} as r`
   const totals = createTotalsCache()
 
-  /** `url` is what was asked by GET. A search by POST is told the addresses of the same search by GET. */
+  /** `url` is the address of a GET request. A POST search gets the links of the equivalent GET request. */
   return async function search(
     db: Kysely<any>,
     context: Context,
@@ -86,7 +86,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     return kind.changes && clientVersion(kind.changes, client)
   }
 
-  /** The page with its total, both of the same moment. A total that was counted before is taken while nothing changed. */
+  /** Returns the page with its total, both from one snapshot. A cached total is used while the version is unchanged. */
   async function pageWithTotal(
     db: Kysely<any>,
     plan: SearchPlan,
@@ -112,7 +112,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     return found
   }
 
-  /** A page that is not full tells by itself how many there are. */
+  /** Returns the expression of the total. A page that is not full needs no separate count. */
   function countOf({ limit, offset, after }: SearchPlan, where: RawBuilder<SqlBool>): RawBuilder<number> {
     const count = sql<number>`(select count(*) from ${from} where ${where})`
     if (after) return count
@@ -120,7 +120,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
     return sql`case when ${here} between ${offset === 0 ? 0 : 1} and ${limit}::bigint then ${offset}::bigint + ${here} else ${count} end`
   }
 
-  /** One row more than the page has, to know whether another one follows. */
+  /** Reads one row more than the page size to detect whether more rows follow. */
   async function readPage(
     db: Kysely<any>,
     plan: SearchPlan,
@@ -149,8 +149,8 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
 }
 
 /**
- * What to throw in place of an error of `searchPlan`: a 400 for an `InvalidSearch`, anything else as it is. `byQuery`: the
- * search came as query parameters, where pages are not asked for inside `paging`.
+ * Maps an `InvalidSearch` to a 400 problem and returns any other error unchanged. `byQuery`: the search came as query
+ * parameters, which have no `paging` object.
  */
 export function refusedSearch(error: unknown, byQuery: boolean): unknown {
   if (!(error instanceof InvalidSearch)) return error

@@ -4,24 +4,24 @@ import type { Properties } from './search/properties.ts'
 import type { Level } from './sharing.ts'
 import type { ChangeCounter, Only, TotalsTable } from './totals.ts'
 
-/** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
+/** Describes one kind of record. Every expression refers to its table by the alias `r`. */
 export interface RecordKind<Row, Resource, Context> {
   noun: string
   table: string
-  /** Where one of them is found, below `/api/v1`. */
+  /** Path of the records below `/api/v1`. */
   path: string
   properties: Properties
-  /** Those of `properties` that are looked for in another way, depending on who asks. Under the same names, with the same types. */
+  /** Overrides of `properties` that depend on the caller, with the same names and types. */
   propertiesOf?(caller: Caller): Properties
   /** For tables that may grow so large that counting takes long. */
   tally?: TotalsTable
-  /** The same for records that are shared; where there is no tally. */
+  /** Counts changes of shared records, for kinds without a tally. */
   changes?: ChangeCounter
-  /** Narrows every list, not what is read by its id. */
+  /** Restricts lists and searches, not reads by id. */
   only?: Only
-  /** What the free-text `query` of a search looks at. `like` is the text as a pattern that finds it anywhere. */
+  /** Condition for the free-text `query`. `like` is the text as a contains-pattern. */
   matches(like: string): Expression<SqlBool>
   scope(caller: Caller, level: Level): RawBuilder<SqlBool>
-  /** Rows as they go out, in the same order. May ask other services; never called inside a transaction. */
+  /** Converts rows to resources in the same order. May call other services; never called inside a transaction. */
   present(rows: Row[], context: Context): Promise<Resource[]>
 }

@@ -10,7 +10,7 @@ type WriteContext = DatabaseContext<any>
 type CallerAndRequest = { caller: Caller; request: RequestFacts }
 
 /**
- * How a body becomes a row. `current` is the row that is replaced, locked; absent for a new one. `Linked` is the data that
+ * Converts bodies to rows. `current` is the locked row to replace, absent for a new row. `Linked` is the data that
  * `beforeDelete` reads for `afterDelete`, such as the files of the deleted row.
  */
 export interface Writing<C extends WriteContext, Row, Body, Sent = Body, Linked = void> {
@@ -19,10 +19,10 @@ export interface Writing<C extends WriteContext, Row, Body, Sent = Body, Linked 
    * replaced, and is absent for a new one. Throws a problem.
    */
   complete?(sent: Sent, current?: () => Promise<Row>): Promise<Body>
-  /** Looks that other services or parts must take, before the transaction begins. Throws a problem. */
+  /** Checks that need other services. Runs before the transaction. Throws a problem. */
   check(body: Body, input: C & CallerAndRequest): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & CallerAndRequest): Promise<object>
-  /** Refuses, by a problem, to delete what is in use; notes what is to be cleared up elsewhere. The row is locked. */
+  /** Throws a problem if the locked row is in use. Returns what `afterDelete` needs. */
   beforeDelete(trx: Transaction<any>, row: Row, input: C & CallerAndRequest): Promise<Linked>
   /** Removes what belongs to the row outside the database, after its deletion is committed. `linked` comes from `beforeDelete`. Must not throw. */
   afterDelete(row: Row, input: C & CallerAndRequest, linked: Linked): Promise<void>
@@ -33,7 +33,7 @@ interface RecordOperationsOptions<C extends WriteContext, Row extends { uid: str
   records: Records<Row, Resource, C & CallerAndRequest>
 }
 
-/** List, search, create, read, update, delete. Take the ones that fit; write the others by hand. */
+/** Returns the list, search, create, read, update and delete operations of a record kind. */
 export function recordOperations<
   C extends WriteContext,
   Row extends { uid: string; version: number },
@@ -102,7 +102,7 @@ export function recordOperations<
   }
 }
 
-/** Who else may see or change a record. */
+/** Returns the operation that changes who may see or edit a record. */
 export function sharingOperations<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
   signatures: ReturnType<typeof sharingSignatures<string, Resource, Body>>,
   { operation, records }: RecordOperationsOptions<C, Row, Resource>,

@@ -3,7 +3,7 @@ import { Answer, type Caller, etagOf, problems } from '@sluice/http'
 import { recordLister } from './list-records.ts'
 import type { RecordKind } from './record-kind.ts'
 
-/** Rows that go in one statement: far below what the protocol numbers its parameters by. */
+/** Rows in one statement, well below the protocol's limit of parameters. */
 const insertBatchSize = 250
 
 interface VersionedRow {
@@ -11,32 +11,31 @@ interface VersionedRow {
   version: number
 }
 
-/** The statements that all records share. Every one carries the caller's scope. */
+/** Returns the shared statements of a record kind. Every read and lock applies the caller's scope. */
 export function records<Row extends VersionedRow, Resource, Context extends { caller: Caller }>(
   kind: RecordKind<Row, Resource, Context>,
 ) {
   const from = sql`${sql.table(kind.table)} as r`
 
-  /** The row, or 404 when the caller may not know of it. */
+  /** Returns the row. Throws 404 if it does not exist or the caller may not see it. */
   async function read(db: Kysely<any>, caller: Caller, uid: string): Promise<Row> {
     const row = isUid(uid) ? await findRow(db, caller, uid, sql``) : undefined
     if (!row) throw problems.notFound(kind.noun)
     return row
   }
 
-  /** The row, locked until the transaction ends: 404 as above, 403 for one that may only be read, 412 for a stale If-Match. */
+  /** Returns the row locked until the transaction ends. Throws 404, 403 for a read-only row, and 412 for a stale If-Match. */
   function lock(trx: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
     return readWritable(trx, caller, uid, { ifMatch, locking: sql`for update of r` })
   }
 
-  /** The same without a lock, for what has to be refused long before it is written. */
+  /** Checks like `lock` but does not lock, for early rejection. */
   function readToWrite(db: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
     return readWritable(db, caller, uid, { ifMatch, locking: sql`` })
   }
 
   /**
-   * Those of many that the caller may write, locked, by uid. Who asks for two at once gets them in one order, and waits for
-   * nobody in a circle.
+   * Returns those rows that the caller may write, locked, by uid. Rows are locked in id order, which prevents deadlocks.
    */
   async function lockAll(trx: Kysely<any>, caller: Caller, uids: readonly string[]): Promise<Map<string, Row>> {
     const { rows } = await sql<Row>`
@@ -75,7 +74,7 @@ export function records<Row extends VersionedRow, Resource, Context extends { ca
     return (await trx.insertInto(kind.table).values(values).returningAll().executeTakeFirstOrThrow()) as Row
   }
 
-  /** The same for many, in their order, by as few statements as may be. Each has the same columns. */
+  /** Inserts many rows in batches and returns them in their order. All rows have the same columns. */
   async function insertAll(trx: Kysely<any>, caller: Caller, many: readonly object[]): Promise<Row[]> {
     const rows: Row[] = []
     for (let at = 0; at < many.length; at += insertBatchSize) {
@@ -87,7 +86,7 @@ export function records<Row extends VersionedRow, Resource, Context extends { ca
     return rows
   }
 
-  /** Writes columns of a row that `lock` answered, and counts its version up. */
+  /** Updates columns of a locked row and increments its version. */
   async function update(trx: Kysely<any>, caller: Caller, row: Row, columns: object): Promise<Row> {
     const values = { ...columns, version: sql`version + 1`, updated_at: sql`now()`, updated_by: caller.uid }
     return (await trx
@@ -102,13 +101,13 @@ export function records<Row extends VersionedRow, Resource, Context extends { ca
     await trx.deleteFrom(kind.table).where('uid', '=', row.uid).execute()
   }
 
-  /** One row as an answer, with the ETag that If-Match takes. */
+  /** Returns the response for one row, with its ETag. */
   async function answer(row: Row, context: Context): Promise<Answer<Resource>> {
     const [resource] = await kind.present([row], context)
     return new Answer(resource!, { ETag: etagOf(row.version) })
   }
 
-  /** The same for a row that was just made. */
+  /** Returns the response for a new row, with its Location. */
   async function created(row: Row, context: Context): Promise<Answer<Resource>> {
     const { body, headers } = await answer(row, context)
     return new Answer(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
@@ -136,5 +135,5 @@ export type Records<Row extends VersionedRow, Resource, Context extends { caller
 
 const pattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Can this be the identifier of anything? PostgreSQL fails a query that compares a uuid with other text. */
+/** Returns whether the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
 export const isUid = (text: string): boolean => pattern.test(text)

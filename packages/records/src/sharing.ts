@@ -8,7 +8,7 @@ interface SharingColumns {
   user_group_access: AccessObject[]
 }
 
-/** How a record is shared, as its response says it. */
+/** Returns the access fields of a response. */
 export function accessOf({ public_access, user_access, user_group_access }: SharingColumns): Access {
   const shared = user_access.length > 0 || user_group_access.length > 0
   const hasPublicAccess = public_access !== 'NONE'
@@ -21,7 +21,7 @@ export function accessOf({ public_access, user_access, user_group_access }: Shar
   }
 }
 
-/** The columns of whatever the body says about access; what it leaves out keeps its value. */
+/** Returns the columns for the access fields of a body. Absent fields keep their values. */
 export function accessColumns(access: AccessBody | AccessPart | undefined): Record<string, unknown> {
   return {
     ...(access?.publicAccess && { public_access: access.publicAccess }),
@@ -30,7 +30,7 @@ export function accessColumns(access: AccessBody | AccessPart | undefined): Reco
   }
 }
 
-/** Ids in lower case, as they are compared; of two grants for the same id the larger one holds. */
+/** Returns the grants as JSON with lower-case ids. The higher level wins if an id appears twice. */
 function grantsOf(grants: readonly { id: string; access?: AccessObject['access'] }[]): string {
   const levels = new Map<string, AccessObject['access']>()
   for (const { id, access = 'READ' } of grants) {
@@ -45,9 +45,9 @@ export type Level = 'READ' | 'READ_WRITE'
 const sufficientLevels: Record<Level, Level[]> = { READ: ['READ', 'READ_WRITE'], READ_WRITE: ['READ_WRITE'] }
 
 /**
- * Which shared records a caller may see or change: those of their client that are theirs, public, or shared with them or
- * one of their groups. A super admin reaches every record of the client, so that nothing is orphaned with its owner.
- * The one expression behind list, read, write and share; the record's table goes by the alias `r`.
+ * Returns the condition for the shared records that a caller may see or change: records of their client that they own, that are
+ * public, or that are shared with them or one of their groups. A super admin reaches every record of the client, so that no
+ * record is orphaned. The record's table has the alias `r`.
  */
 export function visibleTo(caller: Caller, level: Level): RawBuilder<SqlBool> {
   const ofClient = sql<SqlBool>`r.client = ${caller.client}`

@@ -3,16 +3,16 @@ import { problems } from '@sluice/http'
 interface ImmutableField {
   /** JSON pointer of the field. */
   pointer: string
-  /** What the body says; undefined where it says nothing. */
+  /** The value in the body; undefined if absent. */
   given: unknown
   stored: unknown
-  /** How it is changed, as a sentence. */
+  /** A sentence about the operation that changes the field. */
   instead: string
 }
 
 /**
- * Refuses (422) a body that would change what another operation changes. A body that was read before the object's last change
- * carries an old `lastUpdated`: it repeats old values without meaning to change anything, so they are ignored.
+ * Throws 422 if a body would change a field that only another operation may change. A body with an old `lastUpdated` repeats old
+ * values unintentionally, so these are ignored.
  */
 export function assertUnchanged(
   lastUpdated: string | undefined,

@@ -4,16 +4,16 @@ import { not, wordsOf } from './patterns.ts'
 import { getProperty, type Properties, type Property } from './properties.ts'
 import { assertStorableText, quoteText, rejectTerm } from './violations.ts'
 
-/** What filters may look at. */
+/** Properties and free-text condition of a search. */
 export interface SearchTarget {
   properties: Properties
-  /** Which rows a free text finds: the request's `query`, and each word of an `identifiable` filter. */
+  /** Condition for a free text: the request's `query`, and each word of an `identifiable` filter. */
   query?: (text: string) => Expression<SqlBool>
 }
 
 const maxListItems = 500
 
-/** `property:operator[:value]` as one condition in brackets. The value is all after the second colon. */
+/** Converts `property:operator[:value]` to one condition in parentheses. The value is everything after the second colon. */
 export function filterCondition(filter: string, { properties, query }: SearchTarget): RawBuilder<SqlBool> {
   assertStorableText(filter)
   const [name = '', operator, ...rest] = filter.split(':')
@@ -32,7 +32,7 @@ export function filterCondition(filter: string, { properties, query }: SearchTar
   return sql`(${property.some ? property.some(sql`(${condition})`) : condition})`
 }
 
-/** What an operator that also holds where there is no value is the contrary of. */
+/** The positive operator of each negated operator. Negated operators also match missing values. */
 const negatedOperators: ReadonlyMap<string, string> = new Map([
   ...['ne', 'neq'].map((name): [string, string] => [name, 'eq']),
   ...[...operators.keys()]
@@ -40,7 +40,7 @@ const negatedOperators: ReadonlyMap<string, string> = new Map([
     .map((name): [string, string] => [name, name.slice(1)]),
 ])
 
-/** The condition on a value that stands in another row, if it can be asked there. */
+/** Returns the condition on a value of a related row if the operator can be evaluated there. */
 function relatedRowCondition(
   property: Property,
   name: string,
@@ -54,10 +54,10 @@ function relatedRowCondition(
   return positive === name ? condition : sql`(${condition}) is not true`
 }
 
-/** What a filter looks at, as far as that can be told without reading it. */
+/** Returns the property name of a filter without validating the filter. */
 export const propertyNameOf = (filter: string): string => filter.split(':', 1)[0]!
 
-/** The text of `query` as one condition in brackets; none when there is nothing to look for. */
+/** Converts `query` to one condition in parentheses; undefined for a blank text. */
 export function queryCondition(text: string | undefined, { query }: SearchTarget): RawBuilder<SqlBool> | undefined {
   const wanted = text?.trim()
   if (!wanted) return undefined
@@ -98,7 +98,7 @@ function conditionOf(
 const requireValue = (value: string | undefined, operator: string): string =>
   value ?? rejectTerm(`needs a value: write :value after ${quoteText(operator)}`)
 
-/** The items of `[a,b,c]`. There is no escaping, so no item can hold a comma. */
+/** Parses `[a,b,c]`. Items cannot contain commas, because escaping is not supported. */
 function itemsOf(list: string): string[] {
   if (!list.startsWith('[') || !list.endsWith(']') || list.length < 2)
     rejectTerm('needs a list in brackets, such as [a,b,c]')
@@ -108,7 +108,7 @@ function itemsOf(list: string): string[] {
   return items
 }
 
-/** The made-up property over whatever identifies a record, as `query` sees it. */
+/** Returns the condition of the virtual property `identifiable`, which searches the same columns as `query`. */
 function identifiableCondition(
   operator: string,
   value: string | undefined,

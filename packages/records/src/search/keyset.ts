@@ -5,19 +5,19 @@ import type { PropertyType } from './properties.ts'
 import { assertStorableText, rejectTerm } from './violations.ts'
 import { createHash } from 'node:crypto'
 
-/** The value of a term in a row, as text that `valueIn` reads back to the same value; null for a missing one. */
+/** Returns the expression of a term's value as text that `bindKey` converts back; null if the value is missing. */
 export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
-  // Without a zone, so that no setting of the session shows in it: `dateTime` takes it for UTC.
+  // Without a zone, so that the text does not depend on the session: `dateTime` reads it as UTC.
   const value = type === 'date-time' ? sql`(${key} at time zone 'UTC')` : key
   return sql`to_jsonb(${value}) #>> '{}'`
 }
 
-/** The rows that come after the one with these values, in an order that ends in something unique and never missing. */
+/** Returns the condition for the rows after the row with these keys. The last term of the order must be unique and not null. */
 export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
   const values = terms.map((term, at) => bindKey(term, keys[at] ?? null))
   const uniform = terms.every(({ required, descending }) => required && descending === terms[0]!.descending)
   if (!uniform) return sql`(${lexicographicAfter(terms, values)})`
-  // One comparison of rows, which an index answers whole.
+  // One row comparison, which can use an index.
   const sides = [
     terms.map(({ key }) => key),
     values.map((value) => value ?? rejectTerm('has no value where one must be')),
@@ -28,7 +28,7 @@ export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | 
 
 type KeysetValue = RawBuilder<unknown> | undefined
 
-/** Later by the first term, or equal in it and later by the rest. */
+/** Compares term by term: later by the first term, or equal in it and later by the rest. */
 function lexicographicAfter(
   [term, ...rest]: readonly OrderTerm[],
   [value, ...values]: readonly KeysetValue[],
@@ -36,7 +36,7 @@ function lexicographicAfter(
   if (!term) return sql`false`
   const { key, required } = term
   const further = lexicographicAfter(rest, values)
-  // Missing ones are last: behind one of them come only others, as far as the rest says.
+  // Nulls come last: only further nulls can follow.
   if (!value) return sql`(${key} is null and (${further}))`
   const later = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`
   const orMissing = required ? later : sql<SqlBool>`${later} or ${key} is null`
@@ -49,7 +49,7 @@ const valuePatterns: Partial<Record<PropertyType, RegExp>> = {
   boolean: /^(true|false)$/,
 }
 
-/** A value as a bind parameter. Refuses what PostgreSQL would fail on: the text comes from outside. */
+/** Returns a value as a bind parameter. Rejects text that PostgreSQL cannot convert. */
 function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
   if (text === null) return undefined
   assertStorableText(text)
@@ -66,11 +66,11 @@ function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
   }
 }
 
-/** A place in a list: the row that was answered last. */
+/** A position in a list: the sort keys of the last row. */
 interface PageCursor {
-  /** The number of the page that begins here, for those who count them. */
+  /** Number of the page that starts here. */
   page: number
-  /** What the row has for each term of the order. */
+  /** The row's value for each order term. */
   keys: (string | null)[]
 }
 
@@ -80,9 +80,8 @@ const invalidCursor =
   'is not a place in this list: take it unchanged from the page before, with the same filters and order'
 
 /**
- * A cursor as it goes out. `list` says which list it belongs to: the resource, its filters and its order. It holds what the
- * caller was shown, and its checksum keeps mistakes out; it is no signature, because it opens nothing that a filter would
- * not. Undefined where the row's values are too long for one.
+ * Returns the text of a cursor. `list` identifies the resource, filters and order. The checksum detects mistakes and is not a
+ * signature: a cursor grants nothing that a filter would not. Undefined if the row's values are too long.
  */
 export function serializeCursor(list: string, { page, keys }: PageCursor): string | undefined {
   const payload = Buffer.from(JSON.stringify([page, ...keys])).toString('base64url')
@@ -90,7 +89,7 @@ export function serializeCursor(list: string, { page, keys }: PageCursor): strin
   return text.length <= maxCursorLength ? text : undefined
 }
 
-/** Refuses a cursor that is not one of this list. `keys` is how many values it must hold. */
+/** Parses a cursor. Rejects a cursor of another list. `keys` is the expected number of values. */
 export function parseCursor(list: string, text: string, keys: number): PageCursor {
   const [payload = '', sum, ...rest] = text.split('.')
   if (text.length > maxCursorLength || rest.length > 0 || sum !== checksum(list, payload)) rejectTerm(invalidCursor)

@@ -5,7 +5,7 @@ import { arrayOf, sizeOf, valueOf } from './values.ts'
 
 type ConditionBuilder<Operand extends unknown[]> = (property: Property, ...operand: Operand) => RawBuilder<SqlBool>
 
-/** What comes after the operator, how it becomes a condition, and which types of property it suits. */
+/** A filter operator: its operand, its condition and the property types that it supports. */
 export type FilterOperator = { types: readonly PropertyType[] } & (
   | { takes: 'value'; condition: ConditionBuilder<[text: string]> }
   | { takes: 'list'; condition: ConditionBuilder<[texts: string[]]> }
@@ -31,7 +31,7 @@ function comparisonOperator(
   return { takes: 'value', types, condition }
 }
 
-/** Is one of the list; of a collection: shares an element with it. */
+/** Matches values in the list; for a collection, matches any shared element. */
 function listOperator(negated: boolean): FilterOperator {
   const condition: ConditionBuilder<[string[]]> = (property, values) => {
     const column = columnOf(property.column)
@@ -42,14 +42,14 @@ function listOperator(negated: boolean): FilterOperator {
   return { takes: 'list', types: every, condition }
 }
 
-/** `pieces` are what the text of a row that matches has in it, for an index to look them up. */
+/** `pieces` are texts that every match contains; a trigram index can look them up. */
 function patternOperator(match: TextPattern, pieces: (value: string) => string[] = () => []): FilterOperator {
   const condition: ConditionBuilder<[string]> = (property, value) =>
     withTrigramCondition(property, match(columnOf(property.column), value), pieces(value))
   return { takes: 'value', types: text, condition }
 }
 
-/** The same condition, with what follows from it for a column that has an index. */
+/** Adds implied conditions that a trigram index can evaluate. */
 function withTrigramCondition(
   { within }: Property,
   condition: RawBuilder<SqlBool>,
@@ -69,7 +69,7 @@ function unaryOperator(
 
 const [eq, ne] = [comparisonOperator('=', every), comparisonOperator('is distinct from', every)]
 const [ge, le] = [comparisonOperator('>=', ordered), comparisonOperator('<=', ordered)]
-/** The pieces that are stored as they are compared. Of other letters there may be another form. */
+/** Returns the parts of a text that are stored exactly as they are compared. Other letters may have several Unicode forms. */
 const plainPieces = (value: string): string[] => value.normalize('NFC').match(/[\w.@+-]{3,}/g) ?? []
 const ieq = patternOperator(
   (column, value) => sql`lower(normalize(${column}, NFC)) = lower(${value.normalize('NFC')})`,

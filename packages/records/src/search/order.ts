@@ -2,18 +2,18 @@ import { sql, type RawBuilder } from 'kysely'
 import { columnOf, getProperty, type Properties, type PropertyType } from './properties.ts'
 import { quoteText, rejectTerm } from './violations.ts'
 
-/** One part of an order: what is compared, and which way. */
+/** One term of an order. */
 export interface OrderTerm {
   key: RawBuilder<unknown>
   type: PropertyType
   descending: boolean
-  /** Is there always a value? Missing ones come last, in either direction. */
+  /** Whether the value is never null. Nulls come last in either direction. */
   required: boolean
 }
 
 const directions = ['asc', 'desc', 'iasc', 'idesc']
 
-/** Reads `property[:direction]` terms in their order, and refuses a property that was named before. */
+/** Returns a parser of `property[:direction]` terms that rejects repeated properties. */
 export function orderReader(properties: Properties) {
   const named = new Set<string>()
 
@@ -42,8 +42,8 @@ export function orderReader(properties: Properties) {
 }
 
 /**
- * The id makes every order a total one. It ascends, but for an order in which all descends and nothing can be missing: there
- * one index, read forwards or backwards, gives either direction.
+ * Appends the id, which makes the order total. The id ascends, unless all terms descend and are not null: then one index serves
+ * both directions.
  */
 export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 'type'>): OrderTerm[] {
   return [
@@ -56,7 +56,7 @@ export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 
   ]
 }
 
-/** PostgreSQL uses no index for `desc nulls last`, unless it was made so; where nothing can be missing, nothing is said. */
+/** Omits `nulls last` for columns that are never null, because PostgreSQL cannot use a plain index for `desc nulls last`. */
 export function orderBy({ key, descending, required }: OrderTerm): RawBuilder<unknown> {
   const direction = sql.raw(descending ? 'desc' : 'asc')
   return required ? sql`${key} ${direction}` : sql`${key} ${direction} nulls last`

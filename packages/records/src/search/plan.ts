@@ -8,25 +8,25 @@ import { columnOf, type ColumnReference } from './properties.ts'
 import { InvalidSearch, InvalidTerm, rejectTerm } from './violations.ts'
 
 export interface SearchResource extends SearchTarget {
-  /** Tells the resource's lists from those of others, for cursors. */
+  /** Identifies the resource in cursors. */
   name?: string
-  /** Unique and never null: it ends every order, so that pages neither overlap nor skip. */
+  /** Unique and not null. It is the last term of every order, so that pages neither overlap nor skip. */
   idColumn: ColumnReference
   /** `uid` when absent. */
   idType?: 'uid' | 'number'
-  /** For requests that name no order, in the same words: `['name:iasc']`. None: by id alone. */
+  /** Order terms for requests without an order, such as `['name:iasc']`. When absent, the order is by id. */
   defaultOrder?: readonly string[]
 }
 
 /** The parts of a select statement. */
 export interface SearchPlan {
-  /** To be joined by AND to the caller's own conditions; each is in brackets. */
+  /** Combine with AND. Each condition is in parentheses. */
   where: RawBuilder<SqlBool>[]
-  /** Where a cursor was given: the page begins after its row. No part of what is counted. */
+  /** Condition of the cursor: the page starts after its row. Not part of the count. */
   after: RawBuilder<SqlBool> | undefined
   /** Never empty; ends in the id. */
   order: RawBuilder<unknown>[]
-  /** What `cursorAfter` needs of a row, in this order. */
+  /** Keys of a row for `cursorAfter`, in this order. */
   keys: RawBuilder<string | null>[]
   limit: number
   offset: number
@@ -34,26 +34,26 @@ export interface SearchPlan {
   page: number
   /** Rows. */
   pageSize: number
-  /** Is the total wanted? */
+  /** Whether the request wants the total. */
   counted: boolean
   /** The properties that filters look at, by name. */
   filtered: string[]
-  /** Is there a `query`? */
+  /** Whether the request has a `query`. */
   looksForText: boolean
-  /** The cursor of what comes after a row with these keys; undefined where they are too long for one. */
+  /** Returns the cursor after a row with these keys; undefined if the keys are too long. */
   cursorAfter(keys: (string | null)[]): string | undefined
 }
 
 const defaultPageSize = 50
-/** Also what is answered to those who want no pages. */
+/** Also the limit of requests without paging. */
 const maxPageSize = 1000
-/** Rows that the database has to read and throw away. */
+/** Rows that the database may skip. */
 export const maxOffset = 100_000
 
-/** What a request asks of a resource, in SQL. Throws InvalidSearch with one violation per bad term. */
+/** Converts a search request to SQL parts. Throws InvalidSearch with one violation per invalid term. */
 export function searchPlan(request: SearchRequest, resource: SearchResource): SearchPlan {
   const violations: Violation[] = []
-  /** Undefined for a term that was refused, and then nothing is answered at all. */
+  /** Returns undefined for an invalid term and collects its violation. */
   function read<T>(pointer: string, work: () => T): T | undefined {
     try {
       return work()
@@ -96,7 +96,7 @@ export function searchPlan(request: SearchRequest, resource: SearchResource): Se
 const defaultTerms = ({ defaultOrder = [], properties }: SearchResource): OrderTerm[] =>
   defaultOrder.map(orderReader(properties))
 
-/** Whatever decides which rows there are and how they follow each other. */
+/** Identifies a list by everything that determines its rows and their order. */
 const listOf = ({ query = '', filter = [], order, rootJunction = 'AND' }: SearchRequest, resource: SearchResource) =>
   JSON.stringify([resource.name, query.trim(), filter, rootJunction, order?.length ? order : resource.defaultOrder])
 

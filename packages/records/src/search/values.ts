@@ -4,11 +4,11 @@ import { rejectTerm } from './violations.ts'
 
 const maxValueLength = 1000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-/** Bounded so that every such number also fits a double: PostgreSQL fails the query for one that does not. */
+/** Bounded to the range of a double, because PostgreSQL fails for larger numbers. */
 const numberPattern = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
 const bigint = /^-?\d{1,18}$/
 
-/** One value as a bind parameter of the property's type. */
+/** Returns one value as a bind parameter of the property's type. */
 export function valueOf(property: Property, text: string): RawBuilder<unknown> {
   const value = parseValue(property, text)
   return sql`${value}${cast(property, [value]) ?? sql``}`
@@ -21,7 +21,7 @@ export function arrayOf(property: Property, texts: readonly string[]): RawBuilde
   return type ? sql`${values}${type}[]` : sql`${values}`
 }
 
-/** How many elements a collection has, as `eq` and `ne` compare it. */
+/** Returns the size that `eq` and `ne` compare a collection with. */
 export function sizeOf(text: string): RawBuilder<unknown> {
   if (!/^\d{1,9}$/.test(text)) {
     const member = /^[\w-]{1,60}$/.test(text) ? text : '…'
@@ -52,8 +52,8 @@ function parseValue(property: Property, text: string): string {
 }
 
 /**
- * Text-like types stay as PostgreSQL infers them from the column, be it text, uuid or an enum. Whole numbers go as bigint,
- * because an index of an integer column serves that but not a comparison with numeric.
+ * PostgreSQL infers text-like types from the column. Whole numbers are cast to bigint, because an index on an integer column
+ * does not support a comparison with numeric.
  */
 function cast({ type }: Property, values: readonly string[]): RawBuilder<unknown> | undefined {
   switch (type) {
@@ -72,8 +72,8 @@ const iso8601 =
   /^(?<date>\d{4}-\d\d-\d\d)(?:T(?<time>[01]\d|2[0-3]):(?<minute>[0-5]\d)(?::(?<second>[0-5]\d)(?:\.(?<fraction>\d{1,9}))?)?(?<zone>Z|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?$/
 
 /**
- * An ISO 8601 date or date-time as PostgreSQL reads it without regard to any session setting. What names no time of day
- * is midnight, what names no offset is UTC. Microseconds are kept, anything finer is cut off.
+ * Converts an ISO 8601 date or date-time to text that PostgreSQL reads independently of session settings. A missing time is
+ * midnight, a missing offset is UTC. Digits after microseconds are cut off.
  */
 export function dateTime(text: string): string {
   const {
@@ -93,7 +93,7 @@ export function dateTime(text: string): string {
   return `${date}T${time}:${minute}:${second}.${fraction.slice(0, 6)}${zone}`
 }
 
-/** JavaScript takes 30 February for 1 March; PostgreSQL refuses it, and has no year 0. */
+/** JavaScript reads 30 February as 1 March; PostgreSQL rejects it, and rejects the year 0. */
 function inCalendar(date: string): boolean {
   const day = new Date(`${date}T00:00:00Z`)
   return !date.startsWith('0000') && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date)
