@@ -34,7 +34,7 @@ const publicAccessField = {
 
 const computedFields = { accessLevel: Type.Enum([...sharingLevels]), hasPublicAccess: Type.Boolean() }
 
-/** What the access operations take: both lists are required. */
+/** Body of the access operations. Both lists are required. */
 export const AccessBody = contract(
   'AccessBody',
   bodyOf({ ...publicAccessField, userAccess: grantsBody, userGroupAccess: grantsBody }, computedFields),

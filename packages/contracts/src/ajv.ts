@@ -38,7 +38,7 @@ export function ajvWith(options: Options): Ajv2020 {
   return ajv
 }
 
-/** What two items are compared by: texts of these names, ignoring case and the difference of - and _. */
+/** Returns the comparison key of an item: its values of these names, ignoring case and the difference of - and _. */
 const keyOf = (item: unknown, names: string[]): string =>
   JSON.stringify(
     names.map((name) =>
@@ -50,7 +50,7 @@ const keyOf = (item: unknown, names: string[]): string =>
 
 const mailbox = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
 
-/** An address whose domain may be an international one. Quoted local parts and address literals are not taken. */
+/** Returns whether a text is an email address. The domain may be international; quoted local parts and address literals are rejected. */
 function isEmail(text: string): boolean {
   const at = text.lastIndexOf('@')
   const [local, domain] = [text.slice(0, at), text.slice(at + 1)]

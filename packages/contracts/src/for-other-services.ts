@@ -4,7 +4,7 @@ import type { Role } from './roles.ts'
 interface ExternalFeature {
   name: string
   kind: 'role' | 'client' | 'user' | 'setting'
-  /** What a service that reads it takes it for, and what it does here besides. */
+  /** Its meaning for services that read it, and its effect in these two services. */
   meaning: string
 }
 

@@ -15,7 +15,7 @@ const oneLine = '^\\P{Cc}*$'
 export const lineOf = (options: { minLength?: number; maxLength: number; examples: string[]; description?: string }) =>
   Type.String({ ...options, pattern: '\\S', allOf: [{ pattern: oneLine }] })
 
-/** A required field whose refusal says what cannot work without it. */
+/** Adds to a required field the reason that a violation shows. */
 export const requiredBecause = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
 
 /** One line of text, for names and the like. */
@@ -84,19 +84,18 @@ export const recorded = {
   displayName: Type.String({ maxLength: 10_000 }),
 }
 
-/** Who made and last changed it, by username. */
+/** Usernames of the creator and the last editor. */
 export const authored = {
   createdBy: Type.Optional(Line),
   lastUpdatedBy: Type.Optional(Line),
 }
 
 /**
- * What the service assigns to every object of the pipeline service. A body may carry it back; `createdByLastUpdatedBy` comes from
- * callers of older systems.
+ * Fields that the pipeline service assigns to every object. A body may contain them; older clients send `createdByLastUpdatedBy`.
  */
 const assigned = { ...recorded, ...authored, createdByLastUpdatedBy: Line }
 
-/** For a field whose content means nothing here and has no declared type. */
+/** An accepted and ignored field without a declared type. */
 export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
 
 /**
@@ -129,7 +128,7 @@ export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TPr
   })
 }
 
-/** What responses of the pipeline service add, by name: a name means the same in each of them. */
+/** Types of further response fields of the pipeline service by name. A name has the same type in every response. */
 const answeredTypes: TProperties = {
   client: Line,
   ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, Text])),
@@ -161,14 +160,14 @@ export const body = <Fields extends TProperties>(fields: Fields, answered: reado
 /** An object with a life of its own, named inside another: only its id is read. */
 export const Reference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })
 
-/** Names of fields whose values are secrets, whatever they hold. */
+/** Matches the names of fields that contain secrets. */
 export const secretName =
   /password|secret|token(?!ValidAfter|Target)|access_?key|account_?key|private_?key|credential|sealed_value/i
 
-/** Whole, and no more than every program that reads JSON can tell apart. */
+/** An integer in the range that every JSON parser represents exactly. */
 export const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
-/** How much there is of something: bytes, milliseconds, rows a second. */
+/** A quantity such as bytes, milliseconds or rows per second. */
 export const Amount = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
 /** Whatever number stands in people's data. */

@@ -49,7 +49,7 @@ export type SearchRequest = TypeOf<typeof SearchRequest>
 
 const Locale = Type.String({ maxLength: 35, examples: ['fr'] })
 
-/** What an operation without parameters of its own takes: the language of display names. */
+/** Query of an operation without its own parameters: the language of display names. */
 export const PlainQuery = contract('PlainQuery', Type.Object({ locale: Type.Optional(Locale) }, closed))
 
 /** The body of an operation that takes no fields. */
@@ -78,7 +78,7 @@ export function searchOf({ page, pageSize, after, paging, total, locale: _locale
   return { ...rest, paging: { page, pageSize, after, paging, total } }
 }
 
-/** How lists are searched, in short, in Markdown: for whoever reads the reference. docs/search.md has all of it. */
+/** Short guide to searching lists, in Markdown, for the API reference. docs/search.md is the full guide. */
 export const searchGuide = `**Lists** take the same search as query parameters and, where there is one, as the body of \`…/search\`:
 
 - \`filter=property:operator:value\`, repeated for more; all hold, or with \`rootJunction=OR\` one. \`eq\`, \`ne\`, \`in:[a,b]\`, \`!in:[a,b]\`, \`null\`, \`!null\`

@@ -9,7 +9,7 @@ export type ContractCheckResult<T> =
   | { value: T }
   | {
       violations: Violation[]
-      /** Of a body that is well-formed, and only larger than what is taken. */
+      /** True for a well-formed body that only exceeds upper bounds. */
       onlyTooLarge?: true
     }
 
@@ -20,10 +20,10 @@ const validators = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors
 const maxListedSize = 5_000
 
 /**
- * Compiles once, when first asked. In a body, null for an optional field is the same as its absence. In a query string, numbers,
- * booleans and lists are read first.
- * Looking stops at the first violation; only a value of ordinary size is then looked through for all of them, because a
- * hostile megabyte can hold a hundred thousand.
+ * Returns a function that checks values against the contract; it compiles the contract on its first call. In a body, null equals the
+ * absence of an optional field. In a query string, numbers, booleans and lists are converted first.
+ * Validation stops at the first violation. Only values of ordinary size are then checked for all violations, because a hostile
+ * megabyte can contain a hundred thousand.
  */
 export function checker<T>(
   contract: Contract<T>,
@@ -49,7 +49,7 @@ export function checker<T>(
   }
 }
 
-/** How many values it holds, 64 characters of text for one, counted to `most`. */
+/** Returns the number of values, counting 64 characters of text as one. Stops at `most`. */
 function sizeOf(value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + (value.length >> 6)
   if (value === null || typeof value !== 'object') return 1
@@ -63,7 +63,7 @@ function sizeOf(value: unknown, most: number): number {
 
 type ValueReader = (text: string) => unknown
 
-/** Decimal only: what JavaScript also takes for a number (0x10, 1e3, Infinity) is nobody's page. */
+/** Accepts decimal numbers only, not the other forms of JavaScript (0x10, 1e3, Infinity). */
 const number: ValueReader = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
 const boolean: ValueReader = (text) => (text === 'true' ? true : text === 'false' ? false : text)
 
@@ -131,7 +131,7 @@ function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   return changed ? Object.fromEntries(entries) : value
 }
 
-/** Of several schemas, the one that is meant for an object or a list. */
+/** Returns the schema of a union that applies to an object or a list. */
 function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefined {
   const { oneOf, anyOf, discriminator } = schema
   if (oneOf && discriminator) {

@@ -5,7 +5,7 @@ import type { Violation } from './problem.ts'
 /** Characters. A list of names that is longer, such as that of all roles, is given once in an answer. */
 const maxRepeatedLength = 200
 
-/** What ajv found, in words for people, a hundred at most. */
+/** Converts ajv's errors to at most a hundred violations with readable messages. */
 export function violationsOf(errors: ErrorObject[]): Violation[] {
   const repeatedDetails = new Set<string>()
   const seen = new Set<string>()
@@ -22,7 +22,7 @@ export function violationsOf(errors: ErrorObject[]): Violation[] {
   })
 }
 
-/** Of a value that may also be null people are told what else it may be. */
+/** Drops the errors of null branches: for a nullable value, only the errors of the other branch help. */
 function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
   const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath))
   const isNoise = ({ keyword, instancePath, params }: ErrorObject) =>

@@ -65,10 +65,10 @@ async function replaceValue(
   db: Kysely<any>,
   { table, key, column }: SealedColumn,
   row: { key: string; value: string },
-  anew: string,
+  value: string,
 ): Promise<boolean> {
   const { numAffectedRows = 0n } = await sql`
-    update ${sql.table(table)} set ${sql.ref(column)} = ${anew}
+    update ${sql.table(table)} set ${sql.ref(column)} = ${value}
     where ${sql.ref(key)} = ${row.key} and ${sql.ref(column)} = ${row.value}`.execute(db)
   return numAffectedRows === 1n
 }

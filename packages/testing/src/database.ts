@@ -8,7 +8,7 @@ import { Client } from 'pg'
 export type TestDatabase = AsyncDisposable & {
   /** Connection string of a database that is this caller's alone, migrated, empty of rows. */
   url: string
-  /** Ends whoever is connected and removes it. */
+  /** Closes all connections and drops the database. */
   drop: () => Promise<void>
 }
 

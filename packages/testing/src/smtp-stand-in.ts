@@ -18,7 +18,7 @@ export interface ReceivedMail {
 
 type Problem = Error & { responseCode: number }
 
-/** What an SMTP server answers instead of yes. */
+/** Returns an SMTP error response. */
 export const smtpRefusal = (responseCode: number, message: string): Problem =>
   Object.assign(new Error(message), { responseCode })
 
@@ -27,7 +27,7 @@ interface StandInOptions extends SMTPServerOptions {
   answer?(mail: ReceivedMail): Promise<Problem | undefined>
 }
 
-/** An SMTP server of somebody else's making, on a port of its own, that keeps what it takes. */
+/** Starts an SMTP server on a free port that stores the received mails. */
 export async function startSmtp({ answer, ...options }: StandInOptions = {}) {
   const received: ReceivedMail[] = []
   const server = new SMTPServer({

@@ -1,4 +1,4 @@
-/** Asking a service: a door of its own, so that a process that only asks need not hold every contract in memory. */
+/** Entry point of the service client, so that a process without a server does not load every contract. */
 export type { ResultPage } from './responses.ts'
 export type { CallInput, UploadInput } from './service-client.ts'
 export * from './service-client.ts'

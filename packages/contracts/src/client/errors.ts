@@ -32,7 +32,7 @@ export class RemoteProblem extends Error {
  * - `unreachable`: no connection, or it broke before the answer was complete;
  * - `timed-out`: no complete answer in time;
  * - `overloaded`: it, or a proxy before it, answered 502, 503 or 504;
- * - `circuit-open`: it failed so often just now that it was not asked;
+ * - `circuit-open`: it failed repeatedly, so no request was sent;
  * - `malformed-answer`: what came back is not what its contract promises.
  */
 export type UnavailableReason = 'unreachable' | 'timed-out' | 'overloaded' | 'circuit-open' | 'malformed-answer'
@@ -43,13 +43,13 @@ interface UnavailableDetails {
   problem?: ProblemDocument | undefined
 }
 
-/** There is no usable answer. Whether a write was carried out is unknown, except when the circuit was open. */
+/** No usable response. Whether a write was carried out is unknown, except when the circuit was open. */
 export class ServiceUnavailable extends Error {
   override readonly name = 'ServiceUnavailable'
   readonly reason: UnavailableReason
   /** Milliseconds that the service asks to be left alone. */
   readonly retryAfter: number | undefined
-  /** What an overloaded service said, where it said it as a problem. */
+  /** The problem document of an overloaded service, if it sent one. */
   readonly problem: ProblemDocument | undefined
 
   constructor(reason: UnavailableReason, message: string, { cause, retryAfter, problem }: UnavailableDetails = {}) {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { ServiceUnavailable } from './errors.ts'
 
-/** What an upload streams. */
+/** The body of an upload. */
 export type UploadBody = ReadableStream<Uint8Array> | Readable | AsyncIterable<Uint8Array>
 
 export interface ExchangeRequest {

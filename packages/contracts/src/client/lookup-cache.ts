@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache'
 import { RemoteProblem, ServiceUnavailable } from './errors.ts'
 
 export interface CacheLimits {
-  /** Milliseconds that a found value is answered without asking, counted from when it was asked for. */
+  /** Milliseconds that a found value is fresh, counted from the start of its read. */
   ttl: number
-  /** Milliseconds that "there is no such thing" is; 1,000 at most when absent. */
+  /** Milliseconds that a missing value is fresh; at most 1,000 when absent. */
   missingTtl?: number
   /** Milliseconds past `ttl` that a found value still answers while the service is unavailable; 0 when absent. */
   staleFor?: number
@@ -23,25 +23,25 @@ interface LookupOptions<V> extends CacheLimits {
 
 /** Reads by key, remembered. Throws what the reading throws, when nothing that is remembered may stand in for it. */
 export interface LookupCache<V> {
-  /** Undefined: there is no such thing. */
+  /** Returns undefined if the value does not exist. */
   get(key: string): Promise<V | undefined>
-  /** Those that exist. What is neither remembered nor on its way is asked for together. */
+  /** Returns the existing values. Keys that are neither cached nor being read are read together. */
   getMany(keys: Iterable<string>): Promise<Map<string, V>>
-  /** The next `get` asks. */
+  /** Removes a value; the next `get` reads it again. */
   forget(key: string): void
   clear(): void
 }
 
-/** Milliseconds that somebody who remembers an older answer waits for a newer one. */
+/** Milliseconds to wait for a new value before the stale value is returned. */
 const staleWaitMs = 300
 
 interface CacheEntry<V> {
   value: V | undefined
-  /** When it was asked for, on the monotonic clock. */
+  /** Start of the read, on the monotonic clock. */
   requestedAt: number
 }
 
-/** A read-through cache of single reads. One read per key is under way at a time, whoever waits for it. */
+/** Returns a read-through cache of single reads. Concurrent callers of a key share one read. */
 export function cachedLookUp<V>(
   read: (key: string) => Promise<V | undefined>,
   manner: LookupOptions<V>,
@@ -92,7 +92,7 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
     try {
       entry.value = await answer
       if (entry.value !== undefined && !mayRemember(entry.value)) remembered.delete(key)
-      // Forgotten meanwhile: the answer may be older than the reason to forget.
+      // Not cached if the key was removed during the read, because the value may be outdated.
       else if (underWay.get(key) === flight) remembered.set(key, entry)
       return entry.value
     } catch (error) {
@@ -141,7 +141,7 @@ function lookUp<V>(begin: (keys: string[]) => Promise<V | undefined>[], options:
     return underWay.get(key)?.outcome
   }
 
-  /** Whoever remembers does not wait long: a service that hangs must not slow down what can be answered without it. */
+  /** Returns the stale value after a short wait, so that a hanging service does not delay callers. */
   async function orStale(key: string, outcome: Promise<V | undefined> | undefined): Promise<V | undefined> {
     const old = remembered.peek(key)
     if (old?.value === undefined || ageOf(old) >= ttl + staleFor) return outcome

@@ -23,7 +23,7 @@ export interface ResilienceOptions {
   timeout?: number
   /** Tries after the first, of reads only; 2 when absent. */
   retries?: number
-  /** Milliseconds; 2,000 when absent. A service that asks for a longer pause (Retry-After) is not asked again. */
+  /** Milliseconds; 2,000 when absent. No retry if Retry-After is longer. */
   patience?: number
   /** So many failures in a row open the circuit; 5 when absent. */
   failuresToOpen?: number
@@ -105,7 +105,7 @@ function circuitName(state: CircuitState): Circuit {
   return state === CircuitState.HalfOpen ? 'half-open' : 'open'
 }
 
-/** Decorrelated jitter, and never sooner than the service asked for. */
+/** Backoff with decorrelated jitter that respects Retry-After. */
 const jitter = new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 })
 const retryBackoff = new DelegateBackoff<IRetryBackoffContext<unknown>, IBackoff<unknown>>((context, before) => {
   const next = before ? before.next(context) : jitter.next()

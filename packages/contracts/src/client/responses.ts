@@ -32,7 +32,7 @@ function checkContract<T>(contract: Contract<T>, value: unknown): { value: T } |
   return { broken: `${instancePath || '/'} ${message}` }
 }
 
-/** 502, 503 and 504: whoever answered, nothing was done, and it may go better later. */
+/** Throws `ServiceUnavailable` for 502, 503 and 504, which mean that nothing was done and a retry may succeed. */
 export function assertAvailable(answer: RawResponse): RawResponse {
   const { status, headers } = answer
   if (status < 502 || status > 504) return answer

@@ -7,11 +7,11 @@ import { type Circuit, type ResilienceOptions, resilience } from './resilience.t
 export interface ServiceClientOptions extends ResilienceOptions {
   /** `http://identity:3001`: without `/api/v1`. */
   baseUrl: string
-  /** What the service is called in messages; its address when absent. */
+  /** Name of the service in messages; its address when absent. */
   name?: string
-  /** Asked once per call; undefined sends none. */
+  /** Called once per request; undefined sends no token. */
   token: () => string | undefined | Promise<string | undefined>
-  /** Headers for every call, such as the request id in whose service this is. */
+  /** Headers of every call, such as the current request id. */
   headers?: () => Record<string, string>
   fetch?: typeof globalThis.fetch
 }
@@ -85,7 +85,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     },
     async upload(signature, input) {
       const { body } = input
-      // A file that cannot be opened says so before anybody reads it; whoever reads it then is told again.
+      // A file that cannot be opened emits its error before it is read. The reader gets the error again.
       if (body instanceof Readable) body.on('error', () => {})
       try {
         return bodyOf(signature, await request(signature, input, body))
@@ -113,7 +113,7 @@ async function headersOf(
   return all
 }
 
-/** A file of which nobody reads the rest would stay open. */
+/** Closes a body that was not read to its end. */
 async function discard(body: UploadBody): Promise<void> {
   if (body instanceof Readable) body.destroy()
   else if (body instanceof ReadableStream && !body.locked) await body.cancel().catch(() => {})
@@ -162,10 +162,10 @@ type PathInput<Path extends string> = InputField<
   keyof PathParameters<Path> extends never ? {} : PathParameters<Path>
 >
 
-/** What a call of an operation with these parameters takes. */
+/** The input of a call. */
 export type CallInput<Path extends string, Query, Body> = PathInput<Path> &
   InputField<'query', Query> &
-  // `{}` is a body too: the service tells it from none.
+  // The service distinguishes `{}` from an absent body.
   (undefined extends Body ? { body?: undefined } : { body: Body }) &
   CallOptions
 

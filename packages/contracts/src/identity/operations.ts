@@ -11,7 +11,7 @@ import { ssoClientConfigs } from './operations/sso-client-configs.ts'
 import { ssoProviderConfigs } from './operations/sso-provider-configs.ts'
 import { users } from './operations/users.ts'
 
-/** Everything that the identity service can be asked. */
+/** All operations of the identity service. */
 export const identityOperations = {
   account,
   allowedApplications,

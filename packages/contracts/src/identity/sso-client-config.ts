@@ -4,10 +4,10 @@ import { Line, Reference, Timestamp, Uid, bodyOf, lineOf } from '../named.ts'
 import { type Role, roles } from '../roles.ts'
 import { Client } from './client.ts'
 
-/** What an application can ask about its user, besides roles. */
+/** OpenID Connect scopes of an application, besides roles. */
 export const openIdScopes = ['openid', 'profile', 'email', 'groups', 'organization', 'offline_access'] as const
 
-/** Every scope that an application can be given: nobody acts as a super admin through one. */
+/** All scopes of applications. The super admin role is excluded. */
 export const applicationScopes = [
   ...openIdScopes,
   ...roles.filter((role): role is Exclude<Role, 'ROLE_SUPER_ADMIN'> => role !== 'ROLE_SUPER_ADMIN'),

@@ -25,7 +25,7 @@ const fields = {
 
 const Status = Type.Enum([...userStatuses])
 
-/** What other operations change. A body of PUT that would change it is refused. */
+/** Fields that only other operations change. A PUT body that would change them is refused. */
 const changedElsewhere = { twoFactorAuth: Type.Boolean(), status: Status }
 
 const derived = {

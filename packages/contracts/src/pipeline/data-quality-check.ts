@@ -60,7 +60,7 @@ export const labelled = {
   description: Type.Optional(Text),
 }
 
-/** The same as it is answered. */
+/** Response fields of every scheduled object. */
 export const labelledResponse = {
   ...recorded,
   ...authored,
@@ -73,7 +73,7 @@ export const labelledResponse = {
   access: Access,
 }
 
-/** What a response adds, which a client may send back. */
+/** Response fields that a body may contain and that are ignored. */
 export const labelledIgnored = ['client', 'displayLabels', 'displayShortName', 'displayDescription'] as const
 
 const fields = {

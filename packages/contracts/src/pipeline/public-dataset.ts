@@ -22,7 +22,7 @@ const fields = {
   termsOfUse: Type.Optional(Text),
 }
 
-/** The fields of the form that a public dataset is uploaded with; its file comes behind them. */
+/** Form fields of a public dataset upload. The file follows the fields. */
 export const PublicDatasetForm = contract(
   'PublicDatasetForm',
   Type.Object(
@@ -96,7 +96,7 @@ export const PublicDataset = contract(
       headerRow: Type.Boolean(),
       /** Absent in lists of them, and until the file is loaded. */
       table: Type.Optional(Table),
-      /** How loading the file went. */
+      /** Result of loading the file. */
       status: PublicDatasetStatus,
     },
     closed,

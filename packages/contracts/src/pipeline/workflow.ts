@@ -93,7 +93,7 @@ const Translations = Type.Array(
 const Job = Type.Object(
   {
     jobType: Type.Enum([...jobTypes]),
-    /** What is run: whole for whoever may see it, else its uid and name. */
+    /** The object that runs: all of it if the caller may see it, else its uid and name. */
     object: Type.Object(
       {
         id: Type.Optional({
@@ -152,7 +152,7 @@ export const WorkflowSearchResult = contract(
           pageSize: Count,
           /** Absent where they were not counted. */
           totalCount: Type.Optional(Count),
-          /** How many there are before this page. */
+          /** Number of items before this page. */
           offset: Count,
           pageCount: Type.Optional(Count),
         },

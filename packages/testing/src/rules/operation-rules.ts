@@ -1,9 +1,9 @@
 import type { Signature } from '@sluice/contracts'
 
-/** Where a browser comes back to from elsewhere, which it can by GET only. */
+/** Operations that a browser reaches by a redirect, which is always a GET. */
 const redirectTargets = new Set(['auth.finishSso'])
 
-/** What is wrong with the signatures of one service taken together, one sentence each. */
+/** Returns a sentence for every broken rule in the signatures of one service. */
 export function brokenOperationRules(signatures: readonly Signature[]): string[] {
   return [
     ...repeated(signatures.map(({ id }) => id)).map((id) => `${id}: two operations have this id`),

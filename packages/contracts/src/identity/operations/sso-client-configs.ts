@@ -31,7 +31,7 @@ export const ssoClientConfigs = {
   delete: rest.delete,
 }
 
-/** What people allowed applications to do for them. */
+/** Operations on the applications that a user has allowed. */
 export const allowedApplications = {
   list: signature({
     id: 'allowedApplications.list',

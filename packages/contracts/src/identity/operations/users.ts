@@ -6,7 +6,7 @@ import { ApiToken, OpenSession } from '../account.ts'
 
 const guard = ['ROLE_MANAGE_USER'] as const
 
-/** How users come to be, and come back in, by mail. */
+/** Operations for invitations and password resets by email. */
 const userLife = {
   invite: signature({
     id: 'users.invite',
@@ -56,7 +56,7 @@ const userLife = {
   }),
 }
 
-/** What administrators do about the ways in of users who hold no more than they do. */
+/** Operations of administrators on the sign-in methods of users with no more roles than their own. */
 const userAccess = {
   removeSecondFactor: signature({
     id: 'users.removeSecondFactor',
@@ -66,7 +66,7 @@ const userAccess = {
     path: '/users/:uid/second-factor',
     guard: ['ROLE_MANAGE_USER'],
     ifMatch: true,
-    // What weakens somebody's sign-in is not left to a token that leaked.
+    // A leaked token must not weaken the sign-in of a user.
     inPerson: true,
   }),
   listApiTokens: signature({

@@ -49,7 +49,7 @@ export type SentDataPipelineBody = TypeOf<Variant['sent']>
 /** The same with its type. */
 export type DataPipelineBody = TypeOf<Variant['body']>
 
-/** The same as it is answered. */
+/** Response fields of every scheduled object. */
 export const DataPipeline = discriminated(
   'DataPipeline',
   pipelineVariants.map(({ resource }) => resource),

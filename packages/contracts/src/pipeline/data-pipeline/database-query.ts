@@ -4,7 +4,7 @@ import { requiredBecause } from '../../named.ts'
 import { access } from './access.ts'
 import { field, Name, secret } from './field.ts'
 
-/** Where cloud databases are. */
+/** Cloud regions of databases. */
 export const regions = [
   'DEFAULT',
   'US_EAST_1',
@@ -106,10 +106,10 @@ const computed = {
 // Only WAREHOUSE_A needs these two; the databases keep them and give them back.
 const spare = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
 
-/** What a pipeline takes that asks a database. */
+/** Body fields of a pipeline that queries a database. */
 export const databaseQuery = { jdbcSource: databaseAccess.given, ...question, ...spare }
 
-/** What its response adds, which a client may send back. */
+/** Response fields that a body may contain and that are ignored. */
 export const databaseQueryIgnored = ['defaultPort', 'jdbcConnectionUrl']
 
 export const databaseQueryResponse = { jdbcSource: databaseAccess.answered, ...question, ...spare, ...computed }
