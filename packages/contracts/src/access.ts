@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from './contract.ts'
-import { bodyOf, needed, Uid } from './named.ts'
+import { bodyOf, requiredBecause, Uid } from './named.ts'
 
 export const accessLevels = ['READ', 'READ_WRITE'] as const
 export const publicAccessLevels = ['NONE', 'READ', 'READ_WRITE'] as const
@@ -12,12 +12,12 @@ export const AccessObject = contract(
 )
 export type AccessObject = TypeOf<typeof AccessObject>
 
-const given = Type.Array(
+const grantsBody = Type.Array(
   contract(
     'AccessObjectBody',
     Type.Object(
       {
-        id: needed(Uid, 'it names who is given access'),
+        id: requiredBecause(Uid, 'it names who is given access'),
         access: Type.Optional(Type.Enum([...accessLevels], { description: 'READ when absent.' })),
       },
       closed,
@@ -28,23 +28,26 @@ const given = Type.Array(
 
 const grants = Type.Array(AccessObject, { uniqueItems: true, maxItems: 1000 })
 
-const asked = {
+const publicAccessField = {
   publicAccess: Type.Optional(Type.Enum([...publicAccessLevels])),
 }
 
-const answered = { accessLevel: Type.Enum([...sharingLevels]), hasPublicAccess: Type.Boolean() }
+const computedFields = { accessLevel: Type.Enum([...sharingLevels]), hasPublicAccess: Type.Boolean() }
 
-/** What the access operations take: both lists are required. */
+/** Body of the access operations. Both lists are required. */
 export const AccessBody = contract(
   'AccessBody',
-  bodyOf({ ...asked, userAccess: given, userGroupAccess: given }, answered),
+  bodyOf({ ...publicAccessField, userAccess: grantsBody, userGroupAccess: grantsBody }, computedFields),
 )
 export type AccessBody = TypeOf<typeof AccessBody>
 
 /** Access inside an object's own body: whatever is absent keeps its value. */
 export const AccessPart = contract(
   'AccessPart',
-  bodyOf({ ...asked, userAccess: Type.Optional(given), userGroupAccess: Type.Optional(given) }, answered),
+  bodyOf(
+    { ...publicAccessField, userAccess: Type.Optional(grantsBody), userGroupAccess: Type.Optional(grantsBody) },
+    computedFields,
+  ),
 )
 export type AccessPart = TypeOf<typeof AccessPart>
 
@@ -55,7 +58,7 @@ export const Access = contract(
       publicAccess: Type.Enum([...publicAccessLevels]),
       userAccess: grants,
       userGroupAccess: grants,
-      ...answered,
+      ...computedFields,
     },
     closed,
   ),

@@ -34,11 +34,11 @@ export function ajvWith(options: Options): Ajv2020 {
     'email-list',
     (text: string) => text.trim() === '' || text.split(',').every((one) => isEmail(one.trim())),
   )
-  tellApart(ajv)
+  addDiscriminatorKeyword(ajv)
   return ajv
 }
 
-/** What two items are compared by: texts of these names, ignoring case and the difference of - and _. */
+/** Returns the comparison key of an item: its values of these names, ignoring case and the difference of - and _. */
 const keyOf = (item: unknown, names: string[]): string =>
   JSON.stringify(
     names.map((name) =>
@@ -50,7 +50,7 @@ const keyOf = (item: unknown, names: string[]): string =>
 
 const mailbox = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
 
-/** An address whose domain may be an international one. Quoted local parts and address literals are not taken. */
+/** Returns whether a text is an email address. The domain may be international; quoted local parts and address literals are rejected. */
 function isEmail(text: string): boolean {
   const at = text.lastIndexOf('@')
   const [local, domain] = [text.slice(0, at), text.slice(at + 1)]
@@ -62,19 +62,19 @@ function isEmail(text: string): boolean {
   return hostname.length <= 253 && new RegExp(`^${label}(\\.${label})*$`).test(hostname)
 }
 
-interface Union {
+interface DiscriminatedUnion {
   oneOf: { properties: Record<string, { const: unknown }>; required?: string[] }[]
 }
 
 /** The fields that each variant requires. */
-const requiredByAll = ({ oneOf: [first, ...others] }: Union): string[] =>
+const requiredByAll = ({ oneOf: [first, ...others] }: DiscriminatedUnion): string[] =>
   (first?.required ?? []).filter((name) => others.every(({ required }) => required?.includes(name)))
 
 /**
  * ajv's own discriminator compiles all variants as one, which takes a second for twenty large ones. This one compiles the variant
  * that is meant when it first is.
  */
-function tellApart(ajv: Ajv2020): void {
+function addDiscriminatorKeyword(ajv: Ajv2020): void {
   ajv.removeKeyword('discriminator')
   ajv.addKeyword({
     keyword: 'discriminator',
@@ -83,9 +83,12 @@ function tellApart(ajv: Ajv2020): void {
     errors: 'full',
     compile({ propertyName }: { propertyName: string }, union) {
       const variants = new Map(
-        (union as unknown as Union).oneOf.map((variant) => [variant.properties[propertyName]!.const, variant]),
+        (union as unknown as DiscriminatedUnion).oneOf.map((variant) => [
+          variant.properties[propertyName]!.const,
+          variant,
+        ]),
       )
-      const required = requiredByAll(union as unknown as Union)
+      const required = requiredByAll(union as unknown as DiscriminatedUnion)
       const isOptional = !required.includes(propertyName)
       const validate: DataValidateFunction = (value: Record<string, unknown>, at) => {
         const { instancePath = '' } = at ?? {}

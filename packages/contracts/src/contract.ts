@@ -22,13 +22,13 @@ export function listOf<T>(item: Contract<T>): Contract<T[]> {
 export const closed = { additionalProperties: false } as const
 
 /**
- * One of several objects that their `type` tells apart. Violations are those of the object that the type names, not of all.
- * Where no variant requires its type, an object without one is checked for the fields that all require: the handler finds its variant.
+ * A union discriminated by `type`. Violations are those of the variant that the type names. If no variant requires its type, an
+ * object without one is checked for the fields that all variants require, and the handler selects the variant.
  */
 export function discriminated<const V extends readonly Contract<any>[]>(
   title: string,
   variants: V,
 ): Contract<TypeOf<V[number]>> {
-  const told = { discriminator: { propertyName: 'type' }, oneOf: variants }
-  return { type: 'object', maxProperties: 200, ...told, title } as Contract<TypeOf<V[number]>>
+  const union = { discriminator: { propertyName: 'type' }, oneOf: variants }
+  return { type: 'object', maxProperties: 200, ...union, title } as Contract<TypeOf<V[number]>>
 }

@@ -1,20 +1,20 @@
 import type { Role } from './roles.ts'
 
 /** A role, switch, field or setting that these two services keep and answer, and that decides nothing in them. */
-interface ForOthers {
+interface ExternalFeature {
   name: string
   kind: 'role' | 'client' | 'user' | 'setting'
-  /** What a service that reads it takes it for, and what it does here besides. */
+  /** Its meaning for services that read it, and its effect in these two services. */
   meaning: string
 }
 
-const role = (name: Role, meaning: string): ForOthers => ({ name, kind: 'role', meaning })
+const role = (name: Role, meaning: string): ExternalFeature => ({ name, kind: 'role', meaning })
 
 /**
  * The one list of what these two services keep for others: docs/roles.md shows it, and a test holds that every role and setting either
  * does something or stands here.
  */
-export const forOtherServices: readonly ForOthers[] = [
+export const forOtherServices: readonly ExternalFeature[] = [
   role('ROLE_SEE_INSTANCE', 'See instances of the manager. Here: `hasManagerAccess`.'),
   role('ROLE_MANAGE_INSTANCE', 'Change instances of the manager. Here: `hasManagerAccess`.'),
   role('ROLE_GET_FILE', 'Fetch files of instances.'),

@@ -1,4 +1,4 @@
-import { Type, type TProperties, type TSchema, type TString, type TUnsafe } from 'typebox'
+import { type TProperties, type TSchema, type TString, type TUnsafe, Type } from 'typebox'
 
 export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 
@@ -15,8 +15,8 @@ const oneLine = '^\\P{Cc}*$'
 export const lineOf = (options: { minLength?: number; maxLength: number; examples: string[]; description?: string }) =>
   Type.String({ ...options, pattern: '\\S', allOf: [{ pattern: oneLine }] })
 
-/** A required field whose refusal says what cannot work without it. */
-export const needed = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
+/** Adds to a required field the reason that a violation shows. */
+export const requiredBecause = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
 
 /** One line of text, for names and the like. */
 export const Line = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
@@ -51,12 +51,12 @@ export const translationsWith = (property: TString | TUnsafe<string>, title: str
     Type.Array(
       Type.Object(
         {
-          locale: needed(
+          locale: requiredBecause(
             Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
             'a translation is found by its language',
           ),
-          property: needed(property, 'it names the text that is translated'),
-          value: needed(
+          property: requiredBecause(property, 'it names the text that is translated'),
+          value: requiredBecause(
             Type.String({ minLength: 1, maxLength: 10_000, examples: ['Qualité de l’air'] }),
             'it is the text that is shown',
           ),
@@ -84,19 +84,18 @@ export const recorded = {
   displayName: Type.String({ maxLength: 10_000 }),
 }
 
-/** Who made and last changed it, by username. */
+/** Usernames of the creator and the last editor. */
 export const authored = {
   createdBy: Type.Optional(Line),
   lastUpdatedBy: Type.Optional(Line),
 }
 
 /**
- * What the service assigns to every object of the pipeline service. A body may carry it back; `createdByLastUpdatedBy` comes from
- * callers of older systems.
+ * Fields that the pipeline service assigns to every object. A body may contain them; older clients send `createdByLastUpdatedBy`.
  */
 const assigned = { ...recorded, ...authored, createdByLastUpdatedBy: Line }
 
-/** For a field whose content means nothing here and has no declared type. */
+/** An accepted and ignored field without a declared type. */
 export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
 
 /**
@@ -129,7 +128,7 @@ export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TPr
   })
 }
 
-/** What responses of the pipeline service add, by name: a name means the same in each of them. */
+/** Types of further response fields of the pipeline service by name. A name has the same type in every response. */
 const answeredTypes: TProperties = {
   client: Line,
   ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, Text])),
@@ -160,3 +159,16 @@ export const body = <Fields extends TProperties>(fields: Fields, answered: reado
 
 /** An object with a life of its own, named inside another: only its id is read. */
 export const Reference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })
+
+/** Matches the names of fields that contain secrets. */
+export const secretName =
+  /password|secret|token(?!ValidAfter|Target)|access_?key|account_?key|private_?key|credential|sealed_value/i
+
+/** An integer in the range that every JSON parser represents exactly. */
+export const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+/** A quantity such as bytes, milliseconds or rows per second. */
+export const Amount = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+/** Whatever number stands in people's data. */
+export const AnyNumber = Type.Number({ minimum: -Number.MAX_VALUE, maximum: Number.MAX_VALUE })

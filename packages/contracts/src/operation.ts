@@ -4,8 +4,8 @@ import type { Role } from './roles.ts'
 export type Method = 'get' | 'post' | 'put' | 'delete'
 
 /**
- * Who may ask: anybody; a user, however they come; a user who signed in here themself, not an API token or application of
- * theirs; the other service; or a holder of any one of these roles.
+ * Who may call an operation: anyone; any user; a user who signed in directly, not through an API token or an application;
+ * the other service; or holders of any of these roles.
  */
 export type Guard = 'anyone' | 'signed-in' | 'in-person' | 'service' | readonly Role[]
 
@@ -17,8 +17,8 @@ export type PathParameters<Path extends string> = Path extends `${string}:${infe
     : {}
 
 /**
- * One thing that a service can be asked, without how it answers. Routes, validation, authorisation, OpenAPI and the
- * typed client all come from this value, so none of them can drift from it.
+ * Declares one operation of a service without its handler. Routes, validation, authorisation, OpenAPI and the typed client are
+ * derived from this value.
  */
 export interface Signature<Path extends string = string, Query = any, Body = any, Response = any> {
   /** `noun.verb`: the operationId, and its name in the audit, the logs and the metrics. */
@@ -40,15 +40,15 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   response?: Contract<Response>
   /** The answer is a bare array, with its totals in headers. */
   paged?: boolean
-  /** The answer goes on: server-sent events, whose data is the response. */
+  /** The response is a stream of server-sent events whose data is `response`. */
   events?: boolean
   /** The object has a version: answers carry it as ETag, and a write takes it as If-Match. */
   versioned?: boolean
   /** Takes If-Match, though its answer is not the object, or it is a POST. */
   ifMatch?: boolean
-  /** Said where the path is asked with a method that it does not take: what to ask instead. */
+  /** Hint in the 405 problem about the operation to use instead. */
   otherMethods?: string
-  /** It may lead a browser on instead (302). */
+  /** It may redirect the browser instead (302). */
   leadsOn?: boolean
   /** The operation may answer with an HTML page if the Accept header prefers HTML to JSON. */
   hasHtmlPage?: boolean
@@ -58,14 +58,14 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   form?: Contract<any>
 }
 
-type Given<Path extends string, Query, Body, Response> = Omit<
+type SignatureInput<Path extends string, Query, Body, Response> = Omit<
   Signature<Path, Query, Body, Response>,
   'effect' | 'status'
 > &
   Partial<Pick<Signature, 'effect' | 'status'>>
 
 export function signature<const Path extends string, Query = undefined, Body = undefined, Response = undefined>(
-  given: Given<Path, Query, Body, Response>,
+  given: SignatureInput<Path, Query, Body, Response>,
 ): Signature<Path, Query, Body, Response> {
   return {
     effect: given.method === 'get' ? 'read' : 'write',

@@ -1,4 +1,4 @@
-/** What a text has to be, for people: by the patterns of the contracts, all of which stand here. */
+/** Descriptions of all patterns in the contracts, for violations. */
 export const patternWords: Readonly<Record<string, string>> = {
   '^\\P{Cc}*$': 'must be one line, without control characters',
   '^[^\\p{Cc}]*$': 'must be one line, without control characters',

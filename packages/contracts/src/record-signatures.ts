@@ -4,7 +4,7 @@ import { signature } from './operation.ts'
 import type { Role } from './roles.ts'
 import { ListQuery, SearchRequest } from './search.ts'
 
-interface Resource<Path extends string, R, B> {
+interface ResourceDefinition<Path extends string, R, B> {
   /** Singular, as people say it: `data pipeline`. */
   noun: string
   /** As in operation ids: `dataPipelines`. */
@@ -25,7 +25,7 @@ export function recordSignatures<const Path extends string, R, B>({
   manage,
   resource,
   body,
-}: Resource<Path, R, B>) {
+}: ResourceDefinition<Path, R, B>) {
   const one = `${path}/:uid` as const
   return {
     list: signature({
@@ -90,14 +90,14 @@ export function recordSignatures<const Path extends string, R, B>({
   }
 }
 
-/** Who else may see or change a record. */
+/** Returns the operation that changes who may see or edit a record. */
 export function sharingSignatures<const Path extends string, R, B>({
   noun,
   plural,
   path,
   manage,
   resource,
-}: Resource<Path, R, B>) {
+}: ResourceDefinition<Path, R, B>) {
   return {
     share: signature({
       id: `${plural}.share`,

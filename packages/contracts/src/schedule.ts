@@ -30,10 +30,10 @@ const fields = {
   fullRefreshInterval: Interval('Hours after which a continuously updated object is replaced in full.'),
 }
 
-/** What every scheduled object takes. */
+/** Body fields of every scheduled object. */
 export const scheduled = { ...fields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
 
-/** The same as it is answered. */
+/** Response fields of every scheduled object. */
 export const scheduledResponse = {
   ...fields,
   continuouslyUpdated: Type.Boolean(),
@@ -42,5 +42,5 @@ export const scheduledResponse = {
   scheduleable: Type.Boolean(),
 }
 
-/** What a response adds, which a client may send back. */
+/** Response fields that a body may contain and that are ignored. */
 export const scheduledIgnored = ['status', 'triggerExpression', 'scheduleable'] as const

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from './contract.ts'
+import { type TypeOf, closed, contract } from './contract.ts'
 
 const Filter = Type.String({
   minLength: 1,
@@ -49,7 +49,7 @@ export type SearchRequest = TypeOf<typeof SearchRequest>
 
 const Locale = Type.String({ maxLength: 35, examples: ['fr'] })
 
-/** What an operation without parameters of its own takes: the language of display names. */
+/** Query of an operation without its own parameters: the language of display names. */
 export const PlainQuery = contract('PlainQuery', Type.Object({ locale: Type.Optional(Locale) }, closed))
 
 /** The body of an operation that takes no fields. */
@@ -77,3 +77,15 @@ export type ListQuery = TypeOf<typeof ListQuery>
 export function searchOf({ page, pageSize, after, paging, total, locale: _locale, ...rest }: ListQuery): SearchRequest {
   return { ...rest, paging: { page, pageSize, after, paging, total } }
 }
+
+/** Short guide to searching lists, in Markdown, for the API reference. docs/search.md is the full guide. */
+export const searchGuide = `**Lists** take the same search as query parameters and, where there is one, as the body of \`…/search\`:
+
+- \`filter=property:operator:value\`, repeated for more; all hold, or with \`rootJunction=OR\` one. \`eq\`, \`ne\`, \`in:[a,b]\`, \`!in:[a,b]\`, \`null\`, \`!null\`
+  go with everything; \`gt\`, \`ge\`, \`lt\`, \`le\` with numbers, times and ids; \`ieq\`, \`like\`, \`ilike\` (in it), \`$ilike\` (at the beginning), \`ilike$\` (at
+  the end), \`token\` (all words) with text, each also negated by \`!\`, \`ieq\` aside; \`empty\`, \`!empty\` with text and lists.
+- \`order=property:asc\`, \`desc\`, and for text \`iasc\`, \`idesc\`; \`query\`: a piece of a name, username, code or the like.
+- \`page\`, \`pageSize\` (50, at most 1,000), or \`after\` with the \`X-Next-Cursor\` of the page before. Totals are in \`X-Total-Count\`. In a body these are
+  inside \`paging\`, which must be there: \`{"paging": {}}\`.
+
+A refused filter is answered with what would do: \`filter=x:null\` names all properties of a list. The whole is in docs/search.md of the sources.`

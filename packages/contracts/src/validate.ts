@@ -2,32 +2,33 @@ import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { ajvWith } from './ajv.ts'
 import type { Contract } from './contract.ts'
 import type { Violation } from './problem.ts'
-import { queryValues } from './query-values.ts'
 import { isOnlyTooLarge, violationsOf } from './violations.ts'
-import { withoutNulls, type Schema } from './without-nulls.ts'
 
 /** A checked value, or every violation at once. */
-export type Checked<T> =
+export type ContractCheckResult<T> =
   | { value: T }
   | {
       violations: Violation[]
-      /** Of a body that is well-formed, and only larger than what is taken. */
+      /** True for a well-formed body that only exceeds upper bounds. */
       onlyTooLarge?: true
     }
 
 // Verbose errors carry the schema, which says why a field is required.
-const judges = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
+const validators = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
 /** Values and names; no honest request that is worth a list of its mistakes has more. */
-const listable = 5_000
+const maxListedSize = 5_000
 
 /**
- * Compiles once, when first asked. In a body, null for an optional field is the same as its absence. In a query string, numbers,
- * booleans and lists are read first.
- * Looking stops at the first violation; only a value of ordinary size is then looked through for all of them, because a
- * hostile megabyte can hold a hundred thousand.
+ * Returns a function that checks values against the contract; it compiles the contract on its first call. In a body, null equals the
+ * absence of an optional field. In a query string, numbers, booleans and lists are converted first.
+ * Validation stops at the first violation. Only values of ordinary size are then checked for all violations, because a hostile
+ * megabyte can contain a hundred thousand.
  */
-export function checker<T>(contract: Contract<T>, kind: 'body' | 'query' = 'body'): (value: unknown) => Checked<T> {
+export function checker<T>(
+  contract: Contract<T>,
+  kind: 'body' | 'query' = 'body',
+): (value: unknown) => ContractCheckResult<T> {
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
   return (given) => {
@@ -38,17 +39,17 @@ export function checker<T>(contract: Contract<T>, kind: 'body' | 'query' = 'body
     const value =
       kind === 'query'
         ? queryValues(contract, given as Record<string, unknown>)
-        : withoutNulls(contract as Schema, given)
-    first ??= judges.first.compile(contract)
+        : withoutNulls(contract as JsonSchema, given)
+    first ??= validators.first.compile(contract)
     if (first(value)) return { value: value as T }
-    if (sizeOf(value, listable) >= listable) return refusalOf(first.errors ?? [])
-    all ??= judges.all.compile(contract)
+    if (sizeOf(value, maxListedSize) >= maxListedSize) return refusalOf(first.errors ?? [])
+    all ??= validators.all.compile(contract)
     all(value)
     return refusalOf(all.errors ?? [])
   }
 }
 
-/** How many values it holds, 64 characters of text for one, counted to `most`. */
+/** Returns the number of values, counting 64 characters of text as one. Stops at `most`. */
 function sizeOf(value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + (value.length >> 6)
   if (value === null || typeof value !== 'object') return 1
@@ -59,3 +60,89 @@ function sizeOf(value: unknown, most: number): number {
   }
   return size
 }
+
+type ValueReader = (text: string) => unknown
+
+/** Accepts decimal numbers only, not the other forms of JavaScript (0x10, 1e3, Infinity). */
+const number: ValueReader = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
+const boolean: ValueReader = (text) => (text === 'true' ? true : text === 'false' ? false : text)
+
+const readers: Record<string, ValueReader> = { integer: number, number, boolean }
+
+/**
+ * A query string's texts as the values that its contract's properties want: numbers, booleans, and lists of one. What does
+ * not read as such stays as it is, for the contract to refuse.
+ */
+function queryValues(contract: Contract<unknown>, query: Record<string, unknown>): Record<string, unknown> {
+  const properties =
+    (contract as { properties?: Record<string, { type?: string; items?: { type?: string } }> }).properties ?? {}
+  return Object.fromEntries(
+    Object.entries(query).map(([name, given]) => {
+      const wanted = Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (wanted?.type !== 'array') return [name, valueOf(given, wanted?.type)]
+      const list = Array.isArray(given) ? given : [given]
+      return [name, list.map((item) => valueOf(item, wanted.items?.type))]
+    }),
+  )
+}
+
+const valueOf = (given: unknown, type = ''): unknown => {
+  const read = readers[type]
+  return typeof given === 'string' && read ? read(given) : given
+}
+
+/** JSON Schema, as far as it is looked at here. */
+interface JsonSchema {
+  type?: string | undefined
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  items?: JsonSchema
+  anyOf?: JsonSchema[]
+  oneOf?: JsonSchema[]
+  discriminator?: { propertyName: string }
+  const?: unknown
+  writeOnly?: boolean
+}
+
+/**
+ * A body in which no optional field is null, because null is the same as absence. An empty text for a stored secret becomes null, which
+ * tells handlers to clear it: absent, it keeps what is stored. Answers the value itself where nothing changes.
+ */
+function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
+  if (schema === undefined || value === null || typeof value !== 'object') return value
+  const found = matchingBranch(schema, value)
+  if (Array.isArray(value)) {
+    const items = value.map((item) => withoutNulls(found?.items, item))
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  if (!found?.properties) return value
+  const { properties, required = [] } = found
+  let changed = false
+  const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
+    const field = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (field && part === null && !required.includes(name)) {
+      changed = true
+      return []
+    }
+    const kept = field && part === '' && isStoredSecret(field) ? null : withoutNulls(field, part)
+    if (kept !== part) changed = true
+    return [[name, kept]]
+  })
+  return changed ? Object.fromEntries(entries) : value
+}
+
+/** Returns the schema of a union that applies to an object or a list. */
+function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefined {
+  const { oneOf, anyOf, discriminator } = schema
+  if (oneOf && discriminator) {
+    const { propertyName } = discriminator
+    const tag = Object.hasOwn(value, propertyName) ? (value as Record<string, unknown>)[propertyName] : undefined
+    return oneOf.find(({ properties }) => properties?.[propertyName]?.const === tag)
+  }
+  if (anyOf) return anyOf.find(({ type }) => type === (Array.isArray(value) ? 'array' : 'object'))
+  return schema
+}
+
+/** A secret that is kept where a body leaves it out, and that can be cleared. */
+export const isStoredSecret = ({ writeOnly, anyOf = [] }: JsonSchema): boolean =>
+  writeOnly === true && anyOf.some(({ type }) => type === 'null')

@@ -3,41 +3,41 @@ import { patternWords } from './pattern-words.ts'
 import type { Violation } from './problem.ts'
 
 /** Characters. A list of names that is longer, such as that of all roles, is given once in an answer. */
-const long = 200
+const maxRepeatedLength = 200
 
-/** What ajv found, in words for people, a hundred at most. */
+/** Converts ajv's errors to at most a hundred violations with readable messages. */
 export function violationsOf(errors: ErrorObject[]): Violation[] {
-  const said = new Set<string>()
+  const repeatedDetails = new Set<string>()
   const seen = new Set<string>()
-  const distinct = tellingOf(errors)
-    .map(described)
+  const distinct = relevantErrors(errors)
+    .map(toViolation)
     .filter(({ pointer, detail }) => {
       const key = JSON.stringify([pointer, detail])
       return !seen.has(key) && seen.add(key)
     })
   return distinct.slice(0, 100).map(({ pointer, detail }) => {
-    const again = detail.length > long && said.has(detail)
-    said.add(detail)
+    const again = detail.length > maxRepeatedLength && repeatedDetails.has(detail)
+    repeatedDetails.add(detail)
     return { pointer: pointer || '/', detail: again ? 'must be one of those that are named above' : detail }
   })
 }
 
-/** Of a value that may also be null people are told what else it may be. */
-function tellingOf(errors: ErrorObject[]): ErrorObject[] {
+/** Drops the errors of null branches: for a nullable value, only the errors of the other branch help. */
+function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
   const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath))
   const isNoise = ({ keyword, instancePath, params }: ErrorObject) =>
     unions.has(instancePath) && (keyword === 'anyOf' || (keyword === 'type' && params.type === 'null'))
-  const telling = errors.filter((error) => !isNoise(error))
-  return telling.length > 0 ? telling : errors
+  const relevant = errors.filter((error) => !isNoise(error))
+  return relevant.length > 0 ? relevant : errors
 }
 
 const upperBounds = new Set(['maxLength', 'maxItems', 'maximum'])
 
 /** Whether a value is well-formed, and only larger than what is taken. */
 export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
-  tellingOf(errors).every(({ keyword }) => upperBounds.has(keyword))
+  relevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
 
-function described({ instancePath, keyword, params, message, parentSchema }: ErrorObject): Violation {
+function toViolation({ instancePath, keyword, params, message, parentSchema }: ErrorObject): Violation {
   const at = (name: string) => `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, 1000)
   switch (keyword) {
     case 'additionalProperties':

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { ajvWith } from '../src/ajv.ts'
 import { pipelineTypes } from '../src/pipeline/data-pipeline/base.ts'
 import { pipelineVariants } from '../src/pipeline/data-pipeline/data-pipeline.ts'
-import { secretName } from '../src/secret-name.ts'
+import { secretName } from '../src/named.ts'
 
 interface Schema {
   title?: string

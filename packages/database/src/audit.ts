@@ -4,7 +4,7 @@ import { prepared } from './prepared.ts'
 /** Who did what, when, from where. `details` holds before and after without secrets. */
 export interface AuditEntry {
   operation: string
-  /** The caller's uid, or null for somebody not signed in. */
+  /** The caller's uid, or null without a sign-in. */
   actor: string | null
   client: string | null
   /** The uid of the object concerned. */
@@ -14,7 +14,7 @@ export interface AuditEntry {
   details?: object
 }
 
-/** Appends one row to the service's `audit` table, in the transaction of the write it speaks of. */
+/** Appends one row to the service's `audit` table. Runs in the transaction of the audited write. */
 export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<void> {
   await sql`
     ${prepared('record-audit')}
@@ -23,15 +23,15 @@ export async function recordAudit(db: Kysely<any>, entry: AuditEntry): Promise<v
   `.execute(db)
 }
 
-/** How many go in one statement: far below what the protocol numbers its parameters by. */
-const atOnce = 1_000
+/** Rows in one statement, well below the protocol's limit of parameters. */
+const insertBatchSize = 1_000
 
-/** The same for several, in their order, by as few statements as may be. */
+/** Appends several rows in their order, in batches. */
 export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry[]): Promise<void> {
   if (entries.length === 1) return recordAudit(db, entries[0]!)
-  for (let at = 0; at < entries.length; at += atOnce) {
+  for (let at = 0; at < entries.length; at += insertBatchSize) {
     const rows = entries
-      .slice(at, at + atOnce)
+      .slice(at, at + insertBatchSize)
       .map(({ operation, actor, client, object, requestId, address, details }) => ({
         operation,
         actor,
@@ -45,12 +45,12 @@ export async function recordAudits(db: Kysely<any>, entries: readonly AuditEntry
   }
 }
 
-/** What an audit row says of the request that it comes from. */
+/** The request data of an audit row. */
 export type AuditFacts = Pick<AuditEntry, 'operation' | 'requestId' | 'address'>
 
 /**
- * The audit rows of a statement that writes and keeps its audit in one: a part for its WITH. `noted` selects actor, client,
- * object and details from what the statement wrote.
+ * Returns the audit insert of a statement that writes data and audit rows together, as a part of its WITH. `noted` selects actor,
+ * client, object and details from the written rows.
  */
 export const auditing = ({ operation, requestId, address }: AuditFacts, noted: RawBuilder<unknown>) =>
   auditingEach(sql`
@@ -58,7 +58,7 @@ export const auditing = ({ operation, requestId, address }: AuditFacts, noted: R
     from (${noted}) as noted (actor, client, object, details)`)
 
 /**
- * The same of a statement that does what several requests ask for: `noted` selects operation, actor, client, object,
+ * Returns the audit insert of a statement that serves several requests: `noted` selects operation, actor, client, object,
  * request id, address and details.
  */
 export const auditingEach = (noted: RawBuilder<unknown>) => sql`

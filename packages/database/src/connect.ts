@@ -1,8 +1,8 @@
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 import { PreparingClient } from './prepared.ts'
 
-export interface Connection<DB> extends AsyncDisposable {
+export interface DatabaseConnection<DB> extends AsyncDisposable {
   db: Kysely<DB>
   pool: pg.Pool
 }
@@ -13,15 +13,15 @@ interface ConnectOptions {
   max?: number
   /** Milliseconds. */
   statementTimeout?: number
-  /** Told of connections that break while idle, so that they never end the process. */
+  /** Called for connections that break while idle; without a handler they would end the process. */
   onError?(error: Error): void
 }
 
-/** A pool with time-outs on everything that could hang. bigint arrives as a number: our keys and counts stay below 2^53. */
+/** Returns a connection pool with timeouts. bigint values become numbers, because keys and counts stay below 2^53. */
 export function connect<DB>(
   connectionString: string,
   { name, max = 10, statementTimeout = 15_000, onError = () => {} }: ConnectOptions,
-): Connection<DB> {
+): DatabaseConnection<DB> {
   const pool = new pg.Pool({
     Client: PreparingClient,
     connectionString,
@@ -33,13 +33,13 @@ export function connect<DB>(
     statement_timeout: statementTimeout,
     lock_timeout: 10_000,
     idle_in_transaction_session_timeout: 30_000,
-    // Compiling a statement takes longer than running what we ask. Where PostgreSQL thinks that one is expensive, it is wrong
-    // about how much is read, and hundreds of milliseconds of compiling would come on top.
+    // JIT compilation takes longer than these statements. PostgreSQL enables it when it overestimates the rows, which would
+    // add hundreds of milliseconds.
     options: '-c jit=off',
     types: { getTypeParser },
   })
   pool.on('error', onError)
-  // One that breaks between two statements of a transaction is noticed by the second; unheard, it would end the process.
+  // A connection can break between two statements of a transaction. The next statement reports it; an unhandled event would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
   return { db, pool, [Symbol.asyncDispose]: () => db.destroy() }
@@ -49,3 +49,8 @@ const bigint = 20
 
 const getTypeParser = ((oid: number, format: 'text') =>
   oid === bigint ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
+
+/** Runs `work` in a transaction, or in the current one if `db` is a transaction already. */
+export function transaction<DB, T>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<T>): Promise<T> {
+  return db.isTransaction ? work(db as Transaction<DB>) : db.transaction().execute(work)
+}

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** A sealed value names a key that the ring no longer holds, or was changed after it was sealed. */
+/** A sealed value cannot be opened: its key is missing, or the value was changed. */
 export class SealProblem extends Error {
   override readonly name = 'SealProblem'
 }
@@ -18,7 +18,7 @@ export interface KeyRing {
   open(sealed: string, purpose: string): string
 }
 
-/** `id:base64,id:base64…`, newest first; each key 32 bytes. Throws a few words on what is wrong. */
+/** Parses `id:base64,id:base64…`, newest key first, 32 bytes each. Throws an error with the reason. */
 export function keyRing(text: string): KeyRing {
   const entries = text.split(',').map((entry) => parseKey(entry.trim()))
   const keys = new Map(entries)
@@ -45,7 +45,7 @@ export function keyRing(text: string): KeyRing {
         )
       const bytes = Buffer.from(body, 'base64url')
       try {
-        // Without its length, a tag of four bytes would do, which can be guessed.
+        // Without an explicit length, Node accepts tags of four bytes, which can be guessed.
         const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: 16 })
         decipher.setAAD(Buffer.from(purpose))
         decipher.setAuthTag(bytes.subarray(-16))

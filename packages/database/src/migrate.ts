@@ -5,36 +5,36 @@ import { StartProblem } from '@sluice/process'
 import { sql, type Kysely } from 'kysely'
 import pg from 'pg'
 
-/** A migration that was applied is not what the folder holds now, the folder is older than the database, or newer. */
+/** The applied migrations and the migrations folder do not match, or a migration failed. */
 export class MigrationProblem extends StartProblem {
   override readonly name: string = 'MigrationProblem'
 }
 
-/** Any number that no other advisory lock of ours uses. */
-const lock = 7_314_501
+/** Key of the advisory lock; no other lock uses this number. */
+const migrationLock = 7_314_501
 
 /**
  * Applies the folder's `NNNN_name.sql` files that the database has not seen, in order, each in its own transaction.
- * Forward only. Two processes may start at once: the second waits for the first. Answers the names it applied.
+ * Forward only. A second process waits for the first. Returns the names of the applied files.
  */
 export async function migrate(connectionString: string, folder: string): Promise<string[]> {
   const client = new pg.Client({ connectionString, application_name: 'migrate', connectionTimeoutMillis: 10_000 })
   await client.connect()
   try {
-    await client.query('select pg_advisory_lock($1)', [lock])
+    await client.query('select pg_advisory_lock($1)', [migrationLock])
     await client.query(
       'create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())',
     )
     const { rows } = await client.query<{ name: string; checksum: string }>('select name, checksum from migrations')
     const pending = pendingMigrations(migrationsIn(folder), new Map(rows.map((row) => [row.name, row.checksum])))
-    for (const migration of pending) await apply(client, migration)
+    for (const migration of pending) await applyMigration(client, migration)
     return pending.map(({ name }) => name)
   } finally {
     await client.end()
   }
 }
 
-/** Refuses to start on a database that lacks a migration of the folder. `url` is the name of the setting that names it. */
+/** Throws if the database lacks a migration of the folder. `url` is the name of the setting with the database's address. */
 export async function demandMigrated(db: Kysely<any>, folder: string, url: string): Promise<void> {
   const there = await sql<{ name: string | null }>`select to_regclass('migrations')::text as name`.execute(db)
   const applied = there.rows[0]?.name
@@ -47,13 +47,13 @@ export async function demandMigrated(db: Kysely<any>, folder: string, url: strin
     )
 }
 
-interface Migration {
+interface MigrationFile {
   name: string
   checksum: string
   text: string
 }
 
-function migrationsIn(folder: string): Migration[] {
+function migrationsIn(folder: string): MigrationFile[] {
   return filesIn(folder).map((name) => {
     const text = readFileSync(join(folder, name), 'utf8')
     return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
@@ -66,7 +66,7 @@ function filesIn(folder: string): string[] {
     .toSorted()
 }
 
-function pendingMigrations(present: Migration[], applied: ReadonlyMap<string, string>): Migration[] {
+function pendingMigrations(present: MigrationFile[], applied: ReadonlyMap<string, string>): MigrationFile[] {
   const unknown = [...applied.keys()].filter((name) => !present.some((migration) => migration.name === name))
   if (unknown.length > 0) {
     throw new MigrationProblem(
@@ -91,7 +91,7 @@ function pendingMigrations(present: Migration[], applied: ReadonlyMap<string, st
   return pending
 }
 
-async function apply(client: pg.Client, { name, checksum, text }: Migration): Promise<void> {
+async function applyMigration(client: pg.Client, { name, checksum, text }: MigrationFile): Promise<void> {
   await client.query('begin')
   try {
     await client.query(text)

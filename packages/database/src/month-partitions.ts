@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 /** A table that is partitioned by months of a timestamp, with a partition `<table>_default` for all others. */
 export interface MonthlyTable {
@@ -8,8 +8,8 @@ export interface MonthlyTable {
 }
 
 /**
- * Gives a table a partition for this month and each of the next two, by UTC. A month of which rows went into the default
- * partition before stays there: rows are never moved. Answers how many it made.
+ * Adds partitions for this month and the next two (UTC) and returns their number. A month with rows in the default partition is
+ * skipped, because rows are never moved.
  */
 export async function addMonths(db: Kysely<any>, table: MonthlyTable, now: Date): Promise<number> {
   let made = 0
@@ -17,7 +17,7 @@ export async function addMonths(db: Kysely<any>, table: MonthlyTable, now: Date)
   return made
 }
 
-/** Drops the partitions of months that ended before a moment. Answers how many. */
+/** Drops the partitions of months that ended before `before` and returns their number. */
 export async function dropMonths(db: Kysely<any>, { table }: MonthlyTable, before: Date): Promise<number> {
   const { rows } = await sql<{ name: string }>`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -53,4 +53,9 @@ async function addMonth(
       for values from (${sql.lit(start.toISOString())}) to (${sql.lit(end.toISOString())})
   `.execute(db)
   return true
+}
+
+/** Adds the next monthly partitions of a service's `audit` table. */
+export function addAuditMonths(db: Kysely<any>, now: Date): Promise<number> {
+  return addMonths(db, { table: 'audit', column: 'at' }, now)
 }

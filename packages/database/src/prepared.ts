@@ -2,15 +2,15 @@ import { sql, type RawBuilder } from 'kysely'
 import pg from 'pg'
 
 /**
- * Begins a statement that PostgreSQL is to parse and plan once per connection, not once per request: for the few that are
- * asked with every request. One name, one text. Such a statement names its columns, or makes JSON of its rows: a column
- * that a migration adds behind the back of a running process would make `select *` fail until the connection ends.
+ * Marks a statement that PostgreSQL parses and plans once per connection, for statements that run with every request. Each
+ * name must have exactly one text. The statement must list its columns or return JSON: with `select *` it would fail after a
+ * migration adds a column, until the connection ends.
  */
 export const prepared = (name: string): RawBuilder<unknown> => sql.raw(`/*prepared ${name}*/`)
 
 /**
- * A row that a statement made JSON of, as `select *` would have answered it: what is named `…_at` or `…_after` is a Date.
- * For several rows of different tables in one answer.
+ * Converts a row from JSON to the types that `select *` returns: columns named `…_at` or `…_after` become Dates. For
+ * statements that return rows of several tables.
  */
 // The caller knows what the statement selects.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
@@ -23,7 +23,7 @@ export function rowOf<Row>(json: unknown): Row {
 
 const mark = /^\s*\/\*prepared ([\w-]+)\*\//
 
-/** A connection that keeps marked statements by their names. */
+/** A connection that runs marked statements as named prepared statements. */
 export class PreparingClient extends pg.Client {
   override query = ((text: unknown, values?: unknown, callback?: unknown) => {
     const query = super.query.bind(this) as (...given: unknown[]) => unknown

@@ -1,32 +1,32 @@
 import pg from 'pg'
 
-/** Which rule of the database a write broke, by the name that its migration gave the constraint. */
+/** The constraint that a write violated, by its name in the migration. */
 export interface BrokenConstraint {
   kind: 'unique' | 'foreign-key' | 'check' | 'not-null'
   constraint: string
 }
 
-const kinds: Record<string, BrokenConstraint['kind']> = {
+const constraintKinds: Record<string, BrokenConstraint['kind']> = {
   23505: 'unique',
   23503: 'foreign-key',
   23514: 'check',
   23502: 'not-null',
 }
 
-/** Undefined for anything that is not a broken constraint. */
+/** Returns the violated constraint, or undefined for any other error. */
 export function brokenConstraint(error: unknown): BrokenConstraint | undefined {
   if (!(error instanceof pg.DatabaseError)) return undefined
-  const kind = kinds[error.code ?? '']
+  const kind = constraintKinds[error.code ?? '']
   return kind && { kind, constraint: error.constraint ?? error.column ?? '' }
 }
 
-/** SQLSTATEs after which the same may work in a moment: deadlocks, waits that took too long, a server short of something or stopping. */
-const passing = /^(40001|40P01|55P03|57014|57P0[1235]|53\d\d\d|08\d\d\d)$/
+/** SQLSTATEs of transient errors: deadlocks, timeouts, a server that is short of resources or stopping. */
+const transientStates = /^(40001|40P01|55P03|57014|57P0[1235]|53\d\d\d|08\d\d\d)$/
 
-/** Connection refused or lost, or the server busy, starting, stopping or out of something: trying again later may help. */
+/** Returns whether an error is transient: connection refused or lost, or the server is busy, starting, stopping or out of resources. */
 export function isUnavailable(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: string; message?: string }
-  if (error instanceof pg.DatabaseError) return passing.test(code ?? '')
+  if (error instanceof pg.DatabaseError) return transientStates.test(code ?? '')
   return (
     [
       'ECONNREFUSED',

@@ -1,4 +1,4 @@
-/** What a handler may answer besides a plain body: the same body with headers. */
+/** A response body with headers. A handler returns it instead of the plain body. */
 export class Answer<T> {
   readonly body: T
   readonly headers: Record<string, string>
@@ -20,7 +20,7 @@ export class Page {
   }
 }
 
-/** What a handler answers where a browser is to go on elsewhere: 302, without a body. */
+/** A 302 response without a body. A handler returns it to send the browser to another address. */
 export class Redirect {
   readonly headers: Record<string, string>
 
@@ -29,14 +29,14 @@ export class Redirect {
   }
 }
 
-/** A problem that a page tells instead of this answer. As after one that is thrown, nothing has to be written. */
+/** A redirect to a page that shows a problem. A write operation may return it without having written anything. */
 export class RefusedElsewhere extends Redirect {}
 
-/** A strong validator of an object's version, as If-Match takes it. */
+/** Returns the ETag of an object's version, as If-Match takes it. */
 export const etagOf = (version: number): string => `"${version}"`
 
-/** The version that an If-Match header names; undefined without one or with `*`, NaN for one that is not ours. */
-export function versionOf(header: string | undefined): number | undefined {
+/** Returns the version in an If-Match header: undefined without a header or for `*`, NaN for an ETag that this service never issues. */
+export function parseIfMatch(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === '*') return undefined
   const [, version] = /^\s*"(\d+)"\s*$/.exec(header) ?? []
   return version === undefined ? Number.NaN : Number(version)

@@ -1,35 +1,26 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Request } from 'express'
 import { firstParty, rolesWithin, type Credential, type Guard, type Role, type Standing } from '@sluice/contracts'
-import { nobody, type Caller } from './operation.ts'
+import { nobody, type Caller, type Presented } from './operation.ts'
 import { problems } from './problem.ts'
 import type { TokenVerifier } from './token.ts'
 
-interface Authentication {
+interface AuthenticatorOptions {
   verify: TokenVerifier
-  /** Who comes with a credential, at most ten seconds old; undefined when there is no such user, session, application or token. */
+  /** Returns the principal of a credential, at most ten seconds old; undefined if the user, session, application or token does not exist. */
   standing(credential: Credential): Promise<Standing | undefined>
-  /** What the services prove themselves to each other with. */
+  /** Shared secret that authenticates one service to the other. */
   serviceSecret: string
 }
 
-/** What a token says by itself. */
-export interface Presented {
-  credential: Credential
-  /** Undefined for what is looked up, and not signed. */
-  issued?: Date
-  /** Undefined: whatever the user may do. */
-  scope?: string
-}
-
-/** What every API token begins with, so that people and scanners recognise one that leaked. */
+/** Prefix of every API token, so that people and secret scanners recognise a leaked one. */
 export const apiTokenPrefix = 'sluice_'
 
-/** How an API token is known: it is never kept. */
+/** Returns the hash that identifies an API token. The token itself is never stored. */
 export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
-/** Recognises the caller of a request by its bearer token. */
-export function authenticator({ verify, standing, serviceSecret }: Authentication) {
+/** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403. */
+export function authenticator({ verify, standing, serviceSecret }: AuthenticatorOptions) {
   return async (request: Request, guard: Guard): Promise<Caller> => {
     const token = bearerOf(request)
     if (guard === 'service') {
@@ -37,17 +28,17 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticatio
         throw problems.unauthenticated('This is for services of the platform only.')
       return nobody
     }
-    const given = await presented(token, verify)
+    const given = await readCredential(token, verify)
     const caller = callerOf(await standing(given.credential), given)
     if (!caller) throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
     return caller
   }
 }
 
-/** Whoever comes with a credential, as far as they may be relied on now. Undefined: not at all. */
+/** Returns the caller with the roles that the token allows, or undefined if the principal is missing or inactive, or the token was revoked. */
 export function callerOf(found: Standing | undefined, given: Presented): Caller | undefined {
   const { credential, issued, scope } = given
-  if (!found || !stands(found, issued)) return undefined
+  if (!found || !isPrincipalActive(found, issued)) return undefined
   const within = (roles: readonly Role[]) => (scope === undefined ? roles : rolesWithin(roles, scope))
   return {
     kind: found.kind,
@@ -63,7 +54,7 @@ export function callerOf(found: Standing | undefined, given: Presented): Caller 
   }
 }
 
-/** Is somebody who was recognised a moment ago still who they were, with all that they could do then? */
+/** Returns whether a caller still exists with the same client and has kept all roles. */
 export function isStill(caller: Caller, found: Standing | undefined): boolean {
   const now = caller.given && callerOf(found, caller.given)
   return (
@@ -74,19 +65,19 @@ export function isStill(caller: Caller, found: Standing | undefined): boolean {
   )
 }
 
-async function presented(token: string, verify: TokenVerifier): Promise<Presented> {
+async function readCredential(token: string, verify: TokenVerifier): Promise<Presented> {
   if (token.startsWith(apiTokenPrefix)) return { credential: { kind: 'api-token', id: apiTokenHash(token) } }
   const { sub, sid, client_id, scope = '', issued } = await verify(token)
   if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope }
   const credential: Credential = { kind: 'session', id: sub, session: sid }
   if (client_id === firstParty) return { credential, issued }
-  // Not even who its user is: that is what its ID token and userinfo are for, as far as it may know.
+  // An application without a role may not read the user here either: the ID token and userinfo serve that purpose.
   if (scope === '') throw problems.forbidden('This application was allowed nothing here: it has to ask for a role.')
   return { credential: { ...credential, application: client_id }, issued, scope }
 }
 
-/** Tokens carry whole seconds, so one issued in the very second of a change still stands. */
-function stands({ status, open, client, tokenValidAfter }: Standing, issued: Date | undefined): boolean {
+/** Tokens carry whole seconds, so a token that was issued in the second of a change stays valid. */
+function isPrincipalActive({ status, open, client, tokenValidAfter }: Standing, issued: Date | undefined): boolean {
   const fresh = issued === undefined || issued.getTime() + 999 >= Date.parse(tokenValidAfter)
   return status === 'ACTIVE' && open && !client.disabled && fresh
 }

@@ -26,7 +26,7 @@ const start = `SwaggerUIBundle({
 })
 `
 
-/** `/docs`: the reference, browsable, from files of our own: nothing is asked of the internet. */
+/** Serves the API reference at `/docs` from local files; the page loads nothing from the internet. */
 export function docsRoutes(title: string): Router {
   const routes = Router()
   const policy =

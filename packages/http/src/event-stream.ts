@@ -4,13 +4,13 @@ import type { Logger } from '@sluice/process'
 
 /** One message of a stream, as the HTML Standard has server-sent events. */
 export interface ServerSentEvent {
-  /** What a client that comes back names in Last-Event-ID. */
+  /** A client that reconnects sends it in Last-Event-ID. */
   id?: string
   event: string
   data: unknown
 }
 
-/** What a handler answers that goes on: events, until the iterable ends, the connection does, or the service stops. */
+/** A stream of server-sent events that a handler returns. It ends with the iterable, the connection or the service. */
 export class EventStream {
   readonly events: (signal: AbortSignal) => AsyncIterable<ServerSentEvent>
 
@@ -19,13 +19,13 @@ export class EventStream {
   }
 }
 
-/** Milliseconds after which a client whose connection broke comes back. */
-const comeBackAfter = 3_000
-/** Milliseconds. Proxies close what is silent for a minute. */
-const sayingSomething = 15_000
-const lookingUp = 1_000
+/** Milliseconds after which a disconnected client reconnects. */
+const reconnectDelayMs = 3_000
+/** Milliseconds. Proxies close connections that are idle for a minute. */
+const keepAliveIntervalMs = 15_000
+const checkIntervalMs = 1_000
 
-interface Sending {
+interface StreamContext {
   isStopping(): boolean
   logger: Pick<Logger, 'warn'>
 }
@@ -34,37 +34,36 @@ interface Sending {
 export async function sendEvents(
   response: Response,
   { events }: EventStream,
-  { isStopping, logger }: Sending,
+  { isStopping, logger }: StreamContext,
 ): Promise<void> {
   const ended = new AbortController()
   const end = () => ended.abort()
   response.once('close', end)
-  // Whoever asked may have gone while the answer was prepared. The stream is begun all the same: it gives back what it
-  // holds where it ends, which is at once.
+  // The client may have disconnected already. The stream still starts, so that it releases its resources when it ends.
   if (response.destroyed) end()
   response.status(200).set({
     'Content-Type': 'text/event-stream; charset=utf-8',
-    // No proxy in between should collect what is meant to be seen at once.
+    // Proxies must not buffer events.
     'X-Accel-Buffering': 'no',
   })
-  response.write(`retry: ${comeBackAfter}\n\n`)
+  response.write(`retry: ${reconnectDelayMs}\n\n`)
   let silent = 0
   const timer = setInterval(() => {
     if (isStopping()) end()
-    silent += lookingUp
-    if (silent >= sayingSomething) {
+    silent += checkIntervalMs
+    if (silent >= keepAliveIntervalMs) {
       response.write(':\n\n')
       silent = 0
     }
-  }, lookingUp)
+  }, checkIntervalMs)
   try {
     for await (const event of events(ended.signal)) {
       silent = 0
-      if (!response.write(textOf(event))) await drained(response, ended.signal)
+      if (!response.write(serializeEvent(event))) await waitForDrain(response, ended.signal)
       if (ended.signal.aborted) break
     }
   } catch (error) {
-    // The status was sent long ago: the client comes back, and is told then.
+    // The status is already sent. The client reconnects and then gets the error.
     if (!ended.signal.aborted) logger.warn({ err: error }, 'a stream of events broke off')
   } finally {
     clearInterval(timer)
@@ -72,12 +71,12 @@ export async function sendEvents(
   }
 }
 
-/** JSON has no line breaks of its own, so that a message is one line. */
-const textOf = ({ id, event, data }: ServerSentEvent): string =>
+/** JSON contains no raw line breaks, so the data is one line. */
+const serializeEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
-async function drained(response: Response, signal: AbortSignal): Promise<void> {
+async function waitForDrain(response: Response, signal: AbortSignal): Promise<void> {
   while (response.writableNeedDrain && !signal.aborted) {
-    await Promise.race([new Promise((resolve) => response.once('drain', resolve)), sleep(lookingUp)])
+    await Promise.race([new Promise((resolve) => response.once('drain', resolve)), sleep(checkIntervalMs)])
   }
 }

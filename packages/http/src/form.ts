@@ -4,22 +4,22 @@ import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import { checker, type Contract, type Violation } from '@sluice/contracts'
 import { problems } from './problem.ts'
 
-/** A form whose file has begun to arrive. */
-export interface Form<Fields> {
+/** A multipart form whose fields are read and whose file has started to arrive. */
+export interface MultipartForm<Fields> {
   fields: Fields
   file: {
-    /** Without folders, as the sender calls it; undefined where it does not. */
+    /** File name without folders; undefined if the client sends none. */
     name: string | undefined
-    /** To be read to its end; errors are problems. */
+    /** The caller must read it to its end. Its errors are problems. */
     stream: Readable
   }
-  /** Once the file was read: throws a problem unless the form ended behind it. */
+  /** Waits for the end of the form after the file was read. Throws a problem if anything follows the file. */
   ended(): Promise<void>
-  /** Stops reading, wherever it is: what was not read stays with the connection. */
+  /** Stops reading. Unread bytes stay in the connection. */
   leave(): void
 }
 
-/** Bytes of one field and of a name, fields, and milliseconds until the file has to begin. */
+/** Sizes are in bytes. */
 const limits = {
   fieldSize: 64 * 1024,
   fieldNameSize: 100,
@@ -29,26 +29,29 @@ const limits = {
   headerPairs: 20,
   headerSize: 8192,
 }
-const longest = 30_000
+const fieldsTimeoutMs = 30_000
 
 /**
- * Reads the fields of a `multipart/form-data` body, and stops where its file begins: the one part called `file`, behind all fields.
- * Nothing but the fields is held in memory. Throws problems: 415 for another media type, 400 for what is no such form.
+ * Reads the fields of a `multipart/form-data` body and stops at the start of the part `file`, which must follow all fields.
+ * Only the fields are held in memory. Throws problems: 415 for another media type, 400 for a malformed form.
  */
-export async function readForm<Fields>(request: IncomingMessage, contract: Contract<Fields>): Promise<Form<Fields>> {
-  const parser = parserOf(request)
+export async function readForm<Fields>(
+  request: IncomingMessage,
+  contract: Contract<Fields>,
+): Promise<MultipartForm<Fields>> {
+  const parser = createParser(request)
   const given = new Map<string, string>()
-  const wrong: Violation[] = []
-  const begun = Promise.withResolvers<{ name: string | undefined; stream: Readable } | undefined>()
-  const over = Promise.withResolvers<void>()
-  // Whoever is not waited for any more fails unheard.
-  over.promise.catch(() => {})
-  begun.promise.catch(() => {})
+  const violations: Violation[] = []
+  const fileStarted = Promise.withResolvers<{ name: string | undefined; stream: Readable } | undefined>()
+  const formEnded = Promise.withResolvers<void>()
+  // A promise that is no longer awaited must not cause an unhandled rejection.
+  formEnded.promise.catch(() => {})
+  fileStarted.promise.catch(() => {})
   let file: Readable | undefined
 
   const fail = (error: Error) => {
-    begun.reject(error)
-    over.reject(error)
+    fileStarted.reject(error)
+    formEnded.reject(error)
     leave()
     file?.destroy(error)
   }
@@ -59,39 +62,41 @@ export async function readForm<Fields>(request: IncomingMessage, contract: Contr
   parser.on('field', (name, value, nameCut, valueCut) => {
     if (file) return refuse(`/${name}`, 'comes behind the file: send all fields before it')
     if (nameCut) return refuse('/', `has a field whose name is longer than ${limits.fieldNameSize} bytes`)
-    if (valueCut) wrong.push({ pointer: `/${name}`, detail: `must have at most ${limits.fieldSize} bytes` })
-    else if (given.has(name)) wrong.push({ pointer: `/${name}`, detail: 'is there twice' })
-    else if (value.includes('\0')) wrong.push({ pointer: `/${name}`, detail: 'must not contain the NUL character' })
+    if (valueCut) violations.push({ pointer: `/${name}`, detail: `must have at most ${limits.fieldSize} bytes` })
+    else if (given.has(name)) violations.push({ pointer: `/${name}`, detail: 'is there twice' })
+    else if (value.includes('\0'))
+      violations.push({ pointer: `/${name}`, detail: 'must not contain the NUL character' })
     else given.set(name, value)
   })
   parser.on('file', (name, stream, fileName) => {
-    // Its errors are told by whoever reads it; before anybody does, they must not end the process.
+    // The reader of the stream handles its errors; without a reader they must not end the process.
     stream.on('error', () => {})
     if (name !== 'file') return refuse(`/${name}`, 'is not known here: the file is called file')
     file = stream
-    begun.resolve({ name: plainName(fileName), stream })
+    fileStarted.resolve({ name: sanitizeFileName(fileName), stream })
   })
   for (const limit of ['filesLimit', 'partsLimit', 'fieldsLimit'] as const)
     parser.on(limit, () => refuse('/', limit === 'filesLimit' ? 'has more than one file' : 'has too many fields'))
   parser.once('error', broken)
   parser.once('finish', () => {
-    begun.resolve(undefined)
-    over.resolve()
+    fileStarted.resolve(undefined)
+    formEnded.resolve()
   })
   request.once('close', () => request.complete || broken())
   request.pipe(parser)
 
-  const slow = setTimeout(() => fail(problems.unreadableBody('The fields of the form took too long.')), longest)
+  const slow = setTimeout(() => fail(problems.unreadableBody('The fields of the form took too long.')), fieldsTimeoutMs)
   try {
-    const found = await begun.promise
+    const found = await fileStarted.promise
     const checked = checker(contract)(Object.fromEntries(given))
-    if ('violations' in checked) wrong.push(...checked.violations.map((one) => (found ? askedBeforeFile(one) : one)))
-    if (found && 'violations' in checked && checked.onlyTooLarge && wrong.length === checked.violations.length)
+    if ('violations' in checked)
+      violations.push(...checked.violations.map((one) => (found ? requireBeforeFile(one) : one)))
+    if (found && 'violations' in checked && checked.onlyTooLarge && violations.length === checked.violations.length)
       throw problems.violated(checked)
     if (!found)
-      wrong.push({ pointer: '/file', detail: given.has('file') ? 'must be a file, with a name' : 'is required' })
-    if (wrong.length > 0 || !found) throw problems.malformed(wrong)
-    return { fields: (checked as { value: Fields }).value, file: found, ended: () => over.promise, leave }
+      violations.push({ pointer: '/file', detail: given.has('file') ? 'must be a file, with a name' : 'is required' })
+    if (violations.length > 0 || !found) throw problems.malformed(violations)
+    return { fields: (checked as { value: Fields }).value, file: found, ended: () => formEnded.promise, leave }
   } catch (error) {
     leave()
     throw error
@@ -106,12 +111,12 @@ export async function readForm<Fields>(request: IncomingMessage, contract: Contr
 }
 
 /** A missing field may follow the file in the form, and the file has not been read yet. */
-const askedBeforeFile = ({ pointer, detail }: Violation): Violation => ({
+const requireBeforeFile = ({ pointer, detail }: Violation): Violation => ({
   pointer,
   detail: detail === 'is required' ? 'is required before the file: send all fields before it' : detail,
 })
 
-function parserOf(request: IncomingMessage) {
+function createParser(request: IncomingMessage) {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers
   const wanted = problems.unsupportedMediaType('multipart/form-data, with the fields before the file')
   if (!type || !/^multipart\/form-data\s*;.*boundary=/i.test(type)) throw wanted
@@ -124,8 +129,8 @@ function parserOf(request: IncomingMessage) {
   }
 }
 
-/** One line, without folders of whatever system. */
-function plainName(given: string | undefined): string | undefined {
+/** Returns the file name as one line without folders, or undefined if it is empty. */
+function sanitizeFileName(given: string | undefined): string | undefined {
   const [name] = (given ?? '').split(/[/\\]/).slice(-1)
   return (
     name

@@ -1,24 +1,24 @@
 import ipaddr from 'ipaddr.js'
 import { list, type Setting } from '@sluice/process'
 
-type Address = ReturnType<typeof ipaddr.parse>
+type ParsedAddress = ReturnType<typeof ipaddr.parse>
 
-/** What an operator lets outgoing requests reach besides public addresses. */
+/** Non-public hosts and addresses that the operator allows for outgoing requests. */
 export interface OutgoingAllowed {
-  /** Was this host named, with this port or without one? It may be anywhere, and plain http. */
+  /** Returns whether the list names this host, with this port or without a port. Such a host may have any address and use plain http. */
   names(host: string, port: number): boolean
-  /** Is this address in a named range? */
+  /** Returns whether the address is in a listed range. */
   holds(address: string): boolean
 }
 
-/** Answers for a cloud's own machines and means no customer, although it is a public address: Azure's WireServer. */
-const ofTheCloud = ipaddr.parseCIDR('168.63.129.16/32')
-/** Everything that is given out to networks; the rest of IPv6 is special or empty. */
+/** Azure's WireServer is a public address that belongs to the cloud's own infrastructure. */
+const azureWireServer = ipaddr.parseCIDR('168.63.129.16/32')
+/** The global unicast range. The rest of IPv6 is special or unassigned. */
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 const nat64 = ipaddr.parseCIDR('64:ff9b::/96')
 const documentation = ipaddr.parseCIDR('3fff::/20')
 
-const kinds: Record<string, string> = {
+const rangeReasons: Record<string, string> = {
   unspecified: 'means this machine itself',
   loopback: 'means this machine itself',
   linkLocal: 'is link-local, where clouds keep the credentials of their machines',
@@ -27,27 +27,27 @@ const kinds: Record<string, string> = {
 }
 
 /**
- * Why an address is not to be connected to, as what follows "an address that"; undefined for public ones. IPv4 inside IPv6
- * (mapped, NAT64) counts as the IPv4 address it leads to; 6to4 and Teredo, which lead to any, are refused whole.
+ * Returns why an address must not be connected to, as the words after "an address that"; undefined for public addresses. IPv4 inside
+ * IPv6 (mapped, NAT64) counts as the IPv4 address; 6to4 and Teredo are always refused.
  */
-export function specialAddress(text: string): string | undefined {
+export function nonPublicReason(text: string): string | undefined {
   if (!ipaddr.isValid(text)) return 'cannot be read'
-  const address = plain(ipaddr.parse(text))
-  if (inRange(address, ofTheCloud)) return 'belongs to the cloud’s own machinery'
+  const address = unwrapIPv4(ipaddr.parse(text))
+  if (inRange(address, azureWireServer)) return 'belongs to the cloud’s own machinery'
   const isGlobal = address.kind() === 'ipv4' || inRange(address, globalUnicast)
   const range = address.range()
   if (range === 'unicast' && isGlobal && !inRange(address, documentation)) return undefined
-  return kinds[range] ?? 'is private or reserved'
+  return rangeReasons[range] ?? 'is private or reserved'
 }
 
-/** The IPv4 address that is meant, where it is written as IPv6. */
-function plain(address: Address): Address {
+/** Returns the IPv4 address inside a mapped or NAT64 address, else the address itself. */
+function unwrapIPv4(address: ParsedAddress): ParsedAddress {
   if (!(address instanceof ipaddr.IPv6)) return address
   if (address.isIPv4MappedAddress()) return address.toIPv4Address()
   return inRange(address, nat64) ? ipaddr.fromByteArray(address.toByteArray().slice(12)) : address
 }
 
-const inRange = (address: Address, [range, bits]: [Address, number]): boolean =>
+const inRange = (address: ParsedAddress, [range, bits]: [ParsedAddress, number]): boolean =>
   address.kind() === range.kind() && address.match(range, bits)
 
 /**
@@ -56,30 +56,30 @@ const inRange = (address: Address, [range, bits]: [Address, number]): boolean =>
  * port (`10.20.0.7:8443`) that port of it.
  */
 export const outgoingAllowed = (): Setting<OutgoingAllowed> => ({
-  fallback: allowedFrom([]),
-  parse: (given) => allowedFrom(list().parse(given)),
+  fallback: parseAllowList([]),
+  parse: (given) => parseAllowList(list().parse(given)),
 })
 
-function allowedFrom(entries: readonly string[]): OutgoingAllowed {
+function parseAllowList(entries: readonly string[]): OutgoingAllowed {
   const ranges = entries.map(rangeOf)
   const hosts = new Set(entries.filter((_entry, index) => ranges[index] === undefined).map(hostOf))
   const known = ranges.filter((range) => range !== undefined)
   return {
     names: (host, port) => hosts.has(withoutDot(host)) || hosts.has(`${withoutDot(host)}:${port}`),
-    holds: (text) => ipaddr.isValid(text) && known.some((range) => inRange(plain(ipaddr.parse(text)), range)),
+    holds: (text) => ipaddr.isValid(text) && known.some((range) => inRange(unwrapIPv4(ipaddr.parse(text)), range)),
   }
 }
 
-function rangeOf(entry: string): [Address, number] | undefined {
+function rangeOf(entry: string): [ParsedAddress, number] | undefined {
   const bare = entry.replace(/^\[(.+)\]$/, '$1')
   if (ipaddr.isValidCIDR(bare)) return ipaddr.parseCIDR(bare)
-  // `10.1` and `7` are addresses to ipaddr.js too, and typing mistakes to people.
+  // ipaddr.js also accepts `10.1` and `7`, which are more likely typing mistakes.
   if (!ipaddr.IPv4.isValidFourPartDecimal(bare) && !ipaddr.IPv6.isValid(bare)) return undefined
   const address = ipaddr.parse(bare)
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
-/** With a port, an address is a host as well: that port of it, as `127.0.0.1:5201` or `[::1]:5201`. */
+/** Returns the normalized host. An address with a port, such as `127.0.0.1:5201` or `[::1]:5201`, counts as a host. */
 function hostOf(entry: string): string {
   const [, bracketed, plain, port] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(entry) ?? []
   if (plain && ipaddr.IPv4.isValidFourPartDecimal(plain)) return `${plain}:${port}`

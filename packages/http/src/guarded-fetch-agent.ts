@@ -1,26 +1,26 @@
 import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici'
-import type { Resolved } from './guarded-fetch-lookup.ts'
+import type { ResolvedAddress } from './outgoing-addresses.ts'
 
-/** Requests over connections to admitted addresses only. */
+/** Sends requests over connections to allowed addresses only. */
 export interface GuardedAgent {
   fetch(url: URL, init: RequestInit): Promise<Response>
   close(): Promise<void>
 }
 
-/** The addresses to connect to. Throws a refusal when one of them is out of bounds. */
-export type Admitted = (protocol: string, hostname: string, port: number) => Promise<Resolved[]>
+/** Returns the addresses to connect to. Throws if one of them is not allowed. */
+export type AddressResolver = (protocol: string, hostname: string, port: number) => Promise<ResolvedAddress[]>
 
 /** Milliseconds: for each part of an exchange, and for connecting. */
-interface AgentLimits {
+interface AgentTimeouts {
   timeLimit: number
   connectLimit: number
 }
 
-/** Asks `admitted` on every new connection. */
-export function guardedAgent(admitted: Admitted, { timeLimit, connectLimit }: AgentLimits): GuardedAgent {
+/** Calls `admitted` for every new connection. */
+export function guardedAgent(admitted: AddressResolver, { timeLimit, connectLimit }: AgentTimeouts): GuardedAgent {
   async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
-    let addresses: Resolved[]
+    let addresses: ResolvedAddress[]
     try {
       addresses = await admitted(options.protocol, options.hostname, port)
     } catch (error) {
@@ -39,15 +39,15 @@ export function guardedAgent(admitted: Admitted, { timeLimit, connectLimit }: Ag
 
   return {
     async fetch(url, init) {
-      const asked = { ...(init as UndiciInit), headers: [...new Headers(init.headers)], dispatcher: agent }
-      return (await undiciFetch(url, asked)) as unknown as Response
+      const requestInit = { ...(init as UndiciInit), headers: [...new Headers(init.headers)], dispatcher: agent }
+      return (await undiciFetch(url, requestInit)) as unknown as Response
     },
     close: () => agent.destroy(),
   }
 }
 
-/** A connector that knows no other addresses than these. */
-const connectTo = (addresses: readonly Resolved[], timeout: number) =>
+/** Returns a connector that connects to these addresses only. */
+const connectTo = (addresses: readonly ResolvedAddress[], timeout: number) =>
   buildConnector({
     timeout,
     lookup: (_host, options, callback) =>

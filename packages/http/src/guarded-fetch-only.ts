@@ -1,3 +1,3 @@
-/** The guarded client for a process without a door: by itself, since the door brings express and jose with it. */
+/** Entry point for processes without an HTTP server: it does not load express and jose. */
 export { type GuardedFetch, guardedFetch, type GuardedFetchOptions } from './guarded-fetch.ts'
 export { OutgoingProblem, type OutgoingCode } from './guarded-fetch-problem.ts'

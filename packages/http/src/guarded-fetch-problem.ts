@@ -1,4 +1,4 @@
-/** What kind of thing went wrong: stable, in the words that sources use for the same. */
+/** Stable error codes of outgoing requests. Connectors use the same codes. */
 export type OutgoingCode =
   | 'ADDRESS_NOT_ALLOWED'
   | 'HOST_UNKNOWN'
@@ -10,51 +10,51 @@ export type OutgoingCode =
   | 'REDIRECTED'
   | 'ANSWER_TOO_LARGE'
 
-const passing: ReadonlySet<OutgoingCode> = new Set([
+const transientCodes: ReadonlySet<OutgoingCode> = new Set([
   'HOST_UNKNOWN',
   'CONNECTION_REFUSED',
   'CONNECTION_TIMEOUT',
   'CONNECTION_LOST',
 ])
 
-interface Details {
+interface OutgoingProblemDetails {
   refused?: boolean
   cause?: unknown
   code?: OutgoingCode
 }
 
-/** A request to an address that somebody typed was refused, or came to nothing. The message is a sentence for that person. */
+/** A request to an address that a user typed was refused or failed. The message is a sentence for that user. */
 export class OutgoingProblem extends Error {
   override readonly name = 'OutgoingProblem'
-  /** A rule of ours forbids it, so that it was not tried. */
+  /** The address is not allowed, so no request was sent. */
   readonly refused: boolean
   readonly code: OutgoingCode
 
-  constructor(message: string, { refused = false, cause, code }: Details = {}) {
+  constructor(message: string, { refused = false, cause, code }: OutgoingProblemDetails = {}) {
     super(message, { cause })
     this.refused = refused
     this.code = code ?? (refused ? 'ADDRESS_NOT_ALLOWED' : 'CONNECTION_LOST')
   }
 
-  /** Whether it may pass by itself, so that it is worth asking again. A name may be unknown just now, while names are served anew. */
+  /** Whether a retry may succeed. An unknown host counts as transient, because DNS records may be changing. */
   get passes(): boolean {
-    return passing.has(this.code)
+    return transientCodes.has(this.code)
   }
 }
 
-export const refused = (message: string): OutgoingProblem => new OutgoingProblem(message, { refused: true })
+export const addressRefused = (message: string): OutgoingProblem => new OutgoingProblem(message, { refused: true })
 
-/** What went wrong on the way to `host`, as a sentence. A problem of ours anywhere among the causes is it. */
+/** Returns the problem of a failed request to `host`. An `OutgoingProblem` among the causes is returned unchanged. */
 export function outgoingProblem(error: unknown, host: string, seconds: number): OutgoingProblem {
   const causes = causesOf(error)
-  const ours = causes.find((cause) => cause instanceof OutgoingProblem)
-  if (ours) return ours
-  const found = causes.map((cause) => explained(cause, host, seconds)).find((one) => one !== undefined)
+  const outgoing = causes.find((cause) => cause instanceof OutgoingProblem)
+  if (outgoing) return outgoing
+  const found = causes.map((cause) => explainCause(cause, host, seconds)).find((one) => one !== undefined)
   const [code, sentence] = found ?? ['CONNECTION_LOST', `The connection to ${host} failed.`]
   return new OutgoingProblem(sentence, { cause: error, code })
 }
 
-/** An error and what caused it, outermost first; eight deep at most. */
+/** Returns an error and its causes, outermost first, at most eight levels. */
 export function causesOf(error: unknown): unknown[] {
   const found: unknown[] = []
   for (let at = error; at !== undefined && at !== null && found.length < 8; at = (at as Error).cause) {
@@ -64,7 +64,7 @@ export function causesOf(error: unknown): unknown[] {
   return found
 }
 
-const known: Record<string, [OutgoingCode, (host: string) => string]> = {
+const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {
   ENOTFOUND: ['HOST_UNKNOWN', (host) => `There is no host ${host}: its name is not known.`],
   EAI_AGAIN: ['HOST_UNKNOWN', (host) => `The name ${host} could not be looked up just now.`],
   ECONNREFUSED: ['CONNECTION_REFUSED', (host) => `Nothing answers at ${host}: the connection was refused.`],
@@ -96,12 +96,12 @@ const known: Record<string, [OutgoingCode, (host: string) => string]> = {
   UND_ERR_HEADERS_OVERFLOW: ['OTHER_PROTOCOL', (host) => `${host} sent headers that are too large.`],
 }
 
-function explained(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
+function explainCause(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
   const { code, name, message } = (cause ?? {}) as { code?: unknown; name?: unknown; message?: unknown }
   if (message === 'bad port') return ['OTHER_PROTOCOL', `The port of ${host} is kept for something that is not HTTP.`]
   const key = String(code)
-  if (Object.hasOwn(known, key)) {
-    const [kind, sentence] = known[key]!
+  if (Object.hasOwn(knownErrors, key)) {
+    const [kind, sentence] = knownErrors[key]!
     return [kind, sentence(host)]
   }
   const timedOut = name === 'TimeoutError' || /TIMEOUT|ETIMEDOUT/.test(key)

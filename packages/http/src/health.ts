@@ -1,27 +1,27 @@
-/** A part that this service works with. */
+/** A dependency of the service, such as a database. */
 export interface Part {
   name: string
-  /** Reported like the others, but the service is ready without it: some of what it is asked still works. */
+  /** The service is ready without it; its status is still reported. */
   spare?: boolean
-  /** Throws when the part is down. */
+  /** Throws if the dependency is down. */
   check(): Promise<unknown>
 }
 
-const limit = 2_000
+const checkTimeoutMs = 2_000
 
-/** What is said of a process that answers at all. */
+/** The body of the liveness response. */
 export const alive = { status: 'UP' }
 
-export interface Readiness {
+export interface ReadinessResponse {
   status: 200 | 503
   headers: Record<string, string>
   body: object
 }
 
-/** Whether every needed part answers within two seconds, and which one does not. */
-export async function readiness(parts: readonly Part[], isStopping: () => boolean): Promise<Readiness> {
+/** Checks every dependency with a timeout of two seconds. Returns 503 if a required one is down or the service is stopping. */
+export async function readiness(parts: readonly Part[], isStopping: () => boolean): Promise<ReadinessResponse> {
   const checked = await Promise.all(
-    parts.map(async ({ name, spare, check }) => ({ name, spare, status: await up(check) })),
+    parts.map(async ({ name, spare, check }) => ({ name, spare, status: await checkStatus(check) })),
   )
   const ready = !isStopping() && checked.every(({ spare, status }) => spare || status === 'UP')
   return {
@@ -35,8 +35,8 @@ export async function readiness(parts: readonly Part[], isStopping: () => boolea
   }
 }
 
-async function up(check: Part['check']): Promise<'UP' | 'DOWN'> {
-  const timeout = AbortSignal.timeout(limit)
+async function checkStatus(check: Part['check']): Promise<'UP' | 'DOWN'> {
+  const timeout = AbortSignal.timeout(checkTimeoutMs)
   const late = new Promise<'DOWN'>((resolve) => timeout.addEventListener('abort', () => resolve('DOWN')))
   return Promise.race([
     check().then(

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Request, Response } from 'express'
-import { hostNames, refuseOtherHosts } from './hosts.ts'
+import { hostNames, rejectUnknownHosts } from './hosts.ts'
 
-const check = refuseOtherHosts('https://Data.Example.org/sluice', ['identity', 'fd00::7', '10.0.0.7:80'])
+const check = rejectUnknownHosts('https://Data.Example.org/sluice', ['identity', 'fd00::7', '10.0.0.7:80'])
 const statusOf = (host: string | undefined) => {
   try {
     let passed = false

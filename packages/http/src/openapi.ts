@@ -1,5 +1,4 @@
-import { ProblemDocument, type Guard, type Signature } from '@sluice/contracts'
-import { nullableFields, titlesIn } from './openapi-bodies.ts'
+import { type Guard, ProblemDocument, type Signature, isStoredSecret } from '@sluice/contracts'
 import type { Operation } from './operation.ts'
 
 type Json = any
@@ -18,19 +17,19 @@ const pagedHeaders = {
 
 const requestId = { 'X-Request-Id': { description: 'Names this request in the logs.', schema: { type: 'string' } } }
 
-/** How a service introduces itself. */
+/** Title and description of a service in its OpenAPI document. */
 export interface ServiceInfo {
   title: string
   version: string
   description: string
-  /** What people call the nouns of operations, and a sentence on each, by the first word of the operations' ids. */
+  /** Display name and description of each OpenAPI tag, by the first word of the operation ids. */
   nouns?: Readonly<Record<string, { name: string; description: string }>>
 }
 
 /** OpenAPI 3.1 is JSON Schema 2020-12, so a contract is already its own documentation. */
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
-  const lifting = new Lifting()
-  const ref = (contract: Json): Json => lifting.lift(contract)
+  const registry = new SchemaRegistry()
+  const ref = (contract: Json): Json => registry.lift(contract)
   const nullable = nullableFields(new Set(operations.flatMap(({ signature }) => titlesIn(signature.response))))
   const paths: Record<string, Json> = {}
 
@@ -43,13 +42,13 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
         operationId: signature.id,
         summary: signature.summary,
         ...(signature.description && { description: signature.description }),
-        tags: [groupOf(signature.id, nouns).name],
+        tags: [tagOf(signature.id, nouns).name],
         security: securityOf(signature.guard),
         ...(Array.isArray(signature.guard) && { 'x-roles': signature.guard }),
         ...((signature.guard === 'in-person' || signature.inPerson) && { 'x-in-person': true }),
         parameters: [...pathParameters(path), ...queryParameters(signature.query, ref), ...headerParameters(signature)],
         ...(signature.body && {
-          requestBody: { required: !mayBeLeftOut(signature.body), content: content(nullable(signature.body)) },
+          requestBody: { required: !isBodyOptional(signature.body), content: content(nullable(signature.body)) },
         }),
         ...(signature.upload && {
           requestBody: {
@@ -60,7 +59,7 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
         responses: {
           [signature.status]: {
             description: signature.response ? 'Done.' : 'Done; no body.',
-            headers: answerHeaders(signature),
+            headers: responseHeaders(signature),
             ...(signature.response && {
               content: {
                 ...content(signature.response, signature.events ? 'text/event-stream' : undefined),
@@ -91,10 +90,10 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
     openapi: '3.1.0',
     info,
     servers: [{ url: '/api/v1' }],
-    tags: groupsOf(operations, nouns),
+    tags: tagsOf(operations, nouns),
     paths,
     components: {
-      schemas: Object.fromEntries(Object.entries(lifting.found).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: Object.fromEntries(Object.entries(registry.found).toSorted(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(
         Object.entries(problemStatuses).map(([status, description]) => [
           `Problem${status}`,
@@ -106,15 +105,15 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
   }
 }
 
-const groupOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
+const tagOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
   const noun = id.split('.')[0]!
   return nouns[noun] ?? { name: noun, description: '' }
 }
 
-/** In the order of the operations, which is also that of the reference. */
-const groupsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo['nouns']>) => [
+/** Returns the tags in the order of the operations. */
+const tagsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo['nouns']>) => [
   ...new Map(
-    operations.map(({ signature }) => groupOf(signature.id, nouns)).map((group) => [group.name, group]),
+    operations.map(({ signature }) => tagOf(signature.id, nouns)).map((group) => [group.name, group]),
   ).values(),
 ]
 
@@ -133,7 +132,7 @@ const problemStatuses = {
   422: 'The request is well formed, but a rule refuses it.',
 } as const
 
-/** The problems that an operation of this shape answers. What any request may meet besides (405, 421, 429, 5xx) is in `default`. */
+/** Returns the problem responses of an operation. Statuses that any request may get (405, 421, 429, 5xx) are in `default`. */
 function problemsOf(signature: Signature): Record<string, Json> {
   const { guard, path, effect, body, upload } = signature
   const hasBody = Boolean(body ?? upload)
@@ -169,7 +168,7 @@ function headerParameters(signature: Signature): Json[] {
 
 const header = (name: string, description: string) => ({ name, in: 'header', description, schema: { type: 'string' } })
 
-const answerHeaders = ({ paged, versioned, status, response }: Signature) => ({
+const responseHeaders = ({ paged, versioned, status, response }: Signature) => ({
   ...requestId,
   ...(paged && pagedHeaders),
   ...(versioned && response && { ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } } }),
@@ -191,11 +190,11 @@ function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
   }))
 }
 
-/** Where nothing is demanded, no body is read as `{}`. */
-const mayBeLeftOut = ({ type, oneOf, required = [], minProperties = 0 }: Json): boolean =>
+/** Returns whether no field is required. A missing body is then read as `{}`. */
+const isBodyOptional = ({ type, oneOf, required = [], minProperties = 0 }: Json): boolean =>
   type === 'object' && !oneOf && required.length === 0 && minProperties === 0
 
-/** The file itself, or a form with the file at its end. */
+/** Returns the schema of an upload: the file itself, or a form with the file as its last part. */
 function uploadOf({ form }: Signature, ref: (contract: Json) => Json): Json {
   const file = { type: 'string', format: 'binary' }
   if (!form) return file
@@ -203,7 +202,7 @@ function uploadOf({ form }: Signature, ref: (contract: Json) => Json): Json {
   return ref({ ...rest, properties: { ...properties, file }, required: [...required, 'file'] })
 }
 
-/** OpenAPI knows discriminators only of fields that are required. */
+/** OpenAPI supports discriminators only for required fields. */
 function describeVariants(schema: Json, lifted: Json): void {
   const { propertyName } = schema.discriminator
   if (schema.oneOf.every(({ required }: Json) => required?.includes(propertyName))) {
@@ -215,18 +214,18 @@ function describeVariants(schema: Json, lifted: Json): void {
   delete lifted.discriminator
 }
 
-/** Which variant each value of the discriminator means: without this, OpenAPI takes the values for names of schemas. */
+/** Maps each value of the discriminator to its variant: without a mapping, OpenAPI takes the values for schema names. */
 function mappingOf(schema: Json, lifted: Json): Record<string, string> {
   const values = schema.oneOf.map((variant: Json) => variant.properties[schema.discriminator.propertyName].const)
   return Object.fromEntries(values.map((value: string, index: number) => [value, lifted.oneOf[index].$ref]))
 }
 
-/** Objects and their variants have names of their own; what a form calls a field stays with the field. */
+/** Returns whether a schema becomes a component: titled objects and unions. The titles of fields stay with the fields. */
 const isNamed = ({ title, type, oneOf, anyOf }: Json): boolean =>
   typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: Json) => one.title)))
 
-/** Replaces every titled object by a reference and files it under its title. Contracts share objects: each is looked at once. */
-class Lifting {
+/** Replaces every titled object by a reference and registers it as a component. Each shared object is visited once. */
+class SchemaRegistry {
   readonly found: Record<string, Json> = {}
   readonly #lifted = new Map<object, Json>()
 
@@ -241,7 +240,7 @@ class Lifting {
   }
 
   #filed(schema: Json): Json {
-    // Keywords of ours, which no other tool knows; descriptions say the same.
+    // These keywords are specific to this project; the descriptions contain the same information.
     const { title, uniqueBy: _uniqueBy, whyRequired: _whyRequired, ...rest } = schema
     if (rest.format === 'email-list') delete rest.format
     const lifted = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.lift(value)]))
@@ -252,4 +251,56 @@ class Lifting {
       throw new Error(`Two contracts have the title ${title}`)
     return { $ref: `#/components/schemas/${title}` }
   }
+}
+
+/** Returns the titles of all objects in a contract. */
+function titlesIn(schema: Json, seen = new Set<object>()): string[] {
+  if (schema === null || typeof schema !== 'object' || seen.has(schema)) return []
+  seen.add(schema)
+  const own = typeof schema.title === 'string' ? [schema.title] : []
+  return [...own, ...Object.values(schema).flatMap((part) => titlesIn(part, seen))]
+}
+
+/**
+ * Returns a function that converts a body contract for the reference: an optional field may be null, which equals its absence, and
+ * a stored secret may be an empty text, which clears it. An object whose title a response also uses gets a title with the suffix `Body`.
+ */
+function nullableFields(titlesOfResponses: ReadonlySet<string>) {
+  const known = new Map<object, Json>()
+
+  function transformed(schema: Json): Json {
+    if (Array.isArray(schema)) return schema.map(transformed)
+    if (schema === null || typeof schema !== 'object') return schema
+    const before = known.get(schema)
+    if (before) return before
+    const after = { ...schema }
+    known.set(schema, after)
+    for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) if (schema[key]) after[key] = transformed(schema[key])
+    if (!schema.properties) return after
+    const { required = [] } = schema
+    const fields = Object.entries<Json>(schema.properties)
+    after.properties = Object.fromEntries(
+      fields.map(([name, field]) => [
+        name,
+        required.includes(name) ? transformed(field) : allowNull(transformed(field)),
+      ]),
+    )
+    if (titlesOfResponses.has(schema.title) && JSON.stringify(after) !== JSON.stringify(schema))
+      after.title = `${schema.title}Body`
+    return after
+  }
+
+  return transformed
+}
+
+function allowNull(field: Json): Json {
+  const { type, enum: values, anyOf, oneOf, title, properties } = field
+  if (anyOf) {
+    const cleared = isStoredSecret(field) ? [{ type: 'string', maxLength: 0 }] : []
+    const hasNull = anyOf.some((one: Json) => one.type === 'null')
+    return { ...field, anyOf: [...anyOf, ...cleared, ...(hasNull ? [] : [{ type: 'null' }])] }
+  }
+  if (oneOf || (title && properties)) return { anyOf: [field, { type: 'null' }] }
+  if (values) return { ...field, enum: [...values, null], ...(type && { type: [type, 'null'] }) }
+  return typeof type === 'string' ? { ...field, type: [type, 'null'] } : field
 }

@@ -1,14 +1,22 @@
 import type { IncomingMessage } from 'node:http'
-import type { PathParameters, Role, Signature, Standing } from '@sluice/contracts'
+import type { Credential, PathParameters, Role, Signature, Standing } from '@sluice/contracts'
 import type { Answer, Redirect } from './answer.ts'
 import type { EventStream } from './event-stream.ts'
-import type { Presented } from './authenticate.ts'
 
-/** Who is asking, as far as this service may rely on it. */
+/** The credential, issue time and scope that a token carries. */
+export interface Presented {
+  credential: Credential
+  /** Undefined for API tokens, which are looked up and not signed. */
+  issued?: Date
+  /** Undefined: all roles of the user. */
+  scope?: string
+}
+
+/** The authenticated sender of a request. */
 export interface Caller {
-  /** How they come: a user in a session, an application for itself, or a user's API token. */
+  /** A user in a session, an application for itself, or a user's API token. */
   kind: Standing['kind'] | 'nobody'
-  /** A user who signed in here themself: not through a token or an application of theirs. */
+  /** A user who signed in directly, not through an API token or an application. */
   inPerson: boolean
   /** The user's, or the application's. */
   uid: string
@@ -16,16 +24,16 @@ export interface Caller {
   /** The uid of the client (organisation) that the session acts for. */
   client: string
   roles: readonly Role[]
-  /** Held, but switched off in this client: they open nothing, and count where one person's power is weighed against another's. */
+  /** Roles that are switched off in this client: they grant nothing, but count when the power of two users is compared. */
   dormantRoles: readonly Role[]
   userGroups: readonly string[]
-  /** Empty where there is none. */
+  /** Empty without a session. */
   session: string
-  /** What they came with, to look again whether it still holds. Nobody has none. */
+  /** Used to check later whether the credential is still valid. Absent for anonymous callers. */
   given?: Presented
 }
 
-/** The caller of operations that anyone may use. */
+/** The caller of public operations. */
 export const nobody: Caller = {
   kind: 'nobody',
   inPerson: false,
@@ -38,21 +46,21 @@ export const nobody: Caller = {
   session: '',
 }
 
-/** Who an audit row names where the request came without a token: a sign-in. Uids. */
+/** The actor of an audit row for a request without a token, such as a sign-in. Both values are uids. */
 export interface Actor {
-  /** Absent where nobody turned out to be one. */
+  /** Absent if no user was identified. */
   user?: string
   client: string
 }
 
-/** What handlers may know of the request itself. */
+/** Request data that handlers get besides the validated input. */
 export interface RequestFacts {
   id: string
   /** The peer's address, with trusted proxies taken into account. */
   address: string
   /** BCP 47 tags, most wanted first. */
   locales: readonly string[]
-  /** The version that If-Match names; undefined when any will do. */
+  /** The version in If-Match; undefined if any version is accepted. */
   ifMatch: number | undefined
   /** Path and query, as asked. */
   url: string
@@ -70,13 +78,13 @@ export type Input<Context, Path extends string, Query, Body> = Context & {
   request: RequestFacts
 }
 
-/** A signature and how it is answered. */
+/** A signature with its handler. */
 export interface Operation<Context = any> {
   signature: Signature
   handle(input: Input<Context, string, any, any>): Promise<unknown>
 }
 
-/** Each app calls this once, with what its handlers are given besides the request. */
+/** Returns the function that defines operations. Each app calls it once with the context type of its handlers. */
 export function operationsWith<Context>() {
   return function operation<Path extends string, Query, Body, Response>(
     signature: Signature<Path, Query, Body, Response>,

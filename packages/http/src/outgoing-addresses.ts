@@ -1,51 +1,122 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { specialAddress, type OutgoingAllowed } from './guarded-fetch-addresses.ts'
-import { strangersLookup, type Resolved } from './guarded-fetch-lookup.ts'
-import { OutgoingProblem, refused } from './guarded-fetch-problem.ts'
+import { type OutgoingAllowed, nonPublicReason } from './guarded-fetch-addresses.ts'
+import { OutgoingProblem, addressRefused } from './guarded-fetch-problem.ts'
+import { promises as dns } from 'node:dns'
+import { readFile } from 'node:fs/promises'
+import { fewAtOnce, SemaphoreBusy } from '@sluice/process'
 
 export interface OutgoingAddressesOptions {
   allowed: OutgoingAllowed
   /** Milliseconds for one name. */
   timeLimit?: number
-  /** All addresses of a name. When absent, the system says which an operator's host has, and DNS which any other has. */
-  lookup?: (host: string) => Promise<Resolved[]>
+  /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
+  lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
-/** Where a host is that somebody typed. */
+/** The resolved addresses of a host that a user typed. */
 export interface OutgoingAddresses {
-  /** What may be connected to, and nothing else: a name that is looked up again may have changed its mind. */
-  addresses: Resolved[]
+  /** Connect to these addresses only: a second lookup may return others. */
+  addresses: ResolvedAddress[]
   /** The operator allows all of them by name or range. */
   named: boolean
 }
 
 /**
- * The addresses of a host that somebody typed. Public ones, and those that the operator allows; throws `OutgoingProblem` for
- * any other, and the system's errors (`ENOTFOUND` …) for names without one.
+ * Returns a function that resolves a host that a user typed to public or allowed addresses. It throws `OutgoingProblem` for
+ * other addresses, and the system's errors (`ENOTFOUND` …) for unknown names.
  */
 export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: OutgoingAddressesOptions) {
-  const ofOperator = lookup ?? ((host: string) => systemLookup(host, { all: true }))
-  const ofAnybody = lookup ?? strangersLookup({ timeLimit })
+  const lookUpOperatorHost = lookup ?? ((host: string) => systemLookup(host, { all: true }))
+  const lookUpUserHost = lookup ?? limitedDnsLookup({ timeLimit })
 
   return async (hostname: string, port: number): Promise<OutgoingAddresses> => {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
-    const addresses = literal(host) ?? (await (allowed.names(host, port) ? ofOperator : ofAnybody)(host))
+    const addresses =
+      literalAddress(host) ?? (await (allowed.names(host, port) ? lookUpOperatorHost : lookUpUserHost)(host))
     if (addresses.length === 0) throw new OutgoingProblem(`The name ${host} has no address.`, { code: 'HOST_UNKNOWN' })
     if (allowed.names(host, port)) return { addresses, named: true }
     const open = addresses.filter(({ address }) => !allowed.holds(address))
-    const special = open.map(({ address }) => specialAddress(address)).find((reason) => reason !== undefined)
+    const special = open.map(({ address }) => nonPublicReason(address)).find((reason) => reason !== undefined)
     if (special)
-      throw refused(
+      throw addressRefused(
         `${host} leads to an address that ${special}. Only public ones are asked; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
       )
     return { addresses, named: open.length === 0 }
   }
 }
 
-/** The address that a host is, where no name has to be looked up: this machine is by RFC 6761, whatever DNS says. */
-function literal(host: string): Resolved[] | undefined {
+/** Returns the address of a literal IP or of localhost (RFC 6761), which need no lookup; undefined for other names. */
+function literalAddress(host: string): ResolvedAddress[] | undefined {
   const family = isIP(host)
   if (family) return [{ address: host, family }]
   return /(^|\.)localhost\.?$/i.test(host) ? [{ address: '127.0.0.1', family: 4 }] : undefined
+}
+
+export interface ResolvedAddress {
+  address: string
+  family: number
+}
+
+interface DnsLookupOptions {
+  /** `address:port` of the DNS servers; the system's when absent. */
+  servers?: readonly string[]
+  /** Milliseconds for one name. */
+  timeLimit?: number
+  /** Concurrent lookups. Eight times as many may wait. */
+  atOnce?: number
+}
+
+/** The system's file of host names that are resolved without DNS. */
+const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts'
+
+/**
+ * Returns a DNS lookup for host names that users typed. The system's lookup would block a thread of the pool that hashes
+ * passwords until the name servers respond; this one has a timeout and a concurrency limit. Throws errors with the codes of
+ * the system's lookup.
+ */
+export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: DnsLookupOptions = {}) {
+  const limited = fewAtOnce({ atOnce, waiting: atOnce * 8, title: 'Too many names are being looked up.' })
+
+  const query = async (host: string): Promise<ResolvedAddress[]> => {
+    const resolver = new dns.Resolver({ timeout: Math.ceil(timeLimit / 2), tries: 1 })
+    if (servers) resolver.setServers(servers)
+    const timer = setTimeout(() => resolver.cancel(), timeLimit)
+    try {
+      const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+      const found = answers.flatMap((answer, index) =>
+        answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: index === 0 ? 4 : 6 })) : [],
+      )
+      if (found.length > 0) return found
+      const codes = answers.map((answer) => answer.status === 'rejected' && String(answer.reason.code))
+      const none = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME')
+      throw Object.assign(new Error(`looking up ${host}: ${codes.join(', ')}`), {
+        code: none ? 'ENOTFOUND' : 'EAI_AGAIN',
+      })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return async (host: string): Promise<ResolvedAddress[]> => {
+    const known = await fromHostsFile(host)
+    if (known.length > 0) return known
+    try {
+      return await limited(() => query(host))
+    } catch (error) {
+      if (!(error instanceof SemaphoreBusy)) throw error
+      throw new OutgoingProblem('Too many names are being looked up just now: try again in a few seconds.')
+    }
+  }
+}
+
+async function fromHostsFile(host: string): Promise<ResolvedAddress[]> {
+  const wanted = host.toLowerCase().replace(/\.$/, '')
+  const text = await readFile(hostsFile, 'utf8').catch(() => '')
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
+    return names.some((name) => name.toLowerCase() === wanted)
+      ? [{ address, family: address.includes(':') ? 6 : 4 }]
+      : []
+  })
 }

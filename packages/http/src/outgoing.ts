@@ -1,6 +1,6 @@
 /**
- * What a process without a door of its own needs of this package, such as a worker: by itself, since the door brings
- * express, jose and undici with it, 20 MB of them.
+ * Entry point for processes without an HTTP server, such as workers: it does not load express, jose and undici, which take
+ * 20 MB of memory.
  */
 export { outgoingAllowed, type OutgoingAllowed } from './guarded-fetch-addresses.ts'
 export { hostNames } from './hosts.ts'

@@ -1,13 +1,13 @@
-/** One kind of problem, for whoever has to act on its code. */
+/** A documented problem code. */
 export interface KnownProblem {
   code: string
   status: number
   title: string
-  /** When it is answered, and what helps. */
+  /** When the problem occurs and how to resolve it. */
   when: string
 }
 
-/** The problems of both services. Their own are in `problem-catalogue.ts` of each; docs/problems.md is made from all of them. */
+/** Problems that both services use. docs/problems.md is generated from this list and the `problem-catalogue.ts` of each service. */
 export const sharedProblems: readonly KnownProblem[] = [
   {
     code: 'malformed',

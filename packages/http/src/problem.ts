@@ -1,6 +1,6 @@
 import type { ProblemDocument, Violation } from '@sluice/contracts'
 
-interface Extra {
+interface ProblemDetails {
   detail?: string
   errors?: Violation[]
   /** Response headers, such as Retry-After. */
@@ -8,7 +8,7 @@ interface Extra {
   cause?: unknown
 }
 
-/** A request failed and the caller should be told why. Anything else that is thrown is a bug: 500. */
+/** A failure that the caller sees with its reason. Any other error is a bug and becomes 500. */
 export class Problem extends Error {
   override readonly name = 'Problem'
   readonly status: number
@@ -17,7 +17,12 @@ export class Problem extends Error {
   readonly errors: Violation[] | undefined
   readonly headers: Record<string, string>
 
-  constructor(status: number, code: string, title: string, { detail, errors, headers = {}, cause }: Extra = {}) {
+  constructor(
+    status: number,
+    code: string,
+    title: string,
+    { detail, errors, headers = {}, cause }: ProblemDetails = {},
+  ) {
     super(detail ?? title, { cause })
     this.status = status
     this.code = code
@@ -43,15 +48,18 @@ export class Problem extends Error {
 
 const retryAfter = (seconds: number) => ({ 'Retry-After': String(seconds) })
 
-/** Every problem that both services share. A service adds its own beside its nouns, by the same class. */
+/** Problems that both services use. Each service defines its own with the same class. */
 export const problems = {
   malformed: (errors: Violation[]) =>
-    new Problem(400, 'malformed', 'The request does not match its contract.', { detail: sentenceOf(errors), errors }),
-  /** What a checked value breaks: the form of its contract, or only an upper bound in it. */
+    new Problem(400, 'malformed', 'The request does not match its contract.', {
+      detail: joinViolations(errors),
+      errors,
+    }),
+  /** 422 if the value only exceeds upper bounds of its contract, else 400. */
   violated: ({ violations, onlyTooLarge }: { violations: Violation[]; onlyTooLarge?: true }) =>
     onlyTooLarge
       ? new Problem(422, 'refused', 'The request is well formed, but a rule refuses it.', {
-          detail: sentenceOf(violations),
+          detail: joinViolations(violations),
           errors: violations,
         })
       : problems.malformed(violations),
@@ -119,7 +127,7 @@ export const problems = {
     }),
 }
 
-function sentenceOf(errors: Violation[]): string {
+function joinViolations(errors: Violation[]): string {
   const shown = errors.slice(0, 3).map(({ pointer, detail }) => `${pointer} ${detail}`)
   return `${shown.join('; ')}${errors.length > 3 ? `; and ${errors.length - 3} more` : ''}.`
 }

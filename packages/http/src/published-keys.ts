@@ -2,45 +2,44 @@ import { createLocalJWKSet, errors, type JSONWebKeySet } from 'jose'
 import { problems } from './problem.ts'
 import type { TokenKeys } from './token.ts'
 
-interface Limits {
+interface KeyCacheOptions {
   /** Milliseconds after which the keys are fetched again. */
   every?: number
-  /** Milliseconds that keys are believed while the identity service does not answer: as long as a token can live. */
+  /** Milliseconds that keys stay usable while the identity service is down: the lifetime of a token. */
   whileDown?: number
-  /** Milliseconds between two tries: for a key id that is not known, and after one that failed. */
+  /** Minimum milliseconds between two fetches for an unknown key id, and after a failure. */
   rest?: number
 }
 
-interface Fetched {
+interface FetchedKeySet {
   text: string
   find: ReturnType<typeof createLocalJWKSet>
 }
 
-const timeout = 3_000
+const timeoutMs = 3_000
 
 /**
- * The published keys of the identity service. Whoever asks is answered at once from a set that is younger than `every`, and
- * for as long again while the next is fetched; nobody is answered from one that is older, unless the identity service is
- * down. So a key that is withdrawn is good for twice `every` at most, and a service that starts anew loses nobody.
- * Throws 503 where there are no keys to be had.
+ * Returns a cache of the identity service's published keys. Keys younger than `every` are used directly; keys up to twice as old
+ * are used while the next set is fetched; older keys are used only while the identity service is down. A withdrawn key is
+ * therefore accepted for at most twice `every`. Throws 503 if no keys are available.
  */
 export function publishedKeys(
   identityUrl: string,
-  { every = 30_000, whileDown = 15 * 60_000, rest = 10_000 }: Limits = {},
+  { every = 30_000, whileDown = 15 * 60_000, rest = 10_000 }: KeyCacheOptions = {},
 ): TokenKeys {
   const address = `${identityUrl}/.well-known/jwks.json`
-  let loaded: Fetched | undefined
+  let loaded: FetchedKeySet | undefined
   let at = -Infinity
-  let tried = -Infinity
+  let lastAttempt = -Infinity
   let failed = false
-  let loading: Promise<Fetched> | undefined
+  let loading: Promise<FetchedKeySet> | undefined
 
-  const load = (): Promise<Fetched> => {
-    const begun = performance.now()
-    tried = begun
-    loading ??= fetchSet(address, loaded)
+  const load = (): Promise<FetchedKeySet> => {
+    const started = performance.now()
+    lastAttempt = started
+    loading ??= fetchKeySet(address, loaded)
       .then((set) => {
-        at = begun
+        at = started
         failed = false
         return (loaded = set)
       })
@@ -52,14 +51,14 @@ export function publishedKeys(
     return loading
   }
 
-  const current = async (): Promise<Fetched> => {
+  const current = async (): Promise<FetchedKeySet> => {
     const age = performance.now() - at
     if (!loaded || age > whileDown) return load()
     if (age <= every) return loaded
     const known = loaded
-    // Once it is known to be down, nobody waits for it.
+    // Callers do not wait for a service that is known to be down.
     if (age <= 2 * every || failed) {
-      if (!failed || performance.now() - tried > Math.min(rest, every)) void load().catch(() => {})
+      if (!failed || performance.now() - lastAttempt > Math.min(rest, every)) void load().catch(() => {})
       return known
     }
     return load().catch(() => known)
@@ -72,17 +71,17 @@ export function publishedKeys(
       try {
         return await known.find(header, token)
       } catch (error) {
-        // It may be new. Tokens with made-up key ids must not make us ask all the time.
-        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - tried < rest) throw error
+        // The key may be new. Tokens with invented key ids must not cause a fetch each time.
+        if (!(error instanceof errors.JWKSNoMatchingKey) || performance.now() - lastAttempt < rest) throw error
         return (await load().catch(() => known)).find(header, token)
       }
     },
   }
 }
 
-/** The same object as before, as long as the keys are the same. */
-async function fetchSet(address: string, before: Fetched | undefined): Promise<Fetched> {
-  const answer = await fetch(address, { signal: AbortSignal.timeout(timeout), redirect: 'error' })
+/** Returns the previous object if the keys are unchanged. */
+async function fetchKeySet(address: string, before: FetchedKeySet | undefined): Promise<FetchedKeySet> {
+  const answer = await fetch(address, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' })
   const text = await answer.text()
   if (!answer.ok) throw new Error(`${address} answers ${answer.status}`)
   if (before?.text === text) return before

@@ -1,19 +1,17 @@
 import { isUtf8 } from 'node:buffer'
-import express, { type Request, type Response } from 'express'
-import { tooDeep } from './depth.ts'
+import express, { type Request, type RequestHandler, type Response } from 'express'
 import { problems } from './problem.ts'
-import { holdsHalfPair, holdsNul } from './unstorable-json.ts'
 
-/** Bytes of a JSON body. A caller without a token sends a password or a link, which is little. */
+/** Bytes of a JSON body. A caller without a token sends only small bodies, such as a password. */
 const limits = { known: 1_048_576, anonymous: 16_384 }
 
-/** Nothing is decompressed: a body of a kilobyte would cost the time of a megabyte. */
+/** Bodies are not decompressed: one compressed kilobyte could cost as much time as a megabyte. */
 const parser = (limit: number) =>
   express.json({ limit, inflate: false, strict: false, type: 'application/json', verify: assertPlainJson })
 const parsers = { known: parser(limits.known), anonymous: parser(limits.anonymous) }
 
 /**
- * Reads and parses a JSON body into `request.body`. Called once the caller is known and allowed, so that nobody else's body costs anything.
+ * Reads and parses a JSON body into `request.body`. Runs after authorization, so that rejected callers cost no parsing.
  * Throws problems: 400, 413, and 415 for a compressed body.
  */
 export async function readJsonBody(request: Request, response: Response, sender: keyof typeof limits): Promise<void> {
@@ -22,11 +20,73 @@ export async function readJsonBody(request: Request, response: Response, sender:
   })
 }
 
-/** Looks at the bytes as they came, so the encoding must be the one in which they mean something. */
+/** Checks the raw bytes, so the encoding must be UTF-8. */
 function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
   if (charset !== 'utf-8') throw problems.unsupportedMediaType('application/json in UTF-8')
   if (!isUtf8(body)) throw problems.unreadableBody('It is not valid UTF-8.')
-  if (holdsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
-  if (tooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
-  if (holdsHalfPair(body)) throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
+  if (containsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
+  if (isTooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
+  if (hasLoneSurrogate(body))
+    throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')
+}
+
+/** Returns whether JSON text contains a NUL character, plain or escaped. PostgreSQL can store neither. Runs before the text is parsed. */
+export function containsNul(json: Buffer): boolean {
+  if (json.includes(0)) return true
+  // An escaped backslash before `u0000` is plain text, not NUL.
+  return json.includes(String.raw`\u0000`) && /(?<!\\)(?:\\\\)*\\u0000/.test(json.toString('latin1'))
+}
+
+const escapes = /\\(?:u([\da-f]{4})|.)/gi
+
+/**
+ * Returns whether JSON text in valid UTF-8 contains a lone surrogate. Only an escape can produce one, and PostgreSQL cannot store it.
+ * Runs before the text is parsed, because checking every parsed value takes a hundred times as long.
+ */
+export function hasLoneSurrogate(json: Buffer): boolean {
+  if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
+  const text = json.toString('latin1')
+  /** End of the last high surrogate, which a low surrogate must follow at once; -1 if there is none. */
+  let open = -1
+  for (const { 0: all, 1: unit, index } of text.matchAll(escapes)) {
+    const value = unit === undefined ? 0 : Number.parseInt(unit, 16)
+    const low = value >= 0xdc00 && value <= 0xdfff
+    if (open >= 0 ? !low || index !== open : low) return true
+    open = value >= 0xd800 && value < 0xdc00 ? index + all.length : -1
+  }
+  return open >= 0
+}
+
+/** No contract nests deeper, and validators do not exhaust the stack at this depth. */
+const maxDepth = 32
+
+/** Returns whether JSON text nests deeper than `maxDepth`. Runs before the text is parsed. */
+export function isTooDeep(json: Uint8Array): boolean {
+  let depth = 0
+  let inString = false
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (inString) {
+      if (byte === 0x5c) at++
+      else if (byte === 0x22) inString = false
+    } else if (byte === 0x22) inString = true
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > maxDepth) return true
+    } else if (byte === 0x7d || byte === 0x5d) depth--
+  }
+  return false
+}
+
+/**
+ * Closes the connection of a JSON body that does not arrive in time. Otherwise a peer without a token could hold a connection
+ * for days by sending single bytes. Uploads are not JSON; the server's own timeout ends uploads that stall.
+ */
+export function bodyDeadline(milliseconds: number): RequestHandler {
+  return (request, _response, next) => {
+    if (request.is('application/json')) {
+      const timer = setTimeout(() => request.socket.destroy(), milliseconds)
+      request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+    }
+    next()
+  }
 }

@@ -1,20 +1,20 @@
 import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
 import { checker, holds, languagesFound, NoFields, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
-import { assertAcceptable } from './acceptable.ts'
-import { Answer, Page, Redirect, versionOf } from './answer.ts'
+import { assertAcceptable } from './content-negotiation.ts'
+import { Answer, Page, Redirect, parseIfMatch } from './answer.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
 import { nobody, type Actor, type Caller, type Operation, type RequestFacts } from './operation.ts'
 import { problems } from './problem.ts'
-import { localesOf } from './locales.ts'
+import { requestedLocales } from './content-negotiation.ts'
 import { readJsonBody } from './read-json-body.ts'
 
-export interface Surroundings<Context> {
+export interface RequestPipeline<Context> {
   logger: Logger
   isStopping(): boolean
-  /** Throws 401 for whoever cannot be recognised. Not asked where the guard is `anyone`. */
+  /** Throws 401 if the caller cannot be identified. Not called for the guard `anyone`. */
   authenticate(request: Request, guard: Guard): Promise<Caller>
-  /** Runs a handler with what it needs: the pool for a read, one audited transaction for a write. */
+  /** Runs a handler with its context: the pool for a read, one audited transaction for a write. */
   run<T>(
     operation: Operation<Context>,
     caller: Caller,
@@ -29,15 +29,15 @@ export interface AuditNote {
   by: Actor | undefined
 }
 
-/** The whole road from request to response, for every operation of a service. */
+/** Returns the routes of all operations: authentication, authorization, validation, handler and response. */
 export function router<Context>(
   operations: readonly Operation<Context>[],
-  surroundings: Surroundings<Context>,
+  surroundings: RequestPipeline<Context>,
 ): Router {
   const routes = Router({ caseSensitive: true, strict: true })
   for (const [index, operation] of operations.entries()) {
     const { method, path } = operation.signature
-    routes[method](path, answerer(operation, surroundings))
+    routes[method](path, requestHandler(operation, surroundings))
     // Before the paths with parameters that follow: they would take `me` of `/users/me` for an id.
     const isLast = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
     if (isLast && !path.includes(':')) refuseOtherMethods(routes, operations, path)
@@ -47,13 +47,13 @@ export function router<Context>(
   return routes
 }
 
-/** Of operations without a query: a parameter that nobody reads would be left out without a word, as `?mode=INCREMENTAL` of a run. */
+/** Operations without query parameters reject unknown parameters instead of ignoring them, such as `?mode=INCREMENTAL` of a run. */
 const checkPlainQuery = checker(PlainQuery, 'query')
 
 /** Refuses fields in the body of operations that take none. A restore that ignored `dryRun` would restore. */
 const checkNoFields = checker(NoFields)
 
-function answerer<Context>(operation: Operation<Context>, surroundings: Surroundings<Context>) {
+function requestHandler<Context>(operation: Operation<Context>, surroundings: RequestPipeline<Context>) {
   const { authenticate, run } = surroundings
   const { signature } = operation
   const checkQuery = signature.query ? checker(signature.query, 'query') : checkPlainQuery
@@ -64,20 +64,20 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
     const caller = signature.guard === 'anyone' ? nobody : await authenticate(request, signature.guard)
     response.locals.caller = caller
     authorize(signature, caller)
-    // A browser that is led on gets no body.
+    // A redirect has no body.
     if (signature.response && !signature.leadsOn)
       assertAcceptable(request.headers.accept, signature.events ? 'text/event-stream' : 'application/json')
 
-    const query = demand(checkQuery, withoutNul(request.query))
-    // Only now: nobody's body costs anything before they are known and allowed.
+    const query = assertContract(checkQuery, rejectNulCharacters(request.query))
+    // The body is read after authorization, so that rejected callers cost no parsing.
     if (!signature.upload) await readJsonBody(request, response, signature.guard === 'anyone' ? 'anonymous' : 'known')
-    if (!checkBody && !signature.upload && isObject(request.body)) demand(checkNoFields, request.body)
+    if (!checkBody && !signature.upload && isObject(request.body)) assertContract(checkNoFields, request.body)
     const facts = factsOf(request, response)
     const input = {
       caller,
       params: request.params as Record<string, string>,
       query: signature.query && query,
-      body: checkBody && demand(checkBody, bodyOf(request)),
+      body: checkBody && assertContract(checkBody, readBodyOrEmpty(request)),
       request: facts,
     }
     assertOwnId(signature, input.params, input.body)
@@ -94,7 +94,7 @@ function answerer<Context>(operation: Operation<Context>, surroundings: Surround
   }
 }
 
-function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
+function assertContract<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
   const checked = check(given)
   if ('violations' in checked) throw problems.violated(checked)
   return checked.value
@@ -102,8 +102,8 @@ function demand<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** PostgreSQL keeps no NUL. Bodies are looked at before they are parsed. */
-function withoutNul(query: Request['query']): Request['query'] {
+/** Throws if a query parameter contains NUL, which PostgreSQL cannot store. `readJsonBody` checks bodies. */
+function rejectNulCharacters(query: Request['query']): Request['query'] {
   const texts = Object.entries(query).flatMap(([name, given]) =>
     Array.isArray(given) ? given.map((one, at) => [`${name}/${at}`, one] as const) : [[name, given] as const],
   )
@@ -119,8 +119,8 @@ function withoutNul(query: Request['query']): Request['query'] {
   )
 }
 
-/** An operation whose fields are all optional may be asked without a body. */
-function bodyOf(request: Request): unknown {
+/** Returns the parsed body, or `{}` for a request without one. */
+function readBodyOrEmpty(request: Request): unknown {
   if (request.body !== undefined) return request.body
   const type = request.headers['content-type']
   const empty = !request.headers['transfer-encoding'] && Number(request.headers['content-length'] ?? 0) === 0
@@ -146,8 +146,8 @@ function factsOf(request: Request, response: Response): RequestFacts & { audited
   return {
     id: String(response.locals.requestId),
     address: request.ip ?? '',
-    locales: localesOf(typeof locale === 'string' ? locale : undefined, request.headers['accept-language']),
-    ifMatch: versionOf(request.headers['if-match']),
+    locales: requestedLocales(typeof locale === 'string' ? locale : undefined, request.headers['accept-language']),
+    ifMatch: parseIfMatch(request.headers['if-match']),
     url: request.originalUrl,
     stream: request,
     audited,

@@ -12,7 +12,7 @@ export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_i
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>
 
-/** What tokens are checked with. */
+/** The keys that verify tokens. */
 export interface TokenKeys {
   find: JWTVerifyGetKey
   /** The same object as long as the keys are the same. */
@@ -21,12 +21,12 @@ export interface TokenKeys {
 
 /** Seconds. */
 const clockTolerance = 5
-/** Milliseconds that a signature is believed without looking again, as long as no key comes or goes. */
-const believed = 60_000
+/** Milliseconds that a verified signature is cached while the keys are unchanged. */
+const verificationTtlMs = 60_000
 /** About 5 MB. */
-const most = 10_000
+const maxCachedTokens = 10_000
 
-interface Verified {
+interface CachedToken {
   claims: VerifiedToken
   /** Milliseconds; not after the token's own end. */
   until: number
@@ -34,13 +34,12 @@ interface Verified {
 }
 
 /**
- * Checks an access token: ES256 only, typ at+jwt, issuer, audience, times, and the claims we rely on. Throws 401. Whoever
- * asks often has the signature checked once a minute, which is what costs most; whether their sign-in still stands is
- * asked elsewhere, every time.
+ * Checks an access token: ES256 only, typ at+jwt, issuer, audience, times and required claims. Throws 401. The signature check is the
+ * most expensive step, so its result is cached for a minute. The caller checks the principal's status for every request.
  */
 export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
-  // Oldest first, and only what was good gets in. By hash: a token is never kept.
-  const known = new Map<string, Verified>()
+  // Insertion order, valid tokens only. The key is a hash, so that no token is stored.
+  const known = new Map<string, CachedToken>()
 
   return async (token) => {
     const hash = createHash('sha256').update(token).digest('base64')
@@ -49,13 +48,13 @@ export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
     if (before?.ring === ring && Date.now() < before.until) return before.claims
     known.delete(hash)
     const verified = { ...(await verify(token, issuer, keys.find)), ring }
-    if (known.size >= most) known.delete(known.keys().next().value!)
+    if (known.size >= maxCachedTokens) known.delete(known.keys().next().value!)
     known.set(hash, verified)
     return verified.claims
   }
 }
 
-async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<Verified, 'ring'>> {
+async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<CachedToken, 'ring'>> {
   try {
     const { payload } = await jwtVerify<AccessTokenClaims>(token, keys, {
       issuer,
@@ -67,7 +66,7 @@ async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Pro
     })
     const { sub, sid, tenant, client_id, scope, iat = 0, exp = 0 } = payload
     const claims = { sub, sid, tenant, client_id, scope, issued: new Date(iat * 1000) }
-    return { claims, until: Math.min(Date.now() + believed, (exp + clockTolerance) * 1000) }
+    return { claims, until: Math.min(Date.now() + verificationTtlMs, (exp + clockTolerance) * 1000) }
   } catch (error) {
     if (error instanceof errors.JWTExpired)
       throw problems.unauthenticated('The access token has ended: refresh it, or sign in again.')

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import { versionOf } from '../src/index.ts'
-import { assertAcceptable } from '../src/acceptable.ts'
-import { tooDeep } from '../src/depth.ts'
-import { localesOf } from '../src/locales.ts'
-import { holdsHalfPair, holdsNul } from '../src/unstorable-json.ts'
+import { parseIfMatch } from '../src/index.ts'
+import { assertAcceptable } from '../src/content-negotiation.ts'
+import { isTooDeep } from '../src/read-json-body.ts'
+import { requestedLocales } from '../src/content-negotiation.ts'
+import { hasLoneSurrogate, containsNul } from '../src/read-json-body.ts'
 
 describe('locales', () => {
   it.each([
@@ -19,7 +19,7 @@ describe('locales', () => {
       expect.any(Array),
     ],
   ])('of ?locale=%s and a header are what they should be', (wanted, header, expected) => {
-    const locales = localesOf(wanted, header)
+    const locales = requestedLocales(wanted, header)
     expect(locales).toEqual(expected)
     expect(locales.length).toBeLessThanOrEqual(10)
   })
@@ -70,7 +70,7 @@ describe('If-Match', () => {
     ['"-1"', Number.NaN],
     ['', Number.NaN],
   ])('%j names version %s', (header, version) => {
-    expect(versionOf(header)).toBe(version)
+    expect(parseIfMatch(header)).toBe(version)
   })
 })
 
@@ -87,7 +87,7 @@ describe('JSON', () => {
     [`"\\\\"${'['.repeat(33)}`, true],
     [']'.repeat(100) + '['.repeat(33), false],
   ])('case %#: is it too deep', (text, expected) => {
-    expect(tooDeep(bytes(text))).toBe(expected)
+    expect(isTooDeep(bytes(text))).toBe(expected)
   })
 
   it.each([
@@ -99,7 +99,7 @@ describe('JSON', () => {
     [String.raw`"\\\\u0000 \u0001"`, false],
     [String.raw`{"\u0000":1}`, true],
   ])('%s holds a NUL character: %s', (text, expected) => {
-    expect(holdsNul(bytes(text))).toBe(expected)
+    expect(containsNul(bytes(text))).toBe(expected)
   })
 })
 
@@ -118,7 +118,7 @@ describe('half a surrogate pair in JSON text', () => {
     [String.raw`"\\\ud83d"`, true],
     [String.raw`"\u00e9 \\uD"`, false],
   ])('%s: %s', (text, expected) => {
-    expect(holdsHalfPair(Buffer.from(text))).toBe(expected)
+    expect(hasLoneSurrogate(Buffer.from(text))).toBe(expected)
     // JSON.stringify escapes what is half only, so it agrees where the backslash is not text itself.
     if (!text.includes('\\\\')) expect(/\\ud[89a-f]/.test(JSON.stringify(JSON.parse(text)))).toBe(expected)
   })
@@ -126,7 +126,7 @@ describe('half a surrogate pair in JSON text', () => {
   it('is found in a megabyte of escapes in no time to speak of', () => {
     const text = Buffer.from(`"${String.raw`\ud83d\ude00`.repeat(80_000)}${String.raw`\ud83d`}"`)
     const from = performance.now()
-    expect(holdsHalfPair(text)).toBe(true)
+    expect(hasLoneSurrogate(text)).toBe(true)
     expect(performance.now() - from).toBeLessThan(5_000)
   })
 })

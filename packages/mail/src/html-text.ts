@@ -1,6 +1,6 @@
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-/** Text as HTML shows it, between tags or in quotes. Control characters and halves of surrogate pairs have no place there. */
+/** Escapes a text for HTML content and attributes. Control characters and lone surrogates are replaced. */
 export const htmlText = (text: string): string =>
   text
     .toWellFormed()

@@ -1,3 +1,3 @@
-export * from './letter.ts'
+export * from './email-content.ts'
 export * from './settings.ts'
 export * from './smtp.ts'

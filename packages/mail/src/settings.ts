@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import type { Setting } from '@sluice/process'
 
-/** Where mails are handed over. */
+/** Connection settings of the SMTP server. */
 export interface SmtpServer {
   host: string
   port: number
@@ -11,21 +11,21 @@ export interface SmtpServer {
   password: string | undefined
 }
 
-export interface Sender {
+export interface SenderAddress {
   name: string
   address: string
 }
 
-const shape = 'must be smtp://[user:password@]host[:port], or smtps://… for TLS from the start'
+const smtpUrlForm = 'must be smtp://[user:password@]host[:port], or smtps://… for TLS from the start'
 
-/** `smtp://user:password@host:port`; undefined when there is none. Characters like @ in the password are percent-encoded. */
+/** A setting: `smtp://user:password@host:port`, or undefined. Characters such as @ in the password are percent-encoded. */
 export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
   secret: true,
   fallback: undefined,
   parse(given) {
     const url = URL.canParse(given) ? new URL(given) : undefined
     if (!url || !/^smtps?:$/.test(url.protocol) || !url.hostname || url.search || url.hash || url.pathname.length > 1)
-      throw new Error(shape)
+      throw new Error(smtpUrlForm)
     if ((url.username === '') !== (url.password === '')) throw new Error('must name a user and a password, or neither')
     const secure = url.protocol === 'smtps:'
     return {
@@ -42,12 +42,12 @@ function decoded(part: string): string | undefined {
   try {
     return part === '' ? undefined : decodeURIComponent(part)
   } catch {
-    throw new Error(`${shape}; a % in the user or the password is written %25`)
+    throw new Error(`${smtpUrlForm}; a % in the user or the password is written %25`)
   }
 }
 
-/** Who mails are from: `no-reply@example.org`, or `Example Data <no-reply@example.org>`. */
-export const sender = (): Setting<Sender | undefined> => ({
+/** A setting: the From address, `no-reply@example.org` or `Example Data <no-reply@example.org>`. */
+export const sender = (): Setting<SenderAddress | undefined> => ({
   fallback: undefined,
   parse(given) {
     const [, name = '', bracketed, plain] = /^(?:([^<>"\p{Cc}]{0,100}?) ?<([^<>]+)>|(\S+))$/u.exec(given) ?? []
@@ -59,8 +59,8 @@ export const sender = (): Setting<Sender | undefined> => ({
 })
 
 /**
- * One plain address: nothing that a mail program or server could take for two, for a route or for a header. No quoted
- * local parts, which are where such mistakes live.
+ * Returns whether a text is one plain address that no mail server can misread as two addresses, a route or a header. Quoted
+ * local parts are not accepted.
  */
 export const isMailable = (address: string): boolean =>
   address.length <= 254 && /^[\w!#$%&'*+/=?^`{|}~.-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(address)

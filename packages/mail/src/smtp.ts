@@ -1,9 +1,9 @@
 import { isLoopback } from '@sluice/process'
 import type { Transporter } from 'nodemailer'
-import { mailableAddress, type Sender, type SmtpServer } from './settings.ts'
+import { mailableAddress, type SenderAddress, type SmtpServer } from './settings.ts'
 
-/** A mail as it goes out. */
-export interface Outgoing {
+/** A rendered email with its recipient. */
+export interface OutgoingEmail {
   uid: string
   recipient: string
   subject: string
@@ -12,7 +12,7 @@ export interface Outgoing {
   html: string
 }
 
-/** The server did not take a mail. `permanent`: it will not take it later either. The message is one line without secrets. */
+/** The server rejected an email. `permanent`: a retry will fail too. The message is one line without secrets. */
 export class MailRefused extends Error {
   override readonly name = 'MailRefused'
   readonly permanent: boolean
@@ -23,15 +23,15 @@ export class MailRefused extends Error {
   }
 }
 
-export type SendMail = (mail: Outgoing, signal: AbortSignal) => Promise<void>
+export type SendMail = (mail: OutgoingEmail, signal: AbortSignal) => Promise<void>
 
-/** A server that says nothing for this long, in milliseconds, is given up for now. */
-const longestSilence = 15_000
+/** Milliseconds without a response before a delivery attempt fails. */
+const defaultTimeoutMs = 15_000
 
-interface Options {
+interface SmtpOptions {
   server: SmtpServer
-  from: Sender
-  /** Certificates to trust besides, PEM. The command line's way is NODE_EXTRA_CA_CERTS. */
+  from: SenderAddress
+  /** Additional trusted certificates, PEM. Programs use NODE_EXTRA_CA_CERTS instead. */
   ca?: string
   /** Milliseconds. */
   patience?: number
@@ -39,21 +39,21 @@ interface Options {
 
 interface MailSettings {
   SMTP_URL: SmtpServer | undefined
-  MAIL_FROM: Sender | undefined
+  MAIL_FROM: SenderAddress | undefined
 }
 
-/** How mails go out under these settings. Undefined: they do not. */
+/** Returns the mail sender for these settings, or undefined if mail is not configured. */
 export const sendingOf = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail | undefined =>
   SMTP_URL && MAIL_FROM && smtp({ server: SMTP_URL, from: MAIL_FROM })
 
-/** Hands mails to an SMTP server, each over a connection of its own. Throws `MailRefused`. */
-export function smtp({ server, from, ca, patience = longestSilence }: Options): SendMail {
+/** Returns a function that sends each email over its own SMTP connection. Throws `MailRefused`. */
+export function smtp({ server, from, ca, patience = defaultTimeoutMs }: SmtpOptions): SendMail {
   const { host, port, secure, user, password } = server
   const settings = {
     host,
     port,
     secure,
-    // What a network in between could strip off must not be what keeps a password and links secret.
+    // Without it, an attacker on the network could strip STARTTLS and read the password and links.
     requireTLS: !secure && user !== undefined && !isLoopback(host),
     ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
     tls: { minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) },
@@ -64,7 +64,7 @@ export function smtp({ server, from, ca, patience = longestSilence }: Options): 
     disableFileAccess: true,
     disableUrlAccess: true,
   }
-  // Its code is in memory from the first mail on: many processes never send one.
+  // Loaded with the first email: many processes never send one.
   let transport: Promise<Transporter> | undefined
   const opened = () => (transport ??= import('nodemailer').then(({ createTransport }) => createTransport(settings)))
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
@@ -77,7 +77,7 @@ export function smtp({ server, from, ca, patience = longestSilence }: Options): 
         from,
         to: { name: '', address },
         envelope: { from: from.address, to: [address] },
-        // The same at every try, so that a mail that arrives twice can be seen to be one.
+        // Stable over retries, so that duplicates can be recognised.
         messageId: `<${uid}@${domain}>`,
         date: created,
         headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
@@ -87,7 +87,7 @@ export function smtp({ server, from, ca, patience = longestSilence }: Options): 
         signal,
       })
     } catch (error) {
-      throw refusalOf(error)
+      throw toMailRefused(error)
     }
   }
 }
@@ -98,14 +98,14 @@ interface SmtpError extends Error {
   responseCode?: number
 }
 
-/** A no (5xx) to the recipient or to the mail itself is final; one to us (sign-in, sender) is for the operator to mend in time. */
-function refusalOf(error: unknown): MailRefused {
+/** A 5xx for the recipient or the content is permanent; a 5xx for the sign-in or the sender can be fixed by the operator. */
+function toMailRefused(error: unknown): MailRefused {
   const { message, command, responseCode = 0 } = error as SmtpError
   const permanent = responseCode >= 500 && responseCode !== 503 && /^(RCPT TO|DATA)/.test(command ?? '')
   return new MailRefused(oneLine(message), permanent, error)
 }
 
-/** Servers may repeat what they were sent: links are taken out. */
+/** Returns the message as one line. Links are removed, because servers may repeat the content. */
 const oneLine = (text: string): string =>
   text
     .replace(/\bsll_[\w-]+|token=\S+/g, '[link]')

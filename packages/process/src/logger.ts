@@ -1,6 +1,6 @@
-import { pino, type DestinationStream, type Logger } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Redaction } from './redaction.ts'
-import { requestScope } from './request-scope.ts'
+import { AsyncLocalStorage } from 'node:async_hooks'
 
 export type { Logger } from 'pino'
 
@@ -14,7 +14,7 @@ interface LoggerOptions {
   destination?: DestinationStream
 }
 
-/** JSON lines with ISO times. Every line passes through the redaction, so no call site has to remember it; the request id comes along by itself. */
+/** Returns a logger of JSON lines with ISO times. It redacts every line and adds the request id. */
 export function createLogger({ name, level, redaction, destination }: LoggerOptions): Logger {
   const options = {
     name,
@@ -25,4 +25,19 @@ export function createLogger({ name, level, redaction, destination }: LoggerOpti
     hooks: { streamWrite: (line: string) => redaction.apply(line) },
   }
   return destination ? pino(options, destination) : pino(options)
+}
+
+interface RequestScope {
+  requestId: string
+  /** W3C trace context, as it came. */
+  traceparent?: string | undefined
+}
+
+/** The current request, for log lines and for headers of requests to other services. */
+export const requestScope = new AsyncLocalStorage<RequestScope>()
+
+/** The headers that carry the scope to another service. */
+export function scopeHeaders(): Record<string, string> {
+  const { requestId, traceparent } = requestScope.getStore() ?? {}
+  return { ...(requestId && { 'X-Request-Id': requestId }), ...(traceparent && { traceparent }) }
 }

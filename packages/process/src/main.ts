@@ -1,25 +1,25 @@
 import { SettingsProblem } from './settings.ts'
 
-/** What went wrong at start, in a sentence, with what to do. */
+/** A start error. The message says what went wrong and what to do. */
 export class StartProblem extends Error {
   override readonly name: string = 'StartProblem'
 }
 
-/** Runs a process's main function. What a person can mend ends as a sentence on standard error, anything else with its stack. */
+/** Runs a process's main function. Errors that a user can fix are printed as a sentence, others with their stack. */
 export async function main(work: () => Promise<void>): Promise<void> {
-  // Whoever reads the output may have seen enough, as `head` has: the work is still done to its end.
+  // A reader such as `head` may close the output early; the work still continues.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })
   try {
     await work()
   } catch (error) {
-    process.stderr.write(`${sentence(error)}\n`)
+    process.stderr.write(`${startErrorMessage(error)}\n`)
     process.exit(1)
   }
 }
 
-function sentence(error: unknown): string {
+function startErrorMessage(error: unknown): string {
   if (error instanceof SettingsProblem || error instanceof StartProblem) return error.message
   const { code, port, address, message } = error as NodeJS.ErrnoException & { port?: number; address?: string }
   switch (code) {

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 export { Counter, Gauge, Histogram, Registry }
 
-/** A registry of its own per process, with Node's own figures in it. */
+/** Returns a metrics registry with Node's default metrics. */
 export function createMetrics(service: string): Registry {
   const registry = new Registry()
   registry.setDefaultLabels({ service })

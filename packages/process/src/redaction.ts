@@ -1,15 +1,15 @@
-const hidden = '[redacted]'
+const redactedText = '[redacted]'
 
 /**
- * Shapes of secrets that come and go: signed tokens, our refresh, link and API tokens, bearer headers, password hashes. The upper
- * bounds are for lines that somebody made to begin a secret at every letter.
+ * Patterns of secrets: signed tokens, refresh, link and API tokens, bearer headers, password hashes. The upper bounds keep matching
+ * linear for hostile lines.
  */
-const shapes =
+const secretPatterns =
   /\beyJ[\w-]{5,2000}\.[\w-]{5,8000}\.[\w-]{5,}|\bsl[a-z]_[\w-]{20,}|\bsluice_[\w-]{30,}|(?<=\bBearer )[\w.~+/=-]{8,}|\$argon2\w*\$[^\s"]+|(?<=\bpostgres(?:ql)?:\/\/[^:@\s"]{1,64}:)[^@\s"]{1,500}(?=@)/g
 
 /**
- * Hides secrets by value: whatever stands in a line, wherever it came from. Registered values are hidden in their plain,
- * JSON-escaped, percent-encoded and hexadecimal spellings.
+ * Redacts secrets in log lines by value. Registered values are redacted in their plain, JSON-escaped, percent-encoded and
+ * hexadecimal forms.
  */
 export class Redaction {
   #values = new Set<string>()
@@ -36,8 +36,8 @@ export class Redaction {
   }
 
   apply(line: string): string {
-    const named = this.#pattern ? line.replace(this.#pattern, hidden) : line
-    return named.replace(shapes, hidden)
+    const named = this.#pattern ? line.replace(this.#pattern, redactedText) : line
+    return named.replace(secretPatterns, redactedText)
   }
 }
 

@@ -1,56 +1,56 @@
-interface Limits {
+interface SemaphoreLimits {
   /** Slots in all. */
   total: number
-  /** Slots of one key at most; one less than there are when absent. As many as there are: keys compete for all of them. */
+  /** Slots of one key at most; `total - 1` when absent. If it equals `total`, one key may hold all slots. */
   each?: number
-  /** How many of one key may wait for a slot. */
+  /** Callers of one key that may wait for a slot. */
   waiting: number
-  /** Milliseconds that one waits; as long as it takes when absent. */
+  /** Milliseconds that a caller waits; unlimited when absent. */
   waitMs?: number
-  /** A sentence for people: which work is running too often. */
+  /** A sentence for users that names the work that is limited. */
   title: string
 }
 
-interface Share {
+interface SlotRequest {
   /** Ends the waiting with the signal's reason. */
   signal?: AbortSignal | undefined
   /** Slots that stay free for others: 0 when absent. For callers with a smaller share, such as anonymous readers. */
   leave?: number
 }
 
-interface Waiting {
-  share: Share
+interface WaitingCaller {
+  share: SlotRequest
   since: number
   start(): void
 }
 
-interface Queue {
+interface KeyQueue {
   held: number
-  waiting: Waiting[]
+  waiting: WaitingCaller[]
 }
 
-/** Every slot that the key may have is taken, and too many of it wait already or have waited too long. */
+/** All slots of the key are taken, and too many callers of it wait or have waited too long. */
 export class SemaphoreBusy extends Error {
   override readonly name = 'SemaphoreBusy'
 }
 
 /**
- * A counting semaphore that many share, each by its key: organisations, mostly. No key holds more than its share, and none that holds a
- * slot gets the last free one, so a key without a slot does not wait for the work of another key. A slot that becomes free goes to the
- * key that holds the fewest, then to the one that waits longest.
+ * A fair counting semaphore, shared by keys such as organisations. No key holds more than its share, and a key that holds a slot never
+ * gets the last free one, so that another key can start at once. A free slot goes to the key with the fewest slots, then to the caller
+ * that has waited longest.
  */
 export class Semaphore {
-  readonly #limits: Limits
-  readonly #queues = new Map<string, Queue>()
+  readonly #limits: SemaphoreLimits
+  readonly #queues = new Map<string, KeyQueue>()
   #free: number
   #arrivals = 0
 
-  constructor(limits: Limits) {
+  constructor(limits: SemaphoreLimits) {
     this.#limits = limits
     this.#free = limits.total
   }
 
-  /** How many wait, of a key or of all. */
+  /** Returns the number of waiting callers of a key, or of all keys. */
   waiting(key?: string): number {
     const queues = key === undefined ? [...this.#queues.values()] : [this.#queues.get(key)]
     return queues.reduce((sum, queue) => sum + (queue?.waiting.length ?? 0), 0)
@@ -61,8 +61,8 @@ export class Semaphore {
     return this.#queues.size > (this.#queues.has(key) ? 1 : 0)
   }
 
-  /** A slot, if there is one at once. Disposing of it gives it back. */
-  tryAcquire(key: string, share: Share = {}): Disposable | undefined {
+  /** Returns a slot if one is free. Dispose of it to release it. */
+  tryAcquire(key: string, share: SlotRequest = {}): Disposable | undefined {
     const queue = this.#find(key)
     if (!this.#mayStart(queue, share)) {
       this.#forget(key, queue)
@@ -71,8 +71,8 @@ export class Semaphore {
     return this.#take(key, queue)
   }
 
-  /** Waits for a slot. Disposing of it gives it back. Throws `SemaphoreBusy`, or the signal's reason. */
-  async acquire(key: string, share: Share = {}): Promise<Disposable> {
+  /** Waits for a slot. Dispose of it to release it. Throws `SemaphoreBusy`, or the signal's reason. */
+  async acquire(key: string, share: SlotRequest = {}): Promise<Disposable> {
     const { signal } = share
     signal?.throwIfAborted()
     const slot = this.tryAcquire(key, share)
@@ -85,22 +85,22 @@ export class Semaphore {
     return new Promise<Disposable>((resolve, reject) => {
       const stop = (reason: unknown) => {
         queue.waiting.splice(queue.waiting.indexOf(one), 1)
-        settle()
+        stopWaiting()
         this.#forget(key, queue)
         reject(reason as Error)
       }
       const abort = () => stop(signal!.reason)
       const timer =
         this.#limits.waitMs === undefined ? undefined : setTimeout(() => stop(this.#busy()), this.#limits.waitMs)
-      const settle = () => {
+      const stopWaiting = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', abort)
       }
-      const one: Waiting = {
+      const one: WaitingCaller = {
         share,
         since: this.#arrivals++,
         start: () => {
-          settle()
+          stopWaiting()
           resolve(this.#take(key, queue))
         },
       }
@@ -110,23 +110,23 @@ export class Semaphore {
   }
 
   /** Runs `work` in a slot. Throws what `acquire` and `work` throw. */
-  async run<T>(key: string, work: () => Promise<T>, share: Share = {}): Promise<T> {
+  async run<T>(key: string, work: () => Promise<T>, share: SlotRequest = {}): Promise<T> {
     using _slot = await this.acquire(key, share)
     return await work()
   }
 
-  /** The same for one key, to be handed on. The signal ends the waiting. */
-  queueOf(key: string, share: Omit<Share, 'signal'> = {}) {
+  /** Returns `run` bound to one key. The signal ends the waiting. */
+  queueOf(key: string, share: Omit<SlotRequest, 'signal'> = {}) {
     return <T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> => this.run(key, work, { ...share, signal })
   }
 
-  #mayStart({ held }: Queue, { leave = 0 }: Share): boolean {
+  #mayStart({ held }: KeyQueue, { leave = 0 }: SlotRequest): boolean {
     const { total, each = Math.max(1, total - 1) } = this.#limits
     const kept = held > 0 && each < total ? 1 : 0
     return held < each && this.#free > Math.max(leave, kept)
   }
 
-  #take(key: string, queue: Queue): Disposable {
+  #take(key: string, queue: KeyQueue): Disposable {
     this.#free -= 1
     queue.held += 1
     let back = false
@@ -157,7 +157,7 @@ export class Semaphore {
     }
   }
 
-  #find(key: string): Queue {
+  #find(key: string): KeyQueue {
     const known = this.#queues.get(key)
     if (known) return known
     const queue = { held: 0, waiting: [] }
@@ -165,11 +165,23 @@ export class Semaphore {
     return queue
   }
 
-  #forget(key: string, queue: Queue): void {
+  #forget(key: string, queue: KeyQueue): void {
     if (queue.held === 0 && queue.waiting.length === 0 && this.#queues.get(key) === queue) this.#queues.delete(key)
   }
 
   #busy(): SemaphoreBusy {
     return new SemaphoreBusy(this.#limits.title)
   }
+}
+
+/**
+ * Returns a function that runs at most `atOnce` callbacks at a time. `waiting` more callbacks may wait; any further call throws
+ * `SemaphoreBusy`, which the HTTP services answer with 503 and `title`.
+ */
+export function fewAtOnce({ atOnce, waiting, title }: { atOnce: number; waiting: number; title: string }) {
+  const semaphore = new Semaphore({ total: atOnce, each: atOnce, waiting, title })
+  return Object.assign(semaphore.queueOf(''), {
+    /** Returns the number of callbacks that wait. */
+    waiting: () => semaphore.waiting(),
+  })
 }

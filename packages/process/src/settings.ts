@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** How one variable is read: its text becomes a value, or throws a few words on what is wrong with it. */
+/** Parses one environment variable. `parse` throws an error whose message follows the name of the variable. */
 export interface Setting<T> {
   parse(text: string): T
   fallback?: T
   secret?: boolean
 }
 
-type Values<Shape> = { [Name in keyof Shape]: Shape[Name] extends Setting<infer T> ? T : never }
+type SettingValues<Shape> = { [Name in keyof Shape]: Shape[Name] extends Setting<infer T> ? T : never }
 
-/** Every mistake in the environment, one line each. */
+/** All mistakes in the environment, one line each. */
 export class SettingsProblem extends Error {
   override readonly name = 'SettingsProblem'
   readonly mistakes: string[]
@@ -24,12 +24,12 @@ export class SettingsProblem extends Error {
 
 /**
  * Reads every variable of `shape` at once. `X_FILE` names a file whose trimmed content is the value of `X`.
- * Throws `SettingsProblem` with all mistakes; answers the values and the texts of those that are secret.
+ * Throws `SettingsProblem` with all mistakes. Returns the values and the texts of the secret ones.
  */
 export function readSettings<Shape extends Record<string, Setting<unknown>>>(
   environment: Environment,
   shape: Shape,
-): { values: Values<Shape>; secrets: string[] } {
+): { values: SettingValues<Shape>; secrets: string[] } {
   const mistakes: string[] = []
   const secrets: string[] = []
   const values: Record<string, unknown> = {}
@@ -49,7 +49,7 @@ export function readSettings<Shape extends Record<string, Setting<unknown>>>(
     }
   }
   if (mistakes.length > 0) throw new SettingsProblem(mistakes)
-  return { values: values as Values<Shape>, secrets }
+  return { values: values as SettingValues<Shape>, secrets }
 }
 
 function textOf(environment: Environment, name: string): string | undefined {
@@ -118,10 +118,10 @@ export const url = (protocols: readonly string[], fallback?: string): Setting<st
     fallback,
   )
 
-/** A database's address holds its password, so the whole text is a secret. */
+/** A database address contains the password, so the whole text is secret. */
 export const databaseUrl = (): Setting<string> => ({ ...url(['postgres:', 'postgresql:']), secret: true })
 
-/** The address of what need not be there; it may hold a password. */
+/** An optional address that may contain a password. */
 export const secretUrl = (protocols: readonly string[]): Setting<string | undefined> => ({
   parse: url(protocols).parse,
   secret: true,

@@ -1,17 +1,17 @@
 import type { Logger } from './logger.ts'
 
-interface Step {
+interface ShutdownStep {
   name: string
   stop(): PromiseLike<unknown>
 }
 
 /**
- * On SIGTERM or SIGINT runs the steps in order, each once, and lets the process end. A step that fails is logged and the
- * next one runs; after `deadline` milliseconds, or at a second signal, the process ends as it is.
+ * Runs the steps in order on SIGTERM or SIGINT and lets the process end. A failed step is logged and the next one runs. After
+ * `deadline` milliseconds, or at a second signal, the process exits at once.
  */
 export function stopOnSignal(
   logger: Logger,
-  steps: readonly Step[],
+  steps: readonly ShutdownStep[],
   deadline = 25_000,
 ): { stop(reason: string): Promise<void> } {
   let stopping: Promise<void> | undefined

@@ -1,59 +1,59 @@
 import type { Kysely, Transaction } from 'kysely'
-import { recordAudits, transaction, type AuditFacts } from '@sluice/database'
-import type { Signature } from '@sluice/contracts'
+import { type AuditFacts, recordAudits, transaction } from '@sluice/database'
+import { type Signature, secretName } from '@sluice/contracts'
 import {
-  problems,
-  RefusedElsewhere,
-  Semaphore,
   type AuditNote,
   type Caller,
   type Operation,
+  RefusedElsewhere,
   type RequestFacts,
+  Semaphore,
+  problems,
 } from '@sluice/http'
 
-/** Runs the writing part of an operation: one transaction, with the audit rows of what was noted in it. */
+/** Runs the writes of an operation in one transaction together with their audit rows. */
 export interface Write<DB> {
   <T>(work: (trx: Transaction<DB>) => Promise<T>): Promise<T>
   /**
-   * The same for one statement that brings its audit row itself (see `auditing`), where the round trips of a transaction
-   * would cost more than the work. Answering undefined, it wrote nothing, and `write` is to be asked.
+   * Runs one statement that contains its own audit row (see `auditing`), which saves the round trips of a transaction. If it
+   * returns undefined, it wrote nothing and the caller must use `write`.
    */
   atOnce<T>(statement: (db: Kysely<DB>, facts: AuditFacts) => Promise<T | undefined>): Promise<T | undefined>
 }
 
-type OneTransaction<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
+type TransactionRunner<DB> = <T>(work: (trx: Transaction<DB>) => Promise<T>) => Promise<T>
 
-/** What every handler of both services is given. */
+/** Database access of every handler. */
 export interface DatabaseContext<DB> {
   db: Kysely<DB>
   write: Write<DB>
 }
 
-export interface Manner<DB> {
+export interface AuditedWriteOptions<DB> {
   /**
-   * Locks the caller until the transaction ends, and throws a problem when they are no longer who they were when the
-   * request came: what ends somebody's power waits for what they are writing, or they write no more.
+   * Locks the principal of the caller until the transaction ends, and throws a problem if their roles have changed since the
+   * request arrived. Changes of roles therefore wait for running writes or prevent them.
    */
   demandStill?(trx: Transaction<DB>, caller: Caller): Promise<void>
-  /** Connections of their own for searches, which may take long: nobody waits behind them to sign in. */
+  /** Separate connections for searches, so that slow searches do not block sign-ins. */
   searches?: Kysely<DB>
 }
 
 /**
- * Searches at once, shared by clients: fewer than there are connections, so that nobody else waits for one. What they may cost is the
- * statement timeout of their connections.
+ * Concurrent searches, shared by clients: fewer than the connections, so that other work always finds one. The statement timeout
+ * of the connections limits their duration.
  */
-const searching = { total: 6, each: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
+const searchLimits = { total: 6, each: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
 
 const deadlock = '40P01'
 const timeout = '57014'
 
 /**
- * The database as one operation may use it. What other services are asked stays outside of `write`, before or after, so
- * that no transaction waits for a network. A write operation that answers without having written is a bug, and says so.
+ * Returns the function that runs an operation with its database access. Requests to other services must stay outside `write`, so
+ * that no transaction waits for a network. Throws if a write operation returns without having written.
  */
-export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }: Manner<DB> = {}) {
-  const shares = new Semaphore(searching)
+export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }: AuditedWriteOptions<DB> = {}) {
+  const shares = new Semaphore(searchLimits)
   return async <T, Context extends object>(
     { signature }: Operation,
     caller: Caller,
@@ -62,9 +62,9 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
     work: (context: DatabaseContext<DB> & Context) => Promise<T>,
   ): Promise<T> => {
     let written = false
-    const inTransaction: OneTransaction<DB> = async (change) => {
+    const inTransaction: TransactionRunner<DB> = async (change) => {
       const before = facts.audited.length
-      const result = await againAfterDeadlock(() => {
+      const result = await retryAfterDeadlock(() => {
         facts.audited.length = before
         return transaction(db, async (trx) => {
           if (caller.kind !== 'nobody') await demandStill?.(trx, caller)
@@ -95,7 +95,7 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
     const write = Object.assign(inTransaction, { atOnce })
     const isSearch = signature.effect === 'read' && takesFilters(signature)
     const answer = isSearch
-      ? await shares.run(caller.client, () => inTime(work({ ...more, db: searches, write })))
+      ? await shares.run(caller.client, () => reportTimeout(work({ ...more, db: searches, write })))
       : await work({ ...more, db, write })
     if (signature.effect === 'write' && !written && !(answer instanceof RefusedElsewhere))
       throw new Error(`${signature.id} is declared a write, but nothing was written`)
@@ -103,13 +103,13 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
   }
 }
 
-/** Lists and reports: whatever takes filters by its contract. */
+/** Returns whether the query or body has a `filter`: lists and reports. */
 function takesFilters({ query, body }: Signature): boolean {
   const has = (contract: unknown) => 'filter' in ((contract as { properties?: object } | undefined)?.properties ?? {})
   return has(query) || has(body)
 }
 
-async function inTime<T>(search: Promise<T>): Promise<T> {
+async function reportTimeout<T>(search: Promise<T>): Promise<T> {
   try {
     return await search
   } catch (error) {
@@ -118,15 +118,28 @@ async function inTime<T>(search: Promise<T>): Promise<T> {
   }
 }
 
-/** How often those that lock each other in turn are let go by the database; as many edit each other in a ring at most. */
-const mostDeadlocks = 4
+/** Attempts of a transaction that deadlocks. */
+const maxDeadlockAttempts = 4
 
-/** Whoever was let go finds the others' changes now, or another ring. */
-async function againAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
+/** Repeats work that PostgreSQL aborted because of a deadlock. */
+async function retryAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
     try {
       return await work()
     } catch (error) {
-      if ((error as { code?: string }).code !== deadlock || tries >= mostDeadlocks) throw error
+      if ((error as { code?: string }).code !== deadlock || tries >= maxDeadlockAttempts) throw error
     }
 }
+
+/** Returns a copy of a body or row for the audit log in which every field with a secret's name is redacted. */
+export function withoutSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSecrets)
+  if (value === null || typeof value !== 'object' || value instanceof Date) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [name, isSecret(name, part) ? '[redacted]' : withoutSecrets(part)]),
+  )
+}
+
+/** Booleans, null and undefined only tell whether a secret exists, so they stay. */
+const isSecret = (name: string, value: unknown): boolean =>
+  value !== null && value !== undefined && typeof value !== 'boolean' && secretName.test(name)

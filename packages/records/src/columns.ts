@@ -1,4 +1,4 @@
-import type { Access, AccessObject } from '@sluice/contracts'
+import { type Access, type AccessObject, translated } from '@sluice/contracts'
 
 interface TranslationEntry {
   locale: string
@@ -6,13 +6,29 @@ interface TranslationEntry {
   value: string
 }
 
-/** A row whose generated type says `Json` or `string` where we know better. */
+/** A row type with more precise column types than the generated ones. */
 export type Refined<Row, Known> = Omit<Row, keyof Known> & Known
 
-/** What is known of every record that people share inside their client. */
+/** Columns of every record that users can share inside their client. */
 export interface SharedColumns {
   translations: TranslationEntry[]
   public_access: Access['publicAccess']
   user_access: AccessObject[]
   user_group_access: AccessObject[]
+}
+
+interface TranslatedRow {
+  translations: { locale: string; property: string; value: string }[]
+}
+
+/** Returns a text property in the reader's language (see `translated`). Undefined stays undefined. */
+export function inLanguageOf<T extends string | null | undefined>(
+  row: TranslatedRow,
+  property: string,
+  plain: T,
+  locales: readonly string[],
+): T extends string ? string : string | undefined {
+  const text =
+    plain === null || plain === undefined ? undefined : translated(plain, row.translations, property, locales)
+  return text as T extends string ? string : string | undefined
 }

@@ -4,38 +4,38 @@ import { Answer, etagOf, type Caller, type operationsWith, type RequestFacts } f
 import type { DatabaseContext } from './audited-writes.ts'
 import type { Records } from './records.ts'
 import { accessColumns } from './sharing.ts'
-import { withoutSecrets } from './without-secrets.ts'
+import { withoutSecrets } from './audited-writes.ts'
 
-type Context = DatabaseContext<any>
-type Asked = { caller: Caller; request: RequestFacts }
+type WriteContext = DatabaseContext<any>
+type CallerAndRequest = { caller: Caller; request: RequestFacts }
 
 /**
- * How a body becomes a row. `current` is the row that is replaced, locked; absent for a new one. `Linked` is the data that
+ * Converts bodies to rows. `current` is the locked row to replace, absent for a new row. `Linked` is the data that
  * `beforeDelete` reads for `afterDelete`, such as the files of the deleted row.
  */
-export interface Writing<C extends Context, Row, Body, Sent = Body, Linked = void> {
+export interface Writing<C extends WriteContext, Row, Body, Sent = Body, Linked = void> {
   /**
    * Makes the body of what was sent, before it is checked; what was sent is the body where this is absent. `current` reads the row that is
    * replaced, and is absent for a new one. Throws a problem.
    */
   complete?(sent: Sent, current?: () => Promise<Row>): Promise<Body>
-  /** Looks that other services or parts must take, before the transaction begins. Throws a problem. */
-  check(body: Body, input: C & Asked): Promise<void>
-  columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & Asked): Promise<object>
-  /** Refuses, by a problem, to delete what is in use; notes what is to be cleared up elsewhere. The row is locked. */
-  beforeDelete(trx: Transaction<any>, row: Row, input: C & Asked): Promise<Linked>
+  /** Checks that need other services. Runs before the transaction. Throws a problem. */
+  check(body: Body, input: C & CallerAndRequest): Promise<void>
+  columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & CallerAndRequest): Promise<object>
+  /** Throws a problem if the locked row is in use. Returns what `afterDelete` needs. */
+  beforeDelete(trx: Transaction<any>, row: Row, input: C & CallerAndRequest): Promise<Linked>
   /** Removes what belongs to the row outside the database, after its deletion is committed. `linked` comes from `beforeDelete`. Must not throw. */
-  afterDelete(row: Row, input: C & Asked, linked: Linked): Promise<void>
+  afterDelete(row: Row, input: C & CallerAndRequest, linked: Linked): Promise<void>
 }
 
-interface Kind<C extends Context, Row extends { uid: string; version: number }, Resource> {
+interface RecordOperationsOptions<C extends WriteContext, Row extends { uid: string; version: number }, Resource> {
   operation: ReturnType<typeof operationsWith<C>>
-  records: Records<Row, Resource, C & Asked>
+  records: Records<Row, Resource, C & CallerAndRequest>
 }
 
-/** List, search, create, read, update, delete. Take the ones that fit; write the others by hand. */
+/** Returns the list, search, create, read, update and delete operations of a record kind. */
 export function recordOperations<
-  C extends Context,
+  C extends WriteContext,
   Row extends { uid: string; version: number },
   Resource,
   Body,
@@ -43,9 +43,13 @@ export function recordOperations<
   Linked = void,
 >(
   signatures: ReturnType<typeof recordSignatures<string, Resource, Sent>>,
-  { operation, records, writing }: Kind<C, Row, Resource> & { writing: Writing<C, Row, Body, Sent, Linked> },
+  {
+    operation,
+    records,
+    writing,
+  }: RecordOperationsOptions<C, Row, Resource> & { writing: Writing<C, Row, Body, Sent, Linked> },
 ) {
-  type In<Query, Given> = C & Asked & { params: { uid: string }; query: Query; body: Given }
+  type TypedInput<Query, Given> = C & CallerAndRequest & { params: { uid: string }; query: Query; body: Given }
   const complete = async (sent: Sent, current?: () => Promise<Row>): Promise<Body> =>
     writing.complete ? writing.complete(sent, current) : (sent as unknown as Body)
   return {
@@ -55,7 +59,7 @@ export function recordOperations<
     search: operation(signatures.search, (input) => records.search(input.db, input, input.body)),
 
     create: operation(signatures.create, async (input) => {
-      const body = await complete((input as In<undefined, Sent>).body)
+      const body = await complete((input as TypedInput<undefined, Sent>).body)
       await writing.check(body, input)
       const row = await input.write(async (trx) => {
         const made = await records.insert(trx, input.caller, await writing.columns(trx, body, undefined, input))
@@ -66,12 +70,12 @@ export function recordOperations<
     }),
 
     read: operation(signatures.read, async (input) => {
-      const { params } = input as In<undefined, undefined>
+      const { params } = input as TypedInput<undefined, undefined>
       return records.answer(await records.read(input.db, input.caller, params.uid), input)
     }),
 
     update: operation(signatures.update, async (input) => {
-      const { params, body: sent } = input as In<undefined, Sent>
+      const { params, body: sent } = input as TypedInput<undefined, Sent>
       const body = await complete(sent, () => records.readToWrite(input.db, input.caller, params.uid, undefined))
       await writing.check(body, input)
       const row = await input.write(async (trx) => {
@@ -84,7 +88,7 @@ export function recordOperations<
     }),
 
     delete: operation(signatures.delete, async (input) => {
-      const { params } = input as In<undefined, undefined>
+      const { params } = input as TypedInput<undefined, undefined>
       const { row, linked } = await input.write(async (trx) => {
         const locked = await records.lock(trx, input.caller, params.uid, input.request.ifMatch)
         const linked = await writing.beforeDelete(trx, locked, input)
@@ -98,11 +102,15 @@ export function recordOperations<
   }
 }
 
-/** Who else may see or change a record. */
-export function sharingOperations<C extends Context, Row extends { uid: string; version: number }, Resource, Body>(
+/** Returns the operation that changes who may see or edit a record. */
+export function sharingOperations<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
   signatures: ReturnType<typeof sharingSignatures<string, Resource, Body>>,
-  { operation, records }: Kind<C, Row, Resource>,
-  checkTargets: (access: Parameters<typeof accessColumns>[0], input: C & Asked, pointer: string) => Promise<void>,
+  { operation, records }: RecordOperationsOptions<C, Row, Resource>,
+  checkTargets: (
+    access: Parameters<typeof accessColumns>[0],
+    input: C & CallerAndRequest,
+    pointer: string,
+  ) => Promise<void>,
 ) {
   return {
     share: operation(signatures.share, async (input) => {

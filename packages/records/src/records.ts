@@ -1,67 +1,41 @@
-import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
-import { Answer, etagOf, problems, type Caller } from '@sluice/http'
-import { listing } from './list.ts'
-import type { Properties } from './search/properties.ts'
-import type { ChangeCount, Only, Tally } from './totals.ts'
-import { isUid } from './uid.ts'
-import type { Level } from './visible-to.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { Answer, type Caller, etagOf, problems } from '@sluice/http'
+import { recordLister } from './list-records.ts'
+import type { RecordKind } from './record-kind.ts'
 
-/** What is particular about one kind of record. Its table goes by the alias `r` in every expression. */
-export interface RecordKind<Row, Resource, Context> {
-  noun: string
-  table: string
-  /** Where one of them is found, below `/api/v1`. */
-  path: string
-  properties: Properties
-  /** Those of `properties` that are looked for in another way, depending on who asks. Under the same names, with the same types. */
-  propertiesOf?(caller: Caller): Properties
-  /** For tables that may grow so large that counting takes long. */
-  tally?: Tally
-  /** The same for records that are shared; where there is no tally. */
-  changes?: ChangeCount
-  /** Narrows every list, not what is read by its id. */
-  only?: Only
-  /** What the free-text `query` of a search looks at. `like` is the text as a pattern that finds it anywhere. */
-  matches(like: string): Expression<SqlBool>
-  scope(caller: Caller, level: Level): RawBuilder<SqlBool>
-  /** Rows as they go out, in the same order. May ask other services; never called inside a transaction. */
-  present(rows: Row[], context: Context): Promise<Resource[]>
-}
+/** Rows in one statement, well below the protocol's limit of parameters. */
+const insertBatchSize = 250
 
-/** Rows that go in one statement: far below what the protocol numbers its parameters by. */
-const atOnce = 250
-
-interface Versioned {
+interface VersionedRow {
   uid: string
   version: number
 }
 
-/** The statements that all records share. Every one carries the caller's scope. */
-export function records<Row extends Versioned, Resource, Context extends { caller: Caller }>(
+/** Returns the shared statements of a record kind. Every read and lock applies the caller's scope. */
+export function records<Row extends VersionedRow, Resource, Context extends { caller: Caller }>(
   kind: RecordKind<Row, Resource, Context>,
 ) {
   const from = sql`${sql.table(kind.table)} as r`
 
-  /** The row, or 404 when the caller may not know of it. */
+  /** Returns the row. Throws 404 if it does not exist or the caller may not see it. */
   async function read(db: Kysely<any>, caller: Caller, uid: string): Promise<Row> {
-    const row = isUid(uid) ? await one(db, caller, uid, sql``) : undefined
+    const row = isUid(uid) ? await findRow(db, caller, uid, sql``) : undefined
     if (!row) throw problems.notFound(kind.noun)
     return row
   }
 
-  /** The row, locked until the transaction ends: 404 as above, 403 for one that may only be read, 412 for a stale If-Match. */
+  /** Returns the row locked until the transaction ends. Throws 404, 403 for a read-only row, and 412 for a stale If-Match. */
   function lock(trx: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
-    return toWrite(trx, caller, uid, { ifMatch, locking: sql`for update of r` })
+    return readWritable(trx, caller, uid, { ifMatch, locking: sql`for update of r` })
   }
 
-  /** The same without a lock, for what has to be refused long before it is written. */
+  /** Checks like `lock` but does not lock, for early rejection. */
   function readToWrite(db: Kysely<any>, caller: Caller, uid: string, ifMatch: number | undefined): Promise<Row> {
-    return toWrite(db, caller, uid, { ifMatch, locking: sql`` })
+    return readWritable(db, caller, uid, { ifMatch, locking: sql`` })
   }
 
   /**
-   * Those of many that the caller may write, locked, by uid. Who asks for two at once gets them in one order, and waits for
-   * nobody in a circle.
+   * Returns those rows that the caller may write, locked, by uid. Rows are locked in id order, which prevents deadlocks.
    */
   async function lockAll(trx: Kysely<any>, caller: Caller, uids: readonly string[]): Promise<Map<string, Row>> {
     const { rows } = await sql<Row>`
@@ -70,20 +44,20 @@ export function records<Row extends Versioned, Resource, Context extends { calle
     return new Map(rows.map((row) => [row.uid, row]))
   }
 
-  async function toWrite(
+  async function readWritable(
     db: Kysely<any>,
     caller: Caller,
     uid: string,
     { ifMatch, locking }: { ifMatch: number | undefined; locking: RawBuilder<unknown> },
   ): Promise<Row> {
-    const row = isUid(uid) ? await one(db, caller, uid, locking) : undefined
+    const row = isUid(uid) ? await findRow(db, caller, uid, locking) : undefined
     if (!row) throw problems.notFound(kind.noun)
     if (!row.writable) throw problems.forbidden(`This ${kind.noun} is shared with you for reading only.`)
     if (ifMatch !== undefined && ifMatch !== row.version) throw problems.stale()
     return row
   }
 
-  async function one(
+  async function findRow(
     db: Kysely<any>,
     caller: Caller,
     uid: string,
@@ -100,19 +74,19 @@ export function records<Row extends Versioned, Resource, Context extends { calle
     return (await trx.insertInto(kind.table).values(values).returningAll().executeTakeFirstOrThrow()) as Row
   }
 
-  /** The same for many, in their order, by as few statements as may be. Each has the same columns. */
+  /** Inserts many rows in batches and returns them in their order. All rows have the same columns. */
   async function insertAll(trx: Kysely<any>, caller: Caller, many: readonly object[]): Promise<Row[]> {
     const rows: Row[] = []
-    for (let at = 0; at < many.length; at += atOnce) {
+    for (let at = 0; at < many.length; at += insertBatchSize) {
       const values = many
-        .slice(at, at + atOnce)
+        .slice(at, at + insertBatchSize)
         .map((columns) => ({ ...columns, created_by: caller.uid, updated_by: caller.uid }))
       rows.push(...((await trx.insertInto(kind.table).values(values).returningAll().execute()) as Row[]))
     }
     return rows
   }
 
-  /** Writes columns of a row that `lock` answered, and counts its version up. */
+  /** Updates columns of a locked row and increments its version. */
   async function update(trx: Kysely<any>, caller: Caller, row: Row, columns: object): Promise<Row> {
     const values = { ...columns, version: sql`version + 1`, updated_at: sql`now()`, updated_by: caller.uid }
     return (await trx
@@ -127,13 +101,13 @@ export function records<Row extends Versioned, Resource, Context extends { calle
     await trx.deleteFrom(kind.table).where('uid', '=', row.uid).execute()
   }
 
-  /** One row as an answer, with the ETag that If-Match takes. */
+  /** Returns the response for one row, with its ETag. */
   async function answer(row: Row, context: Context): Promise<Answer<Resource>> {
     const [resource] = await kind.present([row], context)
     return new Answer(resource!, { ETag: etagOf(row.version) })
   }
 
-  /** The same for a row that was just made. */
+  /** Returns the response for a new row, with its Location. */
   async function created(row: Row, context: Context): Promise<Answer<Resource>> {
     const { body, headers } = await answer(row, context)
     return new Answer(body, { ...headers, Location: `/api/v1${kind.path}/${row.uid}` })
@@ -141,7 +115,7 @@ export function records<Row extends Versioned, Resource, Context extends { calle
 
   return {
     kind,
-    search: listing(kind),
+    search: recordLister(kind),
     read,
     readToWrite,
     lock,
@@ -155,6 +129,11 @@ export function records<Row extends Versioned, Resource, Context extends { calle
   }
 }
 
-export type Records<Row extends Versioned, Resource, Context extends { caller: Caller }> = ReturnType<
+export type Records<Row extends VersionedRow, Resource, Context extends { caller: Caller }> = ReturnType<
   typeof records<Row, Resource, Context>
 >
+
+const pattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Returns whether the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
+export const isUid = (text: string): boolean => pattern.test(text)

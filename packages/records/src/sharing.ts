@@ -1,13 +1,15 @@
-import type { Access, AccessBody, AccessObject, AccessPart } from '@sluice/contracts'
+import { type Access, type AccessBody, type AccessObject, type AccessPart, holds } from '@sluice/contracts'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { Caller } from '@sluice/http'
 
-interface Shared {
+interface SharingColumns {
   public_access: Access['publicAccess']
   user_access: AccessObject[]
   user_group_access: AccessObject[]
 }
 
-/** How a record is shared, as its response says it. */
-export function accessOf({ public_access, user_access, user_group_access }: Shared): Access {
+/** Returns the access fields of a response. */
+export function accessOf({ public_access, user_access, user_group_access }: SharingColumns): Access {
   const shared = user_access.length > 0 || user_group_access.length > 0
   const hasPublicAccess = public_access !== 'NONE'
   return {
@@ -19,7 +21,7 @@ export function accessOf({ public_access, user_access, user_group_access }: Shar
   }
 }
 
-/** The columns of whatever the body says about access; what it leaves out keeps its value. */
+/** Returns the columns for the access fields of a body. Absent fields keep their values. */
 export function accessColumns(access: AccessBody | AccessPart | undefined): Record<string, unknown> {
   return {
     ...(access?.publicAccess && { public_access: access.publicAccess }),
@@ -28,7 +30,7 @@ export function accessColumns(access: AccessBody | AccessPart | undefined): Reco
   }
 }
 
-/** Ids in lower case, as they are compared; of two grants for the same id the larger one holds. */
+/** Returns the grants as JSON with lower-case ids. The higher level wins if an id appears twice. */
 function grantsOf(grants: readonly { id: string; access?: AccessObject['access'] }[]): string {
   const levels = new Map<string, AccessObject['access']>()
   for (const { id, access = 'READ' } of grants) {
@@ -37,3 +39,30 @@ function grantsOf(grants: readonly { id: string; access?: AccessObject['access']
   }
   return JSON.stringify(Array.from(levels, ([id, access]) => ({ id, access })))
 }
+
+export type Level = 'READ' | 'READ_WRITE'
+
+const sufficientLevels: Record<Level, Level[]> = { READ: ['READ', 'READ_WRITE'], READ_WRITE: ['READ_WRITE'] }
+
+/**
+ * Returns the condition for the shared records that a caller may see or change: records of their client that they own, that are
+ * public, or that are shared with them or one of their groups. A super admin reaches every record of the client, so that no
+ * record is orphaned. The record's table has the alias `r`.
+ */
+export function visibleTo(caller: Caller, level: Level): RawBuilder<SqlBool> {
+  const ofClient = sql<SqlBool>`r.client = ${caller.client}`
+  if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return ofClient
+  return sql<SqlBool>`(${ofClient} and (
+    r.created_by = ${caller.uid}
+    or r.public_access = any(${sufficientLevels[level]})
+    or ${isGranted('user_access', [caller.uid], level)}
+    or ${isGranted('user_group_access', caller.userGroups, level)}))`
+}
+
+const isGranted = (
+  column: 'user_access' | 'user_group_access',
+  ids: readonly string[],
+  level: Level,
+) => sql<SqlBool>`exists (
+  select from jsonb_to_recordset(${sql.ref(`r.${column}`)}) as g(id text, access text)
+  where g.id = any(${ids}) and g.access = any(${sufficientLevels[level]}))`

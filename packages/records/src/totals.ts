@@ -4,79 +4,78 @@ import type { SearchPlan } from './search/plan.ts'
 import type { Properties } from './search/properties.ts'
 
 /**
- * Where the totals of a large table are kept by its triggers, so that they need not be counted: rows with some of the
- * table's columns, under the same names; `total`, how many records have these values; and `changes`, which goes up with
- * every statement that changes anything of them that can be searched. Rows are never removed, so the sum of `changes` over
- * a scope goes up only: as long as it stays, so does every total in that scope.
+ * A table in which triggers maintain the totals of a large table. Its rows have some of the large table's columns, `total`
+ * (the number of records with these values) and `changes` (incremented by every statement that changes searchable data).
+ * Rows are never removed, so an unchanged sum of `changes` over a scope means unchanged totals in that scope.
  */
-export interface Tally {
+export interface TotalsTable {
   table: string
-  /** Properties whose columns the tally has. It has those of the scope, too. */
+  /** Properties whose columns the table has. It also has the columns of the scope. */
   properties: readonly string[]
 }
 
-/** A condition that every list of a kind has, besides the scope. */
+/** A condition of every list of a kind, in addition to the scope. */
 export interface Only {
-  /** Tells these lists from others of the kind. */
+  /** Distinguishes these lists from other lists of the kind. */
   name: string
-  /** What a list by GET is asked besides, for this condition to hold there. */
+  /** Query parameters of the equivalent GET list. */
   query?: Record<string, string>
   condition: RawBuilder<SqlBool>
-  /** Does the condition look at columns of the tally alone? */
+  /** Whether the condition uses only columns of the tally. */
   tallied: boolean
 }
 
-interface Searchable {
+interface CountableKind {
   properties: Properties
-  tally?: Tally
+  tally?: TotalsTable
   only?: Only
 }
 
-/** Do the conditions hold for a row of the tally just as for the records that it stands for? */
-export const isTallied = ({ tally, only }: Searchable, { filtered, looksForText }: SearchPlan): boolean =>
+/** Returns whether the tally can evaluate all conditions of the plan. */
+export const isTallied = ({ tally, only }: CountableKind, { filtered, looksForText }: SearchPlan): boolean =>
   tally !== undefined &&
   !looksForText &&
   (only?.tallied ?? true) &&
   filtered.every((name) => tally.properties.includes(name))
 
-/** The total, from the tally. */
-export const tallied = ({ table }: Tally, where: RawBuilder<SqlBool>): RawBuilder<number> =>
+/** Returns the total from the tally. */
+export const totalFromTally = ({ table }: TotalsTable, where: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
 
 /**
- * Where only the changes are counted, by client: rows with `client`, `kind` and `changes`, as of a tally. For records that
- * each caller sees others of, so that no total serves all.
+ * A table that counts changes by client: rows with `client`, `kind` and `changes`. For shared records, whose totals differ for each
+ * caller.
  */
-export interface ChangeCount {
+export interface ChangeCounter {
   table: string
   kind: string
 }
 
-/** Goes up with every change of a client's records. */
-export const changesOf = ({ table, kind }: ChangeCount, client: string): RawBuilder<number> =>
+/** Returns a version that increases with every change of a client's records. */
+export const clientVersion = ({ table, kind }: ChangeCounter, client: string): RawBuilder<number> =>
   sql`(select coalesce(sum(c.changes), 0)::bigint from ${sql.table(table)} as c where c.client = ${client} and c.kind = ${kind})`
 
-/** Goes up with every change in a scope. */
-export const versionOf = ({ table }: Tally, scope: RawBuilder<SqlBool>): RawBuilder<number> =>
+/** Returns a version that increases with every change in a scope. */
+export const tallyVersion = ({ table }: TotalsTable, scope: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.changes), 0)::bigint from ${sql.table(table)} as r where ${scope})`
 
-/** Of each process; the oldest go first. */
-const mostRemembered = 5000
+/** Per process; the oldest entries are evicted first. */
+const maxCachedTotals = 5000
 
-interface Total {
+interface VersionedTotal {
   total: number
   version: number
 }
 
 /**
- * Totals that were counted, by what was counted. Each goes with the version that it was counted at, by one statement with
- * the page: it is the total of every moment that has the same version.
+ * Returns a cache of counted totals by query. Each total has the version at which one statement counted it together with the page; it is
+ * valid while the version is unchanged.
  */
-export function rememberedTotals() {
-  const known = new Map<string, Total>()
+export function createTotalsCache() {
+  const known = new Map<string, VersionedTotal>()
   return {
-    /** Not where other tables decide what is found. */
-    mayRemember: ({ properties, only }: Searchable, { filtered }: SearchPlan): boolean =>
+    /** False if conditions depend on other tables. */
+    mayRemember: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>
       (only?.tallied ?? true) &&
       filtered.every((name) => {
         const property = properties[name]
@@ -88,13 +87,13 @@ export function rememberedTotals() {
         .update(JSON.stringify([text, parameters]))
         .digest('base64'),
 
-    find: (key: string): Total | undefined => known.get(key),
+    find: (key: string): VersionedTotal | undefined => known.get(key),
 
-    keep(key: string, { total, version }: Partial<Total>): void {
+    keep(key: string, { total, version }: Partial<VersionedTotal>): void {
       if (total === undefined || version === undefined) return
       known.delete(key)
       known.set(key, { total, version })
-      if (known.size > mostRemembered) known.delete(known.keys().next().value!)
+      if (known.size > maxCachedTotals) known.delete(known.keys().next().value!)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { withoutSecrets } from '../src/without-secrets.ts'
+import { withoutSecrets } from '../src/audited-writes.ts'
 
 it('leaves no secret of a body or row, however deep, and keeps everything else', () => {
   const when = new Date()

@@ -8,7 +8,7 @@ import { Client } from 'pg'
 export type TestDatabase = AsyncDisposable & {
   /** Connection string of a database that is this caller's alone, migrated, empty of rows. */
   url: string
-  /** Ends whoever is connected and removes it. */
+  /** Closes all connections and drops the database. */
   drop: () => Promise<void>
 }
 
@@ -38,7 +38,7 @@ export const testDatabase = async ({ migrations, step }: DatabaseContent = {}): 
   const template = migrations === undefined ? 'template0' : await templateOf(admin, server, { migrations, step })
   const keep = Boolean(process.env['SLUICE_KEEP_DATABASES'])
   const name = `${keep ? KEPT : CLONE}${randomBytes(9).toString('hex')}`
-  await hold(admin, name)
+  await holdCloneLock(admin, name)
   // Copying files: 15 ms with its two checkpoints, as fsync is off; writing the copy to the log takes 30 to 100 ms.
   await admin.query(`create database ${name} template ${template} strategy file_copy`)
   await dropLeftOver(admin, name)
@@ -133,7 +133,7 @@ const contentHash = ({ migrations, step }: TemplateContent): string => {
 }
 
 /** A clone is in use as long as its owner's session holds this lock; PostgreSQL lets go of it when the owner dies. */
-const hold = (admin: Client, name: string) => admin.query('select pg_advisory_lock($1, hashtext($2))', [CLONES, name])
+const holdCloneLock = (admin: Client, name: string) => admin.query('select pg_advisory_lock($1, hashtext($2))', [CLONES, name])
 
 const dropLeftOver = async (admin: Client, own: string): Promise<void> => {
   const clones = await admin.query('select datname from pg_database where starts_with(datname, $1) and datname <> $2', [CLONE, own])

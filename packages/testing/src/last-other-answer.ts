@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
  */
 export async function lastOtherAnswerMs<T>(ask: () => Promise<T>, expected: T, since = Date.now()): Promise<number> {
   for (let last = 0; ; await sleep(100)) {
-    const asked = Date.now() - since
+    const requestedAt = Date.now() - since
     if ((await ask()) === expected) return last
-    last = asked
+    last = requestedAt
   }
 }

@@ -9,7 +9,7 @@ export const programArguments = (source: string, ...flags: string[]): string[] =
   ...flags,
 ]
 
-/** What every program that a test starts with an environment of its own needs from the environment of the test. */
+/** Returns the environment variables of the test that every started program needs. */
 export function programEnvironment(): Record<string, string> {
   const names = ['PATH', 'NODE_COMPILE_CACHE', 'TMPDIR']
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
-export interface Received {
+export interface ReceivedMail {
   from: string
   to: string[]
   /** Came over TLS. */
@@ -18,25 +18,25 @@ export interface Received {
 
 type Problem = Error & { responseCode: number }
 
-/** What an SMTP server answers instead of yes. */
-export const no = (responseCode: number, message: string): Problem =>
+/** Returns an SMTP error response. */
+export const smtpRefusal = (responseCode: number, message: string): Problem =>
   Object.assign(new Error(message), { responseCode })
 
-interface Behaviour extends SMTPServerOptions {
+interface StandInOptions extends SMTPServerOptions {
   /** Asked once a mail has come in. A problem refuses it. */
-  answer?(mail: Received): Promise<Problem | undefined>
+  answer?(mail: ReceivedMail): Promise<Problem | undefined>
 }
 
-/** An SMTP server of somebody else's making, on a port of its own, that keeps what it takes. */
-export async function startSmtp({ answer, ...options }: Behaviour = {}) {
-  const received: Received[] = []
+/** Starts an SMTP server on a free port that stores the received mails. */
+export async function startSmtp({ answer, ...options }: StandInOptions = {}) {
+  const received: ReceivedMail[] = []
   const server = new SMTPServer({
     authOptional: true,
     ...(!options.key && { disabledCommands: ['STARTTLS'] }),
     ...options,
     closeTimeout: 100,
     onData(stream, session, callback) {
-      const decide = async (mail: Received) => {
+      const decide = async (mail: ReceivedMail) => {
         const problem = await answer?.(mail)
         if (!problem) received.push(mail)
         callback(problem)
@@ -66,7 +66,7 @@ export async function startSmtp({ answer, ...options }: Behaviour = {}) {
 }
 
 /** A multipart/alternative message, taken apart by hand: what a mail program shows. */
-function parsed(raw: string): Pick<Received, 'headers' | 'text' | 'html'> {
+function parsed(raw: string): Pick<ReceivedMail, 'headers' | 'text' | 'html'> {
   const [head = '', ...rest] = raw.split('\r\n\r\n')
   const headers = headersOf(head)
   const boundary = /boundary="([^"]+)"/.exec(headers['content-type'] ?? '')?.[1] ?? ''

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { connect } from '@sluice/database'
 import { smtp } from '@sluice/mail'
-import { no, startSmtp } from '@sluice/testing/smtp'
+import { smtpRefusal, startSmtp } from '@sluice/testing/smtp'
 import type { DB } from '../../src/database.ts'
 import { keepHouseOnce } from '../../src/housekeeping.ts'
 import { claimMails } from '../../src/mail/claims.ts'
@@ -78,20 +78,20 @@ describe('a mail', () => {
     [
       'the recipient for now',
       'QUEUED',
-      { onRcptTo: (_to: unknown, _session: unknown, done: any) => done(no(451, 'greylisted')) },
+      { onRcptTo: (_to: unknown, _session: unknown, done: any) => done(smtpRefusal(451, 'greylisted')) },
     ],
     [
       'the recipient for good',
       'FAILED',
-      { onRcptTo: (_to: unknown, _session: unknown, done: any) => done(no(550, 'no such user')) },
+      { onRcptTo: (_to: unknown, _session: unknown, done: any) => done(smtpRefusal(550, 'no such user')) },
     ],
     [
       'us, the sender',
       'QUEUED',
-      { onMailFrom: (_from: unknown, _session: unknown, done: any) => done(no(550, 'who are you')) },
+      { onMailFrom: (_from: unknown, _session: unknown, done: any) => done(smtpRefusal(550, 'who are you')) },
     ],
-    ['what it says', 'FAILED', { answer: async () => no(554, 'looks like spam') }],
-    ['it in the end, for now', 'QUEUED', { answer: async () => no(452, 'disk full') }],
+    ['what it says', 'FAILED', { answer: async () => smtpRefusal(554, 'looks like spam') }],
+    ['it in the end, for now', 'QUEUED', { answer: async () => smtpRefusal(452, 'disk full') }],
   ])('is dealt with by whom a server refuses: %s', async (_what, state, options) => {
     const { received, port } = await server(options)
     await invite()
@@ -107,7 +107,7 @@ describe('a mail', () => {
   it('leaves no link in the reason or the log, whatever a server says', async () => {
     let said = ''
     const { port } = await server({
-      answer: async ({ text }) => no(554, `refused: ${(said = tokenIn(text))} in\r\nsubject: x`),
+      answer: async ({ text }) => smtpRefusal(554, `refused: ${(said = tokenIn(text))} in\r\nsubject: x`),
     })
     await invite()
     await post(port)

@@ -4,21 +4,21 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { connect, type Connection } from '@sluice/database'
+import { connect, type DatabaseConnection } from '@sluice/database'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
 import type { DB } from '../../src/database.ts'
 import { migrationsFolder } from '../../src/migrations.ts'
 import { goodPassword, userBody } from '../app-under-test.ts'
 import { freePort } from '@sluice/testing/free-port'
 import { programArguments, programEnvironment } from '@sluice/testing/programs'
-import { startSmtp, type Received } from '@sluice/testing/smtp'
+import { startSmtp, type ReceivedMail } from '@sluice/testing/smtp'
 
 let database: TestDatabase
-let connection: Connection<DB>
+let connection: DatabaseConnection<DB>
 let mailbox: Awaited<ReturnType<typeof startSmtp>>
 let env: NodeJS.ProcessEnv
 /** What the server does before it says yes to a mail. */
-let before: (mail: Received) => Promise<void> = async () => {}
+let before: (mail: ReceivedMail) => Promise<void> = async () => {}
 const started: ChildProcess[] = []
 beforeAll(async () => {
   database = await testDatabase({ migrations: migrationsFolder })
@@ -118,7 +118,7 @@ it('an invitation and a forgotten password are mailed by themselves, in a moment
 it('what a process was sending when it was killed, the next one sends: perhaps again, under the same id', async () => {
   await sql`delete from mails`.execute(connection.db)
   const earlier = mailbox.received.length
-  const taken: Received[] = []
+  const taken: ReceivedMail[] = []
   const killed = Promise.withResolvers<void>()
   before = async (mail) => {
     taken.push(mail)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { no, selfSigned } from '@sluice/testing/smtp'
+import { smtpRefusal, selfSigned } from '@sluice/testing/smtp'
 import { at, posting } from './posting.scene.ts'
 
 const { server, post, invite, mails, due } = posting()
@@ -31,7 +31,7 @@ describe('the way to the server', () => {
       onAuth(auth, _session, done) {
         tried.push(auth.password)
         if (auth.password === 'right') done(null, { user: auth.username })
-        else done(no(535, 'wrong password'))
+        else done(smtpRefusal(535, 'wrong password'))
       },
     })
     const as = (password: string, host = '127.0.0.1') => ({ server: at(port, { host, user: 'us', password }) })

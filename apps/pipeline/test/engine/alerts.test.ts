@@ -9,7 +9,7 @@ import { createLogger, Redaction } from '@sluice/process'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import type { ClientSummary } from '@sluice/contracts'
-import { no, startSmtp } from '@sluice/testing/smtp'
+import { smtpRefusal, startSmtp } from '@sluice/testing/smtp'
 import { keepPostingAlerts } from '../../src/engine/alerts/post-alerts.ts'
 import { webhook } from '../../src/engine/alerts/webhook.ts'
 import { cancelRun } from '../../src/engine/runs/cancel-run.ts'
@@ -26,7 +26,7 @@ const publicUrl = 'https://data.example.org'
 let stack: Stack
 let server: Awaited<ReturnType<typeof startSmtp>>
 let send: SendMail
-let answer: () => ReturnType<typeof no> | undefined = () => undefined
+let answer: () => ReturnType<typeof smtpRefusal> | undefined = () => undefined
 const calls: { headers: Record<string, string>; body: string }[] = []
 let statuses: number[] = []
 const operator = createServer((request, response) => {
@@ -411,7 +411,7 @@ describe('an alert', () => {
   it('that is not taken is tried again under the same id, and says why', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
-    answer = () => no(451, 'Try later')
+    answer = () => smtpRefusal(451, 'Try later')
     statuses = [500]
     await using _posting = posting()
     await until(async () => (await alerts()).every(({ last_problem }) => last_problem))
@@ -430,7 +430,7 @@ describe('an alert', () => {
   it('that is refused for good is given up at once, and any other after a day', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
-    answer = () => no(550, 'No such user')
+    answer = () => smtpRefusal(550, 'No such user')
     statuses = [503]
     await stack.db
       .updateTable('alerts')

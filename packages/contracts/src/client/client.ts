@@ -1,9 +1,9 @@
-/** Asking a service: a door of its own, so that a process that only asks need not hold every contract in memory. */
-export type { Page } from './answers.ts'
-export type { CallInput, UploadInput } from './call-input.ts'
-export * from './caller.ts'
-export type { UploadBody } from './exchange.ts'
-export { RemoteProblem, ServiceUnavailable, type UnavailableReason } from './failures.ts'
-export * from './look-ups.ts'
-export type { Circuit, Resilience } from './resilience.ts'
+/** Entry point of the service client, so that a process without a server does not load every contract. */
+export type { ResultPage } from './responses.ts'
+export type { CallInput, UploadInput } from './service-client.ts'
+export * from './service-client.ts'
+export type { UploadBody } from './http-exchange.ts'
+export { RemoteProblem, ServiceUnavailable, type UnavailableReason } from './errors.ts'
+export * from './lookup-cache.ts'
+export type { Circuit, ResilienceOptions } from './resilience.ts'
 export { lookups } from '../identity/operations/lookups.ts'

@@ -14,16 +14,16 @@ import {
   type IBackoff,
   type IRetryBackoffContext,
 } from 'cockatiel'
-import { ServiceUnavailable } from './failures.ts'
+import { ServiceUnavailable } from './errors.ts'
 
 export type Circuit = 'closed' | 'open' | 'half-open'
 
-export interface Resilience {
+export interface ResilienceOptions {
   /** Milliseconds for each try, from connecting to the answer's last byte; 3,000 when absent. Uploads have none. */
   timeout?: number
   /** Tries after the first, of reads only; 2 when absent. */
   retries?: number
-  /** Milliseconds; 2,000 when absent. A service that asks for a longer pause (Retry-After) is not asked again. */
+  /** Milliseconds; 2,000 when absent. No retry if Retry-After is longer. */
   patience?: number
   /** So many failures in a row open the circuit; 5 when absent. */
   failuresToOpen?: number
@@ -33,57 +33,60 @@ export interface Resilience {
   onCircuit?: (circuit: Circuit) => void
 }
 
-interface Manner {
+interface RunOptions {
   /** Only for what may happen twice. */
   retried: boolean
   timed: boolean
   signal: AbortSignal | undefined
 }
 
-const longestOpen = 10_000
+const maxOpenMs = 10_000
 
 /** One service's circuit, and how calls are made through it: retries around the circuit around each try's time-out. */
-export function resilience(name: string, options: Resilience = {}) {
+export function resilience(name: string, options: ResilienceOptions = {}) {
   const { timeout: limit = 3_000, retries = 2, patience = 2_000, failuresToOpen = 5, open = 1_000 } = options
   // In the half-open state everything but an answer is a failure: a caller that gave up proves nothing about the service.
   const circuit: CircuitBreakerPolicy = circuitBreaker(
-    handleWhen((error) => isTrouble(error) || circuit.state === CircuitState.HalfOpen),
+    handleWhen((error) => isOutage(error) || circuit.state === CircuitState.HalfOpen),
     {
       breaker: new ConsecutiveBreaker(failuresToOpen),
       halfOpenAfter: new ExponentialBackoff({
         generator: noJitterGenerator,
         initialDelay: open,
-        maxDelay: Math.max(open, longestOpen),
+        maxDelay: Math.max(open, maxOpenMs),
       }),
     },
   )
-  circuit.onStateChange((state) => options.onCircuit?.(nameOf(state)))
-  const again = retry(
-    handleWhen((error) => isTrouble(error) && (error.retryAfter ?? 0) <= patience),
-    { maxAttempts: retries, backoff: politely },
+  circuit.onStateChange((state) => options.onCircuit?.(circuitName(state)))
+  const retryPolicy = retry(
+    handleWhen((error) => isOutage(error) && (error.retryAfter ?? 0) <= patience),
+    { maxAttempts: retries, backoff: retryBackoff },
   )
-  const inTime = timeout(limit, { strategy: TimeoutStrategy.Cooperative, abortOnReturn: false })
+  const attemptTimeout = timeout(limit, { strategy: TimeoutStrategy.Cooperative, abortOnReturn: false })
 
   async function once<T>(work: (signal: AbortSignal) => Promise<T>, timed: boolean, signal: AbortSignal) {
     signal.throwIfAborted()
     // While one call tries the circuit, cockatiel would let the others wait for its outcome: up to a whole time-out.
-    if (circuit.state === CircuitState.HalfOpen) throw shut(name)
-    const tried = ({ signal }: { signal: AbortSignal }) => work(signal)
-    return circuit.execute((context) => (timed ? inTime.execute(tried, context.signal) : tried(context)), signal)
+    if (circuit.state === CircuitState.HalfOpen) throw circuitOpen(name)
+    const attempt = ({ signal }: { signal: AbortSignal }) => work(signal)
+    return circuit.execute(
+      (context) => (timed ? attemptTimeout.execute(attempt, context.signal) : attempt(context)),
+      signal,
+    )
   }
 
   return {
-    circuit: (): Circuit => nameOf(circuit.state),
+    circuit: (): Circuit => circuitName(circuit.state),
     /** Runs `work`; throws what it throws, or `ServiceUnavailable` at once while the circuit is open. */
-    async run<T>(work: (signal: AbortSignal) => Promise<T>, { retried, timed, signal }: Manner): Promise<T> {
+    async run<T>(work: (signal: AbortSignal) => Promise<T>, { retried, timed, signal }: RunOptions): Promise<T> {
       signal?.throwIfAborted()
       const tries = retried
-        ? again.execute((context) => once(work, timed, context.signal), signal)
+        ? retryPolicy.execute((context) => once(work, timed, context.signal), signal)
         : once(work, timed, signal ?? never)
       try {
         return await (signal ? untilAborted(tries, signal) : tries)
       } catch (error) {
-        throw error instanceof BrokenCircuitError ? shut(name) : error
+        throw error instanceof BrokenCircuitError ? circuitOpen(name) : error
       }
     },
   }
@@ -91,24 +94,25 @@ export function resilience(name: string, options: Resilience = {}) {
 
 const never = new AbortController().signal
 
-const isTrouble = (error: unknown): error is ServiceUnavailable =>
+const isOutage = (error: unknown): error is ServiceUnavailable =>
   error instanceof ServiceUnavailable && error.reason !== 'circuit-open' && error.reason !== 'malformed-answer'
 
-const shut = (name: string) =>
+const circuitOpen = (name: string) =>
   new ServiceUnavailable('circuit-open', `${name} failed too often just now and is left alone for a moment.`)
 
-function nameOf(state: CircuitState): Circuit {
+function circuitName(state: CircuitState): Circuit {
   if (state === CircuitState.Closed) return 'closed'
   return state === CircuitState.HalfOpen ? 'half-open' : 'open'
 }
 
-/** Decorrelated jitter, and never sooner than the service asked for. */
+/** Backoff with decorrelated jitter that respects Retry-After. */
 const jitter = new ExponentialBackoff({ initialDelay: 100, maxDelay: 1_000 })
-const politely = new DelegateBackoff<IRetryBackoffContext<unknown>, IBackoff<unknown>>((context, before) => {
+const retryBackoff = new DelegateBackoff<IRetryBackoffContext<unknown>, IBackoff<unknown>>((context, before) => {
   const next = before ? before.next(context) : jitter.next()
   const { result } = context
-  const asked = 'error' in result && result.error instanceof ServiceUnavailable ? (result.error.retryAfter ?? 0) : 0
-  return { delay: Math.max(next.duration, asked), state: next }
+  const requestedDelay =
+    'error' in result && result.error instanceof ServiceUnavailable ? (result.error.retryAfter ?? 0) : 0
+  return { delay: Math.max(next.duration, requestedDelay), state: next }
 })
 
 /** A pause between two tries does not hold up a caller that has gone. */

@@ -46,7 +46,7 @@ export type ChangeEmailBody = TypeOf<typeof ChangeEmailBody>
 export const CodeBody = contract('CodeBody', Type.Object({ code: Code }, closed))
 export type CodeBody = TypeOf<typeof CodeBody>
 
-/** What an authenticator is set up with, shown this once: by a picture, a link, or typed in. */
+/** The setup data of an authenticator app as picture, link and text. It is shown only once. */
 export const SecondFactorEnrolment = contract(
   'SecondFactorEnrolment',
   Type.Object(

@@ -35,7 +35,7 @@ const fields = {
 export const Mail = contract('Mail', Type.Object(fields, closed))
 export type Mail = TypeOf<typeof Mail>
 
-/** The same with what it says, as far as there is no SMTP server that brings it to the recipient. */
+/** An email with its text, which is present only without an SMTP server. */
 export const ReadMail = contract(
   'ReadMail',
   Type.Object({ ...fields, text: Type.Optional(Type.String({ maxLength: 20_000 })) }, closed),

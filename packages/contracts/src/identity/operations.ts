@@ -1,5 +1,5 @@
 import { account } from './operations/account.ts'
-import { allowedApplications } from './operations/allowed-applications.ts'
+import { allowedApplications } from './operations/sso-client-configs.ts'
 import { auth } from './operations/auth.ts'
 import { clients } from './operations/clients.ts'
 import { lookups } from './operations/lookups.ts'
@@ -11,7 +11,7 @@ import { ssoClientConfigs } from './operations/sso-client-configs.ts'
 import { ssoProviderConfigs } from './operations/sso-provider-configs.ts'
 import { users } from './operations/users.ts'
 
-/** Everything that the identity service can be asked. */
+/** All operations of the identity service. */
 export const identityOperations = {
   account,
   allowedApplications,

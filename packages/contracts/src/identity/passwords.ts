@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 
-/** What stands behind `?token=` in a mailed link. */
+/** The value of `?token=` in an emailed link. */
 const LinkToken = Type.String({ minLength: 20, maxLength: 200 })
 
 /** Characters of a password. */
@@ -9,7 +9,7 @@ export const passwordLength = { least: 12, most: 128 }
 
 export const NewPassword = Type.String({ minLength: passwordLength.least, maxLength: passwordLength.most })
 
-/** One that is there already: whether it is long enough is not asked again. */
+/** An existing password. Its length is not checked again. */
 export const GivenPassword = Type.String({ minLength: 1, maxLength: passwordLength.most })
 
 export const AcceptInvitationBody = contract(

@@ -52,7 +52,7 @@ export const SessionClient = contract(
 
 export const forwardTargets = ['SERVICE_MANAGER', 'SERVICE_INTEGRATION', 'SERVICE_DATA_PIPELINE'] as const
 
-/** Who is signed in, for which client, and where they go first. */
+/** The signed-in user, their client and their start page. */
 export const Session = contract(
   'Session',
   Type.Object(

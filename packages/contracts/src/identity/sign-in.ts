@@ -80,7 +80,7 @@ export const firstParty = 'first-party'
 export interface AccessTokenClaims {
   /** The user's uid; for an application that acts for itself, its ssoClientId. */
   sub: string
-  /** Who the token was issued to: the first-party sign-in or a registered application. */
+  /** The client that the token was issued to: the first-party sign-in or a registered application. */
   client_id: string
   /** The uid of the client (organisation) that is acted for. */
   tenant: string

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { bodyOf, lineOf, Reference, Timestamp, Uid } from '../named.ts'
-import { roles, type Role } from '../roles.ts'
+import { type TypeOf, closed, contract } from '../contract.ts'
+import { Line, Reference, Timestamp, Uid, bodyOf, lineOf } from '../named.ts'
+import { type Role, roles } from '../roles.ts'
 import { Client } from './client.ts'
 
-/** What an application can ask about its user, besides roles. */
+/** OpenID Connect scopes of an application, besides roles. */
 export const openIdScopes = ['openid', 'profile', 'email', 'groups', 'organization', 'offline_access'] as const
 
-/** Every scope that an application can be given: nobody acts as a super admin through one. */
+/** All scopes of applications. The super admin role is excluded. */
 export const applicationScopes = [
   ...openIdScopes,
   ...roles.filter((role): role is Exclude<Role, 'ROLE_SUPER_ADMIN'> => role !== 'ROLE_SUPER_ADMIN'),
@@ -97,3 +97,24 @@ export const SsoClientConfig = contract(
   ),
 )
 export type SsoClientConfig = TypeOf<typeof SsoClientConfig>
+
+/** An application, and what its user said yes to. */
+export const AllowedApplication = contract(
+  'AllowedApplication',
+  Type.Object(
+    {
+      /** Of the SSO client config. */
+      id: Uid,
+      ssoClientId: Line,
+      clientName: Line,
+      scopes: Type.Array(Type.Enum([...applicationScopes]), { uniqueItems: true, maxItems: applicationScopes.length }),
+      /** When it was first allowed anything, and when last more. */
+      allowed: Timestamp,
+      lastUpdated: Timestamp,
+      /** When it last signed in or refreshed, as far as a session that is kept knows of it. */
+      lastUsed: Type.Optional(Timestamp),
+    },
+    closed,
+  ),
+)
+export type AllowedApplication = TypeOf<typeof AllowedApplication>

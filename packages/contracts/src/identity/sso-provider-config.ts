@@ -50,7 +50,7 @@ export type SsoProviderConfigBody = TypeOf<typeof SsoProviderConfigBody>
 
 const recorded = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: Client, ...fields }
 
-/** Who signs the users of a client in, without what we prove ourselves to them with. */
+/** The SSO provider of a client, without the client secret. */
 export const SsoProviderConfig = contract('SsoProviderConfig', Type.Object(recorded, closed))
 export type SsoProviderConfig = TypeOf<typeof SsoProviderConfig>
 

@@ -28,7 +28,7 @@ export const SsoStartQuery = contract(
 )
 export type SsoStartQuery = TypeOf<typeof SsoStartQuery>
 
-/** What providers add of their own is not looked at (RFC 6749, 4.1.2). */
+/** Additional parameters of providers are ignored (RFC 6749, 4.1.2). */
 export const SsoCallbackQuery = contract(
   'SsoCallbackQuery',
   Type.Object(

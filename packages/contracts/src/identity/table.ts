@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
 import { Line } from '../named.ts'
-import { AnyNumber } from '../numbers.ts'
+import { AnyNumber } from '../named.ts'
 
 /** A column of a tabular result: what people call it, what programs call it, and what its cells are. */
 export const Header = contract(

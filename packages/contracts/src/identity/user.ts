@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, bodyOf, Email, Line, named, recorded, Reference, Timestamp, Uid } from '../named.ts'
+import { type TypeOf, closed, contract } from '../contract.ts'
+import { Email, Line, Reference, Timestamp, Uid, authored, bodyOf, named, recorded } from '../named.ts'
 import { Roles } from '../roles.ts'
 import { ListQuery, SearchRequest } from '../search.ts'
 import { Client } from './client.ts'
@@ -25,7 +25,7 @@ const fields = {
 
 const Status = Type.Enum([...userStatuses])
 
-/** What other operations change. A body of PUT that would change it is refused. */
+/** Fields that only other operations change. A PUT body that would change them is refused. */
 const changedElsewhere = { twoFactorAuth: Type.Boolean(), status: Status }
 
 const derived = {
@@ -117,3 +117,10 @@ export const UserListQuery = contract(
   Type.Object({ ...ListQuery.properties, analyticsPlatform }, closed),
 )
 export type UserListQuery = TypeOf<typeof UserListQuery>
+
+/** A user and, where there is no mail server to bring it to them and somebody asks in person, the link by which they accept their invitation. */
+export const InvitedUser = contract(
+  'InvitedUser',
+  Type.Object({ ...User.properties, invitationLink: Type.Optional(InvitationLink) }, closed),
+)
+export type InvitedUser = TypeOf<typeof InvitedUser>

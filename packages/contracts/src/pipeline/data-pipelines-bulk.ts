@@ -3,7 +3,7 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Uid } from '../named.ts'
 import { DataPipelineBody, type SentDataPipelineBody } from './data-pipeline/data-pipeline.ts'
 
-/** What is saved at once, at most. */
+/** Maximum number of pipelines in one request. */
 export const mostAtOnce = 1_000
 
 /** Pipelines to be saved together, of one type or of several. The name says which pipeline each one replaces. */
@@ -21,7 +21,7 @@ export const DataPipelinesBody = contract(
 )
 export type DataPipelinesBody = TypeOf<typeof DataPipelinesBody>
 
-/** What became of each, in the order in which they came. */
+/** The result of each pipeline, in the order of the request. */
 export const SavedDataPipelines = contract(
   'SavedDataPipelines',
   Type.Object(

@@ -1,7 +1,18 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, named, needed, recorded, Text, translationsWith, Uid } from '../named.ts'
+import { type TypeOf, closed, contract } from '../contract.ts'
+import {
+  Line,
+  Reference,
+  Text,
+  Uid,
+  authored,
+  body,
+  named,
+  requiredBecause,
+  recorded,
+  translationsWith,
+} from '../named.ts'
 
 const short = { maxLength: 50, pattern: '^\\P{Cc}*$' }
 
@@ -20,7 +31,7 @@ export type Label = TypeOf<typeof Label>
 const LabelsBody = Type.Array(
   Type.Object(
     {
-      key: needed(Label.properties.key, 'a label is found by its key'),
+      key: requiredBecause(Label.properties.key, 'a label is found by its key'),
       value: Type.Optional({ ...Line, description: 'Empty when absent.' }),
     },
     { ...closed, title: 'LabelBody' },
@@ -49,7 +60,7 @@ export const labelled = {
   description: Type.Optional(Text),
 }
 
-/** The same as it is answered. */
+/** Response fields of every scheduled object. */
 export const labelledResponse = {
   ...recorded,
   ...authored,
@@ -62,7 +73,7 @@ export const labelledResponse = {
   access: Access,
 }
 
-/** What a response adds, which a client may send back. */
+/** Response fields that a body may contain and that are ignored. */
 export const labelledIgnored = ['client', 'displayLabels', 'displayShortName', 'displayDescription'] as const
 
 const fields = {
@@ -92,3 +103,23 @@ export const ReferencedCheck = contract(
   Type.Object({ ...Type.Partial(DataQualityCheck).properties, id: Uid, name: Line }, closed),
 )
 export type ReferencedCheck = TypeOf<typeof ReferencedCheck>
+
+export const DataQualityCheckGroupBody = contract(
+  'DataQualityCheckGroupBody',
+  body(
+    {
+      ...labelled,
+      /** In the order in which they are run. */
+      dataQualityChecks: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 200 })),
+      access: Type.Optional(AccessPart),
+    },
+    labelledIgnored,
+  ),
+)
+export type DataQualityCheckGroupBody = TypeOf<typeof DataQualityCheckGroupBody>
+
+export const DataQualityCheckGroup = contract(
+  'DataQualityCheckGroup',
+  Type.Object({ ...labelledResponse, dataQualityChecks: Type.Array(ReferencedCheck, { maxItems: 200 }) }, closed),
+)
+export type DataQualityCheckGroup = TypeOf<typeof DataQualityCheckGroup>

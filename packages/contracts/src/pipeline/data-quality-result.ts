@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { body, Line, Text, Timestamp, Uid } from '../named.ts'
-import { Count } from '../numbers.ts'
+import { Count } from '../named.ts'
 import { QueryResult } from './table.ts'
 
 const VariableName = Type.String({ minLength: 1, maxLength: 255, examples: ['country'] })

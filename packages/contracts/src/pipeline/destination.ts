@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, needed, recorded, Text, Uid } from '../named.ts'
+import { authored, body, Line, namedAndDescribed, requiredBecause, recorded, Text, Uid } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { RunStatus } from './run.ts'
 import { View } from './view.ts'
 
-/** What a view can be pushed to: DHIS2. */
+/** Types of systems that a view can be pushed to. */
 export const destinationTypes = ['SOURCE_SYSTEM_C'] as const
 
 const Scheme = Type.String({
@@ -56,7 +56,7 @@ export const TargetToken = Type.String({
   examples: ['d2pat_5xVA12xyUbWNedQxy4ohH77WlxRGVvZZ1151814092'],
 })
 
-const url = needed(TargetUrl, 'the rows are pushed to it')
+const url = requiredBecause(TargetUrl, 'the rows are pushed to it')
 const apiTarget = { url, username: Type.Optional(Username) }
 const apiTokenTarget = { url }
 
@@ -94,7 +94,7 @@ export const DestinationBody = contract(
 )
 export type DestinationBody = TypeOf<typeof DestinationBody>
 
-/** The view of a destination: whole for whoever may read it, else its name. */
+/** The view of a destination: all of it if the caller may read it, else its name. */
 export const ReferencedView = contract(
   'ReferencedView',
   Type.Object({ ...Type.Partial(View).properties, id: Uid, name: Line }, closed),
@@ -134,7 +134,7 @@ const credentials = {
 export const TargetBody = contract('TargetBody', Type.Object({ url: TargetUrl, ...credentials }, closed))
 export type TargetBody = TypeOf<typeof TargetBody>
 
-/** Where something is looked up: what is absent is what the destination has stored. */
+/** Connection for a look-up. Absent fields are taken from the stored destination. */
 export const TargetLookupBody = contract(
   'TargetLookupBody',
   Type.Object(

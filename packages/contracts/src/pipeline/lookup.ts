@@ -6,7 +6,7 @@ import { functionAccess } from './data-pipeline/sources/function.ts'
 import { spreadsheetAccess } from './data-pipeline/sources/spreadsheet.ts'
 import { TargetLookupBody } from './destination.ts'
 
-/** What is asked to look something up: where the source is. Which fields are needed depends on its type. */
+/** Connection of a source for a look-up. Required fields depend on its type. */
 export const SourceLookupBody = contract(
   'SourceLookupBody',
   Type.Object(

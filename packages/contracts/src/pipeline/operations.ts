@@ -12,7 +12,7 @@ import { variableSignatures } from './operations/variables.ts'
 import { viewSignatures } from './operations/views.ts'
 import { workflowSignatures } from './operations/workflows.ts'
 
-/** Everything that the pipeline service can be asked. */
+/** All operations of the pipeline service. */
 export const pipelineOperations = {
   schemas: schemaSignatures,
   settings: settingSignatures,

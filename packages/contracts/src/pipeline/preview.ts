@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Text } from '../named.ts'
-import { Count } from '../numbers.ts'
+import { Count } from '../named.ts'
 import { csvOptionsInQuery, CsvGuesses } from './data-pipeline/csv-options.ts'
 import { RejectedRow } from './run.ts'
 import { QueryResult } from './table.ts'
@@ -26,7 +26,7 @@ export const SourcePreview = contract(
       complete: Type.Boolean({ description: 'Whether these are all rows that there are.' }),
       /** Rows among them that would be set aside. */
       rejected: Type.Array(RejectedRow, { maxItems: 100 }),
-      /** How the source is understood, in sentences. */
+      /** Sentences that describe how the source was read. */
       notes: Type.Array(Text, { maxItems: 100 }),
       /** Of a text file. */
       csvGuesses: Type.Optional(CsvGuesses),

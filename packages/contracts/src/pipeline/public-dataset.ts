@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { body, Line, named, Tags, Text, Timestamp } from '../named.ts'
-import { Count } from '../numbers.ts'
+import { Count } from '../named.ts'
 import { RejectedRow, RunStatus } from './run.ts'
 import { Table } from './table.ts'
 
@@ -22,7 +22,7 @@ const fields = {
   termsOfUse: Type.Optional(Text),
 }
 
-/** The fields of the form that a public dataset is uploaded with; its file comes behind them. */
+/** Form fields of a public dataset upload. The file follows the fields. */
 export const PublicDatasetForm = contract(
   'PublicDatasetForm',
   Type.Object(
@@ -96,7 +96,7 @@ export const PublicDataset = contract(
       headerRow: Type.Boolean(),
       /** Absent in lists of them, and until the file is loaded. */
       table: Type.Optional(Table),
-      /** How loading the file went. */
+      /** Result of loading the file. */
       status: PublicDatasetStatus,
     },
     closed,

@@ -2,17 +2,17 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
 import { Line, Link, Tags, Text, Timestamp, Uid } from '../named.ts'
-import { Count } from '../numbers.ts'
+import { Count } from '../named.ts'
 
 const many = { maxItems: 1600 }
 
-/** A column as anybody may know it: nothing that was measured in its values. */
+/** A public column, without statistics of its values. */
 const PublicColumn = Type.Object(
   { name: Line, label: Line, dataType: Type.Enum([...dataTypes]) },
   { ...closed, title: 'PublicColumn' },
 )
 
-/** What anybody may know of a table: neither who made it, nor from where, nor what is in it. */
+/** A public table, without its creator, source and data. */
 export const PublicMetadata = contract(
   'PublicMetadata',
   Type.Object(

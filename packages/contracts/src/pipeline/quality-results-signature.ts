@@ -4,7 +4,7 @@ import type { Role } from '../roles.ts'
 import { CheckResult } from './data-quality-result.ts'
 import { PageQuery } from './run.ts'
 
-/** What the checks of one run found, in their order: of a group's own runs, and of those of pipelines that it gates. */
+/** Returns the signature for the check results of one run: of a group, or of a pipeline that the group gates. */
 export function qualityResultsSignature<const Path extends string>({
   plural,
   path,

@@ -54,7 +54,7 @@ export function runSignatures<const Path extends string>({
   }
 }
 
-/** What a run set aside. */
+/** Rows that a run rejected. */
 export function rejectedRowsSignature<const Path extends string>(
   { plural, path, see }: Pick<Runnable<Path>, 'plural' | 'path' | 'see'>,
   summary: string,

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Text, Timestamp, Uid } from '../named.ts'
 import { TableSummary, Table } from './table.ts'
-import { Amount, Count } from '../numbers.ts'
+import { Amount, Count } from '../named.ts'
 import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 
 export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CANCELLED', 'NEVER_RUN'] as const
@@ -22,7 +22,7 @@ const status = {
 export const RunStatus = contract('RunStatus', Type.Object(status, closed))
 export type RunStatus = TypeOf<typeof RunStatus>
 
-/** Where a running load is. Totals since it began to read, or to read anew; absent where they are not known. */
+/** Progress of a running load. Totals since it started or restarted reading; absent while unknown. */
 export const Progress = contract(
   'Progress',
   Type.Object(
@@ -158,7 +158,7 @@ export const Run = contract(
       progress: Progress,
       rowsWritten: Type.Optional(Count),
       bytesWritten: Type.Optional(Count),
-      /** What a person needs to know about how it ended: what, where, why, what to do. */
+      /** The outcome in a sentence for users: what, where, why, and what to do. */
       message: Type.Optional(Text),
       errorCode: Type.Optional(Line),
       /** Of a dry run that came as far as its plan. */

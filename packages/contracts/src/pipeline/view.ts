@@ -14,7 +14,7 @@ import {
   Uid,
   WarehouseName,
 } from '../named.ts'
-import { Count } from '../numbers.ts'
+import { Count } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { AnonymousAccess, AnonymousAccessBody } from './data-pipeline/base.ts'
 import { RunStatus, runStatuses } from './run.ts'

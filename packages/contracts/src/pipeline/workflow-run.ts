@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid } from '../named.ts'
-import { Count } from '../numbers.ts'
+import { Count } from '../named.ts'
 
-/** What a job of a workflow does. */
+/** Types of workflow jobs. */
 export const jobTypes = [
   'DATA_PIPELINE_LOAD',
   'VIEW_REFRESH',
@@ -12,7 +12,7 @@ export const jobTypes = [
 ] as const
 export type JobType = (typeof jobTypes)[number]
 
-/** How many jobs a workflow has at most, in all of its steps. */
+/** Maximum number of jobs in all steps of a workflow. */
 export const mostJobs = 200
 
 export const workflowJobStates = [

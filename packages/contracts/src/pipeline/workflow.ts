@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, bodyOf, Line, namedAndDescribed, recorded, Text, Timestamp, Uid } from '../named.ts'
-import { AnyNumber, Count } from '../numbers.ts'
+import { AnyNumber, Count } from '../named.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { pipelineTypes } from './data-pipeline/base.ts'
 import { RunStatus } from './run.ts'
@@ -93,7 +93,7 @@ const Translations = Type.Array(
 const Job = Type.Object(
   {
     jobType: Type.Enum([...jobTypes]),
-    /** What is run: whole for whoever may see it, else its uid and name. */
+    /** The object that runs: all of it if the caller may see it, else its uid and name. */
     object: Type.Object(
       {
         id: Type.Optional({
@@ -152,7 +152,7 @@ export const WorkflowSearchResult = contract(
           pageSize: Count,
           /** Absent where they were not counted. */
           totalCount: Type.Optional(Count),
-          /** How many there are before this page. */
+          /** Number of items before this page. */
           offset: Count,
           pageCount: Type.Optional(Count),
         },

@@ -1,116 +1,123 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely'
-import { operators, type Operator } from './operators.ts'
+import { operators, type FilterOperator } from './operators.ts'
 import { not, wordsOf } from './patterns.ts'
-import { propertyNamed, type Properties, type Property } from './properties.ts'
-import { checkText, quoted, refuse } from './violations.ts'
+import { getProperty, type Properties, type Property } from './properties.ts'
+import { assertStorableText, quoteText, rejectTerm } from './violations.ts'
 
-/** What filters may look at. */
-export interface Searched {
+/** Properties and free-text condition of a search. */
+export interface SearchTarget {
   properties: Properties
-  /** Which rows a free text finds: the request's `query`, and each word of an `identifiable` filter. */
+  /** Condition for a free text: the request's `query`, and each word of an `identifiable` filter. */
   query?: (text: string) => Expression<SqlBool>
 }
 
-const mostItems = 500
+const maxListItems = 500
 
-/** `property:operator[:value]` as one condition in brackets. The value is all after the second colon. */
-export function filterCondition(filter: string, { properties, query }: Searched): RawBuilder<SqlBool> {
-  checkText(filter)
+/** Converts `property:operator[:value]` to one condition in parentheses. The value is everything after the second colon. */
+export function filterCondition(filter: string, { properties, query }: SearchTarget): RawBuilder<SqlBool> {
+  assertStorableText(filter)
   const [name = '', operator, ...rest] = filter.split(':')
-  if (operator === undefined) refuse('must have the form property:operator or property:operator:value')
+  if (operator === undefined) rejectTerm('must have the form property:operator or property:operator:value')
   const value = rest.length > 0 ? rest.join(':') : undefined
 
   if (name === 'identifiable' && query && !Object.hasOwn(properties, name)) {
-    return sql`(${identifiable(operator, value, query)})`
+    return sql`(${identifiableCondition(operator, value, query)})`
   }
-  const property = propertyNamed(name, properties)
+  const property = getProperty(name, properties)
   if (property.found) {
-    const condition = foundFirst(property, operator, value)
+    const condition = relatedRowCondition(property, operator, value)
     if (condition) return sql`(${condition})`
   }
   const condition = conditionOf(property, operatorNamed(operator, property), operator, value)
   return sql`(${property.some ? property.some(sql`(${condition})`) : condition})`
 }
 
-/** What an operator that also holds where there is no value is the contrary of. */
-const contraries: ReadonlyMap<string, string> = new Map([
+/** The positive operator of each negated operator. Negated operators also match missing values. */
+const negatedOperators: ReadonlyMap<string, string> = new Map([
   ...['ne', 'neq'].map((name): [string, string] => [name, 'eq']),
   ...[...operators.keys()]
     .filter((name) => name.startsWith('!') && operators.get(name)!.takes === 'value')
     .map((name): [string, string] => [name, name.slice(1)]),
 ])
 
-/** The condition on a value that stands in another row, if it can be asked there. */
-function foundFirst(property: Property, name: string, value: string | undefined): RawBuilder<SqlBool> | undefined {
+/** Returns the condition on a value of a related row if the operator can be evaluated there. */
+function relatedRowCondition(
+  property: Property,
+  name: string,
+  value: string | undefined,
+): RawBuilder<SqlBool> | undefined {
   const { found, ...own } = property
   if (!found || operatorNamed(name, property).takes === 'nothing') return undefined
-  const positive = contraries.get(name) ?? name
+  const positive = negatedOperators.get(name) ?? name
   const there: Property = { ...own, column: found.column, ...(found.within !== undefined && { within: found.within }) }
   const condition = found.where(conditionOf(there, operatorNamed(positive, property), positive, value))
   return positive === name ? condition : sql`(${condition}) is not true`
 }
 
-/** What a filter looks at, as far as that can be told without reading it. */
+/** Returns the property name of a filter without validating the filter. */
 export const propertyNameOf = (filter: string): string => filter.split(':', 1)[0]!
 
-/** The text of `query` as one condition in brackets; none when there is nothing to look for. */
-export function queryCondition(text: string | undefined, { query }: Searched): RawBuilder<SqlBool> | undefined {
+/** Converts `query` to one condition in parentheses; undefined for a blank text. */
+export function queryCondition(text: string | undefined, { query }: SearchTarget): RawBuilder<SqlBool> | undefined {
   const wanted = text?.trim()
   if (!wanted) return undefined
-  checkText(wanted)
-  return query ? sql`(${query(wanted)})` : refuse('is not offered here: use filter')
+  assertStorableText(wanted)
+  return query ? sql`(${query(wanted)})` : rejectTerm('is not offered here: use filter')
 }
 
-function operatorNamed(name: string, { type }: Property): Operator {
+function operatorNamed(name: string, { type }: Property): FilterOperator {
   const operator = operators.get(name)
-  if (!operator) refuse(`uses ${quoted(name)}, which is none of the operators: ${[...operators.keys()].join(', ')}`)
+  if (!operator)
+    rejectTerm(`uses ${quoteText(name)}, which is none of the operators: ${[...operators.keys()].join(', ')}`)
   if (!operator.types.includes(type)) {
     const suitable = [...operators].filter(([, { types }]) => types.includes(type)).map(([known]) => known)
-    refuse(`uses the operator ${quoted(name)}, which is not for this property; these are: ${suitable.join(', ')}`)
+    rejectTerm(
+      `uses the operator ${quoteText(name)}, which is not for this property; these are: ${suitable.join(', ')}`,
+    )
   }
   return operator
 }
 
 function conditionOf(
   property: Property,
-  operator: Operator,
+  operator: FilterOperator,
   name: string,
   value: string | undefined,
 ): RawBuilder<SqlBool> {
   switch (operator.takes) {
     case 'nothing':
-      if (value !== undefined) refuse(`must end after ${quoted(name)}, which takes no value`)
+      if (value !== undefined) rejectTerm(`must end after ${quoteText(name)}, which takes no value`)
       return operator.condition(property)
     case 'value':
-      return operator.condition(property, demand(value, name))
+      return operator.condition(property, requireValue(value, name))
     case 'list':
-      return operator.condition(property, itemsOf(demand(value, name)))
+      return operator.condition(property, itemsOf(requireValue(value, name)))
   }
 }
 
-const demand = (value: string | undefined, operator: string): string =>
-  value ?? refuse(`needs a value: write :value after ${quoted(operator)}`)
+const requireValue = (value: string | undefined, operator: string): string =>
+  value ?? rejectTerm(`needs a value: write :value after ${quoteText(operator)}`)
 
-/** The items of `[a,b,c]`. There is no escaping, so no item can hold a comma. */
+/** Parses `[a,b,c]`. Items cannot contain commas, because escaping is not supported. */
 function itemsOf(list: string): string[] {
   if (!list.startsWith('[') || !list.endsWith(']') || list.length < 2)
-    refuse('needs a list in brackets, such as [a,b,c]')
+    rejectTerm('needs a list in brackets, such as [a,b,c]')
   const items = list.slice(1, -1).split(',')
-  if (items.includes('')) refuse('must not have an empty item in its list')
-  if (items.length > mostItems) refuse(`must not list more than ${mostItems} items`)
+  if (items.includes('')) rejectTerm('must not have an empty item in its list')
+  if (items.length > maxListItems) rejectTerm(`must not list more than ${maxListItems} items`)
   return items
 }
 
-/** The made-up property over whatever identifies a record, as `query` sees it. */
-function identifiable(
+/** Returns the condition of the virtual property `identifiable`, which searches the same columns as `query`. */
+function identifiableCondition(
   operator: string,
   value: string | undefined,
-  query: NonNullable<Searched['query']>,
+  query: NonNullable<SearchTarget['query']>,
 ): RawBuilder<SqlBool> {
   const known = ['token', '!token', 'ilike', '!ilike']
-  if (!known.includes(operator)) refuse(`uses ${quoted(operator)}; identifiable goes with: ${known.join(', ')}`)
-  const text = demand(value, operator)
-  const words = operator.endsWith('token') ? wordsOf(text) : [text || refuse('needs some text to look for')]
+  if (!known.includes(operator)) rejectTerm(`uses ${quoteText(operator)}; identifiable goes with: ${known.join(', ')}`)
+  const text = requireValue(value, operator)
+  const words = operator.endsWith('token') ? wordsOf(text) : [text || rejectTerm('needs some text to look for')]
   const all = sql<SqlBool>`${sql.join(
     words.map((word) => sql`(${query(word)})`),
     sql` and `,

@@ -1,52 +1,59 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { dateTime } from './date-time.ts'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { dateTime } from './values.ts'
 import type { OrderTerm } from './order.ts'
 import type { PropertyType } from './properties.ts'
-import { checkText, refuse } from './violations.ts'
+import { assertStorableText, rejectTerm } from './violations.ts'
+import { createHash } from 'node:crypto'
 
-/** The value of a term in a row, as text that `valueIn` reads back to the same value; null for a missing one. */
-export function keyOf({ key, type }: OrderTerm): RawBuilder<string | null> {
-  // Without a zone, so that no setting of the session shows in it: `dateTime` takes it for UTC.
+/** Returns the expression of a term's value as text that `bindKey` converts back; null if the value is missing. */
+export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
+  // Without a zone, so that the text does not depend on the session: `dateTime` reads it as UTC.
   const value = type === 'date-time' ? sql`(${key} at time zone 'UTC')` : key
   return sql`to_jsonb(${value}) #>> '{}'`
 }
 
-/** The rows that come after the one with these values, in an order that ends in something unique and never missing. */
-export function after(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
-  const values = terms.map((term, at) => valueIn(term, keys[at] ?? null))
+/** Returns the condition for the rows after the row with these keys. The last term of the order must be unique and not null. */
+export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | null)[]): RawBuilder<SqlBool> {
+  const values = terms.map((term, at) => bindKey(term, keys[at] ?? null))
   const uniform = terms.every(({ required, descending }) => required && descending === terms[0]!.descending)
-  if (!uniform) return sql`(${steps(terms, values)})`
-  // One comparison of rows, which an index answers whole.
-  const sides = [terms.map(({ key }) => key), values.map((value) => value ?? refuse('has no value where one must be'))]
+  if (!uniform) return sql`(${lexicographicAfter(terms, values)})`
+  // One row comparison, which can use an index.
+  const sides = [
+    terms.map(({ key }) => key),
+    values.map((value) => value ?? rejectTerm('has no value where one must be')),
+  ]
   const [rows, bound] = sides.map((side) => sql`(${sql.join(side)})`)
   return sql`${rows} ${sql.raw(terms[0]!.descending ? '<' : '>')} ${bound}`
 }
 
-type Value = RawBuilder<unknown> | undefined
+type KeysetValue = RawBuilder<unknown> | undefined
 
-/** Later by the first term, or equal in it and later by the rest. */
-function steps([term, ...rest]: readonly OrderTerm[], [value, ...values]: readonly Value[]): RawBuilder<SqlBool> {
+/** Compares term by term: later by the first term, or equal in it and later by the rest. */
+function lexicographicAfter(
+  [term, ...rest]: readonly OrderTerm[],
+  [value, ...values]: readonly KeysetValue[],
+): RawBuilder<SqlBool> {
   if (!term) return sql`false`
   const { key, required } = term
-  const further = steps(rest, values)
-  // Missing ones are last: behind one of them come only others, as far as the rest says.
+  const further = lexicographicAfter(rest, values)
+  // Nulls come last: only further nulls can follow.
   if (!value) return sql`(${key} is null and (${further}))`
   const later = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`
   const orMissing = required ? later : sql<SqlBool>`${later} or ${key} is null`
   return sql`${orMissing} or (${key} = ${value} and (${further}))`
 }
 
-const forms: Partial<Record<PropertyType, RegExp>> = {
+const valuePatterns: Partial<Record<PropertyType, RegExp>> = {
   uid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   number: /^-?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/,
   boolean: /^(true|false)$/,
 }
 
-/** A value as a bind parameter. Refuses what PostgreSQL would fail on: the text comes from outside. */
-function valueIn({ type }: OrderTerm, text: string | null): Value {
+/** Returns a value as a bind parameter. Rejects text that PostgreSQL cannot convert. */
+function bindKey({ type }: OrderTerm, text: string | null): KeysetValue {
   if (text === null) return undefined
-  checkText(text)
-  if (forms[type]?.test(text) === false) refuse('holds what is no value of this order')
+  assertStorableText(text)
+  if (valuePatterns[type]?.test(text) === false) rejectTerm('holds what is no value of this order')
   switch (type) {
     case 'number':
       return /^-?\d{1,18}$/.test(text) ? sql`${text}::bigint` : sql`${text}::numeric`
@@ -58,3 +65,48 @@ function valueIn({ type }: OrderTerm, text: string | null): Value {
       return sql`${text}`
   }
 }
+
+/** A position in a list: the sort keys of the last row. */
+interface PageCursor {
+  /** Number of the page that starts here. */
+  page: number
+  /** The row's value for each order term. */
+  keys: (string | null)[]
+}
+
+const maxCursorLength = 2000
+const checksumLength = 16
+const invalidCursor =
+  'is not a place in this list: take it unchanged from the page before, with the same filters and order'
+
+/**
+ * Returns the text of a cursor. `list` identifies the resource, filters and order. The checksum detects mistakes and is not a
+ * signature: a cursor grants nothing that a filter would not. Undefined if the row's values are too long.
+ */
+export function serializeCursor(list: string, { page, keys }: PageCursor): string | undefined {
+  const payload = Buffer.from(JSON.stringify([page, ...keys])).toString('base64url')
+  const text = `${payload}.${checksum(list, payload)}`
+  return text.length <= maxCursorLength ? text : undefined
+}
+
+/** Parses a cursor. Rejects a cursor of another list. `keys` is the expected number of values. */
+export function parseCursor(list: string, text: string, keys: number): PageCursor {
+  const [payload = '', sum, ...rest] = text.split('.')
+  if (text.length > maxCursorLength || rest.length > 0 || sum !== checksum(list, payload)) rejectTerm(invalidCursor)
+  const [page, ...values] = parsePayload(payload)
+  const sound = Number.isSafeInteger(page) && values.every((value) => value === null || typeof value === 'string')
+  if (!sound || values.length !== keys) rejectTerm(invalidCursor)
+  return { page: page as number, keys: values as (string | null)[] }
+}
+
+function parsePayload(payload: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
+}
+
+const checksum = (list: string, payload: string): string =>
+  createHash('sha256').update(`${list}\0${payload}`).digest('base64url').slice(0, checksumLength)

@@ -1,32 +1,34 @@
 import { sql, type RawBuilder } from 'kysely'
-import { columnOf, propertyNamed, type Properties, type PropertyType } from './properties.ts'
-import { quoted, refuse } from './violations.ts'
+import { columnOf, getProperty, type Properties, type PropertyType } from './properties.ts'
+import { quoteText, rejectTerm } from './violations.ts'
 
-/** One part of an order: what is compared, and which way. */
+/** One term of an order. */
 export interface OrderTerm {
   key: RawBuilder<unknown>
   type: PropertyType
   descending: boolean
-  /** Is there always a value? Missing ones come last, in either direction. */
+  /** Whether the value is never null. Nulls come last in either direction. */
   required: boolean
 }
 
 const directions = ['asc', 'desc', 'iasc', 'idesc']
 
-/** Reads `property[:direction]` terms in their order, and refuses a property that was named before. */
+/** Returns a parser of `property[:direction]` terms that rejects repeated properties. */
 export function orderReader(properties: Properties) {
   const named = new Set<string>()
 
   return (term: string): OrderTerm => {
     const [name = '', direction = 'asc', ...rest] = term.split(':')
-    const property = propertyNamed(name, properties)
+    const property = getProperty(name, properties)
     if (rest.length > 0 || !directions.includes(direction)) {
-      refuse(`must end in one of the directions: ${directions.join(', ')}`)
+      rejectTerm(`must end in one of the directions: ${directions.join(', ')}`)
     }
-    if (property.some || property.type === 'strings') refuse(`cannot order by ${quoted(name)}, which has many values`)
+    if (property.some || property.type === 'strings')
+      rejectTerm(`cannot order by ${quoteText(name)}, which has many values`)
     const ignoresCase = direction.startsWith('i')
-    if (ignoresCase && property.type !== 'string') refuse(`must order by asc or desc: ${quoted(name)} is not text`)
-    if (named.has(name)) refuse(`repeats ${quoted(name)}`)
+    if (ignoresCase && property.type !== 'string')
+      rejectTerm(`must order by asc or desc: ${quoteText(name)} is not text`)
+    if (named.has(name)) rejectTerm(`repeats ${quoteText(name)}`)
     named.add(name)
 
     const column = columnOf(property.column)
@@ -40,8 +42,8 @@ export function orderReader(properties: Properties) {
 }
 
 /**
- * The id makes every order a total one. It ascends, but for an order in which all descends and nothing can be missing: there
- * one index, read forwards or backwards, gives either direction.
+ * Appends the id, which makes the order total. The id ascends, unless all terms descend and are not null: then one index serves
+ * both directions.
  */
 export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 'type'>): OrderTerm[] {
   return [
@@ -54,7 +56,7 @@ export function withId(terms: readonly OrderTerm[], id: Pick<OrderTerm, 'key' | 
   ]
 }
 
-/** PostgreSQL uses no index for `desc nulls last`, unless it was made so; where nothing can be missing, nothing is said. */
+/** Omits `nulls last` for columns that are never null, because PostgreSQL cannot use a plain index for `desc nulls last`. */
 export function orderBy({ key, descending, required }: OrderTerm): RawBuilder<unknown> {
   const direction = sql.raw(descending ? 'desc' : 'asc')
   return required ? sql`${key} ${direction}` : sql`${key} ${direction} nulls last`

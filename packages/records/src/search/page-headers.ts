@@ -1,4 +1,4 @@
-import { furthestOffset } from './plan.ts'
+import { maxOffset } from './plan.ts'
 
 interface AnsweredPage {
   /** From 1. */
@@ -6,29 +6,29 @@ interface AnsweredPage {
   pageSize: number
   /** Rows on all pages, if they were counted. */
   total?: number
-  /** Rows on this page. Tells whether there is a next one when the total is not known. */
+  /** Rows on this page. A full page implies a next page if the total is unknown. */
   rows?: number
-  /** Is there a page after this one? When absent, total and rows tell. */
+  /** Whether another page follows. When absent, it is derived from `total` or `rows`. */
   more?: boolean
-  /** The place where the next page begins. Without it, next is found by its number. */
+  /** Cursor of the next page. Without it, the next page has a page number. */
   cursor?: string
-  /** Was this page found by a cursor? Then nothing leads back: what came before may have changed. */
+  /** Whether this page was requested by a cursor. Such a page has no `prev` link. */
   byCursor?: boolean
 }
 
-/** Characters. Proxies give all headers of an answer 4 kB by default, and a search may be as long as that by itself. */
-const longestLink = 3000
+/** Characters. By default, proxies allow 4 kB for all response headers, and a search can be that long. */
+const maxLinkLength = 3000
 
 /**
- * The headers of one page: X-Page, X-Page-Size, with a known total X-Total-Count and X-Page-Count, X-Next-Cursor where there
- * is one, and Link to the first, prev, next and last page. `url` is the address that gives this page by GET; without it, no
- * Link.
+ * Returns the headers of one page: X-Page, X-Page-Size, X-Total-Count and X-Page-Count if the total is known, X-Next-Cursor if
+ * there is a cursor, and Link to the first, prev, next and last page. `url` is the GET address of this page; without it there
+ * is no Link header.
  */
 export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<string, string> {
   const { page, pageSize, total, rows, cursor } = answered
   const pageCount = total === undefined ? undefined : Math.max(1, Math.ceil(total / pageSize))
   const more = answered.more ?? (pageCount === undefined ? rows === undefined || rows >= pageSize : page < pageCount)
-  const link = url === undefined ? undefined : links(String(url), { ...answered, pageCount, more })
+  const link = url === undefined ? undefined : linkHeader(String(url), { ...answered, pageCount, more })
   return {
     'X-Page': String(page),
     'X-Page-Size': String(pageSize),
@@ -38,30 +38,33 @@ export function pageHeaders(answered: AnsweredPage, url?: URL | string): Record<
   }
 }
 
-interface Place extends AnsweredPage {
+interface LinkContext extends AnsweredPage {
   pageCount: number | undefined
   more: boolean
 }
 
-/** RFC 8288, relative to the host, which a proxy may have renamed. `next` is never left out: clients walk by it. */
-function links(url: string, { page, pageSize, pageCount, more, cursor, byCursor }: Place): string | undefined {
+/** Returns the Link header (RFC 8288) with addresses relative to the host. A header that is too long keeps only `next`. */
+function linkHeader(
+  url: string,
+  { page, pageSize, pageCount, more, cursor, byCursor }: LinkContext,
+): string | undefined {
   const to = (rel: string, where: Record<string, string>) =>
     `<${addressOf(url, { ...where, pageSize: String(pageSize) })}>; rel="${rel}"`
   const numbered = (rel: string, target: number) => to(rel, { page: String(target) })
   const next = more ? [cursor === undefined ? numbered('next', page + 1) : to('next', { after: cursor })] : []
   const previous = page > 1 && !byCursor ? [numbered('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
-  const reachable = pageCount !== undefined && (pageCount - 1) * pageSize <= furthestOffset
+  const reachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
   const last = reachable ? [numbered('last', pageCount)] : []
   const all = [numbered('first', 1), ...previous, ...next, ...last].join(', ')
-  return all.length <= longestLink ? all : next[0]
+  return all.length <= maxLinkLength ? all : next[0]
 }
 
-/** Path and query alone, serialised by URL, which encodes whatever could end the address early. */
+/** Returns path and query, serialized by URL, which escapes characters that would end the link early. */
 function addressOf(url: string, where: Record<string, string>): string {
   const [, path = '', query = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)\??(.*)$/is.exec(url) ?? []
   const address = Object.assign(new URL('http://here'), { pathname: path, search: query })
   for (const name of ['paging', 'page', 'after']) if (!(name in where)) address.searchParams.delete(name)
   for (const [name, value] of Object.entries(where)) address.searchParams.set(name, value)
-  // Two slashes at the front would name another host.
+  // Two leading slashes would be read as a host.
   return `${address.pathname.replace(/^\/+/, '/')}${address.search}`
 }

@@ -1,47 +1,48 @@
-import { sql, type RawBuilder } from 'kysely'
-import { dateTime } from './date-time.ts'
+import { type RawBuilder, sql } from 'kysely'
 import type { Property } from './properties.ts'
-import { refuse } from './violations.ts'
+import { rejectTerm } from './violations.ts'
 
-const longestValue = 1000
+const maxValueLength = 1000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-/** Bounded so that every such number also fits a double: PostgreSQL fails the query for one that does not. */
-const number = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
+/** Bounded to the range of a double, because PostgreSQL fails for larger numbers. */
+const numberPattern = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
 const bigint = /^-?\d{1,18}$/
 
-/** One value as a bind parameter of the property's type. */
+/** Returns one value as a bind parameter of the property's type. */
 export function valueOf(property: Property, text: string): RawBuilder<unknown> {
-  const value = read(property, text)
+  const value = parseValue(property, text)
   return sql`${value}${cast(property, [value]) ?? sql``}`
 }
 
 /** Several values as one bind parameter: an array. */
 export function arrayOf(property: Property, texts: readonly string[]): RawBuilder<unknown> {
-  const values = texts.map((text) => read(property, text))
+  const values = texts.map((text) => parseValue(property, text))
   const type = cast(property, values)
   return type ? sql`${values}${type}[]` : sql`${values}`
 }
 
-/** How many elements a collection has, as `eq` and `ne` compare it. */
+/** Returns the size that `eq` and `ne` compare a collection with. */
 export function sizeOf(text: string): RawBuilder<unknown> {
   if (!/^\d{1,9}$/.test(text)) {
     const member = /^[\w-]{1,60}$/.test(text) ? text : '…'
-    refuse(`must compare the size of a collection with a whole number; to find members use in:[${member}]`)
+    rejectTerm(`must compare the size of a collection with a whole number; to find members use in:[${member}]`)
   }
   return sql`${text}::integer`
 }
 
-function read(property: Property, text: string): string {
-  if (text.length > longestValue) refuse(`must compare with at most ${longestValue} characters`)
+function parseValue(property: Property, text: string): string {
+  if (text.length > maxValueLength) rejectTerm(`must compare with at most ${maxValueLength} characters`)
   switch (property.type) {
     case 'uid':
-      return uuid.test(text) ? text.toLowerCase() : refuse('must compare with an id, which is a UUID')
+      return uuid.test(text) ? text.toLowerCase() : rejectTerm('must compare with an id, which is a UUID')
     case 'number':
-      return number.test(text) ? text : refuse('must compare with a number')
+      return numberPattern.test(text) ? text : rejectTerm('must compare with a number')
     case 'boolean':
-      return text === 'true' || text === 'false' ? text : refuse('must compare with true or false')
+      return text === 'true' || text === 'false' ? text : rejectTerm('must compare with true or false')
     case 'enum':
-      return property.values.includes(text) ? text : refuse(`must compare with one of: ${property.values.join(', ')}`)
+      return property.values.includes(text)
+        ? text
+        : rejectTerm(`must compare with one of: ${property.values.join(', ')}`)
     case 'date-time':
       return dateTime(text)
     case 'string':
@@ -51,8 +52,8 @@ function read(property: Property, text: string): string {
 }
 
 /**
- * Text-like types stay as PostgreSQL infers them from the column, be it text, uuid or an enum. Whole numbers go as bigint,
- * because an index of an integer column serves that but not a comparison with numeric.
+ * PostgreSQL infers text-like types from the column. Whole numbers are cast to bigint, because an index on an integer column
+ * does not support a comparison with numeric.
  */
 function cast({ type }: Property, values: readonly string[]): RawBuilder<unknown> | undefined {
   switch (type) {
@@ -65,4 +66,35 @@ function cast({ type }: Property, values: readonly string[]): RawBuilder<unknown
     default:
       return undefined
   }
+}
+
+const iso8601 =
+  /^(?<date>\d{4}-\d\d-\d\d)(?:T(?<time>[01]\d|2[0-3]):(?<minute>[0-5]\d)(?::(?<second>[0-5]\d)(?:\.(?<fraction>\d{1,9}))?)?(?<zone>Z|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?$/
+
+/**
+ * Converts an ISO 8601 date or date-time to text that PostgreSQL reads independently of session settings. A missing time is
+ * midnight, a missing offset is UTC. Digits after microseconds are cut off.
+ */
+export function dateTime(text: string): string {
+  const {
+    date,
+    time = '00',
+    minute = '00',
+    second = '00',
+    fraction = '0',
+    zone = 'Z',
+  } = iso8601.exec(text)?.groups ?? {}
+  if (date === undefined) {
+    rejectTerm(
+      'must compare with an ISO 8601 date or date-time, such as 2024-05-31 or 2024-05-31T12:00:00Z (an address needs %2B for +)',
+    )
+  }
+  if (!inCalendar(date)) rejectTerm(`must compare with a day of the calendar, which ${date} is not`)
+  return `${date}T${time}:${minute}:${second}.${fraction.slice(0, 6)}${zone}`
+}
+
+/** JavaScript reads 30 February as 1 March; PostgreSQL rejects it, and rejects the year 0. */
+function inCalendar(date: string): boolean {
+  const day = new Date(`${date}T00:00:00Z`)
+  return !date.startsWith('0000') && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date)
 }

@@ -1,6 +1,6 @@
 import type { Violation } from '@sluice/contracts'
 
-/** A search that cannot be answered as asked: one violation per bad term, all at once. Stands for a 400. */
+/** An invalid search, with one violation per invalid term. Becomes a 400. */
 export class InvalidSearch extends Error {
   override readonly name = 'InvalidSearch'
   readonly violations: Violation[]
@@ -11,25 +11,25 @@ export class InvalidSearch extends Error {
   }
 }
 
-/** What is wrong with one term of a search, as the words that follow its pointer. */
-export class Refusal extends Error {
+/** An invalid search term. The message follows the pointer of the term. */
+export class InvalidTerm extends Error {
   override readonly name = 'Refusal'
 }
 
-const longestDetail = 1000
+const maxDetailLength = 1000
 
-/** Ends the reading of one term. */
-export function refuse(detail: string): never {
-  throw new Refusal(detail.length > longestDetail ? `${detail.slice(0, longestDetail - 1)}…` : detail)
+/** Rejects one search term. */
+export function rejectTerm(detail: string): never {
+  throw new InvalidTerm(detail.length > maxDetailLength ? `${detail.slice(0, maxDetailLength - 1)}…` : detail)
 }
 
-/** A piece of the request as a message may repeat it: quoted, without control characters, short. */
-export function quoted(text: string): string {
+/** Returns a part of the request for a message: quoted, escaped and shortened. */
+export function quoteText(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
 }
 
-/** PostgreSQL stores neither NUL nor half a surrogate pair, so no row can match such text. */
-export function checkText(text: string): void {
-  if (text.includes('\0')) refuse('must not contain the NUL character')
-  if (!text.isWellFormed()) refuse('must be well-formed Unicode')
+/** Rejects NUL and lone surrogates, which PostgreSQL cannot store. */
+export function assertStorableText(text: string): void {
+  if (text.includes('\0')) rejectTerm('must not contain the NUL character')
+  if (!text.isWellFormed()) rejectTerm('must be well-formed Unicode')
 }

@@ -2,7 +2,7 @@ import { secretName, type Signature } from '@sluice/contracts'
 
 type Json = any
 
-/** Answers whose whole point is a token. */
+/** Responses whose purpose is a token. */
 const tokenAnswers = new Set([
   'auth.finishSso',
   'ssoProviderConfigs.updateForClient',

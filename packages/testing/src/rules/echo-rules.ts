@@ -42,7 +42,7 @@ function brokenFields(body: Json, response: Json, at = { body: body?.title, resp
     const answered = response.properties[name]
     if (answered === undefined || isReference(sent)) return []
     const within = { body: `${at.body}/${name}`, response: `${at.response}/${name}` }
-    // What is ignored is never stored; it has to be taken back.
+    // An ignored field is never stored, but must be accepted.
     if (sent.readOnly)
       return refusals(answered, sent).map((value) => `${within.body} refuses what ${at.response} answers: ${value}`)
     const [one, other] = sent.type === 'array' ? [sent.items, answered.items] : [sent, answered]

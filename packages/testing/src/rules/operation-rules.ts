@@ -1,9 +1,9 @@
 import type { Signature } from '@sluice/contracts'
 
-/** Where a browser comes back to from elsewhere, which it can by GET only. */
-const arrivals = new Set(['auth.finishSso'])
+/** Operations that a browser reaches by a redirect, which is always a GET. */
+const redirectTargets = new Set(['auth.finishSso'])
 
-/** What is wrong with the signatures of one service taken together, one sentence each. */
+/** Returns a sentence for every broken rule in the signatures of one service. */
 export function brokenOperationRules(signatures: readonly Signature[]): string[] {
   return [
     ...repeated(signatures.map(({ id }) => id)).map((id) => `${id}: two operations have this id`),
@@ -18,7 +18,7 @@ function brokenRules({ id, method, path, effect, summary, guard, response, statu
   const rules: [boolean, string][] = [
     [/^[a-z][a-zA-Z]*\.[a-z][a-zA-Z]*$/.test(id), 'the id is not noun.verb'],
     [/^(\/(:[a-z][a-zA-Z]*|[a-z0-9-]+))+$/.test(path), 'the path is not kebab-case'],
-    [method !== 'get' || effect === 'read' || arrivals.has(id), 'a GET must not write'],
+    [method !== 'get' || effect === 'read' || redirectTargets.has(id), 'a GET must not write'],
     [summary.length > 3 && /^[A-Z]/.test(summary) && !summary.endsWith('.'), 'the summary is not a short phrase'],
     [typeof guard === 'string' || guard.length > 0, 'an empty list of roles lets nobody in'],
     [(response === undefined) === [204, 302].includes(status), '204 or 302 and no response go together'],

@@ -16,24 +16,24 @@ const packages: Record<string, string[]> = {
   'apps/pipeline': ['contracts', 'process', 'database', 'http', 'records', 'delimited', 'tuples', 'mail'],
 }
 
-/** Inside an app: which of its other rooms each room may import. The longest name that fits a file is its room. */
-const rooms: Record<string, string[]> = {
+/** The modules that each module of an app may import. A file belongs to the module with the longest matching path. */
+const modules: Record<string, string[]> = {
   'apps/identity/src/api': ['apps/identity/src'].concat(
     ['sign-in', 'sign-in/federated', 'sign-in/second-factor', 'mail', 'oidc', 'pages'].map(
-      (room) => `apps/identity/src/${room}`,
+      (module) => `apps/identity/src/${module}`,
     ),
   ),
   'apps/identity/src/sign-in': ['apps/identity/src'].concat(
-    ['sign-in/second-factor', 'mail', 'housekeeping'].map((room) => `apps/identity/src/${room}`),
+    ['sign-in/second-factor', 'mail', 'housekeeping'].map((module) => `apps/identity/src/${module}`),
   ),
   'apps/identity/src/sign-in/federated': ['apps/identity/src', 'apps/identity/src/sign-in'],
   'apps/identity/src/sign-in/second-factor': ['apps/identity/src'],
   'apps/identity/src/oidc': ['apps/identity/src'].concat(
-    ['pages', 'sign-in', 'sign-in/federated'].map((room) => `apps/identity/src/${room}`),
+    ['pages', 'sign-in', 'sign-in/federated'].map((module) => `apps/identity/src/${module}`),
   ),
   'apps/identity/src/pages': ['apps/identity/src', 'apps/identity/src/sign-in'],
   'apps/identity/src/page-routes': ['apps/identity/src'].concat(
-    ['pages', 'api', 'sign-in'].map((room) => `apps/identity/src/${room}`),
+    ['pages', 'api', 'sign-in'].map((module) => `apps/identity/src/${module}`),
   ),
   'apps/identity/src/mail': ['apps/identity/src'],
   'apps/pipeline/src/api': [
@@ -55,32 +55,32 @@ const rooms: Record<string, string[]> = {
   'apps/pipeline/src/identity': ['apps/pipeline/src'],
   'apps/pipeline/src/files': [],
   'apps/pipeline/src/engine/queue': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],
-  // What follows from the end of a run is said by the rooms that it follows in.
+  // Each module defines how it reacts to the end of a run.
   'apps/pipeline/src/engine/runs': ['apps/pipeline/src'].concat(
-    ['queue', 'alerts', 'views', 'workflows'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['queue', 'alerts', 'views', 'workflows'].map((module) => `apps/pipeline/src/engine/${module}`),
     'apps/pipeline/src/files',
   ),
   'apps/pipeline/src/engine/alerts': ['apps/pipeline/src', 'apps/pipeline/src/engine/runs'],
   'apps/pipeline/src/engine/schedules': ['apps/pipeline/src'].concat(
-    ['queue', 'runs', 'workflows'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['queue', 'runs', 'workflows'].map((module) => `apps/pipeline/src/engine/${module}`),
   ),
   'apps/pipeline/src/engine/workflows': ['apps/pipeline/src'].concat(
-    ['queue', 'runs'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['queue', 'runs'].map((module) => `apps/pipeline/src/engine/${module}`),
   ),
   'apps/pipeline/src/engine/variables': ['apps/pipeline/src'],
   'apps/pipeline/src/engine/quality': ['apps/pipeline/src'].concat(
-    ['runs', 'variables', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['runs', 'variables', 'warehouses'].map((module) => `apps/pipeline/src/engine/${module}`),
   ),
   'apps/pipeline/src/engine/views': ['apps/pipeline/src'].concat(
-    ['runs', 'variables', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['runs', 'variables', 'warehouses'].map((module) => `apps/pipeline/src/engine/${module}`),
   ),
   'apps/pipeline/src/engine/destinations': ['apps/pipeline/src'].concat(
-    ['runs', 'variables', 'warehouses', 'dhis2'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['runs', 'variables', 'warehouses', 'dhis2'].map((module) => `apps/pipeline/src/engine/${module}`),
   ),
-  // What both roads say to it.
+  // DHIS2 client code of sources and destinations.
   'apps/pipeline/src/engine/dhis2': [],
   'apps/pipeline/src/engine/datasets': ['apps/pipeline/src'].concat(
-    ['sources', 'loads', 'warehouses'].map((room) => `apps/pipeline/src/engine/${room}`),
+    ['sources', 'loads', 'warehouses'].map((module) => `apps/pipeline/src/engine/${module}`),
   ),
   'apps/pipeline/src/engine/sources': [
     'apps/pipeline/src',
@@ -98,13 +98,13 @@ const rooms: Record<string, string[]> = {
   'apps/pipeline/src/engine/worker': ['apps/pipeline/src'].concat(
     ['queue', 'runs', 'sources', 'loads', 'warehouses', 'drops', 'alerts', 'schedules', 'workflows', 'variables']
       .concat('quality', 'views', 'destinations', 'datasets', 'erasure')
-      .map((room) => `apps/pipeline/src/engine/${room}`),
+      .map((module) => `apps/pipeline/src/engine/${module}`),
     'apps/pipeline/src/files',
     'apps/pipeline/src/identity',
   ),
 }
 
-/** Drivers that only their own rooms may name. */
+/** Drivers that only these modules may import. */
 const drivers: Record<string, string | string[]> = {
   mysql2: 'apps/pipeline/src/engine/sources/databases/mysql/',
   mssql: 'apps/pipeline/src/engine/sources/databases/sql-server/',
@@ -115,7 +115,7 @@ const drivers: Record<string, string | string[]> = {
   'hyparquet-compressors': 'apps/pipeline/src/engine/sources/files/parquet/',
   yauzl: 'apps/pipeline/src/engine/sources/files/',
   aws4fetch: ['sources/objects/s3/', 'sources/systems/function/', 'warehouses/redshift/'].map(
-    (room) => `apps/pipeline/src/engine/${room}`,
+    (module) => `apps/pipeline/src/engine/${module}`,
   ),
   'oidc-provider': 'apps/identity/src/oidc/',
   'openid-client': 'apps/identity/src/sign-in/federated/',
@@ -129,8 +129,8 @@ const drivers: Record<string, string | string[]> = {
   'ipaddr.js': 'packages/http/',
 }
 
-/** Every import that leaves its room, one sentence each. `root` is the repository's folder. */
-export function brokenRoomRules(root: string): string[] {
+/** Returns a sentence for every forbidden import. `root` is the repository's folder. */
+export function brokenModuleRules(root: string): string[] {
   const files = globSync(['packages/*/src/**/*.ts', 'apps/*/src/**/*.ts'], { cwd: root }).filter(
     (file) => !file.endsWith('.test.ts') && !file.includes('/test/'),
   )
@@ -138,7 +138,9 @@ export function brokenRoomRules(root: string): string[] {
     const text = readFileSync(join(root, file), 'utf8')
     const imports = [...text.matchAll(/^(import|export)( type)? [^;]*?from '([^']+)'|^import '([^']+)'/gm)]
     return [
-      ...imports.flatMap(([, , typeOnly, from, bare]) => astray(file, from ?? bare ?? '', typeOnly !== undefined)),
+      ...imports.flatMap(([, , typeOnly, from, bare]) =>
+        forbiddenImports(file, from ?? bare ?? '', typeOnly !== undefined),
+      ),
       ...(/process\.env/.test(text) && !/\/config\.ts$|packages\/testing\//.test(file)
         ? [`${file}: only config.ts reads the environment`]
         : []),
@@ -146,7 +148,7 @@ export function brokenRoomRules(root: string): string[] {
   })
 }
 
-function astray(file: string, to: string, typeOnly: boolean): string[] {
+function forbiddenImports(file: string, to: string, typeOnly: boolean): string[] {
   const workspace = file.split('/').slice(0, 2).join('/')
   const refused = [`${file}: may not import ${to}`]
   if (to.startsWith('@sluice/')) return packages[workspace]?.includes(to.split('/')[1]!) ? [] : refused
@@ -156,22 +158,22 @@ function astray(file: string, to: string, typeOnly: boolean): string[] {
       .slice(0, to.startsWith('@') ? 2 : 1)
       .join('/')
     const home = drivers[name]
-    return home === undefined || [home].flat().some((room) => file.startsWith(room)) ? [] : refused
+    return home === undefined || [home].flat().some((module) => file.startsWith(module)) ? [] : refused
   }
   const target = normalize(join(dirname(file), to))
   if (!target.startsWith(`${workspace}/`)) return refused
-  // A type says what a room is given, not where it reaches.
+  // Type imports are always allowed.
   if (typeOnly) return []
-  const [from, there] = [roomOf(file), roomOf(target)]
+  const [from, there] = [moduleOf(file), moduleOf(target)]
   return from === there ||
     from === undefined ||
     there === undefined ||
-    rooms[from]!.some((room) => room === there || dirname(target) === room)
+    modules[from]!.some((module) => module === there || dirname(target) === module)
     ? []
     : refused
 }
 
-const roomOf = (file: string) =>
-  Object.keys(rooms)
+const moduleOf = (file: string) =>
+  Object.keys(modules)
     .toSorted((a, b) => b.length - a.length)
-    .find((room) => file.startsWith(`${room}/`))
+    .find((module) => file.startsWith(`${module}/`))

@@ -15,7 +15,7 @@ import {
 } from '../account.ts'
 import { ChangePasswordBody } from '../passwords.ts'
 
-/** What people do about their own ways to sign in. */
+/** Operations of users on their own sign-in methods. */
 export const account = {
   changePassword: signature({
     id: 'account.changePassword',

@@ -24,7 +24,7 @@ export const mails = {
     method: 'get',
     path: '/mails/:uid',
     guard,
-    // Its link could be used by whoever reads it.
+    // Every reader of the email could use its link.
     inPerson: true,
     response: ReadMail,
   }),

@@ -1,6 +1,7 @@
 import { signature } from '../../operation.ts'
 import { recordSignatures } from '../../record-signatures.ts'
-import { SsoClientConfig, SsoClientConfigBody } from '../sso-client-config.ts'
+import { AllowedApplication, SsoClientConfig, SsoClientConfigBody } from '../sso-client-config.ts'
+import { listOf } from '../../contract.ts'
 
 const { list, create, read, update, ...rest } = recordSignatures({
   noun: 'SSO client config',
@@ -28,4 +29,25 @@ export const ssoClientConfigs = {
     path: '/clients/:clientId/sso-client-configs/:uid',
   }),
   delete: rest.delete,
+}
+
+/** Operations on the applications that a user has allowed. */
+export const allowedApplications = {
+  list: signature({
+    id: 'allowedApplications.list',
+    summary: 'List the applications that you allowed to act for you',
+    method: 'get',
+    path: '/users/me/applications',
+    guard: 'in-person',
+    response: listOf(AllowedApplication),
+  }),
+  delete: signature({
+    id: 'allowedApplications.delete',
+    summary: 'Allow an application nothing any more',
+    description:
+      'Its tokens end at once here, and within ten seconds in the other service. It asks again at the next sign-in.',
+    method: 'delete',
+    path: '/users/me/applications/:uid',
+    guard: 'in-person',
+  }),
 }

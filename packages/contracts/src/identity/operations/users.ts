@@ -1,8 +1,105 @@
 import { signature } from '../../operation.ts'
 import { recordSignatures } from '../../record-signatures.ts'
-import { userAccess } from './user-access.ts'
-import { userLife } from './user-life.ts'
-import { User, UserBody, UserListQuery, UserSearchRequest, UserStatusBody } from '../user.ts'
+import { InvitedUser, User, UserBody, UserListQuery, UserSearchRequest, UserStatusBody } from '../user.ts'
+import { listOf } from '../../contract.ts'
+import { ApiToken, OpenSession } from '../account.ts'
+
+const guard = ['ROLE_MANAGE_USER'] as const
+
+/** Operations for invitations and password resets by email. */
+const userLife = {
+  invite: signature({
+    id: 'users.invite',
+    summary: 'Invite a user',
+    description:
+      'Mails a link that works once, for seven days. Without a mail server the link is in the answer to people in person, to be handed over.',
+    method: 'post',
+    path: '/users/invite',
+    guard,
+    status: 201,
+    body: UserBody,
+    response: InvitedUser,
+    versioned: true,
+  }),
+  resendInvitation: signature({
+    id: 'users.resendInvitation',
+    summary: 'Invite a user again',
+    description: 'Mails a new link; the old one stops working.',
+    method: 'post',
+    path: '/users/:uid/invite',
+    guard,
+    ifMatch: true,
+    response: InvitedUser,
+    versioned: true,
+  }),
+  copy: signature({
+    id: 'users.copy',
+    summary: 'Make a user like another',
+    description:
+      'The new user gets the roles, the groups and the client of the other, and the rest from the body. Without a password or single sign-on they are invited. Answers the original and the copy.',
+    method: 'post',
+    path: '/users/:uid/copies',
+    guard,
+    ifMatch: true,
+    status: 201,
+    body: UserBody,
+    response: listOf(InvitedUser),
+  }),
+  startPasswordReset: signature({
+    id: 'users.startPasswordReset',
+    summary: 'Mail a user a link to choose a new password',
+    description: 'It works once, for an hour. The old password works until then.',
+    method: 'post',
+    path: '/users/:uid/password-reset',
+    guard,
+    ifMatch: true,
+  }),
+}
+
+/** Operations of administrators on the sign-in methods of users with no more roles than their own. */
+const userAccess = {
+  removeSecondFactor: signature({
+    id: 'users.removeSecondFactor',
+    summary: "Remove somebody's second factor",
+    description: 'For whoever lost theirs. Your own is removed as yours.',
+    method: 'delete',
+    path: '/users/:uid/second-factor',
+    guard: ['ROLE_MANAGE_USER'],
+    ifMatch: true,
+    // A leaked token must not weaken the sign-in of a user.
+    inPerson: true,
+  }),
+  listApiTokens: signature({
+    id: 'users.listApiTokens',
+    summary: "List somebody's API tokens",
+    method: 'get',
+    path: '/users/:uid/api-tokens',
+    guard: ['ROLE_MANAGE_USER'],
+    response: listOf(ApiToken),
+  }),
+  deleteApiToken: signature({
+    id: 'users.deleteApiToken',
+    summary: "Delete one of somebody's API tokens",
+    method: 'delete',
+    path: '/users/:uid/api-tokens/:apiToken',
+    guard: ['ROLE_MANAGE_USER'],
+  }),
+  listSessions: signature({
+    id: 'users.listSessions',
+    summary: "List somebody's open sessions",
+    method: 'get',
+    path: '/users/:uid/sessions',
+    guard: ['ROLE_MANAGE_USER'],
+    response: listOf(OpenSession),
+  }),
+  endSessions: signature({
+    id: 'users.endSessions',
+    summary: 'End all sessions of somebody',
+    method: 'delete',
+    path: '/users/:uid/sessions',
+    guard: ['ROLE_MANAGE_USER'],
+  }),
+}
 
 const records = recordSignatures({
   noun: 'user',

@@ -8,7 +8,7 @@ import {
   Line,
   Link,
   namedAndDescribed,
-  needed,
+  requiredBecause,
   recorded,
   Reference,
   Tags,
@@ -70,7 +70,7 @@ const SqlStatements = Type.Array(
   Type.Object(
     {
       description: Type.Optional(Text),
-      statement: needed(
+      statement: requiredBecause(
         Type.String({ minLength: 1, maxLength: 100_000 }),
         'an entry without a statement has nothing to run',
       ),
@@ -102,7 +102,7 @@ const fields = {
   schemaChanges: Type.Optional(SchemaChange),
 }
 
-/** What every kind of pipeline takes. */
+/** Body fields of every pipeline type. */
 export const baseFields = {
   ...fields,
   transformation: Type.Optional(TransformationBody),
@@ -124,7 +124,7 @@ export const baseFields = {
   ),
 }
 
-/** What a response adds, which a client may send back. */
+/** Response fields that a body may contain and that are ignored. */
 export const baseIgnored = [
   'client',
   ...scheduledIgnored,
@@ -155,7 +155,7 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
   )
 }
 
-/** What every kind of pipeline answers. */
+/** Response fields of every pipeline type. */
 export const baseResponse = {
   ...recorded,
   ...authored,

@@ -2,7 +2,7 @@ import { Type, type TProperties, type TSchema } from 'typebox'
 import { closed, type TypeOf, contract } from '../../contract.ts'
 import { dataTypes } from '../../data-type.ts'
 import { Line } from '../../named.ts'
-import { Count } from '../../numbers.ts'
+import { Count } from '../../named.ts'
 
 export const delimiters = ['PIPE', 'COMMA', 'TAB', 'SEMI_COLON'] as const
 
@@ -90,7 +90,7 @@ const options = {
   rowsUnder: Type.Optional({ ...Line, description: 'Of a JSON document: the key whose value holds the rows.' }),
 }
 
-/** How a file of rows is read. Everything is guessed from the file where it is absent; what is given is never overruled. */
+/** Options for reading a file of rows. Absent options are detected from the file; given options always apply. */
 export const CsvOptions = contract(
   'CsvOptions',
   Type.Object({ ...options, columns: Type.Optional(Type.Array(CsvColumn, { maxItems: 1_600 })) }, closed),
@@ -102,7 +102,7 @@ export const csvOptions = Type.Optional(CsvOptions)
 /** Those that fit into a query. */
 export const csvOptionsInQuery = options
 
-/** What a file looks like, and how sure that is: 1 for what was given. */
+/** Detected options with their confidence; 1 for given options. */
 const guessOf = <Value extends TSchema>(value: Value, more: TProperties = {}) =>
   Type.Object({ value, given: Type.Boolean(), confidence: Type.Number({ minimum: 0, maximum: 1 }), ...more }, closed)
 

@@ -1,4 +1,4 @@
-import { discriminated, type TypeOf } from '../../contract.ts'
+import { type TypeOf, discriminated } from '../../contract.ts'
 import { sqlDatabaseA, sqlDatabaseB, sqlDatabaseC, sqlDatabaseD, warehouseA } from './sources/databases.ts'
 import { sourceSystemC } from './sources/dhis2.ts'
 import { fhir } from './sources/fhir.ts'
@@ -9,6 +9,8 @@ import { publicDataset } from './sources/public-dataset.ts'
 import { onlineSpreadsheet } from './sources/spreadsheet.ts'
 import { sourceSystemB, sourceSystemE, sourceSystemF, sourceSystemG } from './sources/surveys.ts'
 import { csvUpload, parquetUpload } from './sources/uploads.ts'
+import { type ContractCheckResult, checker } from '../../validate.ts'
+import type { PipelineType } from './base.ts'
 
 /** Every type of pipeline, in the order of `pipelineTypes`. */
 export const pipelineVariants = [
@@ -47,7 +49,7 @@ export type SentDataPipelineBody = TypeOf<Variant['sent']>
 /** The same with its type. */
 export type DataPipelineBody = TypeOf<Variant['body']>
 
-/** The same as it is answered. */
+/** Response fields of every scheduled object. */
 export const DataPipeline = discriminated(
   'DataPipeline',
   pipelineVariants.map(({ resource }) => resource),
@@ -60,3 +62,30 @@ export const SourceBody = discriminated(
   pipelineVariants.map(({ source }) => source),
 )
 export type SourceBody = TypeOf<Variant['source']>
+
+const checkers = new Map<string, (body: unknown) => ContractCheckResult<DataPipelineBody>>(
+  pipelineVariants.map(({ type, body }) => [type, checker<DataPipelineBody>(body as object)]),
+)
+
+/** Checks a body as one of this type, whatever type it names. */
+export function checkPipelineBody(type: string, body: object): ContractCheckResult<DataPipelineBody> {
+  const check = checkers.get(type)
+  if (!check) throw new Error(`There is no type of pipeline ${type}.`)
+  return check({ ...body, type })
+}
+
+/**
+ * Returns the pipeline types that fit a body without a type: those that allow all of its fields and require no others. If the names of
+ * the fields fit several types, the values decide.
+ */
+export function pipelineTypesOf(body: object): PipelineType[] {
+  const given = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))
+  const byName = pipelineVariants.filter(({ body: { properties, required } }) => {
+    const needed = (required as string[]).filter((name) => name !== 'type')
+    return given.every((name) => Object.hasOwn(properties, name)) && needed.every((name) => given.includes(name))
+  })
+  const types = byName.map(({ type }) => type)
+  if (types.length < 2) return types
+  const byValue = types.filter((type) => 'value' in checkPipelineBody(type, body))
+  return byValue.length > 0 ? byValue : types
+}

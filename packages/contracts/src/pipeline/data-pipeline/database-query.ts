@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { closed } from '../../contract.ts'
-import { needed } from '../../named.ts'
+import { requiredBecause } from '../../named.ts'
 import { access } from './access.ts'
 import { field, Name, secret } from './field.ts'
 
-/** Where cloud databases are. */
+/** Cloud regions of databases. */
 export const regions = [
   'DEFAULT',
   'US_EAST_1',
@@ -24,7 +24,7 @@ export const databaseAccess = access(
   'JdbcSource',
   {
     hostname: field(
-      needed(
+      requiredBecause(
         Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9_.:-]+$' }),
         'the database is reached at it',
       ),
@@ -36,13 +36,13 @@ export const databaseAccess = access(
       field(Type.Integer({ minimum: 1, maximum: 65_535 }), 'Port', 'The usual one of the system when absent.', 5432),
     ),
     database: field(
-      needed(Name, 'one server has several'),
+      requiredBecause(Name, 'one server has several'),
       'Database',
       'Its name; of Oracle, the service.',
       'registry',
     ),
     username: field(
-      needed(Name, 'the database is read as this user'),
+      requiredBecause(Name, 'the database is read as this user'),
       'User name',
       'Of an account that may read, and needs no more.',
       'reader',
@@ -61,7 +61,7 @@ export const databaseAccess = access(
 )
 
 const TableMetadata = Type.Object(
-  { schema: Type.Optional(Name), name: needed(Name, 'it names the table that is read') },
+  { schema: Type.Optional(Name), name: requiredBecause(Name, 'it names the table that is read') },
   { ...closed, title: 'TableMetadata' },
 )
 
@@ -106,10 +106,10 @@ const computed = {
 // Only WAREHOUSE_A needs these two; the databases keep them and give them back.
 const spare = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
 
-/** What a pipeline takes that asks a database. */
+/** Body fields of a pipeline that queries a database. */
 export const databaseQuery = { jdbcSource: databaseAccess.given, ...question, ...spare }
 
-/** What its response adds, which a client may send back. */
+/** Response fields that a body may contain and that are ignored. */
 export const databaseQueryIgnored = ['defaultPort', 'jdbcConnectionUrl']
 
 export const databaseQueryResponse = { jdbcSource: databaseAccess.answered, ...question, ...spare, ...computed }

@@ -10,7 +10,7 @@ const oneLine = '^\\P{Cc}*$'
 /** A name, an id or a code of the source, as it writes it. */
 export const Name = Type.String({ minLength: 1, maxLength: 255, pattern: oneLine })
 
-/** Where a system answers. Whether that may be reached is decided when it is. */
+/** Address of a system. Whether it is allowed is checked when it is called. */
 export const Address = Type.String({ minLength: 8, maxLength: 2000, pattern: '^https?://[^\\s\\p{Cc}]+$' })
 
 export const Day = Type.String({ format: 'date', maxLength: 10 })

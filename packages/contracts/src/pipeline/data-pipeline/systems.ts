@@ -1,6 +1,6 @@
 import type { PipelineType } from './base.ts'
 
-/** The system behind each type of data pipeline, as people call it: the one place that says so. */
+/** Display name of the system of each pipeline type. No other place defines these names. */
 export const systems: Readonly<Record<PipelineType, string>> = {
   CLOUD_BLOB_STORAGE: 'Azure Blob Storage',
   SOURCE_SYSTEM_A: 'BHIMA',
@@ -26,7 +26,7 @@ export const systems: Readonly<Record<PipelineType, string>> = {
   SOURCE_SYSTEM_I: 'SORMAS',
 }
 
-/** What each database listens on when nobody says otherwise. */
+/** Default port of each database. */
 export const defaultPorts = {
   SQL_DATABASE_A: 1433,
   SQL_DATABASE_B: 3306,

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../../contract.ts'
-import { Line, Text, Timestamp } from '../../named.ts'
-import { Count } from '../../numbers.ts'
+import { type TypeOf, closed, contract } from '../../contract.ts'
+import { Count, Line, Text, Timestamp } from '../../named.ts'
 
 /** The file that a pipeline loads at its next run. */
 export const UploadedFile = contract(
@@ -30,3 +29,12 @@ export const UploadedFile = contract(
   ),
 )
 export type UploadedFile = TypeOf<typeof UploadedFile>
+
+export const UploadQuery = contract(
+  'UploadQuery',
+  Type.Object(
+    { name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "The file's name." })) },
+    closed,
+  ),
+)
+export type UploadQuery = TypeOf<typeof UploadQuery>

@@ -3,13 +3,13 @@ import { closed, contract } from '../../contract.ts'
 import { body } from '../../named.ts'
 import { baseFields, baseIgnored, baseResponse, sourceBody, type PipelineType } from './base.ts'
 
-/** What one type of pipeline has besides what all have. */
+/** The fields of one pipeline type besides the common fields. */
 interface Own<Given extends TProperties, Answered extends TProperties> {
   /** Read from a body. */
   given: Given
   /** Answered. */
   answered: Answered
-  /** What a response adds that a client may send back. */
+  /** Response fields that a body may contain and that are ignored. */
   ignored?: readonly string[]
 }
 
@@ -25,7 +25,7 @@ export function variant<const Token extends PipelineType, Given extends TPropert
     type: token,
     own: Object.keys(given),
     body: contract(`${title}PipelineBody`, body({ ...baseFields, type, ...given }, ignoredInBody)),
-    /** The body as a client sends it: without its type where the other fields tell it. */
+    /** The body as a client sends it. The type is optional if other fields identify it. */
     sent: contract(`${title}PipelineBody`, body({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody)),
     source: contract(`${title}SourceBody`, sourceBody({ type, ...given }, ignored)),
     resource: contract(`${title}Pipeline`, Type.Object({ ...baseResponse, type, ...answered }, closed)),

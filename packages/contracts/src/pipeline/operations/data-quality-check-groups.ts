@@ -1,7 +1,7 @@
 import { ResultEnvelope } from '../../envelope.ts'
 import { signature } from '../../operation.ts'
 import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
-import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check-group.ts'
+import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check.ts'
 import { GroupResult, RunInput } from '../data-quality-result.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { runSignatures } from '../run-signatures.ts'

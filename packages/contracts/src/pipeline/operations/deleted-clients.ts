@@ -4,7 +4,7 @@ import { DeletedClient } from '../deleted-client.ts'
 
 const guard = ['ROLE_SUPER_ADMIN'] as const
 
-/** What is left of organisations that were deleted. */
+/** Operations on the remaining data of deleted organisations. */
 export const deletedClientSignatures = {
   list: signature({
     id: 'deletedClients.list',

@@ -1,0 +1,137 @@
+import { type Kysely, sql } from 'kysely'
+import { type KeyRing, SealProblem } from './key-ring.ts'
+import { isUnavailable } from './problems.ts'
+
+/** A column of sealed text. Each value was sealed for the purpose `table.column:<key>`, where key is its row's. */
+export interface SealedColumn {
+  table: string
+  /** Unique and never null. */
+  key: string
+  column: string
+}
+
+export interface ResealResult {
+  /** `table.column`. */
+  column: string
+  /** Values that were resealed with the newest key. */
+  resealed: number
+  /** One sentence for each value that could not be opened. These values stay unchanged. */
+  unreadable: string[]
+  /** Values that still need an older key: unreadable values, and values that other processes wrote with an older ring. */
+  left: number
+}
+
+const batchSize = 500
+
+/**
+ * Reseals every value of a column that does not use the newest key. Safe while services run: values that change in between
+ * stay as written. Safe to stop and run again.
+ */
+export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
+  const { table, key, column } = sealed
+  const older = sql`split_part(${sql.ref(column)}, '.', 1) <> ${ring.newest}`
+  const outcome: ResealResult = { column: `${table}.${column}`, resealed: 0, unreadable: [], left: 0 }
+
+  for (let last: string | undefined; ; ) {
+    const beyond = last === undefined ? sql`` : sql`and ${sql.ref(key)} > ${last}`
+    const { rows } = await sql<{ key: string; value: string }>`
+      select ${sql.ref(key)}::text as key, ${sql.ref(column)} as value from ${sql.table(table)}
+      where ${older} ${beyond} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
+    for (const row of rows) {
+      const resealedValue = resealValue(ring, row.value, `${table}.${column}:${row.key}`)
+      if (resealedValue instanceof SealProblem) outcome.unreadable.push(resealedValue.message)
+      else if (await replaceValue(db, sealed, row, resealedValue)) outcome.resealed += 1
+    }
+    if (rows.length < batchSize) break
+    last = rows.at(-1)!.key
+  }
+
+  const { rows } = await sql<{ left: number }>`
+    select count(*) as left from ${sql.table(table)} where ${older}`.execute(db)
+  return { ...outcome, left: rows[0]!.left }
+}
+
+function resealValue(ring: KeyRing, value: string, purpose: string): string | SealProblem {
+  try {
+    return ring.seal(ring.open(value, purpose), purpose)
+  } catch (error) {
+    if (error instanceof SealProblem) return error
+    throw error
+  }
+}
+
+/** Replaces the value unless it was changed in between. Returns whether it was replaced. */
+async function replaceValue(
+  db: Kysely<any>,
+  { table, key, column }: SealedColumn,
+  row: { key: string; value: string },
+  value: string,
+): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
+    update ${sql.table(table)} set ${sql.ref(column)} = ${value}
+    where ${sql.ref(key)} = ${row.key} and ${sql.ref(column)} = ${row.value}`.execute(db)
+  return numAffectedRows === 1n
+}
+
+/** Reseals all columns and reports the results. Returns false if an older key is still needed. */
+export async function resealAll(
+  db: Kysely<any>,
+  ring: KeyRing,
+  columns: readonly SealedColumn[],
+  say: (line: string) => void,
+): Promise<boolean> {
+  let left = 0
+  for (const sealed of columns) {
+    const { column, resealed, unreadable, left: here } = await resealColumn(db, ring, sealed)
+    say(`${column}: ${resealed} sealed anew${here > 0 ? `, ${here} left` : ''}`)
+    for (const sentence of unreadable) say(`  ${sentence}`)
+    left += here
+  }
+  say(
+    left === 0
+      ? `Everything is sealed with "${ring.newest}": older keys can be taken out of SECRET_KEYS.`
+      : `Keep the older keys: ${left} values still need them. Once every process has "${ring.newest}" in front, run this again.`,
+  )
+  return left === 0
+}
+
+/** Milliseconds that a result is cached, because probes run every few seconds. */
+const resultTtlMs = 30_000
+
+/**
+ * Returns a check that throws `SealProblem` if a stored secret needs a key that is not in the ring. It passes while the database is
+ * unavailable.
+ */
+export function missingKeysCheck(
+  db: Kysely<any>,
+  ring: KeyRing,
+  columns: readonly SealedColumn[],
+): () => Promise<void> {
+  let last: { at: number; missing: readonly string[] } | undefined
+  return async () => {
+    if (!last || performance.now() - last.at > resultTtlMs) {
+      try {
+        last = { at: performance.now(), missing: await missingKeys(db, ring, columns) }
+      } catch (error) {
+        if (isUnavailable(error)) return
+        throw error
+      }
+    }
+    const { missing } = last
+    if (missing.length > 0)
+      throw new SealProblem(
+        `Stored secrets were sealed with ${missing.map((id) => `"${id}"`).join(', ')}: add these keys to SECRET_KEYS.`,
+      )
+  }
+}
+
+async function missingKeys(db: Kysely<any>, ring: KeyRing, columns: readonly SealedColumn[]): Promise<string[]> {
+  const found = new Set<string>()
+  for (const { table, column } of columns) {
+    const { rows } = await sql<{ id: string }>`
+      select distinct split_part(${sql.ref(column)}, '.', 1) as id from ${sql.table(table)}
+      where split_part(${sql.ref(column)}, '.', 1) <> all(${[...ring.ids]}::text[])`.execute(db)
+    for (const { id } of rows) found.add(id)
+  }
+  return [...found].toSorted()
+}

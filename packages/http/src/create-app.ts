@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import cors from 'cors'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express'
+import helmet from 'helmet'
+import { Histogram, type Logger, type Registry, requestScope } from '@sluice/process'
+import { createErrorHandler } from './error-handler.ts'
+import { bodyDeadline } from './read-json-body.ts'
+import { docsRoutes } from './docs-page.ts'
+import { type Part, alive, readiness } from './health.ts'
+import { rejectUnknownHosts } from './hosts.ts'
+import { type ServiceInfo, openapi } from './openapi.ts'
+import type { Caller, Operation } from './operation.ts'
+import { type Problem, problems } from './problem.ts'
+import { type RequestPipeline, router } from './router.ts'
+
+export interface HttpService<Context> extends RequestPipeline<Context> {
+  operations: readonly Operation<Context>[]
+  info: ServiceInfo
+  logger: Logger
+  metrics: Registry
+  parts: readonly Part[]
+  isStopping(): boolean
+  /** Address of this service for people and browsers. */
+  publicUrl: string
+  /** Further hosts that the Host header may name, by which other services call this one. */
+  allowedHosts: readonly string[]
+  /** Allowed CORS origins. */
+  corsOrigins: readonly string[]
+  /** Number of trusted proxies in front of the service. */
+  trustedProxies: number
+  /** Maps the service's own errors to problems. */
+  translate(error: unknown): Problem | undefined
+  /** Milliseconds that a JSON body may take to arrive; 30,000 when absent. */
+  bodyTimeoutMs?: number
+  /** Shows errors in a browser as a page. Passes other errors on to the problem documents. */
+  problemPages?: ErrorRequestHandler
+  /** Further Express routes below the root, such as published keys. */
+  sideDoors?: Router
+}
+
+/** API responses are data: a browser that opens one as a page runs, loads, frames and sends nothing. */
+const apiContentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** Returns the Express app of a service: middleware, health, metrics, docs and all operations below `/api/v1`. */
+export function door<Context>(service: HttpService<Context>): Express {
+  const app = express()
+  let document: object | undefined
+
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('trust proxy', service.trustedProxies)
+  app.set('query parser', 'simple')
+  app.use(identifyRequest, logRequests(service.logger), measureDuration(service.metrics))
+  app.use(helmet({ strictTransportSecurity: { maxAge: 31_536_000 } }))
+  app.use(
+    cors({
+      origin: [...service.corsOrigins],
+      exposedHeaders: [
+        'ETag',
+        'Link',
+        'Location',
+        'Retry-After',
+        'X-Request-Id',
+        'X-Total-Count',
+        'X-Page',
+        'X-Page-Size',
+        'X-Page-Count',
+        'X-Next-Cursor',
+      ],
+      maxAge: 600,
+    }),
+  )
+
+  app.use(healthRoutes(service.parts, service.isStopping))
+  app.get('/metrics', async (_request, response) => {
+    response.type(service.metrics.contentType).send(await service.metrics.metrics())
+  })
+  // Health probes and scrapers call by IP address, so their routes come before the host check.
+  app.use(rejectUnknownHosts(service.publicUrl, service.allowedHosts))
+  app.get('/openapi.json', (_request, response) => {
+    document ??= openapi(service.operations, service.info)
+    response.json(document)
+  })
+  app.get('/', (_request, response) => response.redirect('/docs'))
+  app.use(docsRoutes(service.info.title))
+  if (service.sideDoors) app.use(service.sideDoors)
+
+  const api = express.Router()
+  api.use((_request, response, next) => {
+    response.set({ 'Cache-Control': 'no-store', 'Content-Security-Policy': apiContentSecurityPolicy })
+    response.vary('Accept-Language')
+    next()
+  })
+  api.use(bodyDeadline(service.bodyTimeoutMs ?? 30_000))
+  api.use(router(service.operations, service))
+  app.use('/api/v1', api)
+
+  app.use(() => {
+    throw problems.notFound('address')
+  })
+  if (service.problemPages) app.use(service.problemPages)
+  app.use(createErrorHandler(service.logger, service.translate))
+  return app
+}
+
+/** Uses the caller's request id if it is well formed, else creates one, and binds it to the async context of the request. */
+const identifyRequest: RequestHandler = (request, response, next) => {
+  const given = request.get('x-request-id')
+  const requestId = given && /^[\w.:-]{1,100}$/.test(given) ? given : randomUUID()
+  const traceparent = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.exec(request.get('traceparent') ?? '')?.[0]
+  response.locals.requestId = requestId
+  response.set('X-Request-Id', requestId)
+  requestScope.run({ requestId, traceparent }, next)
+}
+
+function measureDuration(registry: Registry): RequestHandler {
+  const durations = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time to answer, by operation and status.',
+    labelNames: ['operation', 'status'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  })
+  return (_request, response, next) => {
+    const stop = durations.startTimer()
+    response.once('close', () =>
+      stop({ operation: String(response.locals.operation ?? 'other'), status: response.statusCode }),
+    )
+    next()
+  }
+}
+
+/** Logs one line for each request, except health checks and metrics. */
+function logRequests(logger: Logger): RequestHandler {
+  return (request, response, next) => {
+    const start = process.hrtime.bigint()
+    // The address is unknown after the connection has closed.
+    const address = request.ip
+    response.once('close', () => {
+      const path = request.originalUrl.split('?')[0] ?? ''
+      if (path.startsWith('/health/') || path === '/metrics') return
+      const { requestId, operation, caller } = response.locals as {
+        requestId?: string
+        operation?: string
+        caller?: Caller
+      }
+      const line = {
+        requestId,
+        method: request.method,
+        path,
+        operation,
+        status: response.statusCode,
+        ms: Number((process.hrtime.bigint() - start) / 10_000n) / 100,
+        address,
+        ...(caller?.uid && { user: caller.uid, client: caller.client }),
+        ...(!response.writableFinished && { aborted: true }),
+      }
+      logger[response.statusCode >= 500 ? 'error' : 'info'](line, 'request')
+    })
+    next()
+  }
+}
+
+/** `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503 if a required one is down. */
+export function healthRoutes(parts: readonly Part[], isStopping: () => boolean): Router {
+  const routes = Router()
+  routes.get('/health/live', (_request, response) => {
+    response.json(alive)
+  })
+  routes.get('/health/ready', async (_request, response) => {
+    const { status, headers, body } = await readiness(parts, isStopping)
+    response.status(status).set(headers).json(body)
+  })
+  return routes
+}

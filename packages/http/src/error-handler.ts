@@ -1,0 +1,82 @@
+import type { ErrorRequestHandler, Request } from 'express'
+import { SemaphoreBusy, type Logger } from '@sluice/process'
+import { Problem, problems } from './problem.ts'
+
+/** Errors of express and its parsers carry a `type`. */
+interface ParserError extends Error {
+  type?: string
+  status?: number
+  limit?: number
+}
+
+/** Returns the error handler that turns every failure into a problem document. `translate` maps the service's own errors to problems. */
+export function createErrorHandler(
+  logger: Logger,
+  translate: (error: unknown) => Problem | undefined,
+): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error)
+    const requestId = String(response.locals.requestId ?? '')
+    const problem = problemOf(error, translate)
+    if (problem.status >= 500) {
+      logger.error(
+        {
+          err: problem === error ? (problem.cause ?? problem) : error,
+          requestId,
+          operation: response.locals.operation,
+          code: problem.code,
+        },
+        problem.title,
+      )
+    }
+    const instance = request.originalUrl.split('?')[0] ?? ''
+    response
+      .status(problem.status)
+      .set(problem.headers)
+      .type('application/problem+json')
+      .send(JSON.stringify(problem.document(instance.slice(0, 2000), requestId)))
+    drainRequest(request)
+  }
+}
+
+function problemOf(error: unknown, translate: (error: unknown) => Problem | undefined): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof SemaphoreBusy) return problems.busy(error.message)
+  return translate(error) ?? parserProblem(error) ?? problems.internal()
+}
+
+/** A peer gets this many milliseconds to notice a response that was sent before its body ended. */
+const drainTimeoutMs = 10_000
+
+/**
+ * Reads and drops the rest of a body. An unread body blocks later requests on the connection, and closing the connection
+ * at once often loses the response.
+ */
+function drainRequest(request: Request): void {
+  if (request.complete || request.destroyed) return
+  request.resume()
+  const timer = setTimeout(() => request.socket.destroy(), drainTimeoutMs).unref()
+  request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+}
+
+function parserProblem(error: unknown): Problem | undefined {
+  const { type, limit, status, message } = error as ParserError
+  switch (type) {
+    case 'entity.parse.failed':
+      return problems.unreadableBody(`It is not valid JSON: ${message}.`)
+    case 'entity.too.large':
+      return problems.tooLarge(limit ?? 0)
+    case 'encoding.unsupported':
+      return problems.unsupportedMediaType('plain bytes, without Content-Encoding')
+    case 'charset.unsupported':
+      return problems.unsupportedMediaType('application/json in UTF-8')
+    case 'request.aborted':
+    case 'stream.not.readable':
+    case 'request.size.invalid':
+      return problems.unreadableBody('It ended before its announced length.')
+    default:
+      return error instanceof URIError || status === 400
+        ? problems.unreadableBody('The address or body is not well formed.')
+        : undefined
+  }
+}

@@ -1,0 +1,51 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+
+export interface Listening {
+  server: Server
+  /** No new connections; requests under way finish, idle connections end. */
+  close(): Promise<void>
+}
+
+/** Starts an HTTP server with timeouts for slow and silent peers. Rejects if the port is not available. */
+export async function listen(app: RequestListener, { port, host }: { port: number; host: string }): Promise<Listening> {
+  const server = createServer(
+    {
+      headersTimeout: 15_000,
+      // Uploads may take long; a body that stalls is ended by the upload's own watch.
+      requestTimeout: 0,
+      keepAliveTimeout: 65_000,
+      connectionsCheckingInterval: 5_000,
+      maxHeaderSize: 16_384,
+    },
+    app,
+  )
+  const silent = new Set<Socket>()
+  server.on('connection', (socket) => {
+    silent.add(socket)
+    socket.once('close', () => silent.delete(socket))
+  })
+  server.on('request', ({ socket }) => silent.delete(socket))
+  // Milliseconds without data in the middle of a request before the connection is closed.
+  server.timeout = 120_000
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  return { server, close: () => close(server, silent) }
+}
+
+/** Closes connections as they become idle: a kept-alive connection would wait for a next request otherwise. */
+async function close(server: Server, silent: Iterable<Socket>): Promise<void> {
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.close((error) => (error ? reject(error) : resolve()))
+      server.closeIdleConnections()
+      // Browsers open connections in advance. Node counts a connection without a request as active, so these are closed here.
+      for (const socket of silent) socket.destroy()
+    })
+  } finally {
+    clearInterval(sweep)
+  }
+}

@@ -1,0 +1,45 @@
+import { htmlText } from './html-text.ts'
+
+/** The content of an email, before it is rendered as plain text and HTML. */
+export interface Letter {
+  subject: string
+  paragraphs: string[]
+  /** The main link. */
+  link?: { label: string; url: string }
+  /** A command to paste into a shell. */
+  command?: { label: string; line: string }
+  /** Below the link, smaller. */
+  notes: string[]
+}
+
+export interface Rendered {
+  text: string
+  html: string
+}
+
+/** Renders an email as plain text and as self-contained HTML without images, external styles and scripts. */
+export function render({ paragraphs, link, command, notes }: Letter): Rendered {
+  return {
+    text: `${[...paragraphs, ...(link ? [link.url] : []), ...(command ? [`${command.label}\n${command.line}`] : []), ...notes].join('\n\n')}\n`,
+    html: page([
+      ...paragraphs.map((text) => `<p>${htmlText(text)}</p>`),
+      ...(link ? [button(link), `<p style="${small}">${htmlText(link.url)}</p>`] : []),
+      ...(command
+        ? [`<p>${htmlText(command.label)}</p>`, `<pre style="${shell}">${htmlText(command.line)}</pre>`]
+        : []),
+      ...notes.map((text) => `<p style="${small}">${htmlText(text)}</p>`),
+    ]),
+  }
+}
+
+const small = 'font-size:14px;color:#4a5560;overflow-wrap:anywhere'
+const shell = 'font:14px/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere'
+const body = 'margin:0;padding:24px;background:#ffffff;color:#17212b;font:16px/1.5 system-ui,sans-serif;max-width:560px'
+const link =
+  'display:inline-block;padding:10px 18px;border-radius:6px;background:#0b5c76;color:#ffffff;text-decoration:none'
+
+const button = ({ label, url }: { label: string; url: string }) =>
+  `<p><a href="${htmlText(url)}" style="${link}">${htmlText(label)}</a></p>`
+
+const page = (parts: string[]) =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sluice</title></head><body style="${body}">${parts.join('')}</body></html>`

@@ -1,0 +1,28 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+
+/**
+ * Lowers the CPU priority of a process, this one by default: niceness 0 to 19. On Linux it also sets the niceness of the session's
+ * autogroup (sched(7)), without which niceness has no effect between sessions. Returns false if the process belongs to another user.
+ * Only root can raise the priority again.
+ */
+export function giveWay(niceness: number, pid = process.pid): boolean {
+  try {
+    setPriority(pid, niceness)
+  } catch {
+    return false
+  }
+  try {
+    // Only a session leader changes the autogroup: other sessions contain unrelated processes, such as a shell.
+    if (sessionOf(pid) === pid) writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
+  } catch {
+    // Another system, or a kernel without autogroups: niceness alone is enough.
+  }
+  return true
+}
+
+/** Returns the session id. The process name may contain spaces and parentheses; state, parent, group and session follow the last one. */
+function sessionOf(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  return Number(status.slice(status.lastIndexOf(')') + 2).split(' ')[3])
+}

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+interface PollingOptions {
+  /** Milliseconds before the next round if the last one found no more work. */
+  rest: number
+  /** Milliseconds after a failed round; as `rest` when absent. */
+  afterTrouble?: number
+  /** Milliseconds for the running round to end after `stop`; then its signal is aborted. */
+  farewell: number
+  /** Called with the error of a failed round. The loop continues. */
+  failed(error: unknown): void
+}
+
+/** Runs rounds one after another until stopped. The next round starts without a pause while a round returns that more work may exist. */
+export function keepRounds(
+  round: (signal: AbortSignal) => Promise<boolean>,
+  { rest, afterTrouble = rest, farewell, failed }: PollingOptions,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const breaking = new AbortController()
+  const pauseAfter = async () => {
+    try {
+      return (await round(breaking.signal)) ? 0 : rest
+    } catch (error) {
+      failed(error)
+      return afterTrouble
+    }
+  }
+  const work = (async () => {
+    while (!stopping.signal.aborted) {
+      const pause = await pauseAfter()
+      if (pause > 0) await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
+    }
+  })()
+  return {
+    async stop() {
+      stopping.abort()
+      const timer = setTimeout(() => breaking.abort(), farewell)
+      await work
+      clearTimeout(timer)
+    },
+  }
+}
+
+/**
+ * Waits for all promises, then throws the error of the first that failed. Unlike `Promise.all`, it leaves no work running after a failure.
+ */
+export async function eachToItsEnd(works: readonly Promise<unknown>[]): Promise<void> {
+  const ends = await Promise.allSettled(works)
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed) throw failed.reason
+}

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
+import { eachToItsEnd, keepRounds } from '../src/polling-loop.ts'
+
+/** Never in these tests, in milliseconds. */
+const never = 3_600_000
+
+describe('rounds', () => {
+  it('follow each other as long as there is more, then rest, and end in the middle of a rest', async () => {
+    const gone: number[] = []
+    const rounds = keepRounds(async () => gone.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
+    while (gone.length < 5) await sleep(1)
+    await rounds.stop()
+    expect(gone).toHaveLength(5)
+  })
+
+  it('go on after one that failed, when trouble has had its time', async () => {
+    const told: unknown[] = []
+    const moments: number[] = []
+    const rounds = keepRounds(
+      async () => {
+        moments.push(performance.now())
+        if (moments.length === 1) throw new Error('no luck')
+        return false
+      },
+      { rest: never, afterTrouble: 50, farewell: never, failed: (error) => void told.push(error) },
+    )
+    while (moments.length < 2) await sleep(1)
+    await rounds.stop()
+    expect(told).toEqual([new Error('no luck')])
+    expect(moments[1]! - moments[0]!).toBeGreaterThanOrEqual(49)
+  })
+
+  it('are finished when they are stopped, and broken off when that takes too long', async () => {
+    const begun = Promise.withResolvers<void>()
+    const free = Promise.withResolvers<void>()
+    let ended = ''
+    const patient = keepRounds(
+      async () => {
+        begun.resolve()
+        await free.promise
+        ended = 'by itself'
+        return true
+      },
+      { rest: never, farewell: never, failed: () => {} },
+    )
+    await begun.promise
+    const stopped = patient.stop()
+    free.resolve()
+    await stopped
+    expect(ended).toBe('by itself')
+
+    const told: unknown[] = []
+    const hanging = keepRounds((signal) => sleep(never, true, { signal }), {
+      rest: never,
+      farewell: 20,
+      failed: (error) => void told.push(error),
+    })
+    await hanging.stop()
+    expect(told).toMatchObject([{ name: 'AbortError' }])
+  })
+})
+
+describe('each to its end', () => {
+  it('throws what the first failed with, once all are over', async () => {
+    const ended: string[] = []
+    const work = async (name: string, milliseconds: number) => {
+      await sleep(milliseconds)
+      ended.push(name)
+      if (name !== 'slow') throw new Error(name)
+    }
+    await expect(eachToItsEnd([work('later', 20), work('slow', 60), work('soon', 1)])).rejects.toThrow('later')
+    expect(ended).toEqual(['soon', 'later', 'slow'])
+    await expect(eachToItsEnd([work('slow', 1)])).resolves.toBeUndefined()
+  })
+})

@@ -1,0 +1,162 @@
+import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type SearchRequest, holds } from '@sluice/contracts'
+import { Answer, type Caller, problems } from '@sluice/http'
+import type { RecordKind } from './record-kind.ts'
+import { pageHeaders } from './search/page-headers.ts'
+import { escaped } from './search/patterns.ts'
+import { type SearchPlan, searchPlan } from './search/plan.ts'
+import { clientVersion, isTallied, createTotalsCache, totalFromTally, tallyVersion } from './totals.ts'
+import { InvalidSearch } from './search/violations.ts'
+
+interface RecordPage<Row> {
+  rows: Row[]
+  /** Undefined where it was not counted. */
+  total: number | undefined
+  /** See `Tally`; undefined where there is none. */
+  version: number | undefined
+  /** Sort keys of the last row if more rows follow. */
+  lastKeys: (string | null)[] | undefined
+}
+
+/** Returns the search function of a record kind: a page of the records that the caller may see, with totals in headers. */
+export function recordLister<Row, Resource, Context extends { caller: Caller }>(
+  kind: RecordKind<Row, Resource, Context>,
+) {
+  const from = sql`${sql.table(kind.table)} as r`
+  const totals = createTotalsCache()
+
+  /** `url` is the address of a GET request. A POST search gets the links of the equivalent GET request. */
+  return async function search(
+    db: Kysely<any>,
+    context: Context,
+    request: SearchRequest,
+    url?: string,
+  ): Promise<Answer<Resource[]>> {
+    const plan = planOf(request, context.caller, url !== undefined)
+    const scope = kind.scope(context.caller, 'READ')
+    const where = sql.join<SqlBool>([scope, ...(kind.only ? [kind.only.condition] : []), ...plan.where], sql` and `)
+    const { rows, total, lastKeys } = await pageWithTotal(db, plan, where, versionFor(context.caller, scope))
+    const headers = pageHeaders(
+      {
+        page: plan.page,
+        pageSize: plan.pageSize,
+        total,
+        more: lastKeys !== undefined,
+        cursor: lastKeys && plan.cursorAfter(lastKeys),
+        byCursor: plan.after !== undefined,
+      },
+      url ?? addressOfList(request),
+    )
+    return new Answer(await kind.present(rows, context), headers)
+  }
+
+  function addressOfList({ query, filter = [], order = [], rootJunction, paging }: SearchRequest): string {
+    const { page, paging: paged, total } = paging
+    const single = { query, rootJunction, page, paging: paged, total, ...kind.only?.query }
+    const parameters: [string, string][] = [
+      ...filter.map((term): [string, string] => ['filter', term]),
+      ...order.map((term): [string, string] => ['order', term]),
+      ...Object.entries(single).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, String(value)] as [string, string]],
+      ),
+    ]
+    return `/api/v1${kind.path}?${new URLSearchParams(parameters).toString()}`
+  }
+
+  function planOf(request: SearchRequest, caller: Caller, byQuery: boolean): SearchPlan {
+    const query = (text: string) => kind.matches(`%${escaped(text)}%`)
+    const allowed = Object.entries({ ...kind.properties, ...kind.propertiesOf?.(caller) }).filter(
+      ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => holds(caller.roles, role)),
+    )
+    try {
+      return searchPlan(request, {
+        name: `${kind.path} ${kind.only?.name ?? ''}`,
+        properties: Object.fromEntries(allowed),
+        query,
+        idColumn: 'r.uid',
+        defaultOrder: ['name:iasc'],
+      })
+    } catch (error) {
+      throw refusedSearch(error, byQuery)
+    }
+  }
+
+  function versionFor({ client }: Caller, scope: RawBuilder<SqlBool>): RawBuilder<number> | undefined {
+    if (kind.tally) return tallyVersion(kind.tally, scope)
+    return kind.changes && clientVersion(kind.changes, client)
+  }
+
+  /** Returns the page with its total, both from one snapshot. A cached total is used while the version is unchanged. */
+  async function pageWithTotal(
+    db: Kysely<any>,
+    plan: SearchPlan,
+    where: RawBuilder<SqlBool>,
+    version: RawBuilder<number> | undefined,
+  ): Promise<RecordPage<Row>> {
+    const nothing = sql<null>`null::bigint`
+    if (!plan.counted) return readPage(db, plan, where, { total: nothing, version: nothing })
+    const { tally } = kind
+    if (tally && isTallied(kind, plan))
+      return readPage(db, plan, where, { total: totalFromTally(tally, where), version: nothing })
+
+    const total = countOf(plan, where)
+    if (!version || !totals.mayRemember(kind, plan)) return readPage(db, plan, where, { total, version: nothing })
+    const key = totals.keyOf(where.compile(db))
+    const known = totals.find(key)
+    if (known) {
+      const found = await readPage(db, plan, where, { total: nothing, version })
+      if (found.version === known.version) return { ...found, total: known.total }
+    }
+    const found = await readPage(db, plan, where, { total, version })
+    totals.keep(key, found)
+    return found
+  }
+
+  /** Returns the expression of the total. A page that is not full needs no separate count. */
+  function countOf({ limit, offset, after }: SearchPlan, where: RawBuilder<SqlBool>): RawBuilder<number> {
+    const count = sql<number>`(select count(*) from ${from} where ${where})`
+    if (after) return count
+    const here = sql`(select count(*) from page)`
+    return sql`case when ${here} between ${offset === 0 ? 0 : 1} and ${limit}::bigint then ${offset}::bigint + ${here} else ${count} end`
+  }
+
+  /** Reads one row more than the page size to detect whether more rows follow. */
+  async function readPage(
+    db: Kysely<any>,
+    plan: SearchPlan,
+    where: RawBuilder<SqlBool>,
+    { total, version }: { total: RawBuilder<number | null>; version: RawBuilder<number | null> },
+  ): Promise<RecordPage<Row>> {
+    const position = plan.after ? sql`${where} and (${plan.after})` : where
+    const found = await sql<{ page_total: number | null; page_version: number | null; page_keys: string[] | null }>`
+      with page as materialized (
+        select r.*, array[${sql.join(plan.keys)}]::text[] as page_keys from ${from} where ${position}
+        order by ${sql.join(plan.order)} limit ${plan.limit + 1} offset ${plan.offset}
+      )
+      select page.*, facts.* from (select ${total} as page_total, ${version} as page_version) as facts left join page on true`.execute(
+      db,
+    )
+    const read = found.rows.filter(({ page_keys }) => page_keys !== null)
+    const rows = read.slice(0, plan.limit)
+    const { page_total, page_version } = found.rows[0]!
+    return {
+      rows: rows.map(({ page_total: _total, page_version: _version, page_keys: _keys, ...row }) => row as Row),
+      total: page_total ?? undefined,
+      version: page_version ?? undefined,
+      lastKeys: read.length > rows.length ? rows.at(-1)!.page_keys! : undefined,
+    }
+  }
+}
+
+/**
+ * Maps an `InvalidSearch` to a 400 problem and returns any other error unchanged. `byQuery`: the search came as query
+ * parameters, which have no `paging` object.
+ */
+export function refusedSearch(error: unknown, byQuery: boolean): unknown {
+  if (!(error instanceof InvalidSearch)) return error
+  const { violations } = error
+  if (!byQuery) return problems.malformed(violations)
+  return problems.malformed(
+    violations.map(({ pointer, detail }) => ({ pointer: pointer.replace(/^\/paging\//, '/'), detail })),
+  )
+}

@@ -1,0 +1,27 @@
+import type { Expression, RawBuilder, SqlBool } from 'kysely'
+import type { Caller } from '@sluice/http'
+import type { Properties } from './search/properties.ts'
+import type { Level } from './sharing.ts'
+import type { ChangeCounter, Only, TotalsTable } from './totals.ts'
+
+/** Describes one kind of record. Every expression refers to its table by the alias `r`. */
+export interface RecordKind<Row, Resource, Context> {
+  noun: string
+  table: string
+  /** Path of the records below `/api/v1`. */
+  path: string
+  properties: Properties
+  /** Overrides of `properties` that depend on the caller, with the same names and types. */
+  propertiesOf?(caller: Caller): Properties
+  /** For tables that may grow so large that counting takes long. */
+  tally?: TotalsTable
+  /** Counts changes of shared records, for kinds without a tally. */
+  changes?: ChangeCounter
+  /** Restricts lists and searches, not reads by id. */
+  only?: Only
+  /** Condition for the free-text `query`. `like` is the text as a contains-pattern. */
+  matches(like: string): Expression<SqlBool>
+  scope(caller: Caller, level: Level): RawBuilder<SqlBool>
+  /** Converts rows to resources in the same order. May call other services; never called inside a transaction. */
+  present(rows: Row[], context: Context): Promise<Resource[]>
+}

@@ -1,0 +1,31 @@
+import { problems } from '@sluice/http'
+
+interface ImmutableField {
+  /** JSON pointer of the field. */
+  pointer: string
+  /** The value in the body; undefined if absent. */
+  given: unknown
+  stored: unknown
+  /** A sentence about the operation that changes the field. */
+  instead: string
+}
+
+/**
+ * Throws 422 if a body would change a field that only another operation may change. A body with an old `lastUpdated` repeats old
+ * values unintentionally, so these are ignored.
+ */
+export function assertUnchanged(
+  lastUpdated: string | undefined,
+  updatedAt: Date,
+  fields: readonly ImmutableField[],
+): void {
+  if (lastUpdated !== undefined && Date.parse(lastUpdated) !== updatedAt.getTime()) return
+  const changed = fields.find(({ given, stored }) => given !== undefined && !isSame(given, stored))
+  if (changed) throw problems.refused(changed.pointer, changed.instead)
+}
+
+/** Lists are compared as sets. */
+function isSame(given: unknown, stored: unknown): boolean {
+  if (!Array.isArray(given) || !Array.isArray(stored)) return given === stored
+  return given.length === stored.length && given.every((one) => stored.includes(one))
+}
