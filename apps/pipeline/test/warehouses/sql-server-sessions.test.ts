@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { tsqlAccess } from '../../src/engine/warehouses/tsql/access.ts'
-import { sqlServerDialect } from '../../src/engine/warehouses/tsql/dialect.ts'
+import { tsqlAccess } from '../../src/engine/warehouses/tsql/tsql-settings.ts'
+import { sqlServerDialect } from '../../src/engine/warehouses/tsql/tsql-dialect.ts'
 import type { LoadContent } from '../../src/engine/warehouses/warehouse.ts'
 import { never } from '../rows.ts'
 import type { Answer } from '../tds/answers.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { enter } from '../../src/engine/warehouses/dialects/ledger.ts'
-import { synapseDialect } from '../../src/engine/warehouses/synapse/dialect.ts'
+import { enter } from '../../src/engine/warehouses/sql-warehouse/ledger.ts'
+import { synapseDialect } from '../../src/engine/warehouses/synapse/synapse-dialect.ts'
 import type { ViewDefinition } from '../../src/engine/warehouses/views.ts'
 import { columns, loadAll, never, numbered } from '../rows.ts'
 import { texts } from '../tds/rules.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { plain } from '../../src/engine/warehouses/dialects/sql.ts'
-import type { ClientAccess, Credentials, Login } from '../../src/engine/warehouses/tsql/access.ts'
+import { plain } from '../../src/engine/warehouses/sql-warehouse/sql.ts'
+import type { ClientAccess, Credentials, Login } from '../../src/engine/warehouses/tsql/tsql-settings.ts'
 import { connected } from '../../src/engine/warehouses/tsql/connection.ts'
 import { bracketed, literal } from '../../src/engine/warehouses/tsql/names.ts'
 import { send } from '../../src/engine/warehouses/tsql/requests.ts'

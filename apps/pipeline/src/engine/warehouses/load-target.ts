@@ -1,5 +1,5 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
-import type { PartOf } from './part-of.ts'
+import type { PartOf } from './whole-records.ts'
 import type { Evidence } from './shape/feed-memory.ts'
 
 /** A column to be created. Structurally what a source's feed offers, so neither room imports the other. */

@@ -1,6 +1,7 @@
-import { demandPlainComments } from './comments.ts'
+import { demandPlainComments } from './sql-tokens.ts'
 import { type Token, tokensOf } from './sql-tokens.ts'
 import type { Place } from './views.ts'
+import type { AmbiguousTable } from './warehouse.ts'
 
 /** What users call a table, and how the server has it. */
 export interface Surroundings {
@@ -117,4 +118,24 @@ function commonTables(tokens: readonly Token[]): Set<string> {
     if (next.text === '(' || next.text.toLowerCase() === 'materialized') names.add(name.text)
   }
   return names
+}
+
+/**
+ * The first of the names without a schema that several of `schemas` have behind the first `preferred`, none of which has it; see
+ * `Warehouse.ambiguousTable`.
+ */
+export function ambiguousAmong(
+  names: Iterable<string>,
+  there: readonly Place[],
+  schemas: readonly string[],
+  preferred: number,
+): AmbiguousTable | undefined {
+  const hasOf = (name: string, among: readonly string[]) =>
+    there.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
+  for (const name of new Set(names)) {
+    const others = hasOf(name, schemas.slice(preferred))
+    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && others.length > 1)
+      return { name, schemas: others.toSorted() }
+  }
+  return undefined
 }

@@ -1,7 +1,7 @@
 import type { Load, Warehouse } from '../warehouse.ts'
 import { WarehouseProblem } from '../warehouse.ts'
-import { acquireQuery } from '../query-shares.ts'
-import { type ClientAccess, provision } from './access.ts'
+import { acquireQuery } from '../query-limits.ts'
+import { type ClientAccess, provision } from './clickhouse-settings.ts'
 import {
   findCursor,
   findFeed,
@@ -12,24 +12,24 @@ import {
   pruneLedger,
   relations,
   sweepStaging,
-} from './catalogue.ts'
+} from './clickhouse-catalog.ts'
 import { execute, rowsOf } from './http.ts'
-import { dropKept, expireKept, findPrevious } from './kept.ts'
+import { dropKept, expireKept, findPrevious } from './kept-tables.ts'
 import { publishedBy, publishedFirst } from './ledger.ts'
-import { beginLoad, ClickHouseLoad, demandOurs, hasDatabase } from './load.ts'
+import { beginLoad, ClickHouseLoad, demandOurs, hasDatabase } from './clickhouse-loader.ts'
 import { checkSchemaName, checkTableName, databaseOf, qualified, quoted, shownAs } from './names.ts'
-import { planTables } from './plan.ts'
+import { planTables } from './publish.ts'
 import { warehouseProblem } from './problems.ts'
 import { closeRun, publish } from './publish.ts'
-import { ambiguousTable, query } from './query.ts'
-import { queryPages, readTable } from './read.ts'
-import { rehearse, viewReads } from './rehearsal.ts'
+import { ambiguousTable, query } from './clickhouse-queries.ts'
+import { queryPages, readTable } from './clickhouse-queries.ts'
+import { rehearse, viewReads } from './staged-rows-preview.ts'
 import { restore } from './restore.ts'
-import { dropSettled, settlePending, unlessOvertaken } from './settle.ts'
-import { readShape } from './shape.ts'
+import { dropSettled, settlePending, unlessOvertaken } from './recovery.ts'
+import { readShape } from './table-shape.ts'
 import { transform } from './transform.ts'
 import { typeRules } from './types.ts'
-import { defineView, demandUnread, dropView, findView, managed, refreshView, viewsByHand } from './views.ts'
+import { defineView, demandUnread, dropView, findView, managed, refreshView, viewsByHand } from './clickhouse-views.ts'
 
 /**
  * A client's part of a ClickHouse server: a database for each of its schemas. It is made, or mended, when it is used first; what a

@@ -1,6 +1,6 @@
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
 import { ledgerDatabase, literal, quoted } from './names.ts'
 

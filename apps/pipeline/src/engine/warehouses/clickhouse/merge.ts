@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { StagedRecords } from '../part-of.ts'
+import type { StagedRecords } from '../whole-records.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { replacedColumns, stagedRecords } from '../whole-records.ts'
-import { type ClientAccess, mostSeconds } from './access.ts'
+import { type ClientAccess, mostSeconds } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './http.ts'
-import { type ClickHouseLoad, uuidOf } from './load.ts'
+import { type ClickHouseLoad, uuidOf } from './clickhouse-loader.ts'
 import { qualified, quoted } from './names.ts'
-import type { Shape } from './shape.ts'
+import type { Shape } from './table-shape.ts'
 import { createTable } from './staging.ts'
 
 /** Hash tables that outgrow the memory go to disk. */

@@ -2,14 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '../../failpoints.ts'
 import { LostRun } from '../../lost-run.ts'
-import { type Publication, type PublishOptions, WarehouseProblem } from '../warehouse.ts'
+import {
+  type PlanOptions,
+  type PlannedTable,
+  type Publication,
+  type PublishOptions,
+  WarehouseProblem,
+} from '../warehouse.ts'
 import { demandReady } from '../ready-to-publish.ts'
 import { fedColumns } from '../shape/feed-memory.ts'
 import { fallOfRows } from '../shape/load-shape.ts'
-import { type ClientAccess, mostSeconds } from './access.ts'
-import { widens } from './follow-views.ts'
+import { type ClientAccess, mostSeconds } from './clickhouse-settings.ts'
+import { widens } from './dependent-views.ts'
 import { execute, rowsOf } from './http.ts'
-import { keepReplaced } from './kept.ts'
+import { keepReplaced } from './kept-tables.ts'
 import {
   type Decided,
   type Entry,
@@ -20,14 +26,14 @@ import {
   proposeClosing,
   publishedBy,
 } from './ledger.ts'
-import { type ClickHouseLoad, demandOurs } from './load.ts'
-import { mergeAside } from './merge.ts'
+import { type ClickHouseLoad, demandOurs } from './clickhouse-loader.ts'
+import { countMerged, mergeAside } from './merge.ts'
 import { databaseOf, quoted } from './names.ts'
 import { completeStaging, feedOf, loadedOf, planTableToBe } from './plan-load.ts'
-import { demandSense, plainReaders } from './place-view.ts'
+import { demandSense, plainReaders } from './replace-view.ts'
 import { warehouseProblem } from './problems.ts'
-import { changedMeanwhile, decide, settle, settlePending, standingDecisions, unlessOvertaken } from './settle.ts'
-import { holdsRows, readShape, type Shape } from './shape.ts'
+import { changedMeanwhile, decide, settle, settlePending, standingDecisions, unlessOvertaken } from './recovery.ts'
+import { type Shape, holdsRows, readShape } from './table-shape.ts'
 import { recordsOf } from '../whole-records.ts'
 
 /** Tries to be the one who publishes, and milliseconds between them. What is in the way is finished first, which takes moments. */
@@ -241,4 +247,49 @@ function demandKept(load: ClickHouseLoad, staging: Shape): void {
     'TRANSFORMATION_FAILED',
     `Something else was put in the place of the loaded rows of ${load.place} before they were published, so nothing was published. Look for a transformation that writes to tables other than its own.`,
   )
+}
+
+/** See `Warehouse.plan`. */
+export async function planTables(
+  access: ClientAccess,
+  given: readonly ClickHouseLoad[],
+  { mode = 'REPLACE', gate, planned }: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlannedTable[]> {
+  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const [first] = loads
+  if (!first) return []
+  const merging = mode === 'MERGE'
+  const tables: PlannedTable[] = []
+  try {
+    await settlePending(access).catch(unlessOvertaken)
+    for (const load of loads) await completeStaging(access, load, merging)
+    const lookFirst: typeof gate = async (ready, aborted) => {
+      for (const load of loads) tables.push(await planOne(access, loads, load, mode, signal))
+      await planned?.(tables)
+      await gate?.(ready, aborted)
+    }
+    await demandReady(loads, { merging, gate: lookFirst, keyTwice: (load) => keyTwice(access, load, signal) }, signal)
+    return tables
+  } catch (error) {
+    throw warehouseProblem(error, first.place)
+  }
+}
+
+async function planOne(
+  access: ClientAccess,
+  loads: readonly ClickHouseLoad[],
+  load: ClickHouseLoad,
+  mode: 'REPLACE' | 'MERGE',
+  signal: AbortSignal,
+): Promise<PlannedTable> {
+  const { schema, table } = load.target
+  const { live, staging, changes } = await compare(access, load, mode)
+  const rowsAfter =
+    live && mode === 'MERGE'
+      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, live }, signal)
+      : await load.count()
+  if (!live) return { schema, table, rowsAfter, changes: [] }
+  const before = await entryOf(access, live.mark?.load)
+  return { schema, table, rowsBefore: before?.tableRows ?? live.rows, rowsAfter, changes }
 }

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import { literal, quoted } from './names.ts'
-import type { Mark } from './shape.ts'
+import type { Mark } from './table-shape.ts'
 
 export interface StagingColumn {
   name: string

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { readdressed } from '../sql-names.ts'
 import { type TransformationStatement, WarehouseProblem } from '../warehouse.ts'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
 import { ClickHouseError, execute } from './http.ts'
-import type { ClickHouseLoad } from './load.ts'
+import type { ClickHouseLoad } from './clickhouse-loader.ts'
 import { databaseOf, literal, qualified } from './names.ts'
 import { codes, warehouseProblem } from './problems.ts'
-import { relations, listSchemas } from './catalogue.ts'
-import { stopAtServer } from './query.ts'
-import { holdsRows, readShape } from './shape.ts'
+import { relations, listSchemas } from './clickhouse-catalog.ts'
+import { stopAtServer } from './clickhouse-queries.ts'
+import { holdsRows, readShape } from './table-shape.ts'
 
 /** Seconds that all statements together may take. */
 const longest = 7_200

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { TypeRules } from '../shape/plan-shape.ts'
-import { widestText } from '../widest-text.ts'
+import { widestText } from '../shape/plan-shape.ts'
 
 /** A type as `system.columns` prints it, without `Nullable(…)`. */
 export type SqlType = string

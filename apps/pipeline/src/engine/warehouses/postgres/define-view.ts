@@ -2,9 +2,9 @@ import { withoutEnd } from '../../../sql-text.ts'
 import { randomBytes } from 'node:crypto'
 import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } from 'pg'
 import { type DefinedView, type Place, type ViewDefinition } from '../views.ts'
-import { borrow } from './access.ts'
+import { borrow } from './postgres-connections.ts'
 import { dependentViews } from './dependent-views.ts'
-import type { Pools } from './load.ts'
+import type { Pools } from './postgres-loader.ts'
 import {
   commentOf,
   findManaged,
@@ -18,9 +18,9 @@ import {
 } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { stoppable } from './stoppable.ts'
+import { stoppable } from './statement-watch.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
-import { demandSmall } from './view-size.ts'
+import { demandSmall } from './postgres-views.ts'
 
 /** PostgreSQL's word for a view whose columns cannot become those of the new query while it stays the same view. */
 const otherColumns = '42P16'

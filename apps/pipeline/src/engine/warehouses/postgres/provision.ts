@@ -1,12 +1,13 @@
 import { Client, escapeIdentifier, escapeLiteral } from 'pg'
 import { WarehouseProblem } from '../warehouse.ts'
-import { ledgerKey, type WarehouseAccess } from './access.ts'
-import { adminClient, endAdmin } from './admin-client.ts'
+import { type WarehouseAccess, ledgerKey } from './postgres-connections.ts'
+import { adminClient, endAdmin } from './prepare-server.ts'
 import { createLedger } from './ledger-schema.ts'
 import { templateDatabase } from './prepare-server.ts'
 import { warehouseProblem } from './problems.ts'
-import { loadSettings, readSettings, type RoleSettings } from './role-settings.ts'
-import { scramVerifier } from './scram.ts'
+import { type RoleSettings, loadSettings, readSettings } from './role-settings.ts'
+import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
 
 /** Two each for 64 loads at the most, in all workers together, and the moments of many processes. */
 const mostLoadConnections = 220
@@ -178,4 +179,24 @@ function explained(error: unknown, database: string): unknown {
 
 function notOurs(database: string): string {
   return `Database ${database} or its roles exist already and belong to someone else, or the administrator’s role lacks CREATEDB or CREATEROLE.`
+}
+
+const iterations = 4096
+
+/**
+ * The verifier PostgreSQL keeps for a password (RFC 5803, RFC 7677). Sent instead of the password, so that no server
+ * log, statement statistic or network trace ever holds it. Printable ASCII only: SASLprep leaves that as it is.
+ */
+async function scramVerifier(password: string): Promise<string> {
+  if (!/^[\x21-\x7e]{8,128}$/.test(password))
+    throw new Error('A warehouse password has 8 to 128 printable ASCII characters.')
+  const salt = randomBytes(16)
+  const salted = await promisify(pbkdf2)(password, salt, iterations, 32, 'sha256')
+  const storedKey = createHash('sha256').update(hmac(salted, 'Client Key')).digest('base64')
+  const serverKey = hmac(salted, 'Server Key').toString('base64')
+  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`
+}
+
+function hmac(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
 }

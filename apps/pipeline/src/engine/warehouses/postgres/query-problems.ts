@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { warehouseProblem } from './problems.ts'
 import { asSentence } from '../../../as-sentence.ts'
-import { missingTableAdvice } from '../missing-table.ts'
+import { missingTableAdvice } from '../query-problems.ts'
 
 /** What stands before the user's text when it goes to the server, in characters, and how long it might take. */
 export interface Asked {

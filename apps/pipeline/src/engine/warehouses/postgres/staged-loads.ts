@@ -1,9 +1,9 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
-import { withClient } from './access.ts'
+import { withClient } from './postgres-connections.ts'
 import { notForLong } from './ledger.ts'
-import { gone, type Pools, PostgresLoad } from './load.ts'
+import { gone, type Pools, PostgresLoad } from './postgres-loader.ts'
 import { qualified } from './names.ts'
-import { olderReaders } from './older-readers.ts'
+import { olderReaders } from './older-snapshots.ts'
 import { warehouseProblem } from './problems.ts'
 import { originComment, parseOrigin } from './staging.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { escapeIdentifier, escapeLiteral, type ClientBase, type Pool } from 'pg'
-import { withClient } from './access.ts'
+import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
+import { withClient } from './postgres-connections.ts'
 import { qualified } from './names.ts'
 
 /** What a staging table's comment says, for the janitor and for people who look. */

@@ -1,20 +1,19 @@
 import type { ClientBase } from 'pg'
 import type { TableChange } from '../load-target.ts'
 import type { PublishedTable } from '../warehouse.ts'
-import { dependentViews, type DependentView } from './dependent-views.ts'
-import { fedColumns, type FeedMemory } from '../shape/feed-memory.ts'
+import { type DependentView, dependentViews } from './dependent-views.ts'
+import { type FeedMemory, fedColumns } from '../shape/feed-memory.ts'
 import { fallOfRows } from '../shape/load-shape.ts'
-import { type Column, completeStaging, createTable, evolve } from './evolve.ts'
+import { type Column, completeStaging, createTable, evolve, planPublication } from './plan-publication.ts'
 import type { TablePlan } from '../shape/plan-table.ts'
-import { feedOf } from './catalogue.ts'
+import { feedOf } from './postgres-catalog.ts'
 import { type LastEntry, lastEntry } from './ledger.ts'
-import { gone, notOurs, type PostgresLoad } from './load.ts'
-import { keepMaintenanceOut } from './maintenance.ts'
+import { type Pools, type PostgresLoad, gone, notOurs } from './postgres-loader.ts'
 import { changedMeanwhile, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualified } from './names.ts'
 import { type Scene, viewsDepend } from './problems.ts'
-import { planPublication } from './plan-publication.ts'
-import { readShape, type Shape } from './shape.ts'
+import { type Shape, readShape } from './table-shape.ts'
+import { withClient } from './postgres-connections.ts'
 
 export interface Swap {
   load: PostgresLoad
@@ -161,4 +160,27 @@ export async function viewsInTheWay(
   const foreign = views.filter(({ ours }) => !ours).map(({ name }) => name)
   if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
   return views
+}
+
+/**
+ * Autovacuum gives way to whoever has waited a second (`deadlock_timeout`) for a lock that it is in the way of. If that
+ * were the swap's exclusive lock, readers would queue behind it for that second; they pass this one by.
+ */
+const lock = (table: string) => `lock table only ${table} in share update exclusive mode`
+
+/** For a transaction that is to swap, of whose locks the others wait so many milliseconds. `table` is quoted. */
+export function keepMaintenanceOut(table: string, wait: number): string {
+  return `set local lock_timeout = '5s'; ${lock(table)}; set local lock_timeout = ${wait}`
+}
+
+/**
+ * Makes autovacuum let go of the partition that is about to be replaced, while the new one is still being prepared. It is
+ * busy there for minutes after a large load, and comes back no sooner than a minute later. Never throws.
+ */
+export async function interruptMaintenance({ statements }: Pools, { target }: PostgresLoad): Promise<void> {
+  await withClient(statements, undefined, async (client) => {
+    const partition = (await readShape(client, target.schema, target.table))?.partition
+    if (partition === undefined) return
+    await client.query(`begin; set local lock_timeout = '2s'; ${lock(qualified('sluice', partition))}; commit`)
+  }).catch(() => {})
 }

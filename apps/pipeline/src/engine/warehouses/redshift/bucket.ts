@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { WarehouseProblem } from '../warehouse.ts'
-import type { StagingPlace } from './access.ts'
+import type { StagingPlace } from './redshift-settings.ts'
 
 /** Milliseconds before another try, where the store did not answer or said that it could not just now. */
 const patience = [200, 1_000, 4_000]

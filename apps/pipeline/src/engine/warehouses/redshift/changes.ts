@@ -1,8 +1,8 @@
 import { withoutEnd } from '../../../sql-text.ts'
-import type { Changes } from '../dialects/dialect.ts'
-import { plain } from '../dialects/sql.ts'
+import type { Changes } from '../sql-warehouse/sql-dialect.ts'
+import { plain } from '../sql-warehouse/sql.ts'
 import type { Place } from '../views.ts'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './redshift-settings.ts'
 import { names } from './names.ts'
 
 /** What publications take turns by. */

@@ -1,6 +1,6 @@
 import { Client, type ClientConfig, Pool, type PoolClient } from 'pg'
-import type { Role } from '../dialects/dialect.ts'
-import type { ClientAccess } from './access.ts'
+import type { Role } from '../sql-warehouse/sql-dialect.ts'
+import type { ClientAccess } from './redshift-settings.ts'
 
 /** A connection, and how it is given back. `broken`: nobody is to have it again. */
 export interface Borrowed {

@@ -1,5 +1,5 @@
 import { refusedName } from '../identifiers.ts'
-import type { Names } from '../dialects/dialect.ts'
+import type { Names } from '../sql-warehouse/sql-dialect.ts'
 
 /** Of ours, in each client's database. */
 export const ledgerSchema = 'sluice'

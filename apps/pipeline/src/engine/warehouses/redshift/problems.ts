@@ -1,7 +1,7 @@
 import { types } from 'node:util'
 import { DatabaseError } from 'pg'
 import { isUnavailable } from '@sluice/database'
-import type { QueryVerdict, Verdict } from '../dialects/dialect.ts'
+import type { QueryVerdict, Verdict } from '../sql-warehouse/sql-dialect.ts'
 import { asSentence } from '../../../as-sentence.ts'
 
 type Reply = [code: string, sentence: (place: string, message: string) => string, retryable?: 'retryable']

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { SqlType, Types } from '../dialects/dialect.ts'
+import type { SqlType, Types } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 
 /** The longest text, in bytes. */

@@ -1,11 +1,11 @@
-import type { Changes, MadeColumn } from '../dialects/dialect.ts'
-import { plain } from '../dialects/sql.ts'
+import type { Changes, MadeColumn } from '../sql-warehouse/sql-dialect.ts'
+import { plain } from '../sql-warehouse/sql.ts'
 import { withoutEnd } from '../../../sql-text.ts'
 import type { Place } from '../views.ts'
-import type { ClientAccess } from '../tsql/access.ts'
+import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/changes.ts'
 import { bracketed, literal, namesOf } from '../tsql/names.ts'
-import { piecesOf } from '../tsql/one-query.ts'
+import { piecesOf } from '../tsql/assert-single-query.ts'
 import { demandOwnNames } from './own-names.ts'
 
 /** How a table is kept that has texts of any length, which a column store does not take; and one that is small. */

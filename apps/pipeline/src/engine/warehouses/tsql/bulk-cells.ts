@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
-import type { SqlType } from '../dialects/dialect.ts'
+import type { SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type Grown, MisfitCell } from '../rows/cell-writer.ts'
-import { wholeNumber } from '../rows/whole-number.ts'
+import { wholeNumber } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
 
 /** Days from 0001-01-01, where the server counts from, to 2000-01-01, where PostgreSQL does. */

@@ -1,6 +1,6 @@
 import type { StoredType } from '../warehouse.ts'
 import type { Cell } from '../warehouse.ts'
-import { type SqlType } from '../dialects/dialect.ts'
+import { type SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { describe, typeText } from './types.ts'
 
 /** What is asked of the driver’s description of a column. */

@@ -1,9 +1,9 @@
-import type { Changes, MadeColumn } from '../dialects/dialect.ts'
-import { listed, piece, plain, type Sql, sql } from '../dialects/sql.ts'
+import type { Changes, MadeColumn } from '../sql-warehouse/sql-dialect.ts'
+import { listed, piece, plain, type Sql, sql } from '../sql-warehouse/sql.ts'
 import type { Place } from '../views.ts'
-import type { ClientAccess } from './access.ts'
+import type { ClientAccess } from './tsql-settings.ts'
 import { bracketed, literal, namesOf } from './names.ts'
-import { demandOneQuery, piecesOf } from './one-query.ts'
+import { demandOneQuery, piecesOf } from './assert-single-query.ts'
 import { withoutEnd } from '../../../sql-text.ts'
 import { isText } from './types.ts'
 

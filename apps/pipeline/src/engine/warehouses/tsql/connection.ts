@@ -1,7 +1,7 @@
 import { connect as openSocket } from 'node:net'
 import { Connection, ISOLATION_LEVEL } from 'tedious'
 import { encryptedOnly } from '../../tds/encrypted-only.ts'
-import type { Login } from './access.ts'
+import type { Login } from './tsql-settings.ts'
 
 /** Bytes of a packet of the protocol: four times what the driver asks for by itself, below what TLS can hold in one piece. */
 const packetSize = 16_000

@@ -1,4 +1,4 @@
-import type { Names } from '../dialects/dialect.ts'
+import type { Names } from '../sql-warehouse/sql-dialect.ts'
 import { refusedName } from '../identifiers.ts'
 import type { Place } from '../views.ts'
 

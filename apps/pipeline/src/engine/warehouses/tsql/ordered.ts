@@ -1,5 +1,5 @@
 import type { Token } from '../sql-tokens.ts'
-import { piecesOf } from './one-query.ts'
+import { piecesOf } from './assert-single-query.ts'
 import { tsqlTokens } from './tokens.ts'
 
 /** Parts of a query around a user's, whose columns are `c1`, `c2` … */

@@ -1,5 +1,5 @@
 import { types } from 'node:util'
-import type { QueryVerdict, Verdict } from '../dialects/dialect.ts'
+import type { QueryVerdict, Verdict } from '../sql-warehouse/sql-dialect.ts'
 import { ledgerBusy } from './changes.ts'
 
 /** What the driver throws, as far as it is looked at. `number` and `lineNumber` are the server's. */

@@ -1,6 +1,6 @@
 import type { Connection } from 'tedious'
-import { plain } from '../dialects/sql.ts'
-import type { ClientAccess, Login } from './access.ts'
+import { plain } from '../sql-warehouse/sql.ts'
+import type { ClientAccess, Login } from './tsql-settings.ts'
 import { viewOwner } from './changes.ts'
 import { connected } from './connection.ts'
 import { bracketed, literal } from './names.ts'

@@ -1,6 +1,6 @@
 import { type Connection, Request, TYPES } from 'tedious'
 import type { Described } from './cells.ts'
-import { type Sql, textOf, type Value } from '../dialects/sql.ts'
+import { type Sql, textOf, type Value } from '../sql-warehouse/sql.ts'
 
 /** Rows of a result as the driver gives them: each cell with the description of its column. */
 export interface DriverCell {

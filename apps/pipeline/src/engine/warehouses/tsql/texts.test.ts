@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import { textOf } from '../dialects/sql.ts'
+import { textOf } from '../sql-warehouse/sql.ts'
 import { readdressed } from '../sql-names.ts'
-import { tsqlAccess } from './access.ts'
+import { tsqlAccess } from './tsql-settings.ts'
 import { changesOf } from './changes.ts'
 import { namesOf } from './names.ts'
-import { demandOneQuery, piecesOf } from './one-query.ts'
+import { demandOneQuery, piecesOf } from './assert-single-query.ts'
 import { tsql, tsqlTokens } from './tokens.ts'
 import { typeText, types } from './types.ts'
 
